@@ -1,0 +1,1 @@
+"""The training side of lotbench: CLoTv2 adapters from Oogiri rows."""

@@ -1,0 +1,127 @@
+"""The seam: what a benchmark declares, and how a node of a graph puts its questions.
+
+A benchmark is a record of pure functions. It says what to ask (`ask`), what to make of the answers
+(`read`) and what a finished walk is worth (`grade`); the graph says when, the edge does it. To add one,
+write a folder with task.py, judge.py, score.py and prompts/, and a line in the registry.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from lotbench.errors import CallFailed
+from lotbench.state import State, Update, Walk, joined
+from lotbench.types import JSON, Answer, Metric, Question, Sample, Sampling, Score, Section, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """A part that a model plays in a benchmark, beside the candidate.
+
+    `default` models play it when none is named; without a default, a run must name one.
+    """
+
+    about: str
+    sampling: Sampling
+    default: tuple[str, ...] = ()
+    required: bool = True
+    pictures: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """What a benchmark declares; every function is pure.
+
+    Attributes:
+        version: Printed in every report; moves when a change moves a published number.
+        roles: By name; `candidate` is the model under test.
+        Settings: Frozen pydantic model of the named settings.
+        Item: Pydantic model of one line of samples.jsonl; `faults` adds what one line alone cannot show.
+        reference: The preset under configs/ that reports compare with.
+        score_only: Settings that change the score of a finished trace, not the walk.
+        ask: The questions to put next at the walk's step; none when the step is done.
+        read: What the answers change; called once with no answers if a step asks nothing.
+        supersteps: The most nodes that a walk can visit, for the graph's recursion limit.
+        calls: The most calls a walk can make, by role, for the plan of a dry run.
+    """
+
+    name: str
+    version: str
+    about: str
+    graph: Literal["game", "panel"]
+    roles: Mapping[str, Role]
+    Settings: type[Any]
+    Item: type[Any]
+    data: str
+    reference: str
+    repeats: int
+    ask: Callable[[Walk], Sequence[Question]]
+    read: Callable[[Walk, Sequence[Answer]], Update]
+    grade: Callable[[Walk], Score]
+    metrics: Callable[[Sequence[Trace], Any], Mapping[str, Metric]]
+    sections: Callable[[Sequence[Trace], Any], Sequence[Section]]
+    supersteps: Callable[[Any], int]
+    calls: Callable[[Any], Mapping[str, int]]
+    score_only: frozenset[str] = frozenset()
+    resolve: Callable[[Any, Mapping[str, int]], Any] = lambda settings, seats: settings
+    faults: Callable[[Sequence[Any], Any], Sequence[str]] = lambda items, settings: ()
+    needs_pictures: Callable[[Any], bool] = lambda settings: False
+    unrankable: Callable[[Any], Sequence[str]] = lambda settings: ()
+    lane: Callable[[Sample, int], str] = field(default=lambda sample, repeat: f"{sample.id}/{repeat}")
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a node reaches beside the state: the benchmark, the live view of a walk, and `ask`."""
+
+    benchmark: Benchmark
+    view: Callable[[State, str], Walk]
+    ask: Callable[[Walk, Question], Awaitable[Answer]]
+
+
+async def take(step: str, state: State, context: Context) -> Update:
+    """Put one step's questions until it asks no more; what the answers change is the node's update.
+
+    A call that brought no reply ends the walk as ROLE_failed, which is an outcome and not a score.
+    """
+    changed: Update = {}
+    benchmark, now = context.benchmark, dict(state)
+    questions = benchmark.ask(context.view(now, step))
+    while True:
+        walk = context.view(now, step)
+        try:
+            answers = await asyncio.gather(*(context.ask(walk, question) for question in questions))
+            update = benchmark.read(walk, answers)
+        except CallFailed as error:
+            role = questions[0].role
+            update = {"outcome": f"{role}_failed", "why": str(error), "arrived": False}
+        now = joined(now, update)
+        changed = joined({"history": [], "steps": []} | changed, update)
+        if now["outcome"] is not None:
+            return changed
+        questions = benchmark.ask(context.view(now, step))
+        if not questions:
+            return changed
+
+
+def record(answer: Answer, value: Mapping[str, JSON]) -> dict[str, JSON]:
+    """One step of a trace: who was asked what for, and what the reply was read as."""
+    question = answer.question
+    return {
+        "step": question.step,
+        "round": question.round,
+        "role": question.role,
+        "draw": question.draw,
+        "call": str(answer.key),
+        "value": dict(value),
+        "seconds": answer.reply.seconds,
+    }
+
+
+def remark(step: str, round: int, value: Mapping[str, JSON]) -> dict[str, JSON]:
+    """One step of a trace for which no model was asked."""
+    place: dict[str, JSON] = {"step": step, "round": round, "role": None, "draw": 0}
+    return place | {"call": None, "value": dict(value), "seconds": 0.0}

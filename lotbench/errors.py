@@ -1,0 +1,87 @@
+"""The errors of lotbench, each named for the boundary that was crossed.
+
+    LotbenchError
+    ├── UsageError          what a person gave us: a flag, a config, a data set        exit 2
+    │   └── DataError       ... with file, line and field
+    ├── Unread              a reply that came and could not be read                    (data)
+    │   └── JudgeError      ... from a judge
+    ├── CallFailed          a call that brought no reply                               (data)
+    ├── Unescapable         a call that no other call can do better than               exit 1
+    ├── LimitReached        a budget that a person set                                 exit 3
+    ├── TooManyFailures     more failed walks than the run may have                    exit 4
+    └── RunFolderError      a run folder in use, damaged, or of another experiment     exit 2
+
+An `Unread` or `CallFailed` is data for the benchmark and never a score; the others end the run.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class LotbenchError(Exception):
+    """Anything that lotbench itself raises; the message is one line for a person."""
+
+    exit_code = 1
+
+
+class UsageError(LotbenchError):
+    """A flag, a config or a file that a person gave cannot be used as it is."""
+
+    exit_code = 2
+
+
+class DataError(UsageError):
+    """A data set has faults; each names its file, line and field."""
+
+    def __init__(self, faults: list[str]) -> None:
+        self.faults = faults
+        super().__init__("\n".join(faults))
+
+
+class RunFolderError(UsageError):
+    """A run folder is in use by another process, damaged, or belongs to another experiment."""
+
+
+class Unread(LotbenchError):
+    """A reply came and could not be read.
+
+    Attributes:
+        kind: `unparsed`, `refused` or `truncated`, or a benchmark's own word for a reply of the wrong kind.
+        reason: What was wrong with it, in words that can be shown to the model that wrote it.
+    """
+
+    def __init__(self, kind: str, reason: str) -> None:
+        self.kind = kind
+        self.reason = reason
+        super().__init__(f"{kind}: {reason}")
+
+
+class JudgeError(Unread):
+    """A judge's reply could not be read as a verdict: a judge failure, never a score."""
+
+
+class CallFailed(LotbenchError):
+    """A call brought no reply, after all retries; ends the walk as ROLE_failed."""
+
+
+class Unescapable(LotbenchError):
+    """No other call to this model can succeed either: wrong key, unknown model, no credit, no picture input."""
+
+
+class LimitReached(LotbenchError):
+    """A budget of cost, tokens or time is used up; the run can be resumed with a higher one."""
+
+    exit_code = 3
+
+
+class TooManyFailures(LotbenchError):
+    """More walks failed than `max_failed` allows; the run can be resumed."""
+
+    exit_code = 4
+
+
+def at(path: Path | str, line: int | None = None, field: str | None = None) -> str:
+    """The place of a fault in a file, as `path:line: field`."""
+    place = f"{path}:{line}" if line is not None else f"{path}"
+    return f"{place}: {field}" if field else place

@@ -1,0 +1,146 @@
+"""A prompt is a text file with sections and `{{fields}}`; a pack is a folder of them, one folder a language.
+
+A field is replaced in a single pass, so braces in an example survive and an answer that contains
+`{{caption}}` cannot inject itself. A missing field and an unknown field are both errors: a prompt that
+silently lacks its keyword has made a leaderboard before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias, cast
+
+from lotbench.errors import UsageError
+from lotbench.types import Image, Message, Speaker
+
+FIELD = re.compile(r"\{\{(\w+)\}\}")
+SECTION = re.compile(r"^\[(\w+)\]\n", re.MULTILINE)
+SPEAKERS = ("system", "user", "assistant")
+
+Value: TypeAlias = str | Image | None
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """The text of one prompt file: named sections, in order, each with its fields."""
+
+    name: str
+    sections: Mapping[str, str]
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """Every field that the sections name."""
+        return frozenset(name for text in self.sections.values() for name in FIELD.findall(text))
+
+    def messages(self, **values: Value) -> tuple[Message, ...]:
+        """Fill the prompt; one message for each section named for a speaker.
+
+        Args:
+            **values: A value for every field. None or "" empties it; a line that held nothing but
+                emptied fields is dropped. A picture becomes a part of its own.
+
+        Raises:
+            UsageError: A field has no value, or a value has no field.
+        """
+        self._check(frozenset(values), self.fields)
+        return tuple(
+            Message(cast(Speaker, speaker), _fill(text, values))
+            for speaker, text in self.sections.items()
+            if speaker in SPEAKERS
+        )
+
+    def line(self, section: str, **values: str) -> str:
+        """Fill one section as plain text.
+
+        Raises:
+            UsageError: The section is not there, a field has no value, or a value has no field.
+        """
+        if section not in self.sections:
+            raise UsageError(f"prompt {self.name!r} has no section [{section}]")
+        text = self.sections[section]
+        self._check(frozenset(values), frozenset(FIELD.findall(text)))
+        return FIELD.sub(lambda match: values[match[1]], text)
+
+    def _check(self, given: frozenset[str], wanted: frozenset[str]) -> None:
+        if missing := sorted(wanted - given):
+            raise UsageError(f"prompt {self.name!r}: no value for {', '.join(missing)}")
+        if unknown := sorted(given - wanted):
+            raise UsageError(f"prompt {self.name!r}: has no field {', '.join(unknown)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """The prompts of one benchmark in every language it has, and the digest of all their text."""
+
+    prompts: Mapping[str, Mapping[str, Prompt]]
+    digest: str
+
+    def get(self, language: str, name: str) -> Prompt:
+        """The prompt of that name in that language.
+
+        Raises:
+            UsageError: The pack has no such language or prompt.
+        """
+        try:
+            return self.prompts[language][name]
+        except KeyError:
+            raise UsageError(f"the prompt pack has no {language}/{name}.txt") from None
+
+
+def parse(name: str, text: str) -> Prompt:
+    """Read a prompt file: `[section]` lines, each followed by its text.
+
+    Raises:
+        UsageError: Text stands before the first section, or a section comes twice.
+    """
+    pieces = SECTION.split(text)
+    if pieces[0].strip():
+        raise UsageError(f"prompt {name!r}: text before the first [section]")
+    names = pieces[1::2]
+    if len(set(names)) < len(names):
+        raise UsageError(f"prompt {name!r}: a section comes twice")
+    bodies = (body.strip("\n") for body in pieces[2::2])
+    return Prompt(name, dict(zip(names, bodies, strict=True)))
+
+
+def pack(files: Mapping[str, str]) -> Pack:
+    """A pack from the texts of its files, by path (`en/respond.txt`)."""
+    prompts: dict[str, dict[str, Prompt]] = {}
+    for path in sorted(files):
+        language, _, file = path.partition("/")
+        name = file.removesuffix(".txt")
+        prompts.setdefault(language, {})[name] = parse(f"{language}/{name}", files[path])
+    text = "".join(f"{path}\0{files[path]}\0" for path in sorted(files))
+    return Pack(prompts, hashlib.sha256(text.encode()).hexdigest())
+
+
+def _fill(text: str, values: Mapping[str, Value]) -> tuple[str | Image, ...]:
+    """Replace the fields of a section; consecutive text is one part."""
+    parts: list[str | Image] = []
+    for line in text.split("\n"):
+        names = FIELD.findall(line)
+        if names and not FIELD.sub("", line).strip() and not any(values[name] for name in names):
+            continue
+        for index, piece in enumerate(FIELD.split(line)):
+            value = values[piece] if index % 2 else piece
+            if isinstance(value, Image):
+                parts.append(value)
+            elif value:
+                _append(parts, value)
+        _append(parts, "\n")
+    return _trimmed(parts)
+
+
+def _append(parts: list[str | Image], text: str) -> None:
+    if parts and isinstance(parts[-1], str):
+        parts[-1] += text
+    else:
+        parts.append(text)
+
+
+def _trimmed(parts: list[str | Image]) -> tuple[str | Image, ...]:
+    trimmed = [part.strip("\n") if isinstance(part, str) else part for part in parts]
+    return tuple(part for part in trimmed if part != "")

@@ -1,0 +1,174 @@
+"""From raw text to a typed answer, or to the reason why there is none; pure, for candidates and judges alike.
+
+A reply is read or refused, never guessed at: the answer is one JSON object that fills the form, and only a
+form with a single field may come as plain text. Reasoning is stripped first; a reasoning block that was
+never closed means that the reply was cut off.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from typing import Annotated, Any, TypeVar, cast
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+
+from lotbench.errors import Unread
+from lotbench.types import JSON, Reply
+
+REASONING = ("think", "thinking", "thought", "reasoning", "reflection")
+_TAGS = "|".join(REASONING)
+_BLOCK = re.compile(rf"<({_TAGS})>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_CLOSED = re.compile(rf"^.*?</(?:{_TAGS})>", re.DOTALL | re.IGNORECASE)
+_OPENED = re.compile(rf"<(?:{_TAGS})>", re.IGNORECASE)
+_FENCE = re.compile(r"```(?:json)?\s*\n(.*?)\n?```", re.DOTALL)
+_REFUSAL = re.compile(
+    r"^\W*(?:i['’]?m sorry|i am sorry|sorry|i apologi[sz]e|i (?:can(?:no|['’])t|am (?:not able|unable)) "
+    r"(?:to )?(?:help|assist|comply|do|fulfil|provide|continue)|抱歉|对不起|很遗憾|我(?:无法|不能)(?:提供|回答|协助|帮助))",
+    re.IGNORECASE,
+)
+_YES_NO = {"yes": True, "no": False, "true": True, "false": False, "是": True, "否": False}
+
+
+class Form(BaseModel):
+    """The shape of an answer that a model is asked to give; the schema and the example come from it."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+def _to_bool(value: object) -> object:
+    return _YES_NO.get(value.strip().lower(), value) if isinstance(value, str) else value
+
+
+YesNo = Annotated[bool, BeforeValidator(_to_bool)]
+"""A decision in a form; 'yes' and 'no' are read as booleans, nothing else is."""
+
+
+F = TypeVar("F", bound=Form)
+
+
+@cache
+def schema(form: type[Form]) -> dict[str, JSON]:
+    """The JSON schema of a form: flat, every field required, no other field, every string bounded."""
+    drawn = form.model_json_schema()
+    if "$defs" in drawn:
+        raise TypeError(f"{form.__name__}: an answer form must be flat")
+    properties = {name: _plain(field) for name, field in drawn["properties"].items()}
+    for name, field in properties.items():
+        if field.get("type") == "string" and "maxLength" not in field and "enum" not in field:
+            raise TypeError(f"{form.__name__}.{name}: a string needs max_length")
+    return {
+        "title": form.__name__,
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+@cache
+def shape(form: type[Form]) -> str:
+    """The form as an example to print in a prompt: its fields, each with its description."""
+    lines = [
+        f"  {json.dumps(name, ensure_ascii=False)}: {_example(field)}"
+        for name, field in cast(dict[str, dict[str, Any]], schema(form)["properties"]).items()
+    ]
+    return "{\n" + ",\n".join(lines) + "\n}"
+
+
+def read(reply: Reply, form: type[F]) -> F:
+    """Read a reply as a form.
+
+    Raises:
+        Unread: `refused`, `truncated` or `unparsed`, with the reason.
+    """
+    if reply.refusal or reply.finish == "content_filter":
+        raise Unread("refused", "the answer was withheld")
+    text = visible(reply)
+    try:
+        return _parse(text, form)
+    except Unread:
+        if reply.finish == "length":
+            raise Unread("truncated", "the answer was cut off before its end") from None
+        if _REFUSAL.match(text):
+            raise Unread("refused", "the answer declines the task") from None
+        raise
+
+
+def visible(reply: Reply) -> str:
+    """The text of a reply without its reasoning.
+
+    Raises:
+        Unread: `truncated`, if a reasoning block was opened and never closed.
+    """
+    text = _BLOCK.sub("", reply.text)
+    text = _CLOSED.sub("", text)
+    if _OPENED.search(text):
+        raise Unread("truncated", "the reasoning never ended")
+    return text.strip()
+
+
+def _parse(text: str, form: type[F]) -> F:
+    if not text:
+        raise Unread("unparsed", "the answer is empty")
+    found = _object(text)
+    if found is None:
+        found = _plain_text(text, form)
+    if found is None:
+        raise Unread("unparsed", "the answer is not one JSON object of the form asked for")
+    try:
+        return form.model_validate(found)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or form.__name__
+        raise Unread("unparsed", f"{where}: {first['msg']}") from None
+
+
+def _object(text: str) -> dict[str, JSON] | None:
+    """The one JSON object in a text: alone, in a single fence, or at the end after a line of prose."""
+    fences = _FENCE.findall(text)
+    if len(fences) == 1:
+        text = fences[0].strip()
+    start = text.find("{")
+    if start < 0 or (start > 0 and "\n" not in text[:start] and not text[:start].isspace()):
+        return None
+    try:
+        found, end = json.JSONDecoder(object_pairs_hook=_no_twins).raw_decode(text, start)
+    except ValueError:
+        return None
+    rest = text[end:].strip()
+    return found if isinstance(found, dict) and not rest else None
+
+
+def _no_twins(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
+    """A JSON object that says two things under one name says nothing."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise ValueError("a field comes twice")
+    return made
+
+
+def _plain_text(text: str, form: type[Form]) -> dict[str, JSON] | None:
+    """A one-field form may come as a bare line, with or without the field's name before it."""
+    names = list(form.model_fields)
+    if len(names) != 1 or "{" in text or "}" in text:
+        return None
+    lines = [line for line in text.split("\n") if line.strip()]
+    if len(lines) != 1:
+        return None
+    bare = re.sub(rf"^\W*{names[0]}\W*[:：]\s*", "", lines[0].strip(), flags=re.IGNORECASE)
+    return {names[0]: bare.strip("\"'`*“”「」 ")}
+
+
+def _plain(field: dict[str, Any]) -> dict[str, Any]:
+    """A property without what only pydantic reads."""
+    return {name: value for name, value in field.items() if name not in ("title", "default")}
+
+
+def _example(field: dict[str, Any]) -> str:
+    if field["type"] == "boolean":
+        return "true or false"
+    if "enum" in field:
+        return " or ".join(json.dumps(option, ensure_ascii=False) for option in field["enum"])
+    return json.dumps(field.get("description", "..."), ensure_ascii=False)

@@ -1,0 +1,254 @@
+"""The records that pass between the rooms of lotbench, and the two protocols of the edge; data, no logic.
+
+Every record is frozen: a room that wants another value makes another record. Pictures travel as the
+sha256 of their bytes and are turned into pixels only at the edge, so a record stays small enough to print.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeAlias
+
+JSON: TypeAlias = "None | bool | int | float | str | Sequence[JSON] | Mapping[str, JSON]"
+"""What survives a round trip through a JSON file."""
+
+Speaker: TypeAlias = Literal["system", "user", "assistant"]
+Finish: TypeAlias = Literal["stop", "length", "content_filter", "other"]
+
+
+class Sample(Protocol):
+    """One item of a benchmark's data set; a benchmark's own `Item` has these and more."""
+
+    @property
+    def id(self) -> str:
+        """Opaque and unique in its data set."""
+        ...
+
+    @property
+    def language(self) -> str:
+        """`en` or `zh`: chooses the prompts."""
+        ...
+
+    @property
+    def image(self) -> str | None:
+        """Path of the picture relative to the data set's folder, if the item has one."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A picture, by content."""
+
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation: text and pictures in the order in which they are sent."""
+
+    speaker: Speaker
+    parts: tuple[str | Image, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a reply is drawn; None leaves the choice to the server."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    max_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """The name of one call: where in which walk it stands, and the digest of what it asks.
+
+    `step` is the purpose of the call, `draw` numbers wanted repetitions of one request (votes),
+    `attempt` numbers askings of the same thing after a reply that could not be read.
+    """
+
+    sample: str
+    repeat: int
+    round: int
+    step: str
+    draw: int
+    attempt: int
+    digest: str
+
+    def __str__(self) -> str:
+        place = f"{self.sample}/{self.repeat}/{self.round}/{self.step}"
+        return f"{place}/{self.draw}/{self.attempt}/{self.digest}"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a benchmark wants to have asked: of which role, for which purpose, in which words.
+
+    `seat` chooses among the models of a role (the second judge is seat 1). A `shared` question belongs
+    to the sample, not to the walk: it is asked once for all walks and runs, and kept in the store.
+    """
+
+    role: str
+    step: str
+    messages: tuple[Message, ...]
+    schema: Mapping[str, JSON] | None = None
+    seat: int = 0
+    round: int = 0
+    draw: int = 0
+    attempt: int = 0
+    shared: bool = False
+    temperature: float | None = None
+    """Replaces the role's temperature for this question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A question addressed to a model: what the call digest covers, before any fallback of the endpoint."""
+
+    key: Key
+    model: str
+    messages: tuple[Message, ...]
+    schema: Mapping[str, JSON] | None
+    sampling: Sampling
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one or more calls; cached input tokens are part of the input tokens."""
+
+    input_tokens: int = 0
+    cached_input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back from a model, as received."""
+
+    text: str
+    model: str
+    """The id of the model that answered, as the server names it."""
+    finish: Finish = "stop"
+    reasoning: str | None = None
+    refusal: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    seconds: float = 0.0
+    sent: Mapping[str, JSON] = field(default_factory=dict)
+    """How the call went out after fallbacks: form of the answer asked for, parameters dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A question with the reply to it."""
+
+    question: Question
+    key: Key
+    reply: Reply
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a judge said, read: one decision, and the named parts that it rests on."""
+
+    accepted: bool
+    parts: Mapping[str, JSON]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The score of one walk: a number, or None with the reason why there is none."""
+
+    value: float | None
+    why: str | None = None
+    parts: Mapping[str, JSON] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """The record of one walk; one line of traces.jsonl.
+
+    A step is `{"step", "round", "role", "draw", "call", "value", "seconds"}`; `call` is the key of the
+    journal line, or None where no model was asked.
+    """
+
+    sample: str
+    repeat: int
+    lane: str
+    outcome: str
+    score: Score
+    steps: tuple[Mapping[str, JSON], ...]
+    memory: JSON
+    usage: Mapping[str, JSON]
+    why: str | None = None
+    """What ended the walk, where that was a failure."""
+    arrived: bool = True
+    """False if the walk ended on a call whose reply never came: a resumed run tries it again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A number over samples with its 95 % interval, or None with the reason why there is none.
+
+    `baselines` are the values of chance, trivial players and the reference preset, by name.
+    """
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+    better: Literal["higher", "lower"] = "higher"
+    baselines: Mapping[str, float | None] = field(default_factory=dict)
+    why: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of a report; every row has as many cells as there are columns."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str | float | int | None, ...], ...]
+    caption: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A plot of a report, as data: named series of (x, y) points."""
+
+    kind: Literal["line", "step", "bar", "scatter"]
+    x: str
+    y: str
+    series: Mapping[str, tuple[tuple[float, float], ...]]
+    caption: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a report that a benchmark contributes: data to lay out, no markup."""
+
+    title: str
+    notes: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
+    plots: tuple[Plot, ...] = ()
+
+
+class Model(Protocol):
+    """Anything that answers a request: a server, a process, a recording, a person."""
+
+    async def __call__(self, request: Request) -> Reply:
+        """Answer the request.
+
+        Raises:
+            CallFailed: No reply came, after all retries.
+            Unescapable: No other call to this model can succeed either (a wrong key, an unknown model).
+        """
+        ...
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors of unit length."""
+
+    async def __call__(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        """Embed texts; returns len(texts) vectors of one length."""
+        ...
