@@ -27,20 +27,20 @@ class WalkState(TypedDict, total=False):
     lane: str
     round: int
     """The present round of a game, from 1."""
-    turn: dict[str, JSON]
+    turn: dict[str, Any]
     """What has come of the present round so far."""
-    draft: dict[str, JSON]
+    draft: dict[str, Any]
     """Half-finished work of the present node; empty when it is done."""
-    history: Annotated[list[dict[str, JSON]], operator.add]
+    history: Annotated[list[dict[str, Any]], operator.add]
     """The finished rounds."""
-    shared: dict[str, JSON]
+    shared: dict[str, Any]
     """What belongs to the sample and was found once for all walks (a causal chain)."""
-    steps: Annotated[list[dict[str, JSON]], operator.add]
+    steps: Annotated[list[dict[str, Any]], operator.add]
     """The trace so far."""
     outcome: str | None
     why: str | None
     arrived: bool
-    memory: JSON
+    memory: Any
     """What the lane hands from one walk to the next."""
 
 
