@@ -94,17 +94,28 @@ async def take(step: str, state: State, context: Context) -> Update:
         walk = context.view(now, step)
         try:
             answers = await asyncio.gather(*(context.ask(walk, question) for question in questions))
-            update = benchmark.read(walk, answers)
+            update = benchmark.read(walk, answers) | {"usage": _usage(answers)}
         except CallFailed as error:
             role = questions[0].role
             update = {"outcome": f"{role}_failed", "why": str(error), "arrived": False}
         now = joined(now, update)
-        changed = joined({"history": [], "steps": []} | changed, update)
+        changed = joined(changed, update)
         if now["outcome"] is not None:
             return changed
         questions = benchmark.ask(context.view(now, step))
         if not questions:
             return changed
+
+
+def _usage(answers: Sequence[Answer]) -> dict[str, int]:
+    """What the walk's own questions used; what is shared by all walks is counted by the run alone."""
+    own = [answer.reply.usage for answer in answers if not answer.question.shared]
+    return {
+        "calls": len(own),
+        "input_tokens": sum(usage.input_tokens for usage in own),
+        "cached_input_tokens": sum(usage.cached_input_tokens for usage in own),
+        "output_tokens": sum(usage.output_tokens for usage in own),
+    }
 
 
 def record(answer: Answer, value: Mapping[str, JSON]) -> dict[str, JSON]:

@@ -7,7 +7,7 @@ is not declared would be dropped without a word, so `joined` refuses it.
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias, TypedDict
 
@@ -17,6 +17,11 @@ from lotbench.types import JSON, Sample
 
 State: TypeAlias = Mapping[str, Any]
 Update: TypeAlias = dict[str, Any]
+
+
+def plus(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    """The sum of two counts, name by name."""
+    return {name: one.get(name, 0) + other.get(name, 0) for name in {**one, **other}}
 
 
 class WalkState(TypedDict, total=False):
@@ -40,11 +45,17 @@ class WalkState(TypedDict, total=False):
     outcome: str | None
     why: str | None
     arrived: bool
+    usage: Annotated[dict[str, int], plus]
+    """Calls and tokens of this walk's own questions."""
     memory: Any
     """What the lane hands from one walk to the next."""
 
 
-APPENDED = frozenset({"history", "steps"})
+REDUCERS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "history": operator.add,
+    "steps": operator.add,
+    "usage": plus,
+}
 
 
 def start(sample: str, repeat: int, lane: str, memory: JSON = None) -> WalkState:
@@ -62,6 +73,7 @@ def start(sample: str, repeat: int, lane: str, memory: JSON = None) -> WalkState
         outcome=None,
         why=None,
         arrived=True,
+        usage={},
         memory=memory,
     )
 
@@ -74,7 +86,10 @@ def joined(state: State, update: Update) -> dict[str, Any]:
     """
     if unknown := update.keys() - WalkState.__annotations__.keys():
         raise LotbenchError(f"a node changed {sorted(unknown)}, which no state declares")
-    return {**state, **{k: state[k] + v if k in APPENDED else v for k, v in update.items()}}
+    made = dict(state)
+    for name, value in update.items():
+        made[name] = REDUCERS[name](made[name], value) if name in REDUCERS and name in made else value
+    return made
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""LoTbench: the game of leaps (lotbench.txt, Sec. 5)."""

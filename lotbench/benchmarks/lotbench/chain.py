@@ -1,0 +1,140 @@
+"""E1's first step: the causal chains of response and scene, built once per sample and judge (Sec. 5.5.3).
+
+A chain does not depend on the filling, so it is a shared question: asked once, kept in the store, used in
+every game and for every model. It is accepted only if the judge can use it: with it the key text passes
+and the key texts of three other samples fail. Otherwise it is built anew, three times at most, and the
+sample is named in the report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+
+from lotbench.benchmark import record, remark
+from lotbench.benchmarks.lotbench import words
+from lotbench.benchmarks.lotbench.judge import Chain, judging, verdict_question
+from lotbench.benchmarks.lotbench.rounds import item, options
+from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.errors import JudgeError, Unread
+from lotbench.reply import read, schema, shape
+from lotbench.state import Update, Walk
+from lotbench.types import Answer, Question
+
+BUILDS = 3
+CONTROLS = 3
+REBUILD_TEMPERATURE = 0.7
+"""A rebuild at temperature 0 would give the refused chain again."""
+WORK = ("build", "chain", "chain_attempt", "chain_reason")
+"""What the draft holds while a chain is being built."""
+
+
+def missing(walk: Walk, seat: int) -> bool:
+    """Whether this judge needs a chain that is not there yet."""
+    wanted = options(walk).judge_mode == "causal" and options(walk).chain == "stored"
+    return wanted and name(seat) not in walk.state["shared"]
+
+
+def name(seat: int) -> str:
+    """The place of a judge's chain in the shared part of the state."""
+    return f"chain {seat}"
+
+
+def text(walk: Walk, seat: int) -> str | None:
+    """The chain that a judge is given, if it works with one."""
+    kept = walk.state["shared"].get(name(seat))
+    return kept["text"] if kept else None
+
+
+def ask(walk: Walk, seat: int) -> tuple[Question, ...]:
+    """The chain, or the verdicts that show whether the judge can use the one just built."""
+    draft = walk.state["draft"]
+    build = int(draft.get("build", 0))
+    if "chain" in draft:
+        return _trial(walk, seat, draft["chain"], build)
+    sample, attempt = item(walk), int(draft.get("chain_attempt", 0))
+    again = walk.prompt("lines").line("again", reason=draft["chain_reason"]) if attempt else None
+    messages = walk.prompt("chain").messages(
+        shape=shape(Chain),
+        caption=sample.caption,
+        response=sample.response,
+        key_text=sample.key_text,
+        explanation=sample.explanation,
+        again=again,
+    )
+    temperature = REBUILD_TEMPERATURE if build else None
+    question = Question("judge", "chain", messages, schema(Chain), seat, draw=build, attempt=attempt)
+    return (replace(question, shared=True, temperature=temperature),)
+
+
+def read_answers(walk: Walk, answers: Sequence[Answer]) -> Update:
+    """A chain goes on to its trial, a trial ends in a chain that is kept or in another build."""
+    if answers[0].question.step == "chain":
+        return _built(walk, answers[0])
+    draft, seat = walk.state["draft"], answers[0].question.seat
+    steps, fit = [], True
+    for number, answer in enumerate(answers):
+        expected = number == 0
+        accepted = _accepted(walk, answer)
+        fit = fit and accepted is expected
+        steps.append(record(answer, {"accepted": accepted, "expected": expected, "judge": seat}))
+    build = int(draft.get("build", 0)) + 1
+    if not fit and build < BUILDS:
+        return {"draft": {**_rest(walk), "build": build}, "steps": steps}
+    value = {"judge": seat, "accepted": fit, "builds": build}
+    kept = {**walk.state["shared"], name(seat): {"text": draft["chain"], "accepted": fit, "builds": build}}
+    steps.append(remark("chain_accepted", walk.round, value))
+    return {"draft": _rest(walk), "shared": kept, "steps": steps}
+
+
+def _trial(walk: Walk, seat: int, chain: str, build: int) -> tuple[Question, ...]:
+    trials = [item(walk).key_text, *controls(walk)]
+    asked = (verdict_question(walk, "chain_check", filling, seat=seat, chain=chain) for filling in trials)
+    return tuple(
+        replace(question, round=0, draw=build * (CONTROLS + 1) + number, shared=True)
+        for number, question in enumerate(asked)
+    )
+
+
+def controls(walk: Walk) -> list[str]:
+    """The key texts of other samples that must fail: drawn by sample, never from its own reject list."""
+    sample = item(walk)
+    own = words.same(sample.key_text)
+    near = {own, *map(words.same, sample.accept)}
+    others = {
+        other.key_text
+        for other in walk.data
+        if isinstance(other, Item) and other.language == sample.language and words.same(other.key_text) not in near
+    }
+    return Random(f"{sample.id}:chain").sample(sorted(others), min(CONTROLS, len(others)))
+
+
+def _built(walk: Walk, answer: Answer) -> Update:
+    """A chain that cannot be read is asked for again once, then the build counts as used."""
+    draft, seat = walk.state["draft"], answer.question.seat
+    rest, build = _rest(walk), int(draft.get("build", 0))
+    try:
+        chain = read(answer.reply, Chain).text()
+    except Unread as error:
+        steps = [record(answer, {"chain": None, "status": error.kind, "judge": seat})]
+        if answer.question.attempt == 0:
+            again = {"build": build, "chain_attempt": 1, "chain_reason": error.reason}
+            return {"draft": {**rest, **again}, "steps": steps}
+        if build + 1 < BUILDS:
+            return {"draft": {**rest, "build": build + 1}, "steps": steps}
+        raise JudgeError(error.kind, f"no causal chain that can be read: {error.reason}") from None
+    steps = [record(answer, {"chain": chain, "status": "ok", "judge": seat})]
+    return {"draft": {**rest, "build": build, "chain": chain}, "steps": steps}
+
+
+def _accepted(walk: Walk, answer: Answer) -> bool | None:
+    """The verdict of a trial, or None if it cannot be read: then the chain is not usable either."""
+    try:
+        return judging(walk, "chain_check").read(answer).accepted
+    except JudgeError:
+        return None
+
+
+def _rest(walk: Walk) -> dict[str, object]:
+    return {key: value for key, value in walk.state["draft"].items() if key not in WORK}

@@ -1,0 +1,117 @@
+"""The check of a round: words decide where they can, else E1 does, and a second opinion where one is wanted.
+
+A judge that cannot be read is asked again once, then the next judge is asked; if none can be read the game
+is a judge failure, never a no.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from lotbench.benchmark import record, remark
+from lotbench.benchmarks.lotbench import chain, words
+from lotbench.benchmarks.lotbench.judge import judging, verdict_question
+from lotbench.benchmarks.lotbench.rounds import item, options
+from lotbench.errors import JudgeError
+from lotbench.state import Update, Walk
+from lotbench.types import Answer, Question
+
+
+def ask(walk: Walk) -> Sequence[Question]:
+    """What to ask next: nothing where words decide, a chain where one is missing, then the verdict."""
+    if _decided(walk) or "verdict" in walk.state["turn"]:
+        return ()
+    draft, seat = walk.state["draft"], _seat(walk)
+    if chain.missing(walk, seat):
+        return chain.ask(walk, seat)
+    step, attempt = "confirm" if "first" in draft else "check", int(draft.get("attempt", 0))
+    question = verdict_question(
+        walk,
+        step,
+        walk.state["turn"]["filling"],
+        seat=seat,
+        chain=chain.text(walk, seat),
+        attempt=attempt,
+        reason=draft.get("reason", ""),
+    )
+    return (question,)
+
+
+def read(walk: Walk, answers: Sequence[Answer]) -> Update:
+    """Solved, not it, or a judge failure; the last round's no ends the game."""
+    if not answers:
+        accepted, how = _decided(walk) or (False, "none")
+        return _settled(walk, accepted, [remark("check", walk.round, {"accepted": accepted, "how": how})])
+    if answers[0].question.step in ("chain", "chain_check"):
+        return _chained(walk, answers)
+    answer = answers[0]
+    seat = answer.question.seat
+    try:
+        verdict = judging(walk, answer.question.step).read(answer)
+    except JudgeError as error:
+        steps = [record(answer, {"status": error.kind, "judge": seat})]
+        if answer.question.attempt == 0:
+            draft = {**walk.state["draft"], "attempt": 1, "reason": error.reason}
+            return {"draft": draft, "steps": steps}
+        return _next_judge(walk, seat, error) | {"steps": steps}
+    value = {"accepted": verdict.accepted, "how": "judge", "judge": seat, "status": "ok", **verdict.parts}
+    steps = [record(answer, value)]
+    wants_second = verdict.accepted and options(walk).confirm != "never"
+    if wants_second and "first" not in walk.state["draft"]:
+        return {"draft": {"first": seat}, "steps": steps}
+    return _settled(walk, verdict.accepted, steps)
+
+
+def _chained(walk: Walk, answers: Sequence[Answer]) -> Update:
+    try:
+        return chain.read_answers(walk, answers)
+    except JudgeError as error:
+        seat = answers[0].question.seat
+        steps = [record(answers[0], {"chain": None, "status": error.kind, "judge": seat})]
+        return _next_judge(walk, seat, error) | {"steps": steps}
+
+
+def _decided(walk: Walk) -> tuple[bool, str] | None:
+    """A verdict that needs no judge: nothing to judge, the key text itself, a filling judged before."""
+    turn = walk.state["turn"]
+    if turn["status"] != "ok":
+        return False, "none"
+    said = words.same(turn["filling"])
+    if said == words.same(item(walk).key_text):
+        return True, "exact"
+    if any(past.get("filling") and words.same(past["filling"]) == said for past in walk.state["history"]):
+        return False, "repeat"
+    return None
+
+
+def _settled(walk: Walk, accepted: bool, steps: list[Any]) -> Update:
+    update: Update = {"turn": {**walk.state["turn"], "verdict": accepted}, "draft": {}, "steps": steps}
+    if accepted:
+        update["outcome"] = "solved"
+    elif walk.round >= options(walk).max_rounds:
+        update["outcome"] = "unsolved"
+    return update
+
+
+def _seat(walk: Walk) -> int:
+    """The judge whose turn it is: the first that can be read; to confirm, one that is another."""
+    first = walk.state["draft"].get("first")
+    if first is not None and options(walk).confirm == "same_judge":
+        return int(first)
+    return _free(walk, walk.state["draft"].get("tried", ()))[0]
+
+
+def _free(walk: Walk, tried: Sequence[int]) -> list[int]:
+    first = walk.state["draft"].get("first")
+    return [seat for seat in range(walk.seats["judge"]) if seat != first and seat not in tried]
+
+
+def _next_judge(walk: Walk, seat: int, error: JudgeError) -> Update:
+    """Go on to the next judge that may decide, or give the game up as a judge failure."""
+    draft = walk.state["draft"]
+    tried = [*draft.get("tried", ()), seat]
+    bound = "first" in draft and options(walk).confirm == "same_judge"
+    if bound or not _free(walk, tried):
+        return {"draft": {}, "outcome": "judge_failed", "why": f"judge {seat + 1}: {error.reason}"}
+    return {"draft": {name: draft[name] for name in ("first",) if name in draft} | {"tried": tried}}

@@ -1,0 +1,126 @@
+"""E1's questions: is a filling a different approach with an equally satisfactory outcome (DAESO)? (Sec. 5.5, App. D)
+
+The key text is replaced by the filling and the causal chain told again; then both criteria are judged: the
+same creative point (Eq. 6) and the same function (Eq. 7). DAESO is both. The judge sees the sample as
+`judge_mode` says and the one filling; no picture, no name, no round, no history.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from lotbench.benchmarks.lotbench.rounds import item, options
+from lotbench.judge import Judge
+from lotbench.prompt import Value
+from lotbench.reply import Form, YesNo
+from lotbench.state import Walk
+from lotbench.types import Question
+
+Reason = Annotated[str, Field(max_length=300)]
+Told = Annotated[str, Field(max_length=600)]
+
+
+class Chain(Form):
+    """Step 1: the causal chains in text (Eq. 2), the creative point (Eq. 3) and the function (Eq. 4)."""
+
+    scene_chain: Annotated[Told, Field(description="node -> node -> ... -> last effect")]
+    caption_chain: Annotated[Told, Field(description="node -> node -> ... -> last effect")]
+    creative_point: Annotated[Reason, Field(description="which node maps to which, by what likeness")]
+    function: Annotated[Reason, Field(description="the effect in which both chains end")]
+
+    def text(self) -> str:
+        """The chain as it is stored, shown, and given to the judge."""
+        return f"{self.scene_chain}\n{self.caption_chain}\n= {self.creative_point}\n=> {self.function}"
+
+
+class Explained(Form):
+    """Step 3 without a chain: each criterion's reason before its decision."""
+
+    point_reason: Annotated[Reason, Field(description="is the creative point the same, and why")]
+    same_creative_point: YesNo
+    function_reason: Annotated[Reason, Field(description="is the function the same, and why")]
+    same_function: YesNo
+
+
+class Causal(Form):
+    """Steps 2 and 3 in one: the intervened chain, then each criterion's reason before its decision."""
+
+    intervened_chain: Annotated[Told, Field(description="the caption's chain with the candidate in it")]
+    point_reason: Annotated[Reason, Field(description="is the creative point the same, and why")]
+    same_creative_point: YesNo
+    function_reason: Annotated[Reason, Field(description="is the function the same, and why")]
+    same_function: YesNo
+
+
+class VerdictFirst(Form):
+    """The decision before its reasons, as the paper's output has it (App. D)."""
+
+    same_creative_point: YesNo
+    same_function: YesNo
+    explanation: Annotated[str, Field(max_length=900, description="entities, relations and chains, and why")]
+
+
+class Confirmation(Form):
+    """A second opinion of the same judge: what differs first, the criteria in the other order."""
+
+    difference: Annotated[Reason, Field(description="what is different with the candidate")]
+    function_reason: Annotated[Reason, Field(description="does the chain end in the same effect")]
+    same_function: YesNo
+    point_reason: Annotated[Reason, Field(description="is the same part matched by the same likeness")]
+    same_creative_point: YesNo
+
+
+def judging(walk: Walk, step: str) -> Judge[Any]:
+    """The kind of question that E1 is put at a step: check, chain_check or confirm."""
+    settings = options(walk)
+    form: type[Form] = Causal if settings.judge_mode == "causal" else Explained
+    if settings.verdict == "first":
+        form = VerdictFirst
+    if step == "confirm" and settings.confirm == "same_judge":
+        form = Confirmation
+    return Judge("judge", step, form, _daeso)
+
+
+def verdict_question(
+    walk: Walk, step: str, filling: str, *, seat: int, chain: str | None, attempt: int = 0, reason: str = ""
+) -> Question:
+    """Ask for the verdict on one filling.
+
+    Args:
+        walk: Where the game stands; only its sample and settings are used.
+        step: check, chain_check or confirm.
+        filling: What takes the place of the key text.
+        seat: Which judge.
+        chain: The causal chain that this judge built, in causal mode.
+        attempt: 1 if the judge is asked again.
+        reason: Why its last answer could not be read.
+    """
+    sample, lines = item(walk), walk.prompt("lines")
+    explained = options(walk).judge_mode != "zero_shot"
+    values: dict[str, Value] = {
+        "caption": sample.caption,
+        "response": sample.response,
+        "key_text": sample.key_text,
+        "filling": filling,
+        "explanation": lines.line("explanation", text=sample.explanation) if explained else None,
+        "chain": lines.line("chain", text=chain) if chain else None,
+        "again": lines.line("again", reason=reason) if attempt else None,
+    }
+    prompt = walk.prompt(_prompt(walk, step))
+    shown = {name: value for name, value in values.items() if name in prompt.fields}
+    return judging(walk, step).ask(prompt, round=walk.round, seat=seat, attempt=attempt, **shown)
+
+
+def _prompt(walk: Walk, step: str) -> str:
+    settings = options(walk)
+    if step == "confirm" and settings.confirm == "same_judge":
+        return "confirm"
+    if settings.judge_mode == "causal" and settings.chain == "per_call":
+        return "check_per_call"
+    return f"check_{settings.judge_mode}"
+
+
+def _daeso(form: Any) -> bool:
+    return bool(form.same_creative_point and form.same_function)

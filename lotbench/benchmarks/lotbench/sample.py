@@ -1,0 +1,81 @@
+"""One sample of LoTbench: a picture, a funny response to it, and the key text that makes it funny.
+
+Checked when it is read: a response in which the key text cannot be masked, or a sample without an
+explanation or a clue, is refused with its file, line and field (Sec. 5.3).
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from lotbench.benchmarks.lotbench import words
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+
+
+class Rejected(BaseModel):
+    """A filling that should not count, and how hard that is to see."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: Text
+    difficulty: Literal["easy", "hard"]
+    why: str = ""
+
+
+class Item(BaseModel):
+    """A sample: the high-quality human response R with its key text, and all that the game needs of it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+    language: Literal["en", "zh"]
+    image: Text
+    """Path of the picture, relative to the data set's folder."""
+    caption: Text
+    response: Text
+    key_text: Text
+    key_span: tuple[int, int] | None = None
+    """Where the key text stands in the response, if it stands there more than once; half-open, in characters."""
+    explanation: Text
+    clues: Annotated[tuple[Text, ...], Field(min_length=1)]
+    """From wide to narrow."""
+    tier: Literal["easy", "medium", "hard"] = "medium"
+    leap: str = ""
+    """The kind of leap between picture and response."""
+    accept: tuple[Text, ...] = ()
+    reject: tuple[Rejected, ...] = ()
+    source: str = ""
+    licence: str = ""
+    canary: str = ""
+
+    @model_validator(mode="after")
+    def _key_text_is_there(self) -> Item:
+        if self.key_span is not None:
+            start, end = self.key_span
+            if self.response[start:end] != self.key_text:
+                raise ValueError("key_span: the response does not have the key text there")
+        elif (times := self.response.count(self.key_text)) != 1:
+            raise ValueError(f"key_text: stands in the response {times} times, not once (or give key_span)")
+        return self
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Where the key text stands in the response, half-open, in characters."""
+        if self.key_span is not None:
+            return self.key_span
+        start = self.response.index(self.key_text)
+        return start, start + len(self.key_text)
+
+    @cached_property
+    def frame(self) -> str:
+        """The response with the key text masked."""
+        return words.frame(self.response, self.span, self.language)
+
+    def rebuilt(self, filling: str) -> str:
+        """R_t: the response with another filling in the place of the key text."""
+        start, end = self.span
+        return self.response[:start] + filling + self.response[end:]

@@ -1,0 +1,96 @@
+"""The named settings of the game: every row of the paper that can be read in two ways, with its default.
+
+`configs/paper/lotbench.toml` turns each to the paper's literal reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from lotbench.errors import UsageError
+
+
+class Settings(BaseModel):
+    """How the game is played and scored (Alg. 1, Eq. 8, App. A-D)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_rounds: int = Field(default=15, gt=0, le=1000)
+    """N: attempts at most."""
+    arm: Literal["image+caption", "caption", "image"] = "image+caption"
+    """What the candidate sees of the scene."""
+    ask: bool = True
+    """Whether the candidate may ask questions."""
+    clues: bool = True
+    """Whether clues are revealed."""
+    feedback: bool = True
+    """Whether a round knows of the rounds before it; without, N independent attempts."""
+    clue_interval: int = Field(default=5, gt=0)
+    """Failed rounds between two reveals."""
+    clue_reveal: Literal["spread", "next", "all"] = "spread"
+    """spread: all clues over the usable reveals; next: one a reveal (the paper's); all: at the first."""
+    framework: Literal["direct", "cot", "cot_sc", "ddcot", "plot"] = "direct"
+    """How the candidate is made to think when it responds and asks (Sec. 7.4)."""
+    votes: int = Field(default=5, gt=0)
+    """Draws of cot_sc."""
+    max_words: int = Field(default=8, gt=0)
+    """Words of a filling, at most."""
+    max_characters: int = Field(default=16, gt=0)
+    """CJK characters of a filling, at most."""
+    judge_mode: Literal["zero_shot", "explained", "causal"] = "causal"
+    """What E1 is given: neither explanation nor chain, the explanation, or both (Fig. 15 right)."""
+    chain: Literal["stored", "per_call"] = "stored"
+    """Whether the causal chain is built once per sample and judge, or anew in each verdict (the paper's)."""
+    verdict: Literal["last", "first"] = "last"
+    """Whether the judge decides after its reasons, or before them (the paper's output)."""
+    confirm: Literal["never", "other_judge", "same_judge"] | None = None
+    """A second yes that a first yes needs; by default of another judge if there is one."""
+    oracle_sees: Literal["key_text", "response", "scene"] = "scene"
+    """What E2 knows: the key text (the paper's), with the response, with the caption too."""
+    round_origin: Literal[0, 1] = 0
+    """t_r of a game solved at the first attempt."""
+    unsolved: Literal["zero", "cap"] = "zero"
+    """What an unsolved game is worth: nothing, or exp(-alpha N) (the paper's)."""
+    alpha: float = Field(default=0.2, gt=0)
+    beta: float = Field(default=1.0, gt=0)
+
+
+SCORE_ONLY = frozenset({"round_origin", "unsolved", "alpha", "beta"})
+"""Settings that change the score of a finished trace and not the walk."""
+
+
+def resolve(settings: Settings, seats: Mapping[str, int]) -> Settings:
+    """The settings with those decided that depend on how many judges there are.
+
+    Raises:
+        UsageError: A confirmation by another judge was asked for, and there is only one.
+    """
+    judges = seats.get("judge", 0)
+    confirm = settings.confirm or ("other_judge" if judges > 1 else "never")
+    if confirm == "other_judge" and judges < 2:
+        raise UsageError("confirm=other_judge needs two judges of different models: give --judge twice")
+    asks = settings.ask and settings.feedback
+    return settings.model_copy(
+        update={"confirm": confirm, "ask": asks, "clues": settings.clues and settings.feedback}
+    )
+
+
+def reveals(clues: Sequence[str], settings: Settings) -> list[list[str]]:
+    """The clues of each usable reveal, in order (Alg. 1 line 9).
+
+    A reveal follows every `clue_interval` failed rounds; one after the last round is of no use.
+    """
+    usable = (settings.max_rounds - 1) // settings.clue_interval
+    if not settings.clues or usable == 0:
+        return []
+    if settings.clue_reveal == "all":
+        return [list(clues)] + [[] for _ in range(usable - 1)]
+    if settings.clue_reveal == "next":
+        return [[clue] for clue in clues[:usable]] + [[] for _ in range(usable - len(clues))]
+    size, extra = divmod(len(clues), usable)
+    sizes = [size] * (usable - extra) + [size + 1] * extra
+    starts = [sum(sizes[:i]) for i in range(usable)]
+    return [list(clues[start : start + count]) for start, count in zip(starts, sizes, strict=True)]

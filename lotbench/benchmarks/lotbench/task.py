@@ -1,0 +1,93 @@
+"""LoTbench: fill the mask in a funny response to a picture; the fewer rounds, the more creative (Sec. 5, Alg. 1).
+
+This file is the benchmark's table of contents: what it declares, and which pair of functions asks and
+reads at each node of the game. `rounds.py` has the candidate's half, `check.py` the judge's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lotbench.benchmark import Benchmark, Role
+from lotbench.benchmarks.lotbench import check, rounds
+from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.benchmarks.lotbench.score import grade, metrics, sections
+from lotbench.benchmarks.lotbench.settings import SCORE_ONLY, Settings, resolve, reveals
+from lotbench.state import Update, Walk
+from lotbench.types import Answer, Question, Sampling
+
+STEPS = {
+    "respond": (rounds.respond_ask, rounds.respond_read),
+    "check": (check.ask, check.read),
+    "ask": (rounds.ask_ask, rounds.ask_read),
+    "answer": (rounds.answer_ask, rounds.answer_read),
+    "reveal": (lambda walk: (), rounds.reveal_read),
+}
+
+ROLES = {
+    "candidate": Role("fills the mask and asks questions", Sampling(temperature=1.0), pictures=True),
+    "judge": Role("E1, decides whether a filling is a DAESO", Sampling(temperature=0.0), ("gpt-4o-mini",)),
+    "oracle": Role("E2, answers questions with yes or no", Sampling(temperature=0.0), ("gpt-4o-mini",)),
+}
+
+
+def ask(walk: Walk) -> Sequence[Question]:
+    """What to ask next at the walk's step."""
+    return STEPS[walk.step][0](walk)
+
+
+def read(walk: Walk, answers: Sequence[Answer]) -> Update:
+    """What the answers change."""
+    return STEPS[walk.step][1](walk, answers)
+
+
+def calls(settings: Settings) -> Mapping[str, int]:
+    """The most calls that one game makes, by role, chains and askings-again left out (Alg. 1)."""
+    rounds, asks = settings.max_rounds, settings.max_rounds - 1 if settings.ask else 0
+    draws = settings.votes if settings.framework == "cot_sc" else 1
+    notes = 1 if settings.framework == "ddcot" else 0
+    candidate = rounds * (draws + notes) + asks * (1 + notes)
+    # A game has at most one confirmed yes, but every round may have an unconfirmed one.
+    checks = rounds * (1 if settings.confirm == "never" else 2)
+    return {"candidate": candidate, "judge": checks, "oracle": asks}
+
+
+def faults(items: Sequence[Any], settings: Settings) -> list[str]:
+    """What a data set as a whole gets wrong: clues that these settings never show."""
+    return [
+        f"sample {item.id}: clues: {hidden!r} is never shown with these settings"
+        for item in items
+        for hidden in item.clues[sum(map(len, reveals(item.clues, settings))) :]
+    ]
+
+
+def unrankable(settings: Settings) -> list[str]:
+    """What makes a score of these settings stand apart from the leaderboard."""
+    return [] if settings.arm == "image+caption" else [f"the arm is {settings.arm}, not image+caption"]
+
+
+benchmark = Benchmark(
+    name="lotbench",
+    version="1",
+    about="find the hidden part of a funny response, in as few rounds as possible",
+    graph="game",
+    roles=ROLES,
+    Settings=Settings,
+    Item=Item,
+    data="lotbench",
+    reference="paper/lotbench.toml",
+    repeats=3,
+    ask=ask,
+    read=read,
+    grade=grade,
+    metrics=metrics,
+    sections=sections,
+    supersteps=lambda settings: 5 * settings.max_rounds + 5,
+    calls=calls,
+    score_only=SCORE_ONLY,
+    resolve=resolve,
+    faults=faults,
+    needs_pictures=lambda settings: "image" in settings.arm,
+    unrankable=unrankable,
+)

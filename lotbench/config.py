@@ -1,0 +1,209 @@
+"""What a run is: an Experiment (frozen, digested) and its Limits (may change when the run is resumed).
+
+One order of precedence: defaults < TOML file < --set < flags. Unknown keys are refused by name. The
+settings of the benchmark itself are a frozen model of its own; here they are the table `settings`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from lotbench.errors import UsageError, at
+from lotbench.types import JSON
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class RoleSampling(BaseModel):
+    """How the replies of one role are drawn; what is left out comes from the benchmark."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    seed: bool | None = None
+    """Whether a seed, drawn from (run seed, sample, repeat, step), is sent."""
+    max_tokens: int | None = Field(default=None, gt=0)
+
+
+class Experiment(BaseModel):
+    """Everything that a published number depends on; its digest names the run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    benchmark: str = "lotbench"
+    model: str = Field(default="", description="the candidate, in any of the model name forms")
+    roles: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """The models of each other role, by seat."""
+    data: str = ""
+    """A shipped data set's name or a folder; empty means the benchmark's own."""
+    limit: int | None = Field(default=None, gt=0)
+    """Only the first so many samples."""
+    samples: tuple[str, ...] = ()
+    """Only the samples of these ids."""
+    repeats: int = Field(default=0, ge=0)
+    """Independent walks a sample; 0 means the benchmark's own number."""
+    seed: int = 0
+    prompts: str = ""
+    """A folder that replaces the benchmark's prompt pack."""
+    max_image_px: int = Field(default=1024, ge=32, le=8192)
+    """The longer side of a picture as it is sent, in pixels; never upscaled."""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    sampling: dict[str, RoleSampling] = Field(default_factory=dict)
+
+    @field_validator("roles", mode="before")
+    @classmethod
+    def _one_or_many(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        return {role: (m,) if isinstance(m, str) else m for role, m in value.items()}
+
+
+class Limits(BaseModel):
+    """What a run may use: nothing here changes a score, so all of it may change on resume."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    concurrency: int = Field(default=20, gt=0, le=10_000)
+    """Lanes in flight."""
+    rpm: float | None = Field(default=None, gt=0)
+    """Requests a minute, for each endpoint."""
+    tpm: float | None = Field(default=None, gt=0)
+    """Tokens a minute, for each endpoint."""
+    cost_limit: float | None = Field(default=None, ge=0)
+    """US dollars, over all sessions of the run."""
+    token_limit: int | None = Field(default=None, ge=0)
+    """Input and output tokens, over all sessions of the run."""
+    time_limit: float | None = Field(default=None, ge=0)
+    """Seconds, of this session."""
+    timeout_s: float = Field(default=120.0, gt=0)
+    """Seconds that one attempt of a call may take."""
+    retries: int = Field(default=6, ge=0)
+    max_wait_s: float = Field(default=900.0, ge=0)
+    """The longest that a server may ask us to wait (Retry-After) before the call is given up."""
+    max_failed: float = Field(default=0.10, ge=0, le=1)
+    """The share of walks that may end as ROLE_failed."""
+
+
+class Config(BaseModel):
+    """A config file: an experiment with its limits in a table of their own."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    experiment: Experiment
+    limits: Limits
+
+
+def load(path: Path | None, sets: Sequence[str] = (), flags: Mapping[str, Any] | None = None) -> Config:
+    """Put a run's configuration together: defaults < TOML file < --set < flags.
+
+    Args:
+        path: A TOML file with the fields of Experiment, and `[limits]`.
+        sets: `key=value` pairs. A bare key is a setting of the benchmark, a dotted one a path
+            (`sampling.candidate.temperature=0.7`), and a field of Experiment or Limits is itself.
+        flags: Fields by dotted path; None values are left out.
+
+    Raises:
+        UsageError: A file that cannot be read, an unknown key or a value out of range, by name.
+    """
+    table = read_toml(path) if path else {}
+    for pair in sets:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise UsageError(f"--set {pair!r}: expected key=value")
+        _put(table, _place(key.strip()), _value(value.strip()))
+    for key, value in (flags or {}).items():
+        if value is not None:
+            _put(table, key.split("."), value)
+    limits = table.pop("limits", {})
+    return Config(
+        experiment=validate(Experiment, table, path), limits=validate(Limits, limits, path, prefix="limits.")
+    )
+
+
+def validate(model: type[M], table: Any, path: Path | None = None, prefix: str = "") -> M:
+    """Validate outside data as a pydantic model.
+
+    Raises:
+        UsageError: One line for each fault, with the file and the field.
+    """
+    try:
+        return model.model_validate(table)
+    except ValidationError as error:
+        source = str(path) if path else "configuration"
+        faults = [
+            at(source, field=prefix + ".".join(map(str, e["loc"]))) + f": {_message(model, e)}"
+            for e in error.errors()
+        ]
+        raise UsageError("\n".join(faults)) from None
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file.
+
+    Raises:
+        UsageError: The file is missing, not text, or not TOML, with file and line.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{path}: {error}") from None
+
+
+def digest(value: Any) -> str:
+    """The sha256 of a value's canonical JSON, in hex."""
+    if isinstance(value, BaseModel):
+        value = value.model_dump(mode="json")
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def differences(ours: JSON, theirs: JSON, path: str = "") -> list[str]:
+    """The dotted names of the fields in which two JSON values differ."""
+    if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
+        names = sorted({*ours, *theirs})
+        parts = (differences(ours.get(n), theirs.get(n), f"{path}.{n}" if path else n) for n in names)
+        return [name for part in parts for name in part]
+    return [] if ours == theirs else [path]
+
+
+def _place(key: str) -> list[str]:
+    if "." in key:
+        return key.split(".")
+    if key in Experiment.model_fields:
+        return [key]
+    if key in Limits.model_fields:
+        return ["limits", key]
+    return ["settings", key]
+
+
+def _put(table: dict[str, Any], place: Sequence[str], value: Any) -> None:
+    for name in place[:-1]:
+        table = table.setdefault(name, {})
+        if not isinstance(table, dict):
+            raise UsageError(f"--set {'.'.join(place)}: {name} is not a table")
+    table[place[-1]] = value
+
+
+def _value(text: str) -> Any:
+    """A value as TOML writes it; anything else is a string."""
+    try:
+        return tomllib.loads(f"v = {text}")["v"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _message(model: type[BaseModel], error: Any) -> str:
+    if error["type"] != "extra_forbidden":
+        return f"{error['msg']} (got {error['input']!r})"
+    known = ", ".join(sorted(model.model_fields)) if len(error["loc"]) == 1 else ""
+    return "unknown key" + (f"; known: {known}" if known else "")

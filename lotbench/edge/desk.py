@@ -1,0 +1,212 @@
+"""The desk that every call passes: journal, budget, rate, model, journal, budget.
+
+A question that the journal has a reply to costs nothing. A shared question is asked once for all walks at
+the same time (single flight), taken from the store if any run ever asked it, and copied into the journal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from lotbench.config import RoleSampling, digest
+from lotbench.edge.journal import Entry, Journal, Source
+from lotbench.edge.limits import Bucket, Budget, Price
+from lotbench.edge.store import Store
+from lotbench.state import Walk
+from lotbench.types import Answer, Image, Key, Model, Question, Reply, Request, Sampling, Usage
+
+PICTURE_TOKENS = 1_000
+CHARACTERS_A_TOKEN = 3
+REPLY_TOKENS = 300
+"""What a reply is thought to cost before any has come."""
+
+
+@dataclass(slots=True)
+class Seat:
+    """A model at its place in a role, with its price and the rate of its endpoint."""
+
+    name: str
+    model: Model
+    price: Price | None
+    requests: Bucket
+    tokens: Bucket
+    model_id: str = ""
+    """The id that the model returned last; empty before its first reply."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What this session has sent over the desk, for the progress display."""
+
+    in_flight: int = 0
+    calls: int = 0
+    usage: dict[str, Usage] = field(default_factory=dict)
+    calls_by_role: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    cost: dict[str, float | None] = field(default_factory=dict)
+
+
+class Desk:
+    """Asks questions of the models of a run.
+
+    Args:
+        seats: The models of each role, by seat.
+        sampling: How each role's replies are drawn.
+        journal: Where every reply goes.
+        store: Where replies to shared questions are kept.
+        budget: What the run may still use.
+        seed: The seed of the run.
+    """
+
+    def __init__(
+        self,
+        seats: Mapping[str, tuple[Seat, ...]],
+        sampling: Mapping[str, tuple[Sampling, bool]],
+        journal: Journal,
+        store: Store,
+        budget: Budget,
+        seed: int,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.seats = seats
+        self.tally = Tally()
+        self._sampling = sampling
+        self._journal = journal
+        self._store = store
+        self._budget = budget
+        self._seed = seed
+        self._clock = clock
+        self._shared: dict[str, asyncio.Task[Answer]] = {}
+        self._mean_reply: dict[str, float] = {}
+
+    async def ask(self, walk: Walk, question: Question) -> Answer:
+        """Put a question to the model of its role and seat.
+
+        Raises:
+            CallFailed: No reply came.
+            Unescapable: None can come.
+            LimitReached: A budget is used up.
+        """
+        sample, repeat = walk.sample.id, walk.repeat
+        if not question.shared:
+            return await self._asked(question, self.request(question, sample, repeat))
+        request = self.request(question, sample, 0)
+        name = str(request.key)
+        if name not in self._shared or _failed(self._shared[name]):
+            self._shared[name] = asyncio.create_task(self._asked(question, request))
+        return await asyncio.shield(self._shared[name])
+
+    def request(self, question: Question, sample: str, repeat: int) -> Request:
+        """A question as it is addressed to its model, with its key."""
+        seat = self.seats[question.role][question.seat]
+        sampling, seeded = self._sampling[question.role]
+        if question.temperature is not None:
+            sampling = replace(sampling, temperature=question.temperature)
+        place = (sample, repeat, question.round, question.step, question.draw, question.attempt)
+        if seeded:
+            # A shared question outlives the run, so the run's seed must not be part of it.
+            first = "shared" if question.shared else str(self._seed)
+            text = ":".join(map(str, (first, *place)))
+            sampling = replace(sampling, seed=int(hashlib.sha256(text.encode()).hexdigest()[:7], 16))
+        meant = {
+            "model": seat.name,
+            "messages": [[m.speaker, [_part(part) for part in m.parts]] for m in question.messages],
+            "schema": question.schema,
+            "sampling": [sampling.temperature, sampling.top_p, sampling.seed, sampling.max_tokens],
+        }
+        key = Key(*place, digest=digest(meant)[:16])
+        return Request(key, seat.name, question.messages, question.schema, sampling)
+
+    async def _asked(self, question: Question, request: Request) -> Answer:
+        self._journal.ask(request.key)
+        seat = self.seats[question.role][question.seat]
+        if (known := self._journal.get(request.key)) is not None:
+            seat.model_id = known.reply.model
+            return Answer(question, request.key, known.reply)
+        if question.shared and seat.model_id:
+            kept = self._store.get(request, seat.model_id)
+            if kept is not None:
+                self._write(question, request, seat, kept, "store", self._clock())
+                return Answer(question, request.key, kept)
+        try:
+            reply = await self._called(question, request, seat)
+        except BaseException:
+            self._journal.forget(request.key)
+            raise
+        if question.shared:
+            self._store.put(request, reply)
+        return Answer(question, request.key, reply)
+
+    async def _called(self, question: Question, request: Request, seat: Seat) -> Reply:
+        tokens = _estimate(request) + round(self._mean_reply.get(question.step, REPLY_TOKENS))
+        cost = seat.price.of(Usage(tokens - REPLY_TOKENS, 0, REPLY_TOKENS)) if seat.price else 0.0
+        self._budget.reserve(tokens, cost)
+        used, spent = Usage(), 0.0
+        self.tally.in_flight += 1
+        try:
+            await seat.requests.take(1)
+            await seat.tokens.take(tokens)
+            started = self._clock()
+            reply = await seat.model(request)
+            used, spent = reply.usage, seat.price.of(reply.usage) if seat.price else 0.0
+            seat.model_id = reply.model
+            self._write(question, request, seat, reply, "call", started)
+        finally:
+            self.tally.in_flight -= 1
+            self._budget.settle(tokens, cost, used, spent)
+        before = self._mean_reply.get(question.step, REPLY_TOKENS)
+        self._mean_reply[question.step] = 0.9 * before + 0.1 * reply.usage.output_tokens
+        self._count(question.role, seat, reply)
+        return reply
+
+    def _write(
+        self, question: Question, request: Request, seat: Seat, reply: Reply, source: Source, started: float
+    ) -> None:
+        entry = Entry(request.key, question.role, question.seat, seat.name, source, round(started, 3), reply)
+        self._journal.put(entry)
+
+    def _count(self, role: str, seat: Seat, reply: Reply) -> None:
+        tally = self.tally
+        tally.calls += 1
+        tally.calls_by_role[role] += 1
+        tally.usage[role] = added(tally.usage.get(role, Usage()), reply.usage)
+        before = tally.cost.get(role, 0.0)
+        tally.cost[role] = None if before is None or seat.price is None else before + seat.price.of(reply.usage)
+
+
+def added(one: Usage, other: Usage) -> Usage:
+    """The sum of two usages."""
+    return Usage(
+        one.input_tokens + other.input_tokens,
+        one.cached_input_tokens + other.cached_input_tokens,
+        one.output_tokens + other.output_tokens,
+    )
+
+
+def sampling(default: Sampling, ours: RoleSampling | None, seeded: bool) -> tuple[Sampling, bool]:
+    """A role's sampling: the benchmark's, with what the experiment says instead; and whether it is seeded."""
+    if ours is None:
+        return default, seeded
+    given = ours.model_dump(exclude_none=True, exclude={"seed"})
+    return replace(default, **given), seeded if ours.seed is None else ours.seed
+
+
+def _part(part: str | Image) -> object:
+    return part if isinstance(part, str) else {"sha256": part.sha256}
+
+
+def _estimate(request: Request) -> int:
+    """The input tokens of a request, roughly and rather too many."""
+    return sum(
+        len(part) // CHARACTERS_A_TOKEN + 1 if isinstance(part, str) else PICTURE_TOKENS
+        for message in request.messages
+        for part in message.parts
+    )
+
+
+def _failed(task: asyncio.Task[Answer]) -> bool:
+    return task.done() and (task.cancelled() or task.exception() is not None)

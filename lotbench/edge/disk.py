@@ -1,0 +1,228 @@
+"""What is read from disk: shipped files, prompt packs, data sets and their pictures.
+
+A data set is a folder with samples.jsonl; each line is checked as it is read, and every fault is reported
+with file, line and field at once, so that a person mends a file in one go. Nothing is written here into a
+data set's folder.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from lotbench.config import digest
+from lotbench.errors import DataError, UsageError, at
+from lotbench.prompt import Pack, pack
+from lotbench.types import Image, Sample
+
+PACKAGE = Path(__file__).resolve().parent.parent
+MAX_PIXELS = 50_000_000
+"""A picture with more is refused: it would be a decompression bomb."""
+CACHED_PICTURES = 512
+
+
+def shipped(*parts: str) -> Path:
+    """A file that comes with lotbench (`data`, `configs`): in the package, else at the repository root.
+
+    Raises:
+        UsageError: It is in neither place.
+    """
+    places = [root.joinpath(*parts) for root in (PACKAGE, PACKAGE.parent)]
+    for place in places:
+        if place.exists():
+            return place
+    raise UsageError(f"{'/'.join(parts)} does not come with lotbench")
+
+
+def prompts(benchmark: str, folder: str = "") -> Pack:
+    """The prompt pack of a benchmark, or one that replaces it.
+
+    Raises:
+        UsageError: The folder is missing or has no prompt in it.
+    """
+    root = Path(folder) if folder else PACKAGE / "benchmarks" / benchmark / "prompts"
+    files = prompt_files(root)
+    if not files:
+        raise UsageError(f"{root}: no prompts (LANGUAGE/NAME.txt)")
+    return pack(files)
+
+
+def prompt_files(root: Path) -> dict[str, str]:
+    """The texts of a prompt pack's files, by path below the folder."""
+    return {
+        path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in sorted(root.glob("*/*.txt"))
+    }
+
+
+def data_folder(name: str, benchmark_data: str) -> Path:
+    """The folder of a data set: a path, or the name of one that is shipped.
+
+    Raises:
+        UsageError: There is no such data set.
+    """
+    if name and Path(name, "samples.jsonl").is_file():
+        return Path(name)
+    if name and (Path(name).exists() or "/" in name):
+        raise UsageError(f"{name}: not a data set (no samples.jsonl)")
+    return shipped("data", name or benchmark_data)
+
+
+def samples(folder: Path, item: type[BaseModel]) -> tuple[Any, ...]:
+    """The samples of a data set, in order.
+
+    Raises:
+        DataError: Every fault of every line, with file, line and field.
+    """
+    path = folder / "samples.jsonl"
+    found: list[Any] = []
+    faults: list[str] = []
+    seen: dict[str, int] = {}
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise DataError([f"{path}: {error.strerror}"]) from None
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        made = _item(path, number, line, item, faults)
+        if made is None:
+            continue
+        if made.id in seen:
+            faults.append(at(path, number, "id") + f": {made.id!r} stands in line {seen[made.id]} already")
+        seen.setdefault(made.id, number)
+        if made.image:
+            faults.extend(at(path, number, "image") + f": {fault}" for fault in _picture_faults(folder, made.image))
+        found.append(made)
+    if not found and not faults:
+        faults.append(f"{path}: no samples")
+    if faults:
+        raise DataError(faults)
+    return tuple(found)
+
+
+def _item(path: Path, number: int, line: bytes, item: type[BaseModel], faults: list[str]) -> Any:
+    try:
+        return item.model_validate(json.loads(line.decode("utf-8")))
+    except UnicodeDecodeError as error:
+        faults.append(at(path, number) + f": not UTF-8 at byte {error.start}")
+    except json.JSONDecodeError as error:
+        faults.append(at(path, number) + f": not JSON: {error.msg} at column {error.colno}")
+    except ValidationError as error:
+        for fault in error.errors():
+            field = ".".join(map(str, fault["loc"]))
+            message = fault["msg"].removeprefix("Value error, ")
+            faults.append(at(path, number, field or None) + f": {message}")
+    return None
+
+
+def _picture_faults(folder: Path, relative: str) -> list[str]:
+    from PIL import Image as Pillow
+
+    path = folder / relative
+    try:
+        if not path.resolve().is_relative_to(folder.resolve()):
+            return [f"{relative!r} leaves the data set's folder"]
+        with Pillow.open(path) as picture:
+            width, height = picture.size
+            if width * height > MAX_PIXELS:
+                return [f"{relative!r} has {width} x {height} pixels, more than {MAX_PIXELS:,}"]
+            picture.verify()
+    except FileNotFoundError:
+        return [f"{relative!r} is not there"]
+    except Exception as error:  # noqa: BLE001 - decoders raise whatever they like on hostile bytes
+        return [f"{relative!r} cannot be read as a picture ({type(error).__name__})"]
+    return []
+
+
+def select(items: Sequence[Sample], ids: Sequence[str], limit: int | None) -> tuple[Sample, ...]:
+    """The samples that a run plays: those of the ids, or the first so many.
+
+    Raises:
+        UsageError: There is no sample of an id.
+    """
+    by_id = {item.id: item for item in items}
+    if unknown := [name for name in ids if name not in by_id]:
+        raise UsageError(f"no sample {', '.join(unknown)} in the data set")
+    chosen = tuple(by_id[name] for name in ids) if ids else tuple(items)
+    return chosen[:limit]
+
+
+def data_digest(folder: Path, items: Sequence[Any], pictures: Pictures) -> str:
+    """The digest of the samples and their pictures: what the data set is, whatever its file looks like."""
+    return digest([[item.model_dump(mode="json"), getattr(pictures.get(item.id), "sha256", None)] for item in items])
+
+
+class Pictures(Mapping[str, Image]):
+    """The pictures of a data set by sample id, encoded as they are sent: PNG, no metadata, never upscaled.
+
+    Args:
+        folder: The data set's folder.
+        items: Its samples.
+        max_px: The longer side, in pixels, at most.
+    """
+
+    def __init__(self, folder: Path, items: Sequence[Sample], max_px: int) -> None:
+        self._max_px = max_px
+        self._paths = {item.id: folder / item.image for item in items if item.image}
+        self._sources: dict[str, Path] = {}
+        self._known: dict[str, Image] = {}
+        self.data_url = lru_cache(maxsize=CACHED_PICTURES)(self._data_url)
+        """A picture's data URL by the sha256 of its bytes; encoded once while it is in use."""
+
+    def __getitem__(self, sample: str) -> Image:
+        if sample not in self._known:
+            path = self._paths[sample]
+            image = Image(hashlib.sha256(encoded(path, self._max_px)).hexdigest())
+            self._sources[image.sha256] = path
+            self._known[sample] = image
+        return self._known[sample]
+
+    def __iter__(self) -> Any:
+        return iter(self._paths)
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def png(self, sha256: str) -> bytes:
+        """The bytes of a picture as they are sent."""
+        return encoded(self._sources[sha256], self._max_px)
+
+    def path(self, sample: str) -> Path:
+        """The file of a sample's picture."""
+        return self._paths[sample]
+
+    def _data_url(self, sha256: str) -> str:
+        return "data:image/png;base64," + base64.b64encode(self.png(sha256)).decode()
+
+
+def encoded(path: Path, max_px: int) -> bytes:
+    """A picture as PNG bytes without metadata, scaled down to `max_px` on its longer side.
+
+    Raises:
+        DataError: The picture is gone or cannot be read.
+    """
+    from PIL import Image as Pillow
+
+    try:
+        raw = path.read_bytes()
+        with Pillow.open(io.BytesIO(raw)) as picture:
+            if picture.format == "PNG" and max(picture.size) <= max_px and not picture.info.keys() - _HARMLESS:
+                return raw
+            small = picture.convert("RGBA" if "A" in picture.getbands() else "RGB")
+            small.thumbnail((max_px, max_px), Pillow.Resampling.LANCZOS)
+            out = io.BytesIO()
+            small.save(out, "PNG", optimize=True)
+            return out.getvalue()
+    except Exception as error:  # noqa: BLE001 - decoders raise whatever they like on hostile bytes
+        raise DataError([f"{path}: cannot be read as a picture ({type(error).__name__})"]) from None
+
+
+_HARMLESS = {"dpi", "gamma", "srgb", "transparency", "interlace", "aspect", "chromaticity"}

@@ -1,0 +1,159 @@
+"""The run folder: what a run leaves behind, and the lock that keeps two processes out of one.
+
+A folder is complete by itself: frozen configuration, prompts, every call, every finished walk, the
+summary and the report. Files that are not appended to are written whole or not at all.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+from lotbench.errors import RunFolderError
+from lotbench.names import slug
+from lotbench.types import Score, Trace
+
+SCHEMA = 1
+
+
+class Folder:
+    """A run folder that this process may write to.
+
+    Raises:
+        RunFolderError: Another process is writing to it, or it cannot be written to.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            self._lock: IO[str] = (path / ".lock").open("a", encoding="utf-8")
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RunFolderError(f"{path}: another process is writing to this run") from None
+        except OSError as error:
+            raise RunFolderError(f"{path}: {error.strerror}") from None
+
+    def __enter__(self) -> Folder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._lock.close()
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file of the folder, whole or not at all.
+
+        Raises:
+            RunFolderError: The disk is full or the folder cannot be written to.
+        """
+        place = self.path / name
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile("w", dir=place.parent, delete=False, encoding="utf-8") as file:
+                file.write(text)
+            os.chmod(file.name, 0o644)
+            os.replace(file.name, place)
+        except OSError as error:
+            raise RunFolderError(f"{place}: {error.strerror}") from None
+
+    def write_json(self, name: str, table: Mapping[str, Any]) -> None:
+        """Write a JSON file of the folder."""
+        self.write(name, json.dumps(table, ensure_ascii=False, indent=2) + "\n")
+
+    def append(self, trace: Trace) -> None:
+        """Add a finished walk to traces.jsonl."""
+        line = trace_line(trace)
+        try:
+            with (self.path / "traces.jsonl").open("a", encoding="utf-8") as file:
+                file.write(line)
+        except OSError as error:
+            raise RunFolderError(f"{self.path / 'traces.jsonl'}: {error.strerror}") from None
+
+    def keep(self, traces: Iterable[Trace]) -> None:
+        """Replace traces.jsonl by these walks, in this order."""
+        self.write("traces.jsonl", "".join(map(trace_line, traces)))
+
+
+def create(root: Path, benchmark: str, candidate: str, experiment_digest: str) -> Folder:
+    """Make a new run folder, `20261121-2149-BENCHMARK-CANDIDATE-3f2a`, and lock it."""
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M")  # noqa: TID251 - the edge is where the clock is
+    name = f"{stamp}-{benchmark}-{slug(candidate)}-{experiment_digest[:4]}"
+    path, number = root / name, 2
+    while path.exists():
+        path, number = root / f"{name}-{number}", number + 1
+    return Folder(path)
+
+
+def find(run: str, root: Path) -> Path:
+    """A run folder by path, by its name in the runs folder, or `latest`.
+
+    Raises:
+        RunFolderError: There is none.
+    """
+    if run == "latest":
+        runs = sorted((p for p in root.glob("*/run.json")), key=lambda p: p.stat().st_mtime)
+        if not runs:
+            raise RunFolderError(f"{root}: no runs yet")
+        return runs[-1].parent
+    for path in (Path(run), root / run):
+        if (path / "run.json").is_file():
+            return path
+    raise RunFolderError(f"{run}: not a run folder (no run.json), nor one in {root}")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a JSON file of a run folder.
+
+    Raises:
+        RunFolderError: It is missing or damaged.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RunFolderError(f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise RunFolderError(f"{path}: damaged: {error}") from None
+    if not isinstance(found, dict):
+        raise RunFolderError(f"{path}: damaged: not an object")
+    return found
+
+
+def traces(path: Path) -> list[Trace]:
+    """The finished walks of a run folder, in the order of the file; a torn last line is passed over."""
+    file = path / "traces.jsonl"
+    if not file.is_file():
+        return []
+    found = []
+    for number, line in enumerate(file.read_bytes().splitlines(keepends=True), 1):
+        if not line.endswith(b"\n"):
+            break
+        try:
+            found.append(trace(json.loads(line)))
+        except (ValueError, KeyError, TypeError):
+            raise RunFolderError(f"{file}:{number}: damaged; lotbench resume writes it anew") from None
+    return found
+
+
+def trace(table: Mapping[str, Any]) -> Trace:
+    """A finished walk from its JSON.
+
+    Raises:
+        KeyError, TypeError: It is no trace.
+    """
+    fields = {name: value for name, value in table.items() if name != "schema"}
+    return Trace(**{**fields, "score": Score(**fields["score"]), "steps": tuple(fields["steps"])})
+
+
+def trace_line(made: Trace) -> str:
+    """A finished walk as a line of traces.jsonl."""
+    return json.dumps({"schema": SCHEMA, **asdict(made)}, ensure_ascii=False, separators=(",", ":")) + "\n"

@@ -1,0 +1,174 @@
+"""The call journal: every reply that came, one line each, written before it is used.
+
+The journal is what persists a run. It is append-only and unbuffered, so that kill -9 costs only the calls
+in flight; a torn last line is cut when it is opened again. Only a reply that came is written: a call that
+failed is asked again by a resumed run. Asking for a key twice in one run is a bug and raises.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, TypeAlias
+
+from lotbench.errors import LotbenchError, RunFolderError
+from lotbench.types import Key, Reply, Usage
+
+Source: TypeAlias = Literal["call", "store"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the journal.
+
+    Attributes:
+        role: The role that was asked.
+        seat: Which of the role's models.
+        asked: The model as it was named.
+        source: Whether the reply came from a call of this run or was taken from the store.
+        started: When the call began, in seconds since the epoch.
+    """
+
+    key: Key
+    role: str
+    seat: int
+    asked: str
+    source: Source
+    started: float
+    reply: Reply
+
+
+class Journal:
+    """A run's calls.jsonl, open for reading and appending."""
+
+    def __init__(self, path: Path) -> None:
+        """Open a journal, or begin one.
+
+        Raises:
+            RunFolderError: The file cannot be opened.
+        """
+        self.path = path
+        self.damaged: list[int] = []
+        """Lines, from 1, that could not be read: their calls are asked again."""
+        self._places: dict[bytes, tuple[int, int]] = {}
+        self._asked: set[bytes] = set()
+        try:
+            self._file = path.open("a+b", buffering=0)
+        except OSError as error:
+            raise RunFolderError(f"{path}: {error.strerror}") from None
+        self._index()
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def ask(self, key: Key) -> None:
+        """Note that a key is asked for.
+
+        Raises:
+            LotbenchError: It was asked for before in this run.
+        """
+        name = _name(str(key))
+        if name in self._asked:
+            raise LotbenchError(f"asked twice for {key}")
+        self._asked.add(name)
+
+    def forget(self, key: Key) -> None:
+        """Allow a key to be asked for again: no reply came to it."""
+        self._asked.discard(_name(str(key)))
+
+    def get(self, key: Key) -> Entry | None:
+        """The line of a key, if a reply to it ever came."""
+        place = self._places.get(_name(str(key)))
+        if place is None:
+            return None
+        line = os.pread(self._file.fileno(), place[1], place[0])
+        return entry(json.loads(line))
+
+    def put(self, made: Entry) -> None:
+        """Append a line; on return it is in the hands of the operating system.
+
+        Raises:
+            RunFolderError: The disk is full or the file cannot be written.
+        """
+        line = json.dumps(_table(made), ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+        start = os.fstat(self._file.fileno()).st_size
+        try:
+            written = self._file.write(line)
+            if written != len(line):
+                raise OSError(28, "only part of a line could be written")
+        except OSError as error:
+            os.truncate(self._file.fileno(), start)
+            raise RunFolderError(f"{self.path}: {error.strerror}; the run can be resumed") from None
+        self._places[_name(str(made.key))] = (start, len(line))
+
+    def _index(self) -> None:
+        self._file.seek(0)
+        start = 0
+        with self.path.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                if not line.endswith(b"\n"):
+                    os.truncate(self._file.fileno(), start)
+                    break
+                try:
+                    name = _name(str(_key(json.loads(line)["key"])))
+                    self._places[name] = (start, len(line))
+                except (ValueError, KeyError, TypeError):
+                    self.damaged.append(number)
+                start += len(line)
+
+
+def read(path: Path) -> Iterator[Entry]:
+    """The lines of a journal that nobody writes to, in order; lines that cannot be read are passed over."""
+    with path.open("rb") as lines:
+        for line in lines:
+            try:
+                yield entry(json.loads(line))
+            except (ValueError, KeyError, TypeError):
+                continue
+
+
+def entry(table: Mapping[str, Any]) -> Entry:
+    """A line of the journal from its JSON.
+
+    Raises:
+        KeyError, TypeError: It is no journal line.
+    """
+    reply = dict(table["reply"])
+    reply["usage"] = Usage(**reply["usage"])
+    return Entry(
+        key=_key(table["key"]),
+        role=table["role"],
+        seat=table["seat"],
+        asked=table["asked"],
+        source=table["from"],
+        started=table["started"],
+        reply=Reply(**reply),
+    )
+
+
+def _key(table: Mapping[str, Any]) -> Key:
+    return Key(**table)
+
+
+def _table(made: Entry) -> dict[str, Any]:
+    table = asdict(made)
+    table["from"] = table.pop("source")
+    return table
+
+
+def _name(key: str) -> bytes:
+    """Sixteen bytes for a key: an index of 300,000 calls stays small."""
+    return blake2b(key.encode(), digest_size=16).digest()

@@ -1,0 +1,116 @@
+"""Model names: what a name means, and when two ids are one model; pure.
+
+A name is read from left to right: `hf:`, `local`, `file:`, `human`; then a trailing `@http(s)://...`; then
+`provider/name`; else it is an OpenAI model. An unknown provider is an error that lists the known ones.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from lotbench.errors import UsageError
+
+Kind: TypeAlias = Literal["api", "hf", "local", "file", "human"]
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """Where a provider's OpenAI-compatible API is, and which variable holds its key (None: no key)."""
+
+    url: str
+    key: str | None
+
+
+PROVIDERS = {
+    "openai": Provider("https://api.openai.com/v1", "OPENAI_API_KEY"),
+    "openrouter": Provider("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+    "deepseek": Provider("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
+    "gemini": Provider("https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
+    "anthropic": Provider("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
+    "dashscope": Provider("https://dashscope.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY"),
+    "ollama": Provider("http://127.0.0.1:11434/v1", None),
+    "vllm": Provider("http://127.0.0.1:8000/v1", None),
+}
+
+_URL = re.compile(r"^(?P<model>.+)@(?P<url>https?://\S+)$")
+_DATE = re.compile(r"[-@](?:20\d{2}-?\d{2}-?\d{2}|\d{4}|20\d{2}-\d{2})$")
+_VARIANT = re.compile(
+    r"(?:-(?:high|medium|low|minimal|none|xhigh|thinking|reasoning|reasoner|latest|preview|exp|instruct|chat)|:[a-z]+)$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelName:
+    """A model name, read.
+
+    Attributes:
+        text: The name as given.
+        model: The id to ask for, the base, or the path.
+        adapter: A peft adapter, for hf.
+        url: The API's base URL, or "" where the environment decides (OpenAI).
+        key: The variable that holds the key; None if the server wants none.
+    """
+
+    text: str
+    kind: Kind
+    model: str
+    adapter: str = ""
+    url: str = ""
+    key: str | None = None
+    provider: str = ""
+
+
+def parse(name: str) -> ModelName:
+    """Read a model name.
+
+    Raises:
+        UsageError: The name is empty, or its provider unknown.
+    """
+    if not name.strip():
+        raise UsageError("a model name is empty")
+    if name == "human":
+        return ModelName(name, "human", "human")
+    if name == "local" or name.startswith("local:"):
+        return ModelName(name, "local", name.partition(":")[2])
+    if name.startswith("hf:"):
+        base, _, adapter = name[3:].partition("+")
+        return ModelName(name, "hf", base, adapter)
+    if name.startswith("file:"):
+        return ModelName(name, "file", name[5:])
+    if found := _URL.match(name):
+        url = found["url"].rstrip("/")
+        return ModelName(name, "api", found["model"], url=url, key="LOTBENCH_API_KEY", provider="url")
+    provider, slash, model = name.partition("/")
+    if not slash:
+        provider, model = "openai", name
+    if provider not in PROVIDERS:
+        known = ", ".join(PROVIDERS)
+        raise UsageError(f"{name!r}: unknown provider {provider!r}; known: {known}, or NAME@http://host:port/v1")
+    known_as = PROVIDERS[provider]
+    return ModelName(name, "api", model, url=known_as.url, key=known_as.key, provider=provider)
+
+
+def base_model(model_id: str) -> str:
+    """The base model of an id, as far as names tell: without maker, date, effort and variant.
+
+    `openai/gpt-4o-mini-2024-07-18` and `gpt-4o-mini` are one; `o3-mini-high` and `o3-mini-low` are siblings.
+    """
+    text = model_id.lower().rsplit("/", 1)[-1].removesuffix(".gguf")
+    before = None
+    while before != text:
+        before = text
+        text = _VARIANT.sub("", _DATE.sub("", text))
+    return text
+
+
+def related(one: str, other: str) -> bool:
+    """Whether two model ids are one model or siblings of one base model."""
+    return base_model(one) == base_model(other)
+
+
+def slug(name: str) -> str:
+    """A model name as part of a folder name."""
+    short = re.sub(r"@https?://.*$", "", name)
+    return re.sub(r"[^A-Za-z0-9.]+", "-", short).strip("-.")[-40:] or "model"
