@@ -139,13 +139,13 @@ class Faults:
     """A plan being carried out."""
 
     def __init__(self, plan: Plan) -> None:
-        self._plan = mixture(plan) if isinstance(plan, str) else plan
+        self.plan = mixture(plan) if isinstance(plan, str) else plan
         self._index = 0
 
     def next(self, body: Mapping[str, Any], digest: str, seen: int) -> Fault | None:
         """The fault for the next request, whose body has come `seen` times before."""
         index, self._index = self._index, self._index + 1
-        plan = self._plan
+        plan = self.plan
         if plan is None:
             return None
         if isinstance(plan, Mixed):

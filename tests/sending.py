@@ -49,8 +49,8 @@ async def _in_pieces(
         pieces = 10 if how == "drip" else 1
         size = len(sent) // (pieces * (1 if how == "drip" else 2)) + 1
         for start in range(0, size * pieces, size):
-            await response.write(sent[start : start + size])
             await asyncio.sleep(seconds / pieces)
+            await response.write(sent[start : start + size])
     if how == "drip":
         await response.write_eof()
         return response

@@ -55,7 +55,7 @@ class Service:
 
     def change(self, faults: Plan, latency: float | tuple[float, float] | None = None) -> None:
         """Begin another plan of faults, with another latency if one is given."""
-        self._faults = Faults(faults)
+        self.faults = Faults(faults)
         if latency is not None:
             self._latency = latency if isinstance(latency, tuple) else (latency, latency)
 
@@ -148,7 +148,7 @@ class Service:
         digest = hashlib.blake2b(raw, digest_size=16).hexdigest()
         seen = self._by["seen"][digest]
         self._by["seen"][digest] += 1
-        fault = self._faults.next(body, digest, seen)
+        fault = self.faults.next(body, digest, seen)
         if fault is not None:
             self._by["fault"][name_of(fault)] += 1
         if isinstance(fault, Status):
