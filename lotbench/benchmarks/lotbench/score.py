@@ -1,0 +1,201 @@
+"""What a game is worth, and the creativity score over games (Sec. 5.7, Eq. 8).
+
+A game that broke off is neither dropped nor given a score: it is censored, and every mean here is taken
+over the Kaplan-Meier curve, which is the plain mean when nothing is censored.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal, Protocol
+
+import numpy as np
+
+from lotbench.benchmarks.lotbench.games import FAILED, Game, game, read
+from lotbench.metrics import survival
+from lotbench.metrics.intervals import Floats, bootstrap
+from lotbench.state import Walk
+from lotbench.types import Metric, Score, Trace
+
+
+class Rules(Protocol):
+    """The settings that scoring reads."""
+
+    @property
+    def max_rounds(self) -> int:
+        """N."""
+        ...
+
+    @property
+    def round_origin(self) -> int:
+        """What t is for a game solved in its first round: 0 or 1."""
+        ...
+
+    @property
+    def unsolved(self) -> str:
+        """`zero`: an unsolved game is worth 0; `cap`: it is worth what t = N is worth."""
+        ...
+
+    @property
+    def alpha(self) -> float:
+        """alpha_c of Eq. 8."""
+        ...
+
+    @property
+    def beta(self) -> float:
+        """beta_c of Eq. 8."""
+        ...
+
+    @property
+    def confirm(self) -> str:
+        """`never`, `other_judge` or `same_judge`."""
+        ...
+
+
+def worth(t: int, rules: Rules) -> float:
+    """What a game is worth that t attempts failed before: beta exp(-alpha t) (Eq. 8)."""
+    return rules.beta * math.exp(-rules.alpha * t)
+
+
+def unsolved_worth(rules: Rules, unsolved: str | None = None) -> float:
+    """What an unsolved game with a valid filling is worth: t = N whatever the origin, or 0."""
+    return worth(rules.max_rounds, rules) if (unsolved or rules.unsolved) == "cap" else 0.0
+
+
+def grade(walk: Walk) -> Score:
+    """The score of one finished game.
+
+    A game that broke off has none. Parts: `rounds` is t of Eq. 8 (N if unsolved), `first_positive` the
+    round of the first accepted filling, `attempts` the rounds used.
+    """
+    rules: Rules = walk.settings
+    outcome = walk.state["outcome"]
+    if outcome is None:
+        return Score(None, "the game is not over")
+    played = read(outcome, walk.state["steps"], walk.sample.id, walk.repeat)
+    t: int | None = None
+    value: float | None = None
+    if played.solved is not None:
+        t = played.solved - 1 + rules.round_origin
+        value = worth(t, rules)
+    elif outcome not in FAILED:
+        t = rules.max_rounds
+        value = unsolved_worth(rules) if played.valid else 0.0
+    return Score(
+        value,
+        why=f"{outcome}: {walk.state.get('why') or 'no reason given'}" if value is None else None,
+        parts={
+            "rounds": t,
+            "first_positive": played.first_positive,
+            "attempts": played.played,
+            "unsolved_through": played.unsolved_through,
+            "valid_filling": played.valid,
+            "language": getattr(walk.sample, "language", None),
+            "tier": getattr(walk.sample, "tier", None),
+        },
+    )
+
+
+def metrics(traces: Sequence[Trace], settings: Rules) -> dict[str, Metric]:
+    """The metrics of a run, with 95 % intervals over samples; n counts games, censored ones too."""
+    games = [game(trace) for trace in traces]
+    lost = unsolved_worth(settings)
+    made = {
+        "creativity_score": (estimate(games, settings), lost),
+        "creativity_score_cap": (estimate(games, settings, unsolved="cap"), unsolved_worth(settings, "cap")),
+        "creativity_score_unconfirmed": (estimate(games, settings, unconfirmed=True), lost),
+        "solve_rate": (solve_rate(games, settings), 0.0),
+        "mean_rounds": (mean_rounds(games, settings), float(settings.max_rounds)),
+    }
+    return {
+        name: replace(metric, baselines={"never solves": value}) for name, (metric, value) in made.items()
+    }
+
+
+def estimate(
+    games: Sequence[Game], rules: Rules, *, unsolved: str | None = None, unconfirmed: bool = False
+) -> Metric:
+    """S_c over games (Eq. 8): the sum over rounds of (S_{k-1} - S_k) worth(t_k), and S_N's part.
+
+    Of the games in S_N, those with a valid filling are worth `unsolved_worth` and the others 0.
+    """
+    values = np.array([worth(k + rules.round_origin, rules) for k in range(rules.max_rounds)])
+    rest = unsolved_worth(rules, unsolved)
+
+    def statistic(sums: Floats) -> Floats:
+        curve = survival.curve(sums[..., :2, :])
+        lost = sums[..., 0, -1] - sums[..., 1, -1]
+        valid = np.divide(sums[..., 2, -1], lost, out=np.zeros(lost.shape), where=lost > 0)
+        return np.asarray((curve[..., :-1] - curve[..., 1:]) @ values + curve[..., -1] * valid * rest)
+
+    return _metric(games, rules, statistic, unconfirmed=unconfirmed)
+
+
+def solve_rate(games: Sequence[Game], rules: Rules) -> Metric:
+    """1 - S_N."""
+    return _metric(games, rules, lambda sums: 1 - survival.curve(sums[..., :2, :])[..., -1])
+
+
+def mean_rounds(games: Sequence[Game], rules: Rules) -> Metric:
+    """The mean number of attempts used, 1..N, an unsolved game counting N; lower is better."""
+    metric = _metric(games, rules, lambda sums: survival.restricted_mean(survival.curve(sums[..., :2, :])))
+    return replace(metric, better="lower")
+
+
+def bound(games: Sequence[Game], rules: Rules, end: Literal["at once", "never"]) -> tuple[Game, ...]:
+    """The games as they would be if every censored one had been solved at once, or never."""
+
+    def ended(one: Game) -> Game:
+        if not one.censored:
+            return one
+        if end == "never":
+            return replace(one, outcome="unsolved")
+        won = min(one.unsolved_through + 1, rules.max_rounds)
+        return replace(one, outcome="solved", solved=won)
+
+    return tuple(ended(one) for one in games)
+
+
+def tally(games: Sequence[Game], last: int, *, unconfirmed: bool = False) -> Floats:
+    """Counts by sample, [samples, 3, last], samples in order of id.
+
+    Row 0 has the games at risk in each round, row 1 those solved in it, and row 2, in its last column,
+    the unsolved games with a valid filling.
+    """
+    samples: dict[str, list[Game]] = {}
+    for one in games:
+        samples.setdefault(one.sample, []).append(one)
+    made = np.zeros((len(samples), 3, last))
+    for index, sample in enumerate(sorted(samples)):
+        spans = [one.span(last, unconfirmed=unconfirmed) for one in samples[sample]]
+        made[index, :2] = survival.counts(spans, last)
+        lost = [span.rounds == last and not span.event for span in spans]
+        made[index, 2, -1] = sum(gone and one.valid for gone, one in zip(lost, samples[sample], strict=True))
+    return made
+
+
+def _metric(
+    games: Sequence[Game],
+    rules: Rules,
+    statistic: Callable[[Floats], Floats],
+    *,
+    unconfirmed: bool = False,
+) -> Metric:
+    """A statistic of the tally with its interval."""
+    if not games:
+        return Metric(None, why="no games")
+    counts = tally(games, rules.max_rounds, unconfirmed=unconfirmed)
+    value = float(statistic(counts.sum(axis=0)))
+    if math.isnan(value):
+        why = "every game that was not solved broke off before the last round"
+        return Metric(None, n=len(games), why=why)
+    low, high = bootstrap(counts, statistic, getattr(rules, "seed", 0))
+    return Metric(value, low, high, n=len(games))
+
+
+def parts(trace: Trace, name: str) -> str | None:
+    """A named part of a trace's score as text, such as the language of its sample."""
+    found: Mapping[str, object] = trace.score.parts
+    return None if found.get(name) is None else str(found[name])

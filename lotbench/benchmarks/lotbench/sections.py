@@ -1,0 +1,278 @@
+"""What the report of a game run says beside its metrics: tables of what happened, and what each number means.
+
+Every share stands with the numbers it was made of, and a note under each table works its definition out.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from lotbench.benchmarks.lotbench.games import FAILED, Game, game, latest, verdicts
+from lotbench.benchmarks.lotbench.score import Rules, bound, estimate, mean_rounds, parts, solve_rate, tally
+from lotbench.metrics import survival
+from lotbench.metrics.intervals import share
+from lotbench.types import Metric, Plot, Section, Table, Trace
+
+Cell = str | float | int | None
+
+STATUSES = ("ok", "unparsed", "not_a_phrase", "refused", "truncated")
+CONFIRM = {
+    "never": "No positive verdict was confirmed: a game ends on the judge's first yes, false ones included.",
+    "other_judge": "A positive verdict ended a game only if a second judge, another model, agreed.",
+    "same_judge": (
+        "A positive verdict ended a game only if the same judge agreed when asked a second time. The two "
+        "verdicts are not independent: one model errs alike twice, so fewer false stops are removed than "
+        "two judges would remove."
+    ),
+}
+
+
+def sections(traces: Sequence[Trace], settings: Rules) -> tuple[Section, ...]:
+    """The sections of a game run's report, the survival table first."""
+    games = [game(trace) for trace in traces]
+    return (
+        _survival(games, settings),
+        _outcomes(games),
+        _bounds(games, settings),
+        _repeats(games, settings),
+        _questions(games, settings),
+        _replies(games),
+        _judging(games, settings),
+        _groups(traces, games, settings),
+    )
+
+
+def _survival(games: Sequence[Game], rules: Rules) -> Section:
+    """Who was still unsolved after each round."""
+    last = rules.max_rounds
+    counts = tally(games, last).sum(axis=0)
+    stopped = Counter(one.unsolved_through + 1 for one in games if one.censored)
+    curve = survival.curve(counts[:2])
+    left: list[float | None] = [None if value != value else float(value) for value in curve]
+    rows = tuple(
+        (k, int(counts[0, k - 1]), int(counts[1, k - 1]), stopped[k], left[k]) for k in range(1, last + 1)
+    )
+    notes = [
+        "At risk: games whose verdict in that round is known; of 10 games, 2 solved in round 1 and 1 broken "
+        "off in round 2 leave 7 at risk in round 2. Censored: games that broke off in that round.",
+        "S (Kaplan-Meier) is the share unsolved after the round: S before it, times 1 - solved / at risk. "
+        "It takes games that broke off to be no easier or harder than the games still played.",
+        "Score: the sum over rounds of (S before - S after) beta exp(-alpha t), t the failed attempts before "
+        f"success (0 for the first attempt with round_origin 0), alpha {rules.alpha:g}, beta {rules.beta:g}.",
+    ]
+    if games and not counts[1].any():
+        samples = len({one.sample for one in games})
+        _, high = share(0, samples)
+        notes.append(
+            "No game was solved, so drawing samples again shows no spread; if samples were independent "
+            f"trials, none of {samples} solved would be compatible with up to {high:.3g} (Wilson, 95 %)."
+        )
+    points = tuple((float(k), value) for k, value in enumerate(left) if value is not None)
+    return Section(
+        "Survival by round",
+        notes=tuple(notes),
+        tables=(Table(("round", "at risk", "solved", "censored", "S"), rows),),
+        plots=(Plot("step", "round", "share unsolved", {"S": points}, "Games not yet solved"),),
+    )
+
+
+def _outcomes(games: Sequence[Game]) -> Section:
+    """How the games ended; games without any valid filling are shown apart."""
+    seen = Counter(one.outcome for one in games)
+    rows: list[tuple[Cell, ...]] = [
+        (outcome, seen[outcome], _share(seen[outcome], len(games)))
+        for outcome in ("solved", "unsolved", *FAILED)
+    ]
+    mute = sum(one.outcome == "unsolved" and not one.valid for one in games)
+    rows.append(("of the unsolved: no valid filling", mute, _share(mute, len(games))))
+    note = (
+        "A failed game broke off because a call brought no reply or no readable verdict; it is censored, "
+        "not scored. An unsolved game without one valid filling is worth 0 under either value of unsolved."
+    )
+    return Section("Outcomes", (note,), (Table(("outcome", "games", "share"), tuple(rows)),))
+
+
+def _bounds(games: Sequence[Game], rules: Rules) -> Section:
+    """The metrics if every censored game had been solved at once, or never."""
+    at_once, never = bound(games, rules, "at once"), bound(games, rules, "never")
+    measures = {"creativity_score": estimate, "solve_rate": solve_rate, "mean_rounds": mean_rounds}
+    rows = tuple(
+        (name, *(measure(each, rules).value for each in (games, at_once, never)))
+        for name, measure in measures.items()
+    )
+    censored = sum(one.censored for one in games)
+    note = (
+        f"{_of(censored, len(games))} games are censored. Whatever would have become of them, the metrics "
+        "lie between the last two columns: all of them solved in the round in which they broke off, or never."
+    )
+    columns = ("metric", "estimate", "solved at once", "never solved")
+    return Section("Censored games", (note,), (Table(columns, rows),))
+
+
+def _repeats(games: Sequence[Game], rules: Rules) -> Section:
+    """How often fillings come again, inside a game and as the opening of several games on one sample."""
+    checks = [value for one in games for value in verdicts(one.steps, "check").values()]
+    decided = [value for value in checks if value["how"] != "none"]
+    again = sum(value["how"] == "repeat" for value in decided)
+    samples: dict[str, list[str]] = {}
+    for one in games:
+        if (opening := _opening(one)) is not None:
+            samples.setdefault(one.sample, []).append(opening)
+    several = [openings for openings in samples.values() if len(openings) > 1]
+    alike = sum(len(set(openings)) == 1 for openings in several)
+    first = {one.sample: one for one in sorted(games, key=lambda one: -one.repeat)}
+    single = estimate(tuple(first.values()), rules)
+    rows: tuple[tuple[Cell, ...], ...] = (
+        (
+            "fillings judged that had been judged before in their game",
+            again,
+            len(decided),
+            _share(again, len(decided)),
+        ),
+        (
+            "samples whose repeats all open with the same filling",
+            alike,
+            len(several),
+            _share(alike, len(several)),
+        ),
+    )
+    notes = ["A filling judged before in its game keeps its verdict, without a call, and uses a round."]
+    if several and 2 * alike > len(several):
+        notes.append(
+            f"WARNING: {_of(alike, len(several))} samples open with the same filling in every repeat, so the "
+            f"repeats are hardly independent; with one game a sample (m = 1) creativity_score is "
+            f"{_with_interval(single)} over {single.n} games."
+        )
+    return Section("Repeated fillings", tuple(notes), (Table(("what", "count", "of", "share"), rows),))
+
+
+def _questions(games: Sequence[Game], rules: Rules) -> Section:
+    """Questions that gave the answer away, and answers that never came."""
+    asks = [value for one in games for value in latest(one.steps, "ask").values()]
+    asked = [value for value in asks if value.get("question")]
+    answers = [value for one in games for value in latest(one.steps, "answer").values()]
+    leaks = sum(bool(value.get("leak")) for value in asked)
+    missing = sum(value.get("answer") is None for value in answers)
+    tight = [one for one in games if not any(v.get("leak") for v in latest(one.steps, "ask").values())]
+    score = estimate(tight, rules)
+    rows: tuple[tuple[Cell, ...], ...] = (
+        (
+            "rounds that were to have a question and have none",
+            len(asks) - len(asked),
+            len(asks),
+            _share(len(asks) - len(asked), len(asks)),
+        ),
+        (
+            "oracle_leaks: questions with the key text or a tried filling",
+            leaks,
+            len(asked),
+            _share(leaks, len(asked)),
+        ),
+        (
+            "oracle_failures: answers that are neither Yes nor No",
+            missing,
+            len(answers),
+            _share(missing, len(answers)),
+        ),
+        ("games without a leak", len(tight), len(games), _share(len(tight), len(games))),
+    )
+    notes = (
+        f"creativity_score over games without a leak: {_with_interval(score)}, n = {score.n}.",
+        "A long game has more questions and so more chances of a leak: games without one are the shorter, "
+        "and their score is not what the model would get if it did not leak.",
+    )
+    return Section("Questions", notes, (Table(("what", "count", "of", "share"), rows),))
+
+
+def _replies(games: Sequence[Game]) -> Section:
+    """What the rounds' replies were: fillings, or replies of another kind that used the round."""
+    responds = [value for one in games for value in latest(one.steps, "respond").values()]
+    seen = Counter(str(value["status"]) for value in responds)
+    rows: list[tuple[Cell, ...]] = [
+        (status, seen[status], len(responds), _share(seen[status], len(responds)))
+        for status in (*STATUSES, *sorted(seen.keys() - set(STATUSES)))
+    ]
+    valid = [value for value in responds if value["status"] == "ok"]
+    other = sum(bool(value.get("language_mismatch")) for value in valid)
+    rows.append(("language_mismatch, of the ok", other, len(valid), _share(other, len(valid))))
+    note = (
+        "One reply a round: the last, if the first could not be used and was asked for again. A reply that "
+        "is not ok uses its round and is no verdict; a filling in another language is judged like any other."
+    )
+    return Section("Replies", (note,), (Table(("status", "rounds", "of", "share"), tuple(rows)),))
+
+
+def _judging(games: Sequence[Game], rules: Rules) -> Section:
+    """How verdicts came about, what the second look overturned, and which chains stayed in doubt."""
+    checks = [value for one in games for value in verdicts(one.steps, "check").values()]
+    confirms = [value for one in games for value in verdicts(one.steps, "confirm").values()]
+    unread = sum(
+        step["step"] in ("check", "confirm") and "accepted" not in step["value"]
+        for one in games
+        for step in one.steps
+    )
+    how = Counter((str(value["how"]), bool(value["accepted"])) for value in checks)
+    kinds = sorted({kind for kind, _ in how})
+    rows: list[tuple[Cell, ...]] = [(kind, how[kind, True], how[kind, False]) for kind in kinds]
+    agreed = sum(bool(value["accepted"]) for value in confirms)
+    rows.append(("confirm", agreed, len(confirms) - agreed))
+    doubtful = sorted(_doubtful(games))
+    notes = [
+        CONFIRM.get(rules.confirm, f"confirm: {rules.confirm}"),
+        f"Askings of a judge that brought no readable verdict: {unread}.",
+        f"Causal chains that were not accepted after all builds: {len(doubtful)}.",
+        "creativity_score_unconfirmed takes every first positive verdict for the end of its game.",
+    ]
+    tables = [Table(("verdict by", "accepted", "not accepted"), tuple(rows))]
+    if doubtful:
+        caption = "Samples whose causal chain was not accepted"
+        tables.append(Table(("sample", "judge", "builds"), tuple(doubtful), caption))
+    return Section("Judging", tuple(notes), tuple(tables))
+
+
+def _groups(traces: Sequence[Trace], games: Sequence[Game], rules: Rules) -> Section:
+    """The score by language and by tier, as far as the graded walks name them."""
+    rows: list[tuple[Cell, ...]] = []
+    for name in ("language", "tier"):
+        labels = [parts(trace, name) for trace in traces]
+        for label in sorted({label for label in labels if label is not None}):
+            chosen = [one for one, its in zip(games, labels, strict=True) if its == label]
+            score, rate = estimate(chosen, rules), solve_rate(chosen, rules)
+            samples = len({one.sample for one in chosen})
+            rows.append((name, label, samples, len(chosen), score.value, score.low, score.high, rate.value))
+    columns = ("by", "group", "samples", "games", "creativity_score", "low", "high", "solve_rate")
+    note = "Low and high: 95 % interval, drawing the group's samples again; none for a single sample."
+    return Section("By language and tier", (note,), (Table(columns, tuple(rows)),))
+
+
+def _opening(one: Game) -> str | None:
+    """The first round's filling without differences of case, width and spacing."""
+    filling = latest(one.steps, "respond").get(1, {}).get("filling")
+    return None if filling is None else " ".join(unicodedata.normalize("NFKC", filling).casefold().split())
+
+
+def _doubtful(games: Iterable[Game]) -> set[tuple[str, int, int]]:
+    """Sample, judge and builds of the chains that were used though never accepted."""
+    return {
+        (one.sample, int(step["value"]["judge"]), int(step["value"]["builds"]))
+        for one in games
+        for step in one.steps
+        if step["step"] == "chain_accepted" and not step["value"]["accepted"]
+    }
+
+
+def _share(count: int, of: int) -> float | None:
+    return count / of if of else None
+
+
+def _of(count: int, of: int) -> str:
+    return f"{count} of {of}" + (f" ({100 * count / of:.1f} %)" if of else "")
+
+
+def _with_interval(metric: Metric) -> str:
+    if metric.value is None:
+        return f"none ({metric.why})"
+    ends = [f"{end:.4f}" if end is not None else "open" for end in (metric.low, metric.high)]
+    return f"{metric.value:.4f} [{ends[0]}, {ends[1]}]"

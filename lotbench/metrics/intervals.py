@@ -1,0 +1,98 @@
+"""95 % intervals: a bootstrap over samples, and the interval of a plain share.
+
+Walks on one sample are alike, so what is drawn again is whole samples, as weights on their counts; a draw
+in which a statistic does not exist opens the interval instead of being left out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+Floats: TypeAlias = NDArray[np.float64]
+Interval: TypeAlias = tuple[float | None, float | None]
+"""Low and high end; None where the data do not bound that side."""
+
+_CELLS = 4_000_000
+"""The most weights held in memory at once."""
+
+
+def bootstrap(
+    counts: Floats,
+    statistic: Callable[[Floats], Floats],
+    seed: int,
+    draws: int = 2000,
+    level: float = 0.95,
+) -> Interval:
+    """Percentile interval of a statistic of summed counts, drawing clusters with replacement.
+
+    Args:
+        counts: [clusters, ...]; whatever adds up over the walks of a cluster.
+        statistic: Maps sums [draws, ...] to values [draws]; NaN where the statistic does not exist.
+        seed: The run's seed; one seed and one number of clusters give one set of draws, so that metrics
+            of one run are drawn alike.
+        draws: How often all clusters are drawn again.
+        level: Of the interval, in the open interval (0, 1).
+
+    Returns:
+        Values that occurred among the draws, rounded outwards; a draw without a value counts as below
+        the low and above the high end. (None, None) for fewer than two clusters.
+
+    Raises:
+        ValueError: No draws are asked for, or the level is no share.
+    """
+    if draws < 1 or not 0 < level < 1:
+        raise ValueError(f"cannot draw {draws} times for a level of {level}")
+    clusters = len(counts)
+    if clusters < 2:
+        return None, None
+    rng = np.random.default_rng(_entropy(seed))
+    even = np.full(clusters, 1 / clusters)
+    step = max(1, _CELLS // clusters)
+    values = np.concatenate(
+        [
+            statistic(np.tensordot(rng.multinomial(clusters, even, size=size).astype(float), counts, axes=1))
+            for size in (min(step, draws - done) for done in range(0, draws, step))
+        ]
+    )
+    missing = np.isnan(values)
+    tail = (1 - level) / 2
+    low = np.quantile(np.where(missing, -np.inf, values), tail, method="lower")
+    high = np.quantile(np.where(missing, np.inf, values), 1 - tail, method="higher")
+    return _finite(low), _finite(high)
+
+
+def share(
+    hits: int, n: int, method: Literal["wilson", "jeffreys"] = "wilson", level: float = 0.95
+) -> Interval:
+    """Interval of hits / n for independent trials.
+
+    Wilson's is the score interval; Jeffreys' holds the middle of a Beta(hits + 1/2, misses + 1/2), with
+    the end at 0 or 1 kept closed when all trials fell on that side. (None, None) for no trials.
+
+    Raises:
+        ValueError: More hits than trials, or fewer than none.
+    """
+    if not 0 <= hits <= n:
+        raise ValueError(f"{hits} hits in {n} trials")
+    if n == 0:
+        return None, None
+    if method == "wilson":
+        found = stats.binomtest(hits, n).proportion_ci(level, method="wilson")
+        return float(found.low), float(found.high)
+    low, high = (stats.beta.ppf(p, hits + 0.5, n - hits + 0.5) for p in ((1 - level) / 2, (1 + level) / 2))
+    return (float(low) if hits else 0.0), (float(high) if hits < n else 1.0)
+
+
+def _entropy(seed: int) -> int:
+    """Any whole number, negative ones too, as entropy for numpy."""
+    return int.from_bytes(hashlib.sha256(f"{seed}:bootstrap".encode()).digest()[:16], "big")
+
+
+def _finite(value: np.floating) -> float | None:
+    return float(value) if np.isfinite(value) else None

@@ -1,0 +1,1 @@
+"""The tests of lotbench, with the fakes and the fake server that they run against."""

@@ -1,0 +1,99 @@
+"""What holds for every test: no network but the loopback, no keys, a store of its own, no chance.
+
+A client may turn the error of a shut network into a failed call and go on, so an attempt fails the test
+again when it ends. Tests marked `live` get the network and the keys back.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import hypothesis
+import pytest
+
+LOOPBACK = frozenset({"", "localhost", "127.0.0.1", "::1", "0.0.0.0", "::"})
+PRIVATE = ("OPENAI_", "LANGSMITH_", "LANGCHAIN_")
+PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+
+# Examples are drawn alike on every machine, and a busy machine is no failure.
+hypothesis.settings.register_profile("lotbench", derandomize=True, deadline=None, database=None)
+hypothesis.settings.load_profile("lotbench")
+
+
+class NetworkShut(RuntimeError):
+    """A test tried to reach another machine."""
+
+
+class Gate:
+    """Stands before every connection of this process; `attempts` are the places that it kept out."""
+
+    def __init__(self) -> None:
+        self.open = False
+        self.attempts: list[str] = []
+
+    def check(self, host: object, port: object) -> None:
+        """Raise NetworkShut unless the host is this one."""
+        name = host.decode() if isinstance(host, bytes) else host
+        if self.open or name is None or name in LOOPBACK or str(name).startswith("127."):
+            return
+        self.attempts.append(f"{name}:{port}")
+        raise NetworkShut(f"a test tried to reach {name}:{port}; only tests marked `live` may")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def gate() -> Iterator[Gate]:
+    """The network, shut but for the loopback."""
+    shut = Gate()
+    lookup, connect, connect_ex = socket.getaddrinfo, socket.socket.connect, socket.socket.connect_ex
+
+    def checked_lookup(host: Any, port: Any, *rest: Any, **more: Any) -> Any:
+        shut.check(host, port)
+        return lookup(host, port, *rest, **more)
+
+    def checked_connect(self: socket.socket, address: Any) -> None:
+        if self.family in (socket.AF_INET, socket.AF_INET6):
+            shut.check(*address[:2])
+        connect(self, address)
+
+    def checked_connect_ex(self: socket.socket, address: Any) -> int:
+        if self.family in (socket.AF_INET, socket.AF_INET6):
+            shut.check(*address[:2])
+        return connect_ex(self, address)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket, "getaddrinfo", checked_lookup)
+        patch.setattr(socket.socket, "connect", checked_connect)
+        patch.setattr(socket.socket, "connect_ex", checked_connect_ex)
+        yield shut
+
+
+@pytest.fixture(autouse=True)
+def shut_network(gate: Gate, request: pytest.FixtureRequest) -> Iterator[Gate]:
+    """Fails a test that tried to reach another machine, even if the error was swallowed."""
+    gate.attempts.clear()
+    gate.open = request.node.get_closest_marker("live") is not None
+    yield gate
+    gate.open = False
+    if gate.attempts:
+        pytest.fail(f"the test tried to reach {', '.join(gate.attempts)}")
+
+
+_homes = itertools.count()
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """No key, no tracing, no proxy; a `$LOTBENCH_HOME` that nobody else has."""
+    # Not made here: most tests never look, and a folder for each would cost more than the test.
+    monkeypatch.setenv("LOTBENCH_HOME", str(tmp_path_factory.getbasetemp() / f"home-{next(_homes)}"))
+    if request.node.get_closest_marker("live"):
+        return
+    for name in list(os.environ):
+        if name.endswith("_API_KEY") or name.startswith(PRIVATE) or name.upper() in PROXIES:
+            monkeypatch.delenv(name)

@@ -1,0 +1,75 @@
+"""How the fake server sends: whole, as a real one does, or in one of the broken ways that have a name."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+
+from aiohttp import web
+
+from tests.abilities import Body, Refused
+from tests.faults import Status, Wire
+
+HTML = "<html><head><title>Oh no</title></head><body><h1>Something went wrong</h1></body></html>"
+
+
+class Cut(ConnectionError):
+    """The server has closed the connection before the end of a response, as its fault wants."""
+
+
+async def send(request: web.BaseRequest, sent: bytes, fault: Wire | None) -> web.StreamResponse:
+    """Send a response to its last byte, or as far as its fault lets it come."""
+    how = fault.how if fault else None
+    if how in ("cut_before", "cut_within", "drip"):
+        return await _in_pieces(request, sent, how, fault.seconds if fault else 0.0)
+    kind = "application/json"
+    match how:
+        case "truncated":
+            sent = sent[: len(sent) // 2]
+        case "invalid_json":
+            sent = b"{'id': chatcmpl-fake, 'choices': [}"
+        case "html":
+            sent, kind = HTML.encode(), "text/html"
+        case "wrong_type":
+            kind = "text/plain"
+    response = web.Response(body=sent, headers={"Content-Type": kind})
+    await response.prepare(request)
+    await response.write_eof()
+    return response
+
+
+async def _in_pieces(
+    request: web.BaseRequest, sent: bytes, how: str | None, seconds: float
+) -> web.StreamResponse:
+    headers = {"Content-Type": "application/json", "Content-Length": str(len(sent))}
+    response = web.StreamResponse(headers=headers)
+    if how != "cut_before":
+        await response.prepare(request)
+        pieces = 10 if how == "drip" else 1
+        size = len(sent) // (pieces * (1 if how == "drip" else 2)) + 1
+        for start in range(0, size * pieces, size):
+            await asyncio.sleep(seconds / pieces)
+            await response.write(sent[start : start + size])
+    if how == "drip":
+        await response.write_eof()
+        return response
+    if request.transport is not None:
+        request.transport.close()
+    raise Cut(how)
+
+
+def status_of(fault: Status) -> web.Response:
+    headers = {"Retry-After": fault.retry_after} if fault.retry_after is not None else {}
+    if fault.html:
+        page = HTML.replace("Something went wrong", fault.message)
+        return web.Response(text=page, status=fault.status, content_type="text/html", headers=headers)
+    error = Refused(fault.status, fault.message, code=fault.code).error
+    return to_json({"error": error}, fault.status, headers)
+
+
+def to_json(value: Body, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
+    sent = json.dumps(value, ensure_ascii=False).encode()
+    return web.Response(
+        body=sent, status=status, headers={"Content-Type": "application/json", **(headers or {})}
+    )

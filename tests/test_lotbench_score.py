@@ -1,0 +1,226 @@
+"""The creativity score: golden values, hand-worked tables, and what broken games do to it."""
+
+import math
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lotbench.benchmarks.lotbench.games import game
+from lotbench.benchmarks.lotbench.score import grade, metrics, worth
+from lotbench.errors import LotbenchError
+from lotbench.prompt import Pack
+from lotbench.state import Walk, start
+from lotbench.types import Trace
+from tests.games import Rules, answer, ask, broken, check, lost, respond, trace, unread, unsolved, won
+
+NAMES = [
+    "creativity_score",
+    "creativity_score_cap",
+    "creativity_score_unconfirmed",
+    "solve_rate",
+    "mean_rounds",
+]
+TABLE = (won("a", 0, 1), won("a", 1, 3), unsolved("a", 2), won("b", 0, 2), won("b", 1, 1), won("b", 2, 6))
+
+
+@dataclass(frozen=True)
+class Item:
+    id: str = "lot-1"
+    language: str = "en"
+    image: str | None = None
+    tier: str = "easy"
+
+
+def walk(rules: Rules, outcome: str | None, steps: list[dict[str, object]]) -> Walk:
+    state = {**start("lot-1", 0, "lot-1/0"), "outcome": outcome, "steps": steps, "why": "no reply"}
+    return Walk(Item(), 0, "check", rules, state, Pack({}, ""), (), {}, 0, {})
+
+
+@pytest.mark.parametrize(("t", "value"), [(0, 1.0), (1, 0.8187), (5, 0.3679), (15, 0.0498)])
+def test_worth_is_the_exponential(t: int, value: float) -> None:
+    assert worth(t, Rules()) == pytest.approx(value, abs=5e-5)
+
+
+def test_two_samples_of_three_games_by_hand() -> None:
+    # t = 0, 2, - and 1, 0, 5: 1 + .670320 + 0 + .818731 + 1 + .367879 = 3.856930, over 6 games.
+    found = metrics(TABLE, Rules())
+    assert list(found) == NAMES
+    assert found["creativity_score"].value == pytest.approx(0.642822, abs=1e-6)
+    assert found["creativity_score_unconfirmed"].value == pytest.approx(0.642822, abs=1e-6)
+    assert found["creativity_score_cap"].value == pytest.approx(0.651120, abs=1e-6)
+    assert found["solve_rate"].value == pytest.approx(5 / 6)
+    assert found["mean_rounds"].value == pytest.approx(28 / 6)
+    assert found["mean_rounds"].better == "lower"
+    for metric in found.values():
+        assert (
+            metric.n == 6 and metric.low is not None and metric.high is not None and metric.value is not None
+        )
+        assert metric.low <= metric.value <= metric.high
+
+
+def test_origin_one_shifts_solved_games_and_neither_the_cap_nor_the_rounds() -> None:
+    found = metrics(TABLE, Rules(round_origin=1))
+    assert found["creativity_score"].value == pytest.approx(3.856930 * math.exp(-0.2) / 6, abs=1e-6)
+    capped = (3.856930 * math.exp(-0.2) + math.exp(-3)) / 6
+    assert found["creativity_score_cap"].value == pytest.approx(capped, abs=1e-6)
+    assert found["mean_rounds"].value == pytest.approx(28 / 6)
+
+
+def test_the_cap_setting_moves_the_score_onto_the_capped_one() -> None:
+    found = metrics(TABLE, Rules(unsolved="cap"))
+    assert found["creativity_score"] == found["creativity_score_cap"]
+    assert found["creativity_score"].baselines == {"never solves": pytest.approx(0.049787, abs=1e-6)}
+    assert metrics(TABLE, Rules())["creativity_score"].baselines == {"never solves": 0.0}
+
+
+def test_a_broken_game_is_censored_by_hand() -> None:
+    # N = 3. At risk, solved: 4, 1 / 2, 1 / 1, 0, so S = 1, .75, .375, .375 and
+    # S_c = .25 + .375 exp(-.2); dropping the broken game would give .6062 and scoring it 0 .4547.
+    games = (won("a", 0, 1), broken("a", 1, 2), won("b", 0, 2), unsolved("b", 1, 3))
+    found = metrics(games, Rules(max_rounds=3))
+    assert found["creativity_score"].value == pytest.approx(0.557024, abs=1e-6)
+    assert found["solve_rate"].value == pytest.approx(0.625)
+    assert found["mean_rounds"].value == pytest.approx(2.125)
+    assert found["creativity_score_cap"].value == pytest.approx(0.557024 + 0.375 * math.exp(-0.6), abs=1e-6)
+    assert found["creativity_score"].n == 4
+
+
+def test_a_failure_after_the_verdict_leaves_its_round_known() -> None:
+    after = trace("a", 0, "oracle_failed", [*lost(3), ask(3)])
+    before = trace("a", 0, "candidate_failed", [*lost(2)])
+    overruled = [*lost(1), respond(2), check(2, True), check(2, False, "confirm"), respond(3)]
+    pending = [*lost(1), respond(2), check(2, True), unread(2, "confirm")]
+    assert game(after).unsolved_through == 3
+    assert game(before).unsolved_through == 2
+    assert game(broken("a", 0, 3)).unsolved_through == 2
+    assert game(trace("a", 0, "judge_failed", overruled)).unsolved_through == 2
+    assert game(trace("a", 0, "judge_failed", pending)).unsolved_through == 1
+    assert game(trace("a", 0, "candidate_failed", [])).unsolved_through == 0
+    mute = [respond(k, status="refused") for k in (1, 2)]
+    assert game(trace("a", 0, "candidate_failed", mute)).unsolved_through == 1
+    assert game(trace("a", 0, "oracle_failed", [*mute, ask(2)])).unsolved_through == 2
+    assert game(trace("a", 0, "candidate_failed", [*mute, answer(2)])).unsolved_through == 2
+
+
+def test_an_overruled_positive_ends_only_the_unconfirmed_game() -> None:
+    steps = [respond(1), check(1, True), check(1, False, "confirm"), respond(2), check(2, True)]
+    played = trace("a", 0, "solved", [*steps, check(2, True, "confirm")])
+    found = metrics([played], Rules(confirm="other_judge"))
+    assert found["creativity_score"].value == pytest.approx(math.exp(-0.2))
+    assert found["creativity_score_unconfirmed"].value == 1.0
+    assert found["mean_rounds"].value == 2
+
+
+def test_a_positive_without_its_confirmation_is_an_event_for_the_unconfirmed_score_only() -> None:
+    pending = trace("a", 0, "judge_failed", [*lost(1), respond(2), check(2, True), unread(2, "confirm")])
+    found = metrics([pending, unsolved("b", 0, 3)], Rules(max_rounds=3, confirm="other_judge"))
+    assert found["solve_rate"].value == 0
+    assert found["creativity_score_unconfirmed"].value == pytest.approx(math.exp(-0.2) / 2)
+
+
+def test_a_game_without_a_valid_filling_is_worth_nothing_even_capped() -> None:
+    mute = trace("a", 0, "unsolved", [respond(k, status="refused") for k in (1, 2, 3)])
+    rules = Rules(max_rounds=3, unsolved="cap")
+    assert metrics([mute], rules)["creativity_score"].value == 0
+    both = metrics([mute, unsolved("b", 0, 3)], rules)["creativity_score"]
+    assert both.value == pytest.approx(math.exp(-0.6) / 2)
+
+
+def test_no_games_and_no_game_to_the_end_have_no_score() -> None:
+    for metric in metrics([], Rules()).values():
+        assert metric.value is None and metric.low is None and metric.n == 0 and metric.why == "no games"
+    for metric in metrics([won("a", 0, 1), broken("b", 0, 2)], Rules()).values():
+        assert metric.value is None and metric.n == 2 and "broke off" in str(metric.why)
+
+
+def test_one_sample_has_no_interval() -> None:
+    found = metrics([won("a", 0, 1), unsolved("a", 1)], Rules())["creativity_score"]
+    assert (found.value, found.low, found.high) == (0.5, None, None)
+
+
+games = st.lists(
+    st.tuples(st.sampled_from("abc"), st.sampled_from(["won", "unsolved", "broken"]), st.integers(1, 4)),
+    min_size=1,
+    max_size=12,
+)
+
+
+def told(story: list[tuple[str, str, int]]) -> list[Trace]:
+    make: dict[str, Callable[[str, int, int], Trace]] = {
+        "won": won,
+        "broken": broken,
+        "unsolved": lambda sample, repeat, _: unsolved(sample, repeat, 4),
+    }
+    return [make[kind](sample, repeat, round) for repeat, (sample, kind, round) in enumerate(story)]
+
+
+@given(games, st.randoms(use_true_random=False))
+def test_the_order_of_traces_does_not_matter(story: list[tuple[str, str, int]], rng: random.Random) -> None:
+    traces = told(story)
+    shuffled = list(traces)
+    rng.shuffle(shuffled)
+    assert metrics(shuffled, Rules(max_rounds=4)) == metrics(traces, Rules(max_rounds=4))
+
+
+def test_the_order_of_samples_does_not_move_the_interval() -> None:
+    traces = [won(sample, 0, round) for round, sample in enumerate("abcdefghijkl", start=1)]
+    assert metrics(traces[::-1], Rules()) == metrics(traces, Rules())
+
+
+@given(games)
+def test_without_broken_games_the_score_is_the_mean_of_the_grades(story: list[tuple[str, str, int]]) -> None:
+    traces = [one for one in told(story) if one.outcome != "judge_failed"]
+    for rules in (Rules(max_rounds=4), Rules(max_rounds=4, unsolved="cap", round_origin=1)):
+        graded = [grade(walk(rules, one.outcome, list(map(dict, one.steps)))).value for one in traces]
+        found = metrics(traces, rules)["creativity_score"].value
+        if graded:
+            assert found == pytest.approx(sum(v for v in graded if v is not None) / len(graded))
+        else:
+            assert found is None
+
+
+def test_grades_of_single_games() -> None:
+    solved = grade(walk(Rules(), "solved", [*lost(2), respond(3), check(3, True)]))
+    assert solved.value == pytest.approx(math.exp(-0.4))
+    assert solved.parts == {
+        "rounds": 2,
+        "first_positive": 3,
+        "attempts": 3,
+        "unsolved_through": 2,
+        "valid_filling": True,
+        "language": "en",
+        "tier": "easy",
+    }
+    never = grade(walk(Rules(unsolved="cap", round_origin=1), "unsolved", lost(15)))
+    assert never.value == pytest.approx(math.exp(-3)) and never.parts["rounds"] == 15
+    failed = grade(walk(Rules(), "judge_failed", [respond(1), unread(1), unread(1)]))
+    assert failed.value is None and failed.why == "judge_failed: no reply" and failed.parts["rounds"] is None
+    assert grade(walk(Rules(), None, [])).value is None
+
+
+def test_a_trace_that_contradicts_itself_is_refused() -> None:
+    with pytest.raises(LotbenchError, match="no check accepted"):
+        metrics([trace("a", 0, "solved", lost(2))], Rules())
+    with pytest.raises(LotbenchError, match="no game ends as 'scored'"):
+        metrics([trace("a", 0, "scored", [])], Rules())
+    with pytest.raises(LotbenchError, match="after round 2"):
+        metrics([won("a", 0, 3)], Rules(max_rounds=2))
+
+
+def test_a_seed_among_the_settings_moves_the_interval_and_not_the_value() -> None:
+    @dataclass(frozen=True)
+    class Seeded(Rules):
+        seed: int = 0
+
+    one, two = (
+        metrics((*TABLE, won("c", 0, 4), won("d", 0, 9), won("e", 0, 15)), Seeded(seed=s)) for s in (1, 2)
+    )
+    assert one["creativity_score"].value == two["creativity_score"].value
+    assert one["creativity_score"] != two["creativity_score"]
+    assert replace(one["creativity_score"], low=None, high=None) == replace(
+        two["creativity_score"], low=None, high=None
+    )
