@@ -38,7 +38,17 @@ class Wire:
 class Spoil:
     """A well-formed response in which there is something else than the text asked for."""
 
-    how: Literal["no_choices", "null", "tool_calls", "length", "content_filter", "refusal", "huge", "garbage"]
+    how: Literal[
+        "no_choices",
+        "null",
+        "tool_calls",
+        "length",
+        "content_filter",
+        "refusal",
+        "huge",
+        "garbage",
+        "unclosed",
+    ]
 
 
 Fault: TypeAlias = "Status | Wire | Spoil"
@@ -71,13 +81,14 @@ FAULTS: Mapping[str, Fault] = {
     "refusal": Spoil("refusal"),
     "huge": Spoil("huge"),
     "garbage": Spoil("garbage"),
+    "unclosed": Spoil("unclosed"),
 }
 
 TRANSPORT = ("429", "429_soon", "500", "502", "503", "cut_before", "cut_within")
 """Passing troubles that a client with retries never shows to anyone."""
 BROKEN = ("truncated", "invalid_json", "html", "no_choices")
 """Responses with status 200 that hold no reply."""
-CONTENT = ("null", "tool_calls", "length", "content_filter", "refusal", "garbage")
+CONTENT = ("null", "tool_calls", "length", "content_filter", "refusal", "garbage", "unclosed")
 """Replies that came and cannot be read as the answer asked for."""
 
 

@@ -60,6 +60,7 @@ async def _in_pieces(
 
 
 def status_of(fault: Status) -> web.Response:
+    """The error response of a fault."""
     headers = {"Retry-After": fault.retry_after} if fault.retry_after is not None else {}
     if fault.html:
         page = HTML.replace("Something went wrong", fault.message)
@@ -69,6 +70,7 @@ def status_of(fault: Status) -> web.Response:
 
 
 def to_json(value: Body, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
+    """A response that holds a JSON value."""
     sent = json.dumps(value, ensure_ascii=False).encode()
     return web.Response(
         body=sent, status=status, headers={"Content-Type": "application/json", **(headers or {})}

@@ -57,7 +57,8 @@ class Service:
         """Begin another plan of faults, with another latency if one is given."""
         self.faults = Faults(faults)
         if latency is not None:
-            self._latency = latency if isinstance(latency, tuple) else (latency, latency)
+            low, high = latency if isinstance(latency, tuple | list) else (latency, latency)
+            self._latency = (low, high)
 
     def log(self) -> Body:
         """What came and went: totals, counts by name, and for each body what became of it.
@@ -224,27 +225,24 @@ def _cut(text: str, body: Body) -> str:
     return " ".join(text.split()[:limit])
 
 
+CALL = {"id": "call_1", "type": "function", "function": {"name": "answer", "arguments": "{}"}}
+INSTEAD: dict[str, Body] = {
+    "null": {"content": None},
+    "tool_calls": {"content": None, "tool_calls": [CALL]},
+    "content_filter": {"content": ""},
+    "refusal": {"content": None, "refusal": REFUSAL},
+    "huge": {"content": "word " * 200_000},
+    "garbage": {"content": GARBAGE},
+    "unclosed": {"content": "<think>\nLet me see. What would be funny here?"},
+}
+
+
 def _spoilt(choice: Body, how: str) -> list[Body]:
+    """The choices, with something else in them than the text asked for."""
+    if how == "no_choices":
+        return []
     message: Body = choice["message"]
     content = str(message["content"] or "")
-    match how:
-        case "no_choices":
-            return []
-        case "null":
-            message["content"] = None
-        case "tool_calls":
-            call = {"id": "call_1", "type": "function", "function": {"name": "answer", "arguments": "{}"}}
-            message |= {"content": None, "tool_calls": [call]}
-        case "length":
-            message["content"] = content[: len(content) // 2]
-        case "content_filter":
-            message["content"] = ""
-        case "refusal":
-            message |= {"content": None, "refusal": REFUSAL}
-        case "huge":
-            message["content"] = "word " * 200_000
-        case "garbage":
-            message["content"] = GARBAGE
-    if how in ("tool_calls", "length", "content_filter"):
-        choice["finish_reason"] = how
-    return [choice]
+    half = {"content": content[: len(content) // 2]}
+    finish = how if how in ("tool_calls", "length", "content_filter") else choice["finish_reason"]
+    return [choice | {"message": message | INSTEAD.get(how, half), "finish_reason": finish}]

@@ -306,6 +306,7 @@ def test_replies_that_are_not_the_answer(server: FakeServer, name: str) -> None:
         "refusal": message["content"] is None and message.get("refusal"),
         "huge": message["content"] and len(message["content"]) >= 1_000_000,
         "garbage": message["content"] and "{" not in message["content"] and "\n" in message["content"],
+        "unclosed": message["content"] and "<think>" in message["content"] and "</" not in message["content"],
     }[name]
     wait_for(lambda: server.log()["spoilt"] == 1)
 
@@ -368,7 +369,7 @@ def test_bodies_are_kept_only_when_asked(server: FakeServer) -> None:
 def test_faults_can_be_changed_from_outside(server: FakeServer) -> None:
     assert post(server, {"faults": ["500", "429"]}, "/control/rules") == (200, {"ok": True})
     assert [post(server)[0] for _ in range(3)] == [500, 429, 200]
-    post(server, {"faults": "transport", "rate": 1.0, "seed": 3, "latency": 0.0}, "/control/rules")
+    post(server, {"faults": "transport", "rate": 1.0, "seed": 3, "latency": [0.0, 0.1]}, "/control/rules")
     assert server.service.faults.plan == Mixed(1.0, 3, TRANSPORT)
     assert post(server, {"faults": ["no-such-fault"]}, "/control/rules")[0] == 400
     assert post(server, {}, "/elsewhere")[0] == 404
