@@ -23,6 +23,8 @@ class LotbenchError(Exception):
     """Anything that lotbench itself raises; the message is one line for a person."""
 
     exit_code = 1
+    run: Path | None = None
+    """The run folder that was being written when a run was stopped."""
 
 
 class UsageError(LotbenchError):

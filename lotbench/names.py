@@ -1,6 +1,6 @@
 """Model names: what a name means, and when two ids are one model; pure.
 
-A name is read from left to right: `hf:`, `local`, `file:`, `human`; then a trailing `@http(s)://...`; then
+A name is read from left to right: `hf:`, `local`, `file:`, `human`, `python:`; then a trailing `@http(s)://...`; then
 `provider/name`; else it is an OpenAI model. An unknown provider is an error that lists the known ones.
 """
 
@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from lotbench.errors import UsageError
 
-Kind: TypeAlias = Literal["api", "hf", "local", "file", "human"]
+Kind: TypeAlias = Literal["api", "hf", "local", "file", "human", "python"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,8 @@ def parse(name: str) -> ModelName:
     """
     if not name.strip():
         raise UsageError("a model name is empty")
+    if name.startswith("python:"):
+        return ModelName(name, "python", name[7:])
     if name == "human":
         return ModelName(name, "human", "human")
     if name == "local" or name.startswith("local:"):

@@ -57,6 +57,7 @@ class Journal:
         """Lines, from 1, that could not be read: their calls are asked again."""
         self._places: dict[bytes, tuple[int, int]] = {}
         self._asked: set[bytes] = set()
+        self._retried: set[bytes] = set()
         try:
             self._file = path.open("a+b", buffering=0)
         except OSError as error:
@@ -91,11 +92,16 @@ class Journal:
 
     def get(self, key: Key) -> Entry | None:
         """The line of a key, if a reply to it ever came."""
-        place = self._places.get(_name(str(key)))
+        name = _name(str(key))
+        place = self._places.get(name) if name not in self._retried else None
         if place is None:
             return None
         line = os.pread(self._file.fileno(), place[1], place[0])
         return entry(json.loads(line))
+
+    def retry(self, key: str) -> None:
+        """Ask for a key again in this run although a reply came to it: that reply could not be read."""
+        self._retried.add(_name(key))
 
     def put(self, made: Entry) -> None:
         """Append a line; on return it is in the hands of the operating system.

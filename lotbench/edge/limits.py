@@ -19,7 +19,7 @@ from lotbench.errors import LimitReached, UsageError
 from lotbench.names import ModelName, base_model
 from lotbench.types import Usage
 
-FREE = ("hf", "local", "file", "human")
+FREE = ("hf", "local", "file", "human", "python")
 
 
 @dataclass(frozen=True, slots=True)

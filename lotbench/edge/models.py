@@ -1,0 +1,106 @@
+"""From model names to models: every name form of a run, built once, closed when the run ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+from lotbench.config import Limits
+from lotbench.edge.chat import CallableModel, ChatModel, LangChainModel, Waiting
+from lotbench.edge.desk import Seat
+from lotbench.edge.disk import Pictures
+from lotbench.edge.limits import Bucket, price
+from lotbench.edge.local import Embedded, weights
+from lotbench.edge.person import PersonModel
+from lotbench.edge.recorded import RecordedModel
+from lotbench.errors import UsageError
+from lotbench.names import ModelName
+from lotbench.types import Model
+
+LOCAL_SLOTS = 3
+"""Requests that the embedded model works on together."""
+
+
+class Models:
+    """The models of a run, each built once however many roles it plays.
+
+    Args:
+        pictures: Where a model that sees finds the pictures.
+        limits: Timeouts, retries and rates.
+        own: Models given as Python objects, by name (`python:NAME`): async callables, LangChain chat
+            models, or anything that is a `Model` already.
+    """
+
+    def __init__(self, pictures: Pictures, limits: Limits, own: Mapping[str, Any]) -> None:
+        self.waiting = Waiting()
+        self._pictures = pictures
+        self._limits = limits
+        self._own = own
+        self._built: dict[str, Model] = {}
+        self._rates: dict[str, tuple[Bucket, Bucket]] = {}
+        self._open = AsyncExitStack()
+
+    async def __aenter__(self) -> Models:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._open.aclose()
+
+    def seats(self, names: Mapping[str, Sequence[ModelName]]) -> dict[str, tuple[Seat, ...]]:
+        """The seats of every role.
+
+        Raises:
+            UsageError: A key, a file, a package or the weights of a model are missing.
+        """
+        return {role: tuple(self._seat(role, name) for name in given) for role, given in names.items()}
+
+    def _seat(self, role: str, name: ModelName) -> Seat:
+        # A recording answers for one role; anything else plays every role that names it.
+        place = f"{role} {name.text}" if name.kind == "file" else name.text
+        if place not in self._built:
+            self._built[place] = self._build(role, name)
+        endpoint = name.url or name.text
+        if endpoint not in self._rates:
+            self._rates[endpoint] = (Bucket(self._limits.rpm), Bucket(self._limits.tpm))
+        return Seat(name.text, self._built[place], price(name), *self._rates[endpoint])
+
+    def _build(self, role: str, name: ModelName) -> Model:
+        if name.kind == "api":
+            model = ChatModel(name, self._pictures.data_url, self._limits, self.waiting)
+            self._open.push_async_callback(model.close)
+            return model
+        if name.kind == "local":
+            return self._embedded(name)
+        if name.kind == "hf":
+            from lotbench.edge.transformers import TransformersModel
+
+            return TransformersModel(name.model, name.adapter or None, picture=self._pictures.png)
+        if name.kind == "file":
+            return RecordedModel(Path(name.model), role)
+        if name.kind == "human":
+            return PersonModel()
+        return self._given(name)
+
+    def _embedded(self, name: ModelName) -> Model:
+        server = Embedded.start(weights(name.text), slots=LOCAL_SLOTS)
+        self._open.callback(server.close)
+        model = ChatModel(
+            name, self._pictures.data_url, self._limits, self.waiting, url=server.base_url, secret=server.api_key
+        )
+        self._open.push_async_callback(model.close)
+        return model
+
+    def _given(self, name: ModelName) -> Model:
+        if name.text not in self._own:
+            raise UsageError(f"{name.text} is a Python object: run or resume it from Python, with that object")
+        given = self._own[name.text]
+        if isinstance(given, CallableModel | LangChainModel):
+            return given
+        if hasattr(given, "ainvoke"):
+            return LangChainModel(given, self._pictures.data_url)
+        if getattr(given, "takes_requests", False):
+            ready: Model = given
+            return ready
+        return CallableModel(given, self._pictures.data_url, name.text)

@@ -1,0 +1,195 @@
+"""From a run folder to what it says: traces, spending, the reasons why it may not be ranked, the report.
+
+Scores come from the traces and spending from the journal, so a report can be made again from the folder
+alone, by any later version, without a call.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lotbench import benchmarks, plan
+from lotbench.benchmark import Benchmark
+from lotbench.config import Config, Experiment, Limits, validate
+from lotbench.edge import folder
+from lotbench.edge.journal import read as read_journal
+from lotbench.edge.limits import price
+from lotbench.names import ModelName, parse, related
+from lotbench.report import Facts, Report, Spent, build, to_markdown, to_summary
+from lotbench.types import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run folder, read: what was asked for and what has come of it.
+
+    Attributes:
+        path: The folder.
+        config: The frozen experiment.
+        digests: Of experiment, data, prompts and code, as recorded when the run began.
+        traces: The finished walks, in data order.
+        summary: The content of summary.json; empty if the run never ended in order.
+    """
+
+    path: Path
+    config: Experiment
+    digests: Mapping[str, str]
+    traces: tuple[Trace, ...]
+    summary: Mapping[str, Any]
+
+    def score(self, name: str | None = None) -> float | None:
+        """The value of a metric; by default the first of the benchmark's."""
+        scores = self.summary.get("scores", {})
+        chosen = scores.get(name or next(iter(scores), ""))
+        return None if chosen is None else chosen["value"]
+
+    @property
+    def report(self) -> Path:
+        """The report for people."""
+        return self.path / "report.md"
+
+    @property
+    def samples(self) -> Mapping[str, Mapping[str, Any]]:
+        """The samples that the run plays, by id, as they were."""
+        lines = (self.path / "samples.jsonl").read_text(encoding="utf-8").splitlines()
+        return {sample["id"]: sample for sample in map(json.loads, lines)}
+
+
+def load_run(run: str | Path, root: Path = Path("runs")) -> Run:
+    """Read a run folder.
+
+    Args:
+        run: A path, a folder name in `root`, or `latest`.
+        root: Where runs are kept.
+
+    Raises:
+        RunFolderError: It is not there or damaged.
+    """
+    path = folder.find(str(run), root)
+    table = folder.read_json(path / "run.json")
+    summary = folder.read_json(path / "summary.json") if (path / "summary.json").is_file() else {}
+    return Run(
+        path=path,
+        config=validate(Experiment, table["experiment"], path / "run.json"),
+        digests=table["digests"],
+        traces=tuple(folder.traces(path)),
+        summary=summary,
+    )
+
+
+def planned(run: Run, limits: Limits) -> plan.Plan:
+    """The plan of a run that is gone on with, with its own prompts.
+
+    Raises:
+        RunFolderError: Its experiment, data or prompts are no longer what they were.
+    """
+    from lotbench.edge.disk import prompt_files
+    from lotbench.prompt import pack
+
+    prompts = pack(prompt_files(run.path / "prompts"))
+    made = plan.make(Config(experiment=run.config, limits=limits), prompts)
+    plan.same_or_refuse(made, run.digests, run.path)
+    return made
+
+
+def write(made: plan.Plan, out: folder.Folder, traces: Sequence[Trace], wall_s: float) -> Report:
+    """Write summary.json and report.md of a run as far as it has come; returns the report."""
+    report = measured(made, out.path, traces, wall_s)
+    out.write_json("summary.json", to_summary(report))
+    out.write("report.md", to_markdown(report))
+    return report
+
+
+def measured(made: plan.Plan, path: Path, traces: Sequence[Trace], wall_s: float) -> Report:
+    """The report of a run from its traces and its journal."""
+    benchmark, settings = made.benchmark, made.settings
+    preset, theirs = plan.reference(benchmark)
+    rescored = settings.model_copy(update={name: getattr(theirs, name) for name in benchmark.score_only})
+    spent, ids = _spent(path, made.names)
+    facts = Facts(
+        benchmark=benchmark.name,
+        version=benchmark.version,
+        models={role: sorted(ids.get(role, set())) or [n.text for n in names] for role, names in made.names.items()},
+        arm=getattr(settings, "arm", None),
+        n_samples=len(made.chosen),
+        n_walks=sum(map(len, made.lanes())),
+        reasons=tuple(_reasons(made, ids)),
+        settings=settings.model_dump(mode="json") | {"repeats": made.experiment.repeats},
+        preset=preset,
+        reference=theirs.model_dump(mode="json") | {"repeats": benchmark.repeats},
+        score_only=benchmark.score_only,
+        spent=spent,
+        digests=made.digests,
+        wall_s=round(wall_s, 1),
+    )
+    return build(
+        traces,
+        benchmark.metrics(traces, settings),
+        benchmark.sections(traces, settings),
+        facts,
+        benchmark.metrics(traces, rescored),
+    )
+
+
+def _spent(path: Path, names: Mapping[str, Sequence[ModelName]]) -> tuple[dict[str, Spent], dict[str, set[str]]]:
+    """What each role used, and the ids that its models returned."""
+    spent = {role: Spent() for role in names}
+    ids: dict[str, set[str]] = {}
+    prices = {name.text: price(name) for given in names.values() for name in given}
+    for entry in read_journal(path / "calls.jsonl") if (path / "calls.jsonl").is_file() else ():
+        ids.setdefault(entry.role, set()).add(entry.reply.model)
+        if entry.source != "call" or entry.role not in spent:
+            continue
+        usage, known = entry.reply.usage, prices.get(entry.asked)
+        spent[entry.role] += Spent(
+            calls=1,
+            input_tokens=usage.input_tokens,
+            cached_input_tokens=usage.cached_input_tokens,
+            output_tokens=usage.output_tokens,
+            cost_usd=known.of(usage) if known else None,
+        )
+    return spent, ids
+
+
+def _reasons(made: plan.Plan, ids: Mapping[str, set[str]]) -> list[str]:
+    """Why the scores of a run may not stand in a ranking."""
+    reasons = []
+    local = sorted({name.text for given in made.names.values() for name in given if name.kind == "local"})
+    if local:
+        reasons.append("an embedded model played: it is for trying the tool, and its score means nothing")
+    reasons.extend(made.benchmark.unrankable(made.settings))
+    for role, names in made.names.items():
+        if role == "candidate" or not made.benchmark.roles[role].impartial:
+            continue
+        mine = {made.experiment.model, *ids.get("candidate", set())}
+        theirs = {*(name.text for name in names), *ids.get(role, set())}
+        if any(_kin(one, other) for one in mine for other in theirs):
+            reasons.append(f"the candidate and the {role} are one model or siblings")
+        if made.benchmark.roles[role].checked:
+            unchecked = ", ".join(sorted(ids.get(role, set())) or [name.text for name in names])
+            reasons.append(f"the {role} was never checked (unchecked: {unchecked})")
+    return reasons
+
+
+def _kin(one: str, other: str) -> bool:
+    def bare(name: str) -> str:
+        found = parse(name) if "@http" in name else None
+        return found.model if found else name
+
+    return related(bare(one), bare(other))
+
+
+def rewritten(run: Run, limits: Limits | None = None) -> Report:
+    """Write the report of a run folder anew, from what is in it."""
+    made = planned(run, limits or Limits())
+    with folder.Folder(run.path) as out:
+        return write(made, out, run.traces, run.summary.get("wall_s", 0.0))
+
+
+def benchmark_of(run: Run) -> Benchmark:
+    """The benchmark that a run plays."""
+    return benchmarks.get(run.config.benchmark)
