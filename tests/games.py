@@ -47,9 +47,8 @@ def lost(rounds: int) -> list[dict[str, Any]]:
 
 
 def trace(sample: str, repeat: int, outcome: str, steps: Sequence[dict[str, Any]], **parts: str) -> Trace:
-    return Trace(
-        sample, repeat, f"{sample}/{repeat}", outcome, Score(None, parts=parts), tuple(steps), None, {}
-    )
+    score = Score({"solved": 1.0, "unsolved": 0.0}.get(outcome), parts=parts)
+    return Trace(sample, repeat, f"{sample}/{repeat}", outcome, score, tuple(steps), None, {})
 
 
 def won(sample: str, repeat: int, round: int, **parts: str) -> Trace:

@@ -60,7 +60,9 @@ def test_repeats_that_open_alike_are_warned_of_with_one_game_a_sample() -> None:
     assert found.tables[0].rows[1][1:] == (2, 2, 1.0)
     assert "WARNING: 2 of 2 (100.0 %)" in found.notes[1]
     # Repeat 0 of a is worth 1 and of b exp(-.2).
-    assert "(m = 1) creativity_score is 0.9094 [0.8187, 1.0000] over 2 games" in found.notes[1]
+    assert (
+        "(m = 1) creativity_score is 0.9094 (95 % interval 0.8187 to 1.0000) over 2 games" in found.notes[1]
+    )
     apart = replace(FOUR[0], steps=(respond(1, "WORD one"), check(1, True)))
     assert len(section("Repeated fillings", (apart, *FOUR[1:])).notes) == 1
     same = replace(FOUR[0], steps=(respond(1, " ＷORD  1"), check(1, True)))
@@ -85,7 +87,10 @@ def test_leaks_and_missing_answers() -> None:
         (1, 2, 0.5),
         (1, 2, 0.5),
     ]
-    assert found.notes[0] == "creativity_score over games without a leak: 0.0000 [open, open], n = 1."
+    assert (
+        found.notes[0]
+        == "creativity_score over games without a leak: 0.0000 (95 % interval open to open), n = 1."
+    )
 
 
 def test_replies_count_the_last_attempt_of_a_round() -> None:

@@ -274,5 +274,5 @@ def _of(count: int, of: int) -> str:
 def _with_interval(metric: Metric) -> str:
     if metric.value is None:
         return f"none ({metric.why})"
-    ends = [f"{end:.4f}" if end is not None else "open" for end in (metric.low, metric.high)]
-    return f"{metric.value:.4f} [{ends[0]}, {ends[1]}]"
+    low, high = (f"{end:.4f}" if end is not None else "open" for end in (metric.low, metric.high))
+    return f"{metric.value:.4f} (95 % interval {low} to {high})"
