@@ -6,8 +6,7 @@ that the benchmark wants put at that step, and the edges look only at what has c
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Literal, TypeAlias
+from typing import Protocol, TypeAlias
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -17,27 +16,34 @@ from lotbench.benchmark import Context, take
 from lotbench.state import Update, WalkState
 
 Game: TypeAlias = StateGraph[WalkState, Context, WalkState, WalkState]
-Node: TypeAlias = Callable[[WalkState, Runtime[Context]], Awaitable[Update]]
 
 
-def respond(state: WalkState) -> Literal["check", "__end__"]:
+class Node(Protocol):
+    """A node: from a state to what it changes."""
+
+    async def __call__(self, state: WalkState, *, runtime: Runtime[Context]) -> Update:
+        """Put the questions of one step."""
+        ...
+
+
+def respond(state: WalkState) -> str:
     """After respond: what was filled in is checked, unless no reply came."""
     return "check" if state["outcome"] is None else END
 
 
-def checked(state: WalkState) -> Literal["ask", "__end__"]:
+def checked(state: WalkState) -> str:
     """After check: the game is over when it is solved, failed, or out of rounds."""
     return "ask" if state["outcome"] is None else END
 
 
-def asked(state: WalkState) -> Literal["answer", "reveal", "__end__"]:
+def asked(state: WalkState) -> str:
     """After ask: a question goes to the oracle; a round without one goes on."""
     if state["outcome"] is not None:
         return END
     return "answer" if state["turn"].get("question") else "reveal"
 
 
-def answered(state: WalkState) -> Literal["reveal", "__end__"]:
+def answered(state: WalkState) -> str:
     """After answer: the round closes, unless no reply came."""
     return "reveal" if state["outcome"] is None else END
 
@@ -57,7 +63,7 @@ def build() -> Game:
 
 
 def _node(step: str) -> Node:
-    async def node(state: WalkState, runtime: Runtime[Context]) -> Update:
+    async def node(state: WalkState, *, runtime: Runtime[Context]) -> Update:
         return await take(step, state, runtime.context)
 
     return node

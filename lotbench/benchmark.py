@@ -29,6 +29,11 @@ class Role:
     default: tuple[str, ...] = ()
     required: bool = True
     pictures: bool = False
+    """Whether it is shown the picture."""
+    impartial: bool = False
+    """Whether it must not be played by the candidate or its sibling."""
+    checked: bool = False
+    """Whether its error rates must be known for a score to be rankable."""
 
 
 @dataclass(frozen=True, slots=True)

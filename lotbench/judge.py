@@ -15,7 +15,6 @@ from lotbench.prompt import Prompt, Value
 from lotbench.reply import Form, read, schema, shape
 from lotbench.types import Answer, Question, Verdict
 
-
 F = TypeVar("F", bound=Form)
 
 
@@ -31,7 +30,9 @@ class Judge(Generic[F]):
     form: type[F]
     decide: Callable[[F], bool]
 
-    def ask(self, prompt: Prompt, *, round: int, seat: int = 0, attempt: int = 0, **values: Value) -> Question:
+    def ask(
+        self, prompt: Prompt, *, round: int, seat: int = 0, attempt: int = 0, **values: Value
+    ) -> Question:
         """The question; the prompt shows the form in its field `{{shape}}`."""
         return Question(
             role=self.role,

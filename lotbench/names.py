@@ -89,7 +89,9 @@ def parse(name: str) -> ModelName:
         provider, model = "openai", name
     if provider not in PROVIDERS:
         known = ", ".join(PROVIDERS)
-        raise UsageError(f"{name!r}: unknown provider {provider!r}; known: {known}, or NAME@http://host:port/v1")
+        raise UsageError(
+            f"{name!r}: unknown provider {provider!r}; known: {known}, or NAME@http://host:port/v1"
+        )
     known_as = PROVIDERS[provider]
     return ModelName(name, "api", model, url=known_as.url, key=known_as.key, provider=provider)
 

@@ -45,8 +45,8 @@ class Plan:
     limits: Limits
     settings: Any
     folder: Path
-    data: tuple[Sample, ...]
-    chosen: tuple[Sample, ...]
+    data: tuple[Any, ...]
+    chosen: tuple[Any, ...]
     pictures: disk.Pictures
     prompts: Pack
     names: Mapping[str, tuple[ModelName, ...]]
@@ -119,7 +119,9 @@ def make(config: Config, prompts: Pack | None = None) -> Plan:
     chosen = disk.select(data, experiment.samples, experiment.limit)
     resolved = experiment.model_copy(
         update={
-            "roles": {role: tuple(n.text for n in given) for role, given in names.items() if role != "candidate"},
+            "roles": {
+                role: tuple(n.text for n in given) for role, given in names.items() if role != "candidate"
+            },
             "repeats": experiment.repeats or benchmark.repeats,
             "settings": settings.model_dump(mode="json"),
             "data": experiment.data or benchmark.data,
@@ -166,10 +168,12 @@ def version() -> str:
 def _names(benchmark: Benchmark, experiment: Experiment) -> dict[str, tuple[ModelName, ...]]:
     if not experiment.model:
         raise UsageError("no candidate: give --model NAME (or model = in the config)")
-    if unknown := experiment.roles.keys() - benchmark.roles.keys() | ({"candidate"} & experiment.roles.keys()):
+    if unknown := experiment.roles.keys() - benchmark.roles.keys() | (
+        {"candidate"} & experiment.roles.keys()
+    ):
         known = ", ".join(role for role in benchmark.roles if role != "candidate")
         raise UsageError(f"{benchmark.name} has no role {', '.join(sorted(unknown))}; there are: {known}")
-    names = {"candidate": (parse(experiment.model),)}
+    names: dict[str, tuple[ModelName, ...]] = {"candidate": (parse(experiment.model),)}
     for role, declared in benchmark.roles.items():
         if role == "candidate":
             continue
@@ -179,4 +183,3 @@ def _names(benchmark: Benchmark, experiment: Experiment) -> dict[str, tuple[Mode
         elif declared.required:
             raise UsageError(f"{benchmark.name} has no default {role}: give --{role} NAME")
     return names
-

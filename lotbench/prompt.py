@@ -76,6 +76,8 @@ class Pack:
     """The prompts of one benchmark in every language it has, and the digest of all their text."""
 
     prompts: Mapping[str, Mapping[str, Prompt]]
+    files: Mapping[str, str]
+    """The text of each file, by path."""
     digest: str
 
     def get(self, language: str, name: str) -> Prompt:
@@ -114,7 +116,7 @@ def pack(files: Mapping[str, str]) -> Pack:
         name = file.removesuffix(".txt")
         prompts.setdefault(language, {})[name] = parse(f"{language}/{name}", files[path])
     text = "".join(f"{path}\0{files[path]}\0" for path in sorted(files))
-    return Pack(prompts, hashlib.sha256(text.encode()).hexdigest())
+    return Pack(prompts, dict(files), hashlib.sha256(text.encode()).hexdigest())
 
 
 def _fill(text: str, values: Mapping[str, Value]) -> tuple[str | Image, ...]:

@@ -23,10 +23,13 @@ _BLOCK = re.compile(rf"<({_TAGS})>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _CLOSED = re.compile(rf"^.*?</(?:{_TAGS})>", re.DOTALL | re.IGNORECASE)
 _OPENED = re.compile(rf"<(?:{_TAGS})>", re.IGNORECASE)
 _FENCE = re.compile(r"```(?:json)?\s*\n(.*?)\n?```", re.DOTALL)
+_DECLINES = (
+    r"i(?: am|['’]m)? (?:can(?:no|['’])t|not able to|unable to) (?:help|assist|comply|do|fulfil|provide|continue)"
+    r"|我(?:无法|不能)(?:提供|回答|协助|帮助|继续)"
+)
+_DECLINED = re.compile(_DECLINES, re.IGNORECASE)
 _REFUSAL = re.compile(
-    r"^\W*(?:i['’]?m sorry|i am sorry|sorry|i apologi[sz]e|i (?:can(?:no|['’])t|am (?:not able|unable)) "
-    r"(?:to )?(?:help|assist|comply|do|fulfil|provide|continue)|抱歉|对不起|很遗憾|我(?:无法|不能)(?:提供|回答|协助|帮助))",
-    re.IGNORECASE,
+    rf"^\W*(?:i['’]?m sorry|i am sorry|sorry,|i apologi[sz]e|抱歉|对不起|很遗憾|{_DECLINES})", re.IGNORECASE
 )
 _YES_NO = {"yes": True, "no": False, "true": True, "false": False, "是": True, "否": False}
 
@@ -86,14 +89,17 @@ def read(reply: Reply, form: type[F]) -> F:
     if reply.refusal or reply.finish == "content_filter":
         raise Unread("refused", "the answer was withheld")
     text = visible(reply)
+    if _REFUSAL.match(text):
+        raise Unread("refused", "the answer declines the task")
     try:
-        return _parse(text, form)
+        made = _parse(text, form)
     except Unread:
         if reply.finish == "length":
             raise Unread("truncated", "the answer was cut off before its end") from None
-        if _REFUSAL.match(text):
-            raise Unread("refused", "the answer declines the task") from None
         raise
+    if any(isinstance(value, str) and _DECLINED.match(value) for value in made.model_dump().values()):
+        raise Unread("refused", "the answer declines the task")
+    return made
 
 
 def visible(reply: Reply) -> str:

@@ -109,11 +109,14 @@ def measured(made: plan.Plan, path: Path, traces: Sequence[Trace], wall_s: float
     benchmark, settings = made.benchmark, made.settings
     preset, theirs = plan.reference(benchmark)
     rescored = settings.model_copy(update={name: getattr(theirs, name) for name in benchmark.score_only})
-    spent, ids = _spent(path, made.names)
+    spending, ids = spent(path, made.names)
     facts = Facts(
         benchmark=benchmark.name,
         version=benchmark.version,
-        models={role: sorted(ids.get(role, set())) or [n.text for n in names] for role, names in made.names.items()},
+        models={
+            role: sorted(ids.get(role, set())) or [n.text for n in names]
+            for role, names in made.names.items()
+        },
         arm=getattr(settings, "arm", None),
         n_samples=len(made.chosen),
         n_walks=sum(map(len, made.lanes())),
@@ -122,7 +125,7 @@ def measured(made: plan.Plan, path: Path, traces: Sequence[Trace], wall_s: float
         preset=preset,
         reference=theirs.model_dump(mode="json") | {"repeats": benchmark.repeats},
         score_only=benchmark.score_only,
-        spent=spent,
+        spent=spending,
         digests=made.digests,
         wall_s=round(wall_s, 1),
     )
@@ -135,24 +138,26 @@ def measured(made: plan.Plan, path: Path, traces: Sequence[Trace], wall_s: float
     )
 
 
-def _spent(path: Path, names: Mapping[str, Sequence[ModelName]]) -> tuple[dict[str, Spent], dict[str, set[str]]]:
+def spent(
+    path: Path, names: Mapping[str, Sequence[ModelName]]
+) -> tuple[dict[str, Spent], dict[str, set[str]]]:
     """What each role used, and the ids that its models returned."""
-    spent = {role: Spent() for role in names}
+    made = {role: Spent() for role in names}
     ids: dict[str, set[str]] = {}
     prices = {name.text: price(name) for given in names.values() for name in given}
     for entry in read_journal(path / "calls.jsonl") if (path / "calls.jsonl").is_file() else ():
         ids.setdefault(entry.role, set()).add(entry.reply.model)
-        if entry.source != "call" or entry.role not in spent:
+        if entry.source != "call" or entry.role not in made:
             continue
         usage, known = entry.reply.usage, prices.get(entry.asked)
-        spent[entry.role] += Spent(
+        made[entry.role] += Spent(
             calls=1,
             input_tokens=usage.input_tokens,
             cached_input_tokens=usage.cached_input_tokens,
             output_tokens=usage.output_tokens,
             cost_usd=known.of(usage) if known else None,
         )
-    return spent, ids
+    return made, ids
 
 
 def _reasons(made: plan.Plan, ids: Mapping[str, set[str]]) -> list[str]:

@@ -65,7 +65,9 @@ class Loop:
         """
         finished: asyncio.Queue[Trace | None] = asyncio.Queue()
         waiting = iter(lanes)
-        workers = [asyncio.create_task(self._worker(waiting, finished.put_nowait)) for _ in range(self.concurrency)]
+        workers = [
+            asyncio.create_task(self._worker(waiting, finished.put_nowait)) for _ in range(self.concurrency)
+        ]
         closing = asyncio.create_task(_close(workers, finished))
         try:
             while (trace := await finished.get()) is not None:

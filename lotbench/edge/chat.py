@@ -45,7 +45,9 @@ def key(name: ModelName) -> str:
         return value
     if name.key == "LOTBENCH_API_KEY":
         return "none"
-    raise UsageError(f"{name.text}: ${name.key} is not set; to try without a key: make evaluate, or --model local")
+    raise UsageError(
+        f"{name.text}: ${name.key} is not set; to try without a key: make evaluate, or --model local"
+    )
 
 
 class ChatModel:
@@ -129,7 +131,9 @@ class ChatModel:
                 self._waiting.retries -= 1
         raise CallFailed(f"{self.name.text}: still told to wait after {self._limits.retries} retries")
 
-    async def _explained(self, error: Exception, made: dict[str, Any], able: wire.Abilities) -> Reply | wire.Abilities:
+    async def _explained(
+        self, error: Exception, made: dict[str, Any], able: wire.Abilities
+    ) -> Reply | wire.Abilities:
         """What an error of the client means: less to ask for, a reply of its own kind, or a failure."""
         import openai
 
@@ -144,7 +148,9 @@ class ChatModel:
             raise CallFailed(f"{self.name.text}: no answer within {self._limits.timeout_s:g} s") from None
         if isinstance(error, openai.APIConnectionError):
             cause = error.__cause__ or error
-            raise CallFailed(f"{self.name.text}: no connection to {self.url} ({type(cause).__name__})") from None
+            raise CallFailed(
+                f"{self.name.text}: no connection to {self.url} ({type(cause).__name__})"
+            ) from None
         raise error
 
     def _refusal(
@@ -176,7 +182,9 @@ class ChatModel:
             from langchain_openai import ChatOpenAI
             from openai import DefaultAioHttpClient
 
-            http = DefaultAioHttpClient(timeout=self._limits.timeout_s, event_hooks={"response": [self._heard]})
+            http = DefaultAioHttpClient(
+                timeout=self._limits.timeout_s, event_hooks={"response": [self._heard]}
+            )
             chat = ChatOpenAI(
                 model=self.name.model or "local",
                 api_key=cast(Any, self._secret),
@@ -205,7 +213,10 @@ class CallableModel:
     """A model that is one async callable from OpenAI-style messages to text."""
 
     def __init__(
-        self, call: Callable[[list[dict[str, Any]]], Awaitable[str | Reply]], picture: wire.Picture, model_id: str
+        self,
+        call: Callable[[list[dict[str, Any]]], Awaitable[str | Reply]],
+        picture: wire.Picture,
+        model_id: str,
     ) -> None:
         self._call = call
         self._picture = picture
@@ -219,7 +230,7 @@ class CallableModel:
             answer = await self._call(messages)
         except (Unescapable, CallFailed):
             raise
-        except Exception as error:  # noqa: BLE001 - the callable is the user's own
+        except Exception as error:
             raise CallFailed(f"{self._id}: {type(error).__name__}: {error}") from error
         if isinstance(answer, Reply):
             return answer
@@ -232,7 +243,9 @@ class LangChainModel:
     def __init__(self, chat: Any, picture: wire.Picture) -> None:
         self._chat = chat
         self._picture = picture
-        self._id = str(getattr(chat, "model_name", None) or getattr(chat, "model", None) or type(chat).__name__)
+        self._id = str(
+            getattr(chat, "model_name", None) or getattr(chat, "model", None) or type(chat).__name__
+        )
 
     async def __call__(self, request: Request) -> Reply:
         """Answer a request; the sampling is the chat model's own."""
@@ -240,7 +253,7 @@ class LangChainModel:
         started = time.monotonic()
         try:
             answer = await self._chat.ainvoke(messages)
-        except Exception as error:  # noqa: BLE001 - each integration has its own errors
+        except Exception as error:
             raise CallFailed(f"{self._id}: {type(error).__name__}: {error}") from error
         told: Mapping[str, Any] = getattr(answer, "usage_metadata", None) or {}
         details = told.get("input_token_details") or {}
@@ -272,5 +285,9 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
 
 def _short(text: str, secret: str) -> str:
     """An error message for one line, without the key that some servers repeat."""
-    clean = " ".join(text.replace(secret, "***").split()) if secret not in ("", "none") else " ".join(text.split())
+    clean = (
+        " ".join(text.replace(secret, "***").split())
+        if secret not in ("", "none")
+        else " ".join(text.split())
+    )
     return clean[:300]

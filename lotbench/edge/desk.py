@@ -175,7 +175,9 @@ class Desk:
         tally.calls_by_role[role] += 1
         tally.usage[role] = added(tally.usage.get(role, Usage()), reply.usage)
         before = tally.cost.get(role, 0.0)
-        tally.cost[role] = None if before is None or seat.price is None else before + seat.price.of(reply.usage)
+        tally.cost[role] = (
+            None if before is None or seat.price is None else before + seat.price.of(reply.usage)
+        )
 
 
 def added(one: Usage, other: Usage) -> Usage:

@@ -58,7 +58,8 @@ def prompts(benchmark: str, folder: str = "") -> Pack:
 def prompt_files(root: Path) -> dict[str, str]:
     """The texts of a prompt pack's files, by path below the folder."""
     return {
-        path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in sorted(root.glob("*/*.txt"))
+        path.relative_to(root).as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted(root.glob("*/*.txt"))
     }
 
 
@@ -99,7 +100,9 @@ def samples(folder: Path, item: type[BaseModel]) -> tuple[Any, ...]:
             faults.append(at(path, number, "id") + f": {made.id!r} stands in line {seen[made.id]} already")
         seen.setdefault(made.id, number)
         if made.image:
-            faults.extend(at(path, number, "image") + f": {fault}" for fault in _picture_faults(folder, made.image))
+            faults.extend(
+                at(path, number, "image") + f": {fault}" for fault in _picture_faults(folder, made.image)
+            )
         found.append(made)
     if not found and not faults:
         faults.append(f"{path}: no samples")
@@ -157,7 +160,9 @@ def select(items: Sequence[Sample], ids: Sequence[str], limit: int | None) -> tu
 
 def data_digest(folder: Path, items: Sequence[Any], pictures: Pictures) -> str:
     """The digest of the samples and their pictures: what the data set is, whatever its file looks like."""
-    return digest([[item.model_dump(mode="json"), getattr(pictures.get(item.id), "sha256", None)] for item in items])
+    return digest(
+        [[item.model_dump(mode="json"), getattr(pictures.get(item.id), "sha256", None)] for item in items]
+    )
 
 
 class Pictures(Mapping[str, Image]):
@@ -214,7 +219,11 @@ def encoded(path: Path, max_px: int) -> bytes:
     try:
         raw = path.read_bytes()
         with Pillow.open(io.BytesIO(raw)) as picture:
-            if picture.format == "PNG" and max(picture.size) <= max_px and not picture.info.keys() - _HARMLESS:
+            if (
+                picture.format == "PNG"
+                and max(picture.size) <= max_px
+                and not picture.info.keys() - _HARMLESS
+            ):
                 return raw
             small = picture.convert("RGBA" if "A" in picture.getbands() else "RGB")
             small.thumbnail((max_px, max_px), Pillow.Resampling.LANCZOS)

@@ -128,8 +128,16 @@ def read_json(path: Path) -> dict[str, Any]:
     return found
 
 
-def traces(path: Path) -> list[Trace]:
-    """The finished walks of a run folder, in the order of the file; a torn last line is passed over."""
+def traces(path: Path, *, strict: bool = True) -> list[Trace]:
+    """The finished walks of a run folder, in the order of the file; a torn last line is passed over.
+
+    Args:
+        path: The run folder.
+        strict: Refuse a damaged line instead of passing it over.
+
+    Raises:
+        RunFolderError: A line is damaged.
+    """
     file = path / "traces.jsonl"
     if not file.is_file():
         return []
@@ -140,6 +148,8 @@ def traces(path: Path) -> list[Trace]:
         try:
             found.append(trace(json.loads(line)))
         except (ValueError, KeyError, TypeError):
+            if not strict:
+                continue
             raise RunFolderError(f"{file}:{number}: damaged; lotbench resume writes it anew") from None
     return found
 

@@ -33,7 +33,9 @@ class Price:
     def of(self, usage: Usage) -> float:
         """The price of some usage, in US dollars."""
         fresh = usage.input_tokens - usage.cached_input_tokens
-        cost = fresh * self.input + usage.cached_input_tokens * self.cached + usage.output_tokens * self.output
+        cost = (
+            fresh * self.input + usage.cached_input_tokens * self.cached + usage.output_tokens * self.output
+        )
         return cost / 1e6
 
 

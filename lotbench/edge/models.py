@@ -76,7 +76,8 @@ class Models:
         if name.kind == "hf":
             from lotbench.edge.transformers import TransformersModel
 
-            return TransformersModel(name.model, name.adapter or None, picture=self._pictures.png)
+            made: Model = TransformersModel(name.model, name.adapter or None, picture=self._pictures.png)
+            return made
         if name.kind == "file":
             return RecordedModel(Path(name.model), role)
         if name.kind == "human":
@@ -87,14 +88,21 @@ class Models:
         server = Embedded.start(weights(name.text), slots=LOCAL_SLOTS)
         self._open.callback(server.close)
         model = ChatModel(
-            name, self._pictures.data_url, self._limits, self.waiting, url=server.base_url, secret=server.api_key
+            name,
+            self._pictures.data_url,
+            self._limits,
+            self.waiting,
+            url=server.base_url,
+            secret=server.api_key,
         )
         self._open.push_async_callback(model.close)
         return model
 
     def _given(self, name: ModelName) -> Model:
         if name.text not in self._own:
-            raise UsageError(f"{name.text} is a Python object: run or resume it from Python, with that object")
+            raise UsageError(
+                f"{name.text} is a Python object: run or resume it from Python, with that object"
+            )
         given = self._own[name.text]
         if isinstance(given, CallableModel | LangChainModel):
             return given

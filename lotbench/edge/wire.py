@@ -39,7 +39,10 @@ class Abilities:
 
 def body(request: Request, model: str, able: Abilities, picture: Picture) -> dict[str, Any]:
     """The body of a chat completion request."""
-    made: dict[str, Any] = {"model": model, "messages": [_message(m, able, picture) for m in request.messages]}
+    made: dict[str, Any] = {
+        "model": model,
+        "messages": [_message(m, able, picture) for m in request.messages],
+    }
     for name in PARAMETERS:
         value = getattr(request.sampling, name)
         if value is not None and name not in able.refused:
@@ -104,14 +107,20 @@ def lessened(able: Abilities, error: str, made: Mapping[str, Any]) -> Abilities 
     for name in PARAMETERS:
         if name in made and name in text:
             return replace(able, refused=able.refused | {name})
-    if "response_format" in made and re.search(r"response_?format|json|schema|grammar|structured|maxlength", text):
+    if "response_format" in made and re.search(
+        r"response_?format|json|schema|grammar|structured|maxlength", text
+    ):
         return replace(able, structured=LADDER[LADDER.index(able.structured) + 1])
     return None
 
 
 def too_long(error: str) -> bool:
     """Whether a refusal says that the prompt does not fit."""
-    return bool(re.search(r"context.{0,20}(?:length|size|window)|exceed_context|maximum context|too many tokens", error))
+    return bool(
+        re.search(
+            r"context.{0,20}(?:length|size|window)|exceed_context|maximum context|too many tokens", error
+        )
+    )
 
 
 def no_pictures(error: str) -> bool:
@@ -144,7 +153,11 @@ def _format(schema: Mapping[str, JSON], structured: Structured) -> dict[str, Any
 def _unbounded(schema: Any) -> Any:
     """A schema without the bounds that strict servers refuse."""
     if isinstance(schema, Mapping):
-        return {name: _unbounded(value) for name, value in schema.items() if name not in ("maxLength", "minLength")}
+        return {
+            name: _unbounded(value)
+            for name, value in schema.items()
+            if name not in ("maxLength", "minLength")
+        }
     return schema
 
 

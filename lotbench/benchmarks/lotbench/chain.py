@@ -105,7 +105,9 @@ def controls(walk: Walk) -> list[str]:
     others = {
         other.key_text
         for other in walk.data
-        if isinstance(other, Item) and other.language == sample.language and words.same(other.key_text) not in near
+        if isinstance(other, Item)
+        and other.language == sample.language
+        and words.same(other.key_text) not in near
     }
     return Random(f"{sample.id}:chain").sample(sorted(others), min(CONTROLS, len(others)))
 

@@ -22,7 +22,7 @@ from lotbench.errors import Unread
 from lotbench.prompt import Value
 from lotbench.reply import Form, read, schema, shape
 from lotbench.state import Update, Walk
-from lotbench.types import Answer, Question
+from lotbench.types import JSON, Answer, Question
 
 Short = Annotated[str, Field(max_length=120)]
 Long = Annotated[str, Field(max_length=1200)]
@@ -57,7 +57,9 @@ class ReasonedAsking(Form):
 class Notes(Form):
     """Small questions with their answers (DDCoT)."""
 
-    notes: Annotated[Long, Field(description="the small questions, each with its answer, and the best direction")]
+    notes: Annotated[
+        Long, Field(description="the small questions, each with its answer, and the best direction")
+    ]
 
 
 class Told(Form):
@@ -122,7 +124,11 @@ def respond_read(walk: Walk, answers: Sequence[Answer]) -> Update:
             valid.append(value)
     if valid:
         counts = Counter(words.same(str(value["filling"])) for value in valid)
-        return {"turn": max(valid, key=lambda v: counts[words.same(v["filling"])]), "draft": {}, "steps": steps}
+        return {
+            "turn": max(valid, key=lambda v: counts[words.same(v["filling"])]),
+            "draft": {},
+            "steps": steps,
+        }
     attempt = answers[0].question.attempt
     if attempt == 0 and last["status"] != "refused":
         return {"draft": {**walk.state["draft"], "attempt": 1, "reason": last["reason"]}, "steps": steps}
@@ -173,7 +179,7 @@ def ask_read(walk: Walk, answers: Sequence[Answer]) -> Update:
     if turn["filling"]:
         tried.append(turn["filling"])
     leak = words.leaks(said, [item(walk).key_text, *item(walk).accept, *tried])
-    value = {"question": said, "status": "ok", "leak": leak}
+    value: dict[str, JSON] = {"question": said, "status": "ok", "leak": leak}
     return {"turn": {**turn, "question": said}, "draft": {}, "steps": [record(answer, value)]}
 
 
@@ -197,7 +203,7 @@ def answer_read(walk: Walk, answers: Sequence[Answer]) -> Update:
     """Yes, No, or missing: an answer that cannot be read is told to nobody and counted."""
     try:
         told: str | None = read(answers[0].reply, Told).answer
-        value: dict[str, Any] = {"answer": told, "status": "ok"}
+        value: dict[str, JSON] = {"answer": told, "status": "ok"}
     except Unread as error:
         told, value = None, {"answer": None, "status": error.kind}
     return {"turn": {**walk.state["turn"], "answer": told}, "steps": [record(answers[0], value)]}

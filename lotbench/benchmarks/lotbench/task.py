@@ -12,7 +12,8 @@ from typing import Any
 from lotbench.benchmark import Benchmark, Role
 from lotbench.benchmarks.lotbench import check, rounds
 from lotbench.benchmarks.lotbench.sample import Item
-from lotbench.benchmarks.lotbench.score import grade, metrics, sections
+from lotbench.benchmarks.lotbench.score import grade, metrics
+from lotbench.benchmarks.lotbench.sections import sections
 from lotbench.benchmarks.lotbench.settings import SCORE_ONLY, Settings, resolve, reveals
 from lotbench.state import Update, Walk
 from lotbench.types import Answer, Question, Sampling
@@ -27,8 +28,16 @@ STEPS = {
 
 ROLES = {
     "candidate": Role("fills the mask and asks questions", Sampling(temperature=1.0), pictures=True),
-    "judge": Role("E1, decides whether a filling is a DAESO", Sampling(temperature=0.0), ("gpt-4o-mini",)),
-    "oracle": Role("E2, answers questions with yes or no", Sampling(temperature=0.0), ("gpt-4o-mini",)),
+    "judge": Role(
+        "E1, decides whether a filling is a DAESO",
+        Sampling(temperature=0.0),
+        ("gpt-4o-mini",),
+        impartial=True,
+        checked=True,
+    ),
+    "oracle": Role(
+        "E2, answers questions with yes or no", Sampling(temperature=0.0), ("gpt-4o-mini",), impartial=True
+    ),
 }
 
 

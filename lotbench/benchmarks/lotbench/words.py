@@ -19,14 +19,17 @@ _NUMBERING = re.compile(r"^\s*(?:\(?\d+[.)、]|[-*•])\s*")
 _LIST = re.compile(r"[/;；、|]|\s(?:or|and/or)\s|或者|或是|还是", re.IGNORECASE)
 _EDGES = " \t\"'`*_“”‘’「」『』《》.,!。，！:："
 _WH = re.compile(
-    r"^(?:what|which|who|whom|whose|where|when|why|how)\b|(?:什么|为什么|怎么|怎样|哪|谁|几个|多少)", re.IGNORECASE
+    r"^(?:what|which|who|whom|whose|where|when|why|how)\b|(?:什么|为什么|怎么|怎样|哪|谁|几个|多少)",
+    re.IGNORECASE,
 )
 _YES_NO_EN = re.compile(
     r"(?:^|[,:]\s*)(?:is|are|was|were|am|be|do|does|did|can|could|will|would|shall|should|has|have|had|may|might|must|"
     r"isn['’]t|aren['’]t|doesn['’]t|don['’]t|can['’]t|could(?:n['’]t)?)\b",
     re.IGNORECASE,
 )
-_YES_NO_ZH = re.compile(r"吗|么[？?]?$|是不是|是否|能否|可否|有没有|会不会|能不能|可不可以|算不算|属不属于|[？?]$")
+_YES_NO_ZH = re.compile(
+    r"吗|么[？?]?$|是不是|是否|能否|可否|有没有|会不会|能不能|可不可以|算不算|属不属于|[？?]$"
+)
 _AGREEMENT = {
     "a": "a(n)", "an": "a(n)",
     "is": "is/are", "are": "is/are", "was": "was/were", "were": "was/were",
@@ -78,7 +81,8 @@ def _inside(text: str, framed: str) -> str:
     """What stands in the mask if the text repeats the frame, else the text."""
     before, _, after = framed.partition(MASK)
     loose = [
-        r"\W*".join(re.escape(word) for word in re.findall(r"\w+", _any_article(part))) for part in (before, after)
+        r"\W*".join(re.escape(word) for word in re.findall(r"\w+", _any_article(part)))
+        for part in (before, after)
     ]
     loose = [part.replace("ARTICLE", "(?:an?)") for part in loose]
     if not any(loose):
@@ -142,7 +146,7 @@ def other_language(text: str, language: str) -> bool:
 
 
 @cache
-def _simplifier() -> OpenCC:  # type: ignore[name-defined,no-any-unimported]  # noqa: F821
+def _simplifier() -> OpenCC:  # type: ignore[name-defined]  # noqa: F821
     from opencc import OpenCC  # noqa: PLC0415 - 2 MB of tables that an English run never needs
 
     return OpenCC("t2s")

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -123,7 +123,7 @@ async def begin(
         place.write_json("run.json", _frozen(made, digests))
         for path, text in made.prompts.files.items():
             place.write(f"prompts/{path}", text)
-        place.write("samples.jsonl", "".join(_line(sample) for sample in made.chosen))
+        place.write("samples.jsonl", "".join(f"{sample.model_dump_json()}\n" for sample in made.chosen))
         async with models:
             session = Session(made, place, models, seats, fresh=fresh)
             return await session.play(check=check, watch=watch)
@@ -155,7 +155,7 @@ async def resume(
     """
     path = folder.find(str(run), Path(root))
     with folder.Folder(path) as place:
-        place.keep(_whole_lines(path))
+        place.keep(folder.traces(path, strict=False))
         found = load_run(path)
         made = results.planned(found, config.validate(Limits, limits))
         models = Models(made.pictures, made.limits, own or {})
@@ -214,7 +214,14 @@ class Session:
                 int(self._plan.limits.max_failed * total),
             )
             status = Status(
-                self._plan, self._place.path, total, desk.tally, loop, self._models, self._traces, journal.damaged
+                self._plan,
+                self._place.path,
+                total,
+                desk.tally,
+                loop,
+                self._models,
+                self._traces,
+                journal.damaged,
             )
             watching = asyncio.ensure_future(watch(status)) if watch else None
             try:
@@ -238,9 +245,9 @@ class Session:
 
     def _desk(self, journal: Journal) -> Desk:
         budget = Budget(self._plan.limits)
-        for spent in results._spent(self._place.path, self._plan.names)[0].values():
-            budget.tokens += spent.input_tokens + spent.output_tokens
-            budget.cost += spent.cost_usd or 0.0
+        for before in results.spent(self._place.path, self._plan.names)[0].values():
+            budget.tokens += before.input_tokens + before.output_tokens
+            budget.cost += before.cost_usd or 0.0
         store = Store(fresh=self._fresh)
         seed = self._plan.experiment.seed
         return Desk(self._seats, self._plan.sampling(), journal, store, budget, seed)
@@ -285,7 +292,7 @@ def _frozen(made: Plan, digests: Mapping[str, str]) -> dict[str, Any]:
         "benchmark": made.benchmark.name,
         "version": made.benchmark.version,
         "experiment": made.experiment.model_dump(mode="json"),
-        "sampling": {role: vars_(sampling) for role, (sampling, _) in made.sampling().items()},
+        "sampling": {role: asdict(sampling) for role, (sampling, _) in made.sampling().items()},
         "digests": dict(digests),
     }
 

@@ -1,0 +1,27 @@
+"""lotbench: how creative is a language model? Let it play.
+
+`evaluate` (async), `evaluate_sync` and `load_run` are the Python API; they are loaded when first used, so
+that importing a part of lotbench never imports the whole.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lotbench.evaluation import evaluate, evaluate_sync
+    from lotbench.results import load_run
+
+__all__ = ["evaluate", "evaluate_sync", "load_run"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("evaluate", "evaluate_sync"):
+        from lotbench import evaluation  # noqa: PLC0415
+
+        return getattr(evaluation, name)
+    if name == "load_run":
+        from lotbench.results import load_run as found  # noqa: PLC0415
+
+        return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
