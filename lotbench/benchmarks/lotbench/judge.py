@@ -1,4 +1,4 @@
-"""E1's questions: is a filling a different approach with an equally satisfactory outcome (DAESO)? (Sec. 5.5, App. D)
+"""E1's questions: is a filling a different approach with an equally satisfactory outcome (DAESO)? Sec. 5.5, App. D.
 
 The key text is replaced by the filling and the causal chain told again; then both criteria are judged: the
 same creative point (Eq. 6) and the same function (Eq. 7). DAESO is both. The judge sees the sample as
@@ -7,19 +7,21 @@ same creative point (Eq. 6) and the same function (Eq. 7). DAESO is both. The ju
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from lotbench.benchmarks.lotbench.rounds import item, options
 from lotbench.judge import Judge
 from lotbench.prompt import Value
-from lotbench.reply import Form, YesNo
+from lotbench.reply import Form, YesNo, cut
 from lotbench.state import Walk
 from lotbench.types import Question
 
-Reason = Annotated[str, Field(max_length=300)]
-Told = Annotated[str, Field(max_length=600)]
+Reason = Annotated[str, BeforeValidator(cut(300)), Field(max_length=300)]
+Told = Annotated[str, BeforeValidator(cut(600)), Field(max_length=600)]
+Analysis = Annotated[str, BeforeValidator(cut(900)), Field(max_length=900)]
 
 
 class Chain(Form):
@@ -59,7 +61,7 @@ class VerdictFirst(Form):
 
     same_creative_point: YesNo
     same_function: YesNo
-    explanation: Annotated[str, Field(max_length=900, description="entities, relations and chains, and why")]
+    explanation: Annotated[Analysis, Field(description="entities, relations and chains, and why")]
 
 
 class Confirmation(Form):
@@ -84,7 +86,7 @@ def judging(walk: Walk, step: str) -> Judge[Any]:
 
 
 def verdict_question(
-    walk: Walk, step: str, filling: str, *, seat: int, chain: str | None, attempt: int = 0, reason: str = ""
+    walk: Walk, step: str, filling: str, *, seat: int, chain: str | None, unread: str | None = None
 ) -> Question:
     """Ask for the verdict on one filling.
 
@@ -94,23 +96,27 @@ def verdict_question(
         filling: What takes the place of the key text.
         seat: Which judge.
         chain: The causal chain that this judge built, in causal mode.
-        attempt: 1 if the judge is asked again.
-        reason: Why its last answer could not be read.
+        unread: Why its last answer could not be read, if it is asked again.
     """
-    sample, lines = item(walk), walk.prompt("lines")
-    explained = options(walk).judge_mode != "zero_shot"
+    sample, lines, name = item(walk), walk.prompt("lines"), _prompt(walk, step)
     values: dict[str, Value] = {
         "caption": sample.caption,
         "response": sample.response,
         "key_text": sample.key_text,
         "filling": filling,
-        "explanation": lines.line("explanation", text=sample.explanation) if explained else None,
-        "chain": lines.line("chain", text=chain) if chain else None,
-        "again": lines.line("again", reason=reason) if attempt else None,
+        "again": None if unread is None else lines.line("again", reason=unread),
     }
-    prompt = walk.prompt(_prompt(walk, step))
-    shown = {name: value for name, value in values.items() if name in prompt.fields}
-    return judging(walk, step).ask(prompt, round=walk.round, seat=seat, attempt=attempt, **shown)
+    if name != "check_zero_shot":
+        explained = options(walk).judge_mode != "zero_shot"
+        values["explanation"] = lines.line("explanation", text=sample.explanation) if explained else None
+    if name in ("check_causal", "confirm"):
+        values["chain"] = lines.line("chain", text=chain) if chain else None
+    attempt = 0 if unread is None else 1
+    question = judging(walk, step).ask(
+        walk.prompt(name), round=walk.round, seat=seat, attempt=attempt, **values
+    )
+    # Two seats may be one model, whose calls would otherwise have one key.
+    return replace(question, draw=seat)
 
 
 def _prompt(walk: Walk, step: str) -> str:
