@@ -48,7 +48,9 @@ class Prompt:
         self._check(frozenset(values), self.fields)
         if not self.sections or self.sections.keys() - set(SPEAKERS):
             found = ", ".join(f"[{name}]" for name in self.sections) or "none"
-            raise UsageError(f"prompt {self.name!r}: sections are [system], [user] or [assistant], not {found}")
+            raise UsageError(
+                f"prompt {self.name!r}: sections are [system], [user] or [assistant], not {found}"
+            )
         return tuple(
             Message(cast(Speaker, speaker), _fill(text, values))
             for speaker, text in self.sections.items()
