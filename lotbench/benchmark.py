@@ -51,6 +51,7 @@ class Benchmark:
         read: What the answers change; called once with no answers if a step asks nothing.
         supersteps: The most nodes that a walk can visit, for the graph's recursion limit.
         calls: The most calls a walk can make, by role, for the plan of a dry run.
+        preview: One question of each step, filled in for a walk, for people to read.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Benchmark:
     sections: Callable[[Sequence[Trace], Any], Sequence[Section]]
     supersteps: Callable[[Any], int]
     calls: Callable[[Any], Mapping[str, int]]
+    preview: Callable[[Walk], Sequence[Question]]
     score_only: frozenset[str] = frozenset()
     resolve: Callable[[Any, Mapping[str, int]], Any] = lambda settings, seats: settings
     faults: Callable[[Sequence[Any], Any], Sequence[str]] = lambda items, settings: ()

@@ -250,7 +250,7 @@ class Session:
             budget.cost += before.cost_usd or 0.0
         store = Store(fresh=self._fresh)
         seed = self._plan.experiment.seed
-        return Desk(self._seats, self._plan.sampling(), journal, store, budget, seed)
+        return Desk(self._seats, self._plan.sampling(), journal, store, budget, seed=seed)
 
     async def _check(self, desk: Desk) -> None:
         first = self._plan.chosen[0]

@@ -12,7 +12,7 @@ import re
 from functools import cache
 from typing import Annotated, Any, TypeVar, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from lotbench.errors import Unread
 from lotbench.types import JSON, Reply
@@ -38,6 +38,15 @@ class Form(BaseModel):
     """The shape of an answer that a model is asked to give; the schema and the example come from it."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+def prose(limit: int, about: str = "...") -> Any:
+    """The annotation of a text field: bounded in the schema, so that a small model does not ramble.
+
+    A text that is longer all the same is read: servers that do not know the bound write what they like,
+    and a verdict with long reasons is still a verdict.
+    """
+    return Field(description=about, json_schema_extra={"maxLength": limit})
 
 
 def _to_bool(value: object) -> object:
