@@ -33,6 +33,17 @@ def check(parsed: argparse.Namespace) -> int:
     return 0
 
 
+def render(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench data render`."""
+    from lotbench.edge.draw import render as drawn
+
+    drawings = sorted(Path(parsed.path).glob("**/*.svg"))
+    for path in drawings:
+        path.with_suffix(".png").write_bytes(drawn(path))
+    print(f"{parsed.path}: {len(drawings)} drawings rendered")
+    return 0
+
+
 def install_local(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench local install`."""
     from lotbench.edge.local import install

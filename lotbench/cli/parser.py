@@ -110,6 +110,10 @@ def _data(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     one.add_argument("path", metavar="PATH")
     one.add_argument("--benchmark", metavar="NAME", default="lotbench")
     one.add_argument("--set", metavar="K=V", action="append", default=[], dest="sets")
+    one = _command(
+        data, "render", "data:render", "draw the SVG drawings of a data set as the PNG pictures beside them"
+    )
+    one.add_argument("path", metavar="PATH")
     local = commands.add_parser("local", help="the embedded model").add_subparsers(
         title="commands", metavar="COMMAND"
     )
