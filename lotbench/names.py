@@ -36,9 +36,7 @@ PROVIDERS = {
 }
 
 _URL = re.compile(r"^(?P<model>.+)@(?P<url>https?://\S+)$")
-_DATE = re.compile(
-    r"[-@](?:20\d{2}-?\d{2}-?\d{2}|20\d{2}-\d{2}|\d{2}-20\d{2}|\d{2}-\d{2}|\d{4}|0\d{2})$"
-)
+_DATE = re.compile(r"[-@](?:20\d{2}-?\d{2}-?\d{2}|20\d{2}-\d{2}|\d{2}-20\d{2}|\d{2}-\d{2}|\d{4}|0\d{2})$")
 _VARIANT = re.compile(
     r"(?:-(?:high|medium|low|minimal|none|xhigh|thinking|reasoning|reasoner|latest|preview|beta|exp|instruct|chat)|:[a-z]+)$"
 )

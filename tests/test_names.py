@@ -102,13 +102,17 @@ def test_a_name_without_a_name_is_an_error(name: str) -> None:
         parse(name)
 
 
-@pytest.mark.parametrize("url", ["http://:8000/v1", "http://h:port/v1", "http://h:70000/v1", "http://[::1/v1"])
+@pytest.mark.parametrize(
+    "url", ["http://:8000/v1", "http://h:port/v1", "http://h:70000/v1", "http://[::1/v1"]
+)
 def test_an_address_without_host_or_port_is_an_error_before_any_call(url: str) -> None:
     with pytest.raises(UsageError, match="address"):
         parse(f"m@{url}")
 
 
-@pytest.mark.parametrize("url", ["http://me:sk-secret@h/v1", "http://sk-secret@h/v1", "http://h/v1?key=sk-secret"])
+@pytest.mark.parametrize(
+    "url", ["http://me:sk-secret@h/v1", "http://sk-secret@h/v1", "http://h/v1?key=sk-secret"]
+)
 def test_a_key_in_an_address_is_refused_and_not_repeated(url: str) -> None:
     with pytest.raises(UsageError, match="LOTBENCH_API_KEY") as caught:
         parse(f"m@{url}")
