@@ -143,8 +143,8 @@ class Desk:
         return Answer(question, request.key, reply)
 
     async def _called(self, question: Question, request: Request, seat: Seat) -> Reply:
-        tokens = _estimate(request) + round(self._mean_reply.get(question.step, REPLY_TOKENS))
-        cost = seat.price.of(Usage(tokens - REPLY_TOKENS, 0, REPLY_TOKENS)) if seat.price else 0.0
+        asked, told = _estimate(request), round(self._mean_reply.get(question.step, REPLY_TOKENS))
+        tokens, cost = asked + told, seat.price.of(Usage(asked, 0, told)) if seat.price else 0.0
         self._budget.reserve(tokens, cost)
         used, spent = Usage(), 0.0
         self.tally.in_flight += 1
@@ -152,7 +152,7 @@ class Desk:
             await seat.requests.take(1)
             await seat.tokens.take(tokens)
             started = self._clock()
-            reply = await seat.model(request)
+            reply = _storable(await seat.model(request))
             used, spent = reply.usage, seat.price.of(reply.usage) if seat.price else 0.0
             seat.model_id = reply.model
             self._write(question, request, seat, reply, "call", started)
@@ -209,6 +209,13 @@ def _estimate(request: Request) -> int:
         for message in request.messages
         for part in message.parts
     )
+
+
+def _storable(reply: Reply) -> Reply:
+    """A reply that can be written down: half a character pair, which JSON can hold and UTF-8 cannot, is replaced."""
+    texts = {name: getattr(reply, name) for name in ("text", "model", "reasoning", "refusal")}
+    whole = {name: text.encode("utf-8", "replace").decode() for name, text in texts.items() if text}
+    return reply if all(texts[name] == text for name, text in whole.items()) else replace(reply, **whole)
 
 
 def _failed(task: asyncio.Task[Answer]) -> bool:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -17,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
+from lotbench.edge import whole
 from lotbench.errors import RunFolderError
 from lotbench.names import slug
 from lotbench.types import Score, Trace
@@ -58,11 +57,7 @@ class Folder:
         """
         place = self.path / name
         try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile("w", dir=place.parent, delete=False, encoding="utf-8") as file:
-                file.write(text)
-            os.chmod(file.name, 0o644)
-            os.replace(file.name, place)
+            whole.write(place, text)
         except OSError as error:
             raise RunFolderError(f"{place}: {error.strerror}") from None
 
@@ -85,13 +80,23 @@ class Folder:
 
 
 def create(root: Path, benchmark: str, candidate: str, experiment_digest: str) -> Folder:
-    """Make a new run folder, `20261121-2149-BENCHMARK-CANDIDATE-3f2a`, and lock it."""
+    """Make a new run folder, `20261121-2149-BENCHMARK-CANDIDATE-3f2a`, and lock it.
+
+    Raises:
+        RunFolderError: It cannot be made.
+    """
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M")  # noqa: TID251 - the edge is where the clock is
     name = f"{stamp}-{benchmark}-{slug(candidate)}-{experiment_digest[:4]}"
     path, number = root / name, 2
-    while path.exists():
-        path, number = root / f"{name}-{number}", number + 1
-    return Folder(path)
+    while True:
+        try:
+            path.mkdir(parents=True)
+            return Folder(path)
+        except FileExistsError:
+            # Two processes may begin the same experiment in the same minute; each gets a folder of its own.
+            path, number = root / f"{name}-{number}", number + 1
+        except OSError as error:
+            raise RunFolderError(f"{path}: {error.strerror}") from None
 
 
 def find(run: str, root: Path) -> Path:

@@ -129,8 +129,7 @@ class Journal:
                     os.truncate(self._file.fileno(), start)
                     break
                 try:
-                    name = _name(str(_key(json.loads(line)["key"])))
-                    self._places[name] = (start, len(line))
+                    self._places[_name(str(entry(json.loads(line)).key))] = (start, len(line))
                 except (ValueError, KeyError, TypeError):
                     self.damaged.append(number)
                 start += len(line)
