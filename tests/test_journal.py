@@ -127,7 +127,7 @@ def test_after_a_torn_line_the_next_one_stands_alone(path: Path) -> None:
     ],
 )
 def test_a_damaged_line_costs_its_own_call_only(path: Path, damage: bytes) -> None:
-    first, second, third = written(path).splitlines(keepends=True)
+    first, _, third = written(path).splitlines(keepends=True)
     path.write_bytes(first + damage + third)
 
     with Journal(path) as journal:
@@ -235,7 +235,9 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_a_killed_writer_leaves_every_line_it_was_told_of(path: Path) -> None:
-    ended = subprocess.run([sys.executable, "-c", WRITER, str(path)], cwd=Path(__file__).parents[1], check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", WRITER, str(path)], cwd=Path(__file__).parents[1], check=False
+    )
 
     assert ended.returncode == -signal.SIGKILL
     assert list(read(path)) == [line(number) for number in range(50)]
