@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from lotbench.config import RoleSampling, digest
@@ -70,7 +70,6 @@ class Desk:
         store: Store,
         budget: Budget,
         seed: int,
-        clock: Callable[[], float] = time.time,
     ) -> None:
         self.seats = seats
         self.tally = Tally()
@@ -79,7 +78,6 @@ class Desk:
         self._store = store
         self._budget = budget
         self._seed = seed
-        self._clock = clock
         self._shared: dict[str, asyncio.Task[Answer]] = {}
         self._mean_reply: dict[str, float] = {}
 
@@ -130,7 +128,7 @@ class Desk:
         if question.shared and seat.model_id:
             kept = self._store.get(request, seat.model_id)
             if kept is not None:
-                self._write(question, request, seat, kept, "store", self._clock())
+                self._write(question, request, seat, kept, "store", time.time())
                 return Answer(question, request.key, kept)
         try:
             reply = await self._called(question, request, seat)
@@ -150,7 +148,7 @@ class Desk:
         try:
             await seat.requests.take(1)
             await seat.tokens.take(tokens)
-            started = self._clock()
+            started = time.time()
             reply = _storable(await seat.model(request))
             used, spent = reply.usage, seat.price.of(reply.usage) if seat.price else 0.0
             seat.model_id = reply.model
