@@ -8,7 +8,7 @@ write a folder with task.py, judge.py, score.py and prompts/, and a line in the 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -51,6 +51,7 @@ class Benchmark:
         read: What the answers change; called once with no answers if a step asks nothing.
         supersteps: The most nodes that a walk can visit, for the graph's recursion limit.
         calls: The most calls a walk can make, by role, for the plan of a dry run.
+        preview: One question of each step, filled in for a walk, for people to read.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Benchmark:
     sections: Callable[[Sequence[Trace], Any], Sequence[Section]]
     supersteps: Callable[[Any], int]
     calls: Callable[[Any], Mapping[str, int]]
+    preview: Callable[[Walk], Sequence[Question]]
     score_only: frozenset[str] = frozenset()
     resolve: Callable[[Any, Mapping[str, int]], Any] = lambda settings, seats: settings
     faults: Callable[[Sequence[Any], Any], Sequence[str]] = lambda items, settings: ()
@@ -98,7 +100,7 @@ async def take(step: str, state: State, context: Context) -> Update:
     while True:
         walk = context.view(now, step)
         try:
-            answers = await asyncio.gather(*(context.ask(walk, question) for question in questions))
+            answers = await _all(context.ask(walk, question) for question in questions)
             update = benchmark.read(walk, answers) | {"usage": _usage(answers)}
         except CallFailed as error:
             role = questions[0].role
@@ -110,6 +112,19 @@ async def take(step: str, state: State, context: Context) -> Update:
         questions = benchmark.ask(context.view(now, step))
         if not questions:
             return changed
+
+
+async def _all(asked: Iterable[Awaitable[Answer]]) -> list[Answer]:
+    """Every answer; one that fails does not leave the others behind, whose replies are paid for.
+
+    Raises:
+        LotbenchError: Of several failures, one that ends the run before one that ends the walk.
+    """
+    answers = await asyncio.gather(*asked, return_exceptions=True)
+    failures = [answer for answer in answers if isinstance(answer, BaseException)]
+    if failures:
+        raise min(failures, key=lambda failure: isinstance(failure, CallFailed))
+    return [answer for answer in answers if isinstance(answer, Answer)]
 
 
 def _usage(answers: Sequence[Answer]) -> dict[str, int]:

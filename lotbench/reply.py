@@ -12,7 +12,7 @@ import re
 from functools import cache
 from typing import Annotated, Any, TypeVar, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError
 
 from lotbench.errors import Unread
 from lotbench.types import JSON, Reply
@@ -22,14 +22,24 @@ _TAGS = "|".join(REASONING)
 _BLOCK = re.compile(rf"<({_TAGS})>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _CLOSED = re.compile(rf"^.*?</(?:{_TAGS})>", re.DOTALL | re.IGNORECASE)
 _OPENED = re.compile(rf"<(?:{_TAGS})>", re.IGNORECASE)
-_FENCE = re.compile(r"```(?:json)?\s*\n(.*?)\n?```", re.DOTALL)
-_DECLINES = (
-    r"i(?: am|['’]m)? (?:can(?:no|['’])t|not able to|unable to) (?:help|assist|comply|do|fulfil|provide|continue)"
-    r"|我(?:无法|不能)(?:提供|回答|协助|帮助|继续)"
-)
-_DECLINED = re.compile(_DECLINES, re.IGNORECASE)
+_FENCE = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL | re.IGNORECASE)
+_LABEL = r"^\W*(?:output|answer|{})\W*[:：]\s*"
+_CANNOT = r"i(?:['’]m| am)? (?:can(?:no|['’])t|not able to|unable to|won['’]t)"
+_HELP = r"(?:help|assist|comply)(?: you)?(?: with\b| in\b|[.,!;]|$)"
+_OBJECT = r"(?:that|this|the|your|an?|any)\b"
+# What a whole text says. "I can't help thinking of a clock" declines nothing.
 _REFUSAL = re.compile(
-    rf"^\W*(?:i['’]?m sorry|i am sorry|sorry,|i apologi[sz]e|抱歉|对不起|很遗憾|{_DECLINES})", re.IGNORECASE
+    r"^\W*(?:i['’]?m sorry|i am sorry|sorry,|i apologi[sz]e|抱歉|对不起|很遗憾"
+    rf"|(?:as an? (?:ai|large language model)\b[^.!?\n]{{0,80}})?\b{_CANNOT} (?:{_HELP}|"
+    rf"(?:do|provide|fulfil|answer|create|generate|complete|continue|engage)(?: with| in)? {_OBJECT}|continue\W)"
+    r"|我(?:无法|不能)(?:提供|回答|协助|帮助|继续))",
+    re.IGNORECASE,
+)
+# What a field of an answer says: narrower, since reasons may well begin with what one cannot tell.
+_DECLINED = re.compile(
+    rf"{_CANNOT} (?:{_HELP}|(?:provide|fulfil|create|generate) (?:that|this|your)\b)"
+    r"|我(?:无法|不能)(?:为[您你])?(?:协助|(?:提供|回答|帮助)(?:[您你这该此，。,.!！]|$))",
+    re.IGNORECASE,
 )
 _YES_NO = {"yes": True, "no": False, "true": True, "false": False, "是": True, "否": False}
 
@@ -40,11 +50,21 @@ class Form(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
-def _to_bool(value: object) -> object:
-    return _YES_NO.get(value.strip().lower(), value) if isinstance(value, str) else value
+def prose(limit: int, about: str = "...") -> Any:
+    """The annotation of a text field: bounded in the schema, so that a small model does not ramble.
+
+    A text that is longer all the same is read: servers that do not know the bound write what they like,
+    and a verdict with long reasons is still a verdict.
+    """
+    return Field(description=about, json_schema_extra={"maxLength": limit})
 
 
-YesNo = Annotated[bool, BeforeValidator(_to_bool)]
+def yes_or_no(value: object) -> object:
+    """What a decision in words decides (`Yes.`, `no`, `是`); anything else as it is."""
+    return _YES_NO.get(value.strip(" .!。！").lower(), value) if isinstance(value, str) else value
+
+
+YesNo = Annotated[bool, Strict(), BeforeValidator(yes_or_no)]
 """A decision in a form; 'yes' and 'no' are read as booleans, nothing else is."""
 
 
@@ -89,14 +109,13 @@ def read(reply: Reply, form: type[F]) -> F:
     if reply.refusal or reply.finish == "content_filter":
         raise Unread("refused", "the answer was withheld")
     text = visible(reply)
-    if _REFUSAL.match(text):
+    found = _object(text)
+    # An answer may come after an apology; only a reply without one declines by its words.
+    if found is None and _REFUSAL.match(text):
         raise Unread("refused", "the answer declines the task")
-    try:
-        made = _parse(text, form)
-    except Unread:
-        if reply.finish == "length":
-            raise Unread("truncated", "the answer was cut off before its end") from None
-        raise
+    if reply.finish == "length" and found is None:
+        raise Unread("truncated", "the answer was cut off before its end")
+    made = _filled(text, found, form)
     if any(isinstance(value, str) and _DECLINED.match(value) for value in made.model_dump().values()):
         raise Unread("refused", "the answer declines the task")
     return made
@@ -115,10 +134,9 @@ def visible(reply: Reply) -> str:
     return text.strip()
 
 
-def _parse(text: str, form: type[F]) -> F:
+def _filled(text: str, found: dict[str, JSON] | None, form: type[F]) -> F:
     if not text:
         raise Unread("unparsed", "the answer is empty")
-    found = _object(text)
     if found is None:
         found = _plain_text(text, form)
     if found is None:
@@ -132,16 +150,21 @@ def _parse(text: str, form: type[F]) -> F:
 
 
 def _object(text: str) -> dict[str, JSON] | None:
-    """The one JSON object in a text: alone, in a single fence, or at the end after a line of prose."""
+    """The one JSON object in a text: alone, in a single fence, or at the end after prose or a label.
+
+    It begins a line or follows a colon: an object in the middle of a sentence is something that is talked
+    about.
+    """
     fences = _FENCE.findall(text)
     if len(fences) == 1:
         text = fences[0].strip()
     start = text.find("{")
-    if start < 0 or (start > 0 and "\n" not in text[:start] and not text[:start].isspace()):
+    if start < 0 or text[:start].rpartition("\n")[2].strip()[-1:] not in ("", ":", "：", "*"):
         return None
+    decoder = json.JSONDecoder(object_pairs_hook=_no_twins, parse_constant=_no_constant)
     try:
-        found, end = json.JSONDecoder(object_pairs_hook=_no_twins).raw_decode(text, start)
-    except ValueError:
+        found, end = decoder.raw_decode(text, start)
+    except (ValueError, RecursionError):
         return None
     rest = text[end:].strip()
     return found if isinstance(found, dict) and not rest else None
@@ -155,15 +178,20 @@ def _no_twins(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
     return made
 
 
+def _no_constant(name: str) -> JSON:
+    """NaN and Infinity are no JSON."""
+    raise ValueError(f"{name} is no number")
+
+
 def _plain_text(text: str, form: type[Form]) -> dict[str, JSON] | None:
-    """A one-field form may come as a bare line, with or without the field's name before it."""
+    """A one-field form may come as a bare line, with or without a label before it."""
     names = list(form.model_fields)
     if len(names) != 1 or "{" in text or "}" in text:
         return None
     lines = [line for line in text.split("\n") if line.strip()]
     if len(lines) != 1:
         return None
-    bare = re.sub(rf"^\W*{names[0]}\W*[:：]\s*", "", lines[0].strip(), flags=re.IGNORECASE)
+    bare = re.sub(_LABEL.format(names[0]), "", lines[0].strip(), flags=re.IGNORECASE)
     return {names[0]: bare.strip("\"'`*“”「」 ")}
 
 

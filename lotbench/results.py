@@ -16,9 +16,11 @@ from lotbench import benchmarks, plan
 from lotbench.benchmark import Benchmark
 from lotbench.config import Config, Experiment, Limits, validate
 from lotbench.edge import folder
+from lotbench.edge.disk import prompt_files
 from lotbench.edge.journal import read as read_journal
 from lotbench.edge.limits import price
 from lotbench.names import ModelName, parse, related
+from lotbench.prompt import pack
 from lotbench.report import Facts, Report, Spent, build, to_markdown, to_summary
 from lotbench.types import Trace
 
@@ -87,9 +89,6 @@ def planned(run: Run, limits: Limits) -> plan.Plan:
     Raises:
         RunFolderError: Its experiment, data or prompts are no longer what they were.
     """
-    from lotbench.edge.disk import prompt_files
-    from lotbench.prompt import pack
-
     prompts = pack(prompt_files(run.path / "prompts"))
     made = plan.make(Config(experiment=run.config, limits=limits), prompts)
     plan.same_or_refuse(made, run.digests, run.path)

@@ -55,7 +55,7 @@ class Desk:
 
     Args:
         seats: The models of each role, by seat.
-        sampling: How each role's replies are drawn.
+        sampling: How each role's replies are drawn, and whether a seed is sent.
         journal: Where every reply goes.
         store: Where replies to shared questions are kept.
         budget: What the run may still use.
@@ -69,6 +69,7 @@ class Desk:
         journal: Journal,
         store: Store,
         budget: Budget,
+        *,
         seed: int,
     ) -> None:
         self.seats = seats

@@ -1,4 +1,4 @@
-"""E1's questions: is a filling a different approach with an equally satisfactory outcome (DAESO)? (Sec. 5.5, App. D)
+"""E1's questions: is a filling a different approach with an equally satisfactory outcome (DAESO)?
 
 The key text is replaced by the filling and the causal chain told again; then both criteria are judged: the
 same creative point (Eq. 6) and the same function (Eq. 7). DAESO is both. The judge sees the sample as
@@ -7,28 +7,28 @@ same creative point (Eq. 6) and the same function (Eq. 7). DAESO is both. The ju
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
-
-from pydantic import Field
 
 from lotbench.benchmarks.lotbench.rounds import item, options
 from lotbench.judge import Judge
 from lotbench.prompt import Value
-from lotbench.reply import Form, YesNo
+from lotbench.reply import Form, YesNo, prose
 from lotbench.state import Walk
 from lotbench.types import Question
 
-Reason = Annotated[str, Field(max_length=300)]
-Told = Annotated[str, Field(max_length=600)]
+REASON = 240
+CHAIN = 400
+"""Characters that the schema allows for a reason and for a causal chain."""
 
 
 class Chain(Form):
     """Step 1: the causal chains in text (Eq. 2), the creative point (Eq. 3) and the function (Eq. 4)."""
 
-    scene_chain: Annotated[Told, Field(description="node -> node -> ... -> last effect")]
-    caption_chain: Annotated[Told, Field(description="node -> node -> ... -> last effect")]
-    creative_point: Annotated[Reason, Field(description="which node maps to which, by what likeness")]
-    function: Annotated[Reason, Field(description="the effect in which both chains end")]
+    scene_chain: Annotated[str, prose(CHAIN, "node -> node -> ... -> last effect")]
+    caption_chain: Annotated[str, prose(CHAIN, "node -> node -> ... -> last effect")]
+    creative_point: Annotated[str, prose(REASON, "which node maps to which, by what likeness")]
+    function: Annotated[str, prose(REASON, "the effect in which both chains end")]
 
     def text(self) -> str:
         """The chain as it is stored, shown, and given to the judge."""
@@ -38,19 +38,19 @@ class Chain(Form):
 class Explained(Form):
     """Step 3 without a chain: each criterion's reason before its decision."""
 
-    point_reason: Annotated[Reason, Field(description="is the creative point the same, and why")]
+    point_reason: Annotated[str, prose(REASON, "is the creative point the same, and why")]
     same_creative_point: YesNo
-    function_reason: Annotated[Reason, Field(description="is the function the same, and why")]
+    function_reason: Annotated[str, prose(REASON, "is the function the same, and why")]
     same_function: YesNo
 
 
 class Causal(Form):
     """Steps 2 and 3 in one: the intervened chain, then each criterion's reason before its decision."""
 
-    intervened_chain: Annotated[Told, Field(description="the caption's chain with the candidate in it")]
-    point_reason: Annotated[Reason, Field(description="is the creative point the same, and why")]
+    intervened_chain: Annotated[str, prose(CHAIN, "the caption's chain with the candidate in it")]
+    point_reason: Annotated[str, prose(REASON, "is the creative point the same, and why")]
     same_creative_point: YesNo
-    function_reason: Annotated[Reason, Field(description="is the function the same, and why")]
+    function_reason: Annotated[str, prose(REASON, "is the function the same, and why")]
     same_function: YesNo
 
 
@@ -59,16 +59,16 @@ class VerdictFirst(Form):
 
     same_creative_point: YesNo
     same_function: YesNo
-    explanation: Annotated[str, Field(max_length=900, description="entities, relations and chains, and why")]
+    explanation: Annotated[str, prose(900, "entities, relations and chains, and why")]
 
 
 class Confirmation(Form):
     """A second opinion of the same judge: what differs first, the criteria in the other order."""
 
-    difference: Annotated[Reason, Field(description="what is different with the candidate")]
-    function_reason: Annotated[Reason, Field(description="does the chain end in the same effect")]
+    difference: Annotated[str, prose(REASON, "what is different with the candidate")]
+    function_reason: Annotated[str, prose(REASON, "does the chain end in the same effect")]
     same_function: YesNo
-    point_reason: Annotated[Reason, Field(description="is the same part matched by the same likeness")]
+    point_reason: Annotated[str, prose(REASON, "is the same part matched by the same likeness")]
     same_creative_point: YesNo
 
 
@@ -84,7 +84,7 @@ def judging(walk: Walk, step: str) -> Judge[Any]:
 
 
 def verdict_question(
-    walk: Walk, step: str, filling: str, *, seat: int, chain: str | None, attempt: int = 0, reason: str = ""
+    walk: Walk, step: str, filling: str, *, seat: int, chain: str | None, unread: str | None = None
 ) -> Question:
     """Ask for the verdict on one filling.
 
@@ -94,23 +94,27 @@ def verdict_question(
         filling: What takes the place of the key text.
         seat: Which judge.
         chain: The causal chain that this judge built, in causal mode.
-        attempt: 1 if the judge is asked again.
-        reason: Why its last answer could not be read.
+        unread: Why its last answer could not be read, if it is asked again.
     """
-    sample, lines = item(walk), walk.prompt("lines")
-    explained = options(walk).judge_mode != "zero_shot"
+    sample, lines, name = item(walk), walk.prompt("lines"), _prompt(walk, step)
     values: dict[str, Value] = {
         "caption": sample.caption,
         "response": sample.response,
         "key_text": sample.key_text,
         "filling": filling,
-        "explanation": lines.line("explanation", text=sample.explanation) if explained else None,
-        "chain": lines.line("chain", text=chain) if chain else None,
-        "again": lines.line("again", reason=reason) if attempt else None,
+        "again": None if unread is None else lines.line("again", reason=unread),
     }
-    prompt = walk.prompt(_prompt(walk, step))
-    shown = {name: value for name, value in values.items() if name in prompt.fields}
-    return judging(walk, step).ask(prompt, round=walk.round, seat=seat, attempt=attempt, **shown)
+    if name != "check_zero_shot":
+        explained = options(walk).judge_mode != "zero_shot"
+        values["explanation"] = lines.line("explanation", text=sample.explanation) if explained else None
+    if name in ("check_causal", "confirm"):
+        values["chain"] = lines.line("chain", text=chain) if chain else None
+    attempt = 0 if unread is None else 1
+    question = judging(walk, step).ask(
+        walk.prompt(name), round=walk.round, seat=seat, attempt=attempt, **values
+    )
+    # Two seats may be one model, whose calls would otherwise have one key.
+    return replace(question, draw=seat)
 
 
 def _prompt(walk: Walk, step: str) -> str:

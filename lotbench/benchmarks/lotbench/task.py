@@ -11,6 +11,7 @@ from typing import Any
 
 from lotbench.benchmark import Benchmark, Role
 from lotbench.benchmarks.lotbench import check, rounds
+from lotbench.benchmarks.lotbench.preview import preview
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.score import grade, metrics
 from lotbench.benchmarks.lotbench.sections import sections
@@ -94,6 +95,7 @@ benchmark = Benchmark(
     sections=sections,
     supersteps=lambda settings: 5 * settings.max_rounds + 5,
     calls=calls,
+    preview=preview,
     score_only=SCORE_ONLY,
     resolve=resolve,
     faults=faults,
