@@ -72,7 +72,11 @@ def sent(made: Mapping[str, Any], able: Abilities) -> dict[str, JSON]:
 
 
 def reply(answer: object, seconds: float, how: Mapping[str, JSON]) -> Reply | None:
-    """A reply from the body of a response, or None if the body is no chat completion."""
+    """A reply from the body of a response, or None if the body is no chat completion.
+
+    A body that came under another content type than JSON is a string here, and read all the same.
+    """
+    answer = _parsed(answer)
     if not isinstance(answer, dict) or not isinstance(answer.get("choices"), list) or not answer["choices"]:
         return None
     choice = answer["choices"][0]
@@ -94,6 +98,15 @@ def reply(answer: object, seconds: float, how: Mapping[str, JSON]) -> Reply | No
 def finish(reason: object) -> Finish:
     """Why a reply ended, in our words."""
     return FINISHES.get(str(reason).lower(), "other")
+
+
+def _parsed(answer: object) -> object:
+    if not isinstance(answer, str):
+        return answer
+    try:
+        return json.loads(answer)
+    except (ValueError, RecursionError):
+        return None
 
 
 def usage(table: object) -> Usage:
@@ -120,7 +133,8 @@ def lessened(able: Abilities, error: str, made: Mapping[str, Any]) -> Abilities 
         other = BOUNDS[1 - BOUNDS.index(bound)]
         named = re.search(rf"\b{bound}\b", text) is not None
         if named and re.search(
-            rf"support|unknown|unrecogni|unexpected|extra|permitted|allowed|use.{{0,3}}{other}", text
+            rf"not support|unsupported|unknown|unrecogni|unexpected|extra|permitted|allowed|use.{{0,3}}{other}",
+            text,
         ):
             return replace(able, bounds=able.bounds[1:])
         # The number is too large for this model: let the server set its own.
@@ -189,7 +203,7 @@ def _says(error: str, pattern: str) -> bool:
 
 def _without_model(error: str, made: Mapping[str, Any]) -> str:
     """An error message without the model's name, which may hold any of the words looked for."""
-    return error.lower().replace(str(made["model"]).lower(), "")
+    return re.sub(rf"(?<!\w){re.escape(str(made['model']).lower())}(?!\w)", "", error.lower())
 
 
 def _message(message: Message, able: Abilities, picture: Picture) -> dict[str, Any]:
