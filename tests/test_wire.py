@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 
 from lotbench.edge import wire
 from lotbench.edge.wire import BOUNDS, LADDER, Abilities, body, lessened, sent
-
 from lotbench.types import Image, Key, Message, Reply, Request, Sampling, Usage
-
 
 SCHEMA: dict[str, Any] = {
     "title": "Filling",
@@ -25,6 +23,7 @@ SCHEMA: dict[str, Any] = {
     "required": ["filling"],
     "additionalProperties": False,
 }
+ALL = Abilities()
 FULL = Sampling(temperature=0.7, top_p=0.9, seed=7, max_tokens=64)
 PICTURE = Message("user", ("Look: ", Image("ab"), " and fill."))
 TEXT = Message("system", ("Fill ", "the mask."))
@@ -34,7 +33,7 @@ def request(*messages: Message, schema: dict[str, Any] | None = SCHEMA, sampling
     return Request(Key("s", 1, 1, "respond", 0, 0, "d"), "m", messages or (TEXT,), schema, sampling)
 
 
-def made(able: Abilities = Abilities(), *messages: Message, **kwargs: Any) -> dict[str, Any]:
+def made(able: Abilities = ALL, *messages: Message, **kwargs: Any) -> dict[str, Any]:
     return body(request(*messages, **kwargs), "m", able, lambda sha256: f"data:{sha256}")
 
 
