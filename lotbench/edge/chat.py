@@ -157,6 +157,7 @@ class ChatModel:
 
     async def _posted(self, made: dict[str, Any], able: wire.Abilities) -> Reply | wire.Abilities:
         """Post a body once: a reply, less to ask for, or an error that says whether to try again."""
+        import aiohttp
         import openai
 
         client, started = self._http(), time.monotonic()
@@ -165,13 +166,14 @@ class ChatModel:
                 answer = await client.post("/chat/completions", body=made, cast_to=object)
         except openai.APIStatusError as error:
             return self._refused(error, made, able)
-        except (TimeoutError, openai.APITimeoutError):
-            raise _PassingError(f"no answer within {self._limits.timeout_s:g} s") from None
-        except openai.APIConnectionError as error:
-            cause = type(error.__cause__ or error).__name__
-            raise _PassingError(f"no connection to {self.url} ({cause})") from None
         except (openai.APIResponseValidationError, json.JSONDecodeError, UnicodeDecodeError):
             raise _PassingError("the server's answer is not JSON", tries=MALFORMED_TRIES) from None
+        except (openai.APIConnectionError, aiohttp.ClientError, OSError, UnicodeError) as error:
+            # The client calls every broken connection a timeout; what lies beneath tells.
+            chain = _chain(error)
+            if any(isinstance(link, TimeoutError) for link in chain):
+                raise _PassingError(f"no answer within {self._limits.timeout_s:g} s") from None
+            raise _PassingError(f"no connection to {self.url} ({type(chain[-1]).__name__})") from None
         found = wire.reply(answer, time.monotonic() - started, wire.sent(made, able))
         if found is None:
             told = wire.complaint(answer)
@@ -182,7 +184,7 @@ class ChatModel:
 
     def _refused(self, error: Any, made: dict[str, Any], able: wire.Abilities) -> Reply | wire.Abilities:
         """What a status other than 200 means."""
-        status, text = error.status_code, f"{error.message} {json.dumps(error.body, default=str)}"
+        status, text = error.status_code, _told(error)
         told = f"{self.name.text}: {status}: {_short(text, self._secret)}"
         if status in (400, 403) and wire.withheld(text):
             return Reply("", made["model"], "content_filter", sent=wire.sent(made, able))
@@ -248,6 +250,21 @@ def _backoff(attempt: int, place: str) -> float:
     """The seconds before another try; calls that failed together come back apart."""
     longest = min(FIRST_WAIT_S * 2.0**attempt, LONGEST_WAIT_S)
     return longest * random.Random(f"{place}:{attempt}").uniform(0.75, 1.0)
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """An error and what caused it, down to the first cause."""
+    found = [error]
+    while (beneath := found[-1].__cause__ or found[-1].__context__) is not None:
+        found.append(beneath)
+    return found
+
+
+def _told(error: Any) -> str:
+    """What a status error says: the message of its body first, then the body."""
+    body = error.body if isinstance(error.body, dict) else {}
+    message = body.get("message")
+    return f"{message if isinstance(message, str) else error.message} {json.dumps(body) if body else ''}"
 
 
 def _short(text: str, secret: str) -> str:

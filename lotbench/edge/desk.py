@@ -12,11 +12,13 @@ import time
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from lotbench.config import RoleSampling, digest
 from lotbench.edge.journal import Entry, Journal, Source
 from lotbench.edge.limits import Bucket, Budget, Price
 from lotbench.edge.store import Store
+from lotbench.reply import HALVES
 from lotbench.state import Walk
 from lotbench.types import Answer, Image, Key, Model, Question, Reply, Request, Sampling, Usage
 
@@ -211,9 +213,11 @@ def _estimate(request: Request) -> int:
 
 def _storable(reply: Reply) -> Reply:
     """A reply that can be written down: half a character pair, which JSON can hold and UTF-8 cannot, is replaced."""
-    texts = {name: getattr(reply, name) for name in ("text", "model", "reasoning", "refusal")}
-    whole = {name: text.encode("utf-8", "replace").decode() for name, text in texts.items() if text}
-    return reply if all(texts[name] == text for name, text in whole.items()) else replace(reply, **whole)
+    texts = {name: getattr(reply, name) or "" for name in ("text", "model", "reasoning", "refusal")}
+    broken: dict[str, Any] = {
+        name: HALVES.sub("\ufffd", text) for name, text in texts.items() if HALVES.search(text)
+    }
+    return replace(reply, **broken) if broken else reply
 
 
 def _failed(task: asyncio.Task[Answer]) -> bool:
