@@ -22,6 +22,8 @@ _TAGS = "|".join(REASONING)
 _BLOCK = re.compile(rf"<({_TAGS})>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _CLOSED = re.compile(rf"^.*?</(?:{_TAGS})>", re.DOTALL | re.IGNORECASE)
 _OPENED = re.compile(rf"<(?:{_TAGS})>", re.IGNORECASE)
+HALVES = re.compile("[\ud800-\udfff]")
+"""Half of a character pair: JSON can spell one, and no file can hold it."""
 _FENCE = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL | re.IGNORECASE)
 _LABEL = r"^\W*(?:output|answer|{})\W*[:：]\s*"
 _CANNOT = r"i(?:['’]m| am)? (?:can(?:no|['’])t|not able to|unable to|won['’]t)"
@@ -166,8 +168,11 @@ def _object(text: str) -> dict[str, JSON] | None:
         found, end = decoder.raw_decode(text, start)
     except (ValueError, RecursionError):
         return None
-    rest = text[end:].strip()
-    return found if isinstance(found, dict) and not rest else None
+    if not isinstance(found, dict) or text[end:].strip():
+        return None
+    if "\\ud" in text.lower() and HALVES.search(plain := json.dumps(found, ensure_ascii=False)):
+        found = json.loads(HALVES.sub("\ufffd", plain))
+    return cast(dict[str, JSON], found)
 
 
 def _no_twins(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:

@@ -35,11 +35,15 @@ class Folder:
         try:
             path.mkdir(parents=True, exist_ok=True)
             self._lock: IO[str] = (path / ".lock").open("a", encoding="utf-8")
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise RunFolderError(f"{path}: another process is writing to this run") from None
         except OSError as error:
             raise RunFolderError(f"{path}: {error.strerror}") from None
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self._lock.close()
+            held = isinstance(error, BlockingIOError)
+            why = "another process is writing to this run" if held else error.strerror
+            raise RunFolderError(f"{path}: {why}") from None
 
     def __enter__(self) -> Folder:
         return self
@@ -165,7 +169,7 @@ def trace(table: Mapping[str, Any]) -> Trace:
     Raises:
         KeyError, TypeError: It is no trace.
     """
-    fields = {name: value for name, value in table.items() if name != "schema"}
+    fields = {name: table[name] for name in table if name != "schema"}
     return Trace(**{**fields, "score": Score(**fields["score"]), "steps": tuple(fields["steps"])})
 
 
