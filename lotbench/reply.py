@@ -94,7 +94,7 @@ def schema(form: type[Form]) -> dict[str, JSON]:
 
 @cache
 def shape(form: type[Form]) -> str:
-    """The form as an example to print in a prompt: its fields, each with its description."""
+    """The form as an example to print in a prompt: its fields, each with what may stand there."""
     lines = [
         f"  {json.dumps(name, ensure_ascii=False)}: {_example(field)}"
         for name, field in cast(dict[str, dict[str, Any]], schema(form)["properties"]).items()
@@ -211,5 +211,7 @@ def _example(field: dict[str, Any]) -> str:
         return "false or true"
     if "enum" in field:
         return " or ".join(json.dumps(option, ensure_ascii=False) for option in field["enum"])
-    # What a field means stands in the prompt and in the schema: a small model would copy it as its answer.
-    return '"..."'
+    if field["type"] == "string":
+        # What it means stands in the prompt and in the schema: a small model would copy it as its answer.
+        return '"..."'
+    return json.dumps(field.get("description", "..."), ensure_ascii=False)
