@@ -217,7 +217,9 @@ def _plain(field: dict[str, Any]) -> dict[str, Any]:
 
 def _example(field: dict[str, Any]) -> str:
     if field["type"] == "boolean":
-        return "true or false"
+        # A model too small to judge copies what stands first; it must not end games by that.
+        return "false or true"
     if "enum" in field:
         return " or ".join(json.dumps(option, ensure_ascii=False) for option in field["enum"])
-    return json.dumps(field.get("description", "..."), ensure_ascii=False)
+    # What a field means stands in the prompt and in the schema: a small model would copy it as its answer.
+    return '"..."'
