@@ -71,13 +71,16 @@ def finish(home: Path, *arguments: str | Path) -> None:
         assert process.returncode == 0, told
 
 
-def stop_at(process: subprocess.Popen[str], out: Path, lines: int, how: signal.Signals) -> int:
+def stop_at(
+    process: subprocess.Popen[str], out: Path, lines: int, how: signal.Signals, after_s: float = 0.0
+) -> int:
     """Send a signal when the journal in `out` has that many lines; returns how many it has at the end."""
     deadline = time.monotonic() + PATIENCE_S
     while journaled(out) < lines:
         assert process.poll() is None, f"the run ended before it had {lines} calls: {process.stdout.read()}"  # type: ignore[union-attr]
         assert time.monotonic() < deadline
         time.sleep(0.001)
+    time.sleep(after_s)
     process.send_signal(how)
     process.wait(PATIENCE_S)
     return journaled(out)

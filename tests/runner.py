@@ -1,4 +1,8 @@
-"""A run in a process of its own, to be killed: `python -m tests.runner begin URL OUT` or `... resume RUN`."""
+"""A run in a process of its own, to be killed.
+
+python -m tests.runner begin URL OUT [SAMPLES REPEATS ROUNDS]
+python -m tests.runner resume RUN
+"""
 
 from __future__ import annotations
 
@@ -8,15 +12,16 @@ from pathlib import Path
 from typing import Any
 
 CONCURRENCY = 6
-FIELDS: dict[str, Any] = {"limit": 4, "repeats": 2, "settings": {"max_rounds": 6, "clue_interval": 2}}
 
 
-async def _main(what: str, place: str, out: str = "") -> None:
+async def _main(what: str, place: str, out: str = "", *size: str) -> None:
     from lotbench.evaluation import resume
     from tests.playing import play
 
     if what == "begin":
-        await play(place, Path(out), concurrency=CONCURRENCY, **FIELDS)
+        limit, repeats, rounds = map(int, size or ("4", "2", "6"))
+        fields: dict[str, Any] = {"limit": limit, "repeats": repeats, "settings": {"max_rounds": rounds}}
+        await play(place, Path(out), concurrency=CONCURRENCY, **fields)
     else:
         await resume(place, concurrency=CONCURRENCY)
 
