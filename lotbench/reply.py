@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, TypeVar, cast
 
@@ -121,6 +122,15 @@ def read(reply: Reply, form: type[F]) -> F:
     if any(isinstance(value, str) and _DECLINED.match(value) for value in made.model_dump().values()):
         raise Unread("refused", "the answer declines the task")
     return made
+
+
+def fills(reply: Reply, schema: Mapping[str, JSON]) -> bool:
+    """Whether a reply holds an object with every field that a schema requires; what they say is not looked at."""
+    try:
+        found = _object(visible(reply))
+    except Unread:
+        return False
+    return found is not None and set(cast(list[str], schema["required"])) <= found.keys()
 
 
 def visible(reply: Reply) -> str:

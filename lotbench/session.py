@@ -109,6 +109,7 @@ class Session:
                 error.run = self._place.path
                 raise
             finally:
+                await desk.close()
                 self._finish()
         if loop.crashed:
             raise _crash(loop, self._place.path)

@@ -6,9 +6,11 @@ again when it ends. Tests marked `live` get the network and the keys back.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import socket
+import ssl
 from collections.abc import Iterator
 from typing import Any
 
@@ -69,6 +71,14 @@ def gate() -> Iterator[Gate]:
         patch.setattr(socket.socket, "connect", checked_connect)
         patch.setattr(socket.socket, "connect_ex", checked_connect_ex)
         yield shut
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_tls_context() -> Iterator[None]:
+    """Every client makes a TLS context, which takes 35 ms and which no loopback test ever uses."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl, "create_default_context", functools.cache(ssl.create_default_context))
+        yield
 
 
 @pytest.fixture(autouse=True)

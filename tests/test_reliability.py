@@ -329,15 +329,14 @@ async def test_a_key_that_is_withdrawn_stops_the_run_and_not_each_game(
 ) -> None:
     with FakeServer(faults=lambda index, body: "401" if index >= 12 else None) as server:
         with pytest.raises(Unescapable) as caught:
-            await play(server, tmp_path, limit=16, repeats=3, concurrency=4)
+            await play(server, tmp_path, limit=6, repeats=2, concurrency=4)
         log = server.log()
         assert log["by_status"]["401"] <= 4
         assert caught.value.run is not None
-        paid = log["finished"]
         server.change(faults=None)
         done = await resume(caught.value.run)
         assert server.log()["repeated"] == {}
-        assert server.log()["finished"] == paid + done.summary["usage"]["calls"] - paid
+        assert server.log()["finished"] == done.summary["usage"]["calls"] > log["finished"]
     assert done.summary["complete"] is True
 
 

@@ -18,7 +18,7 @@ from lotbench.config import RoleSampling, digest
 from lotbench.edge.journal import Entry, Journal, Source
 from lotbench.edge.limits import Bucket, Budget, Price
 from lotbench.edge.store import Store
-from lotbench.reply import HALVES
+from lotbench.reply import HALVES, fills
 from lotbench.state import Walk
 from lotbench.types import Answer, Image, Key, Model, Question, Reply, Request, Sampling, Usage
 
@@ -82,6 +82,8 @@ class Desk:
         self._budget = budget
         self._seed = seed
         self._shared: dict[str, asyncio.Task[Answer]] = {}
+        self._open: set[asyncio.Task[Any]] = set()
+        """The tasks that wait for a reply."""
         self._mean_reply: dict[str, float] = {}
 
     async def ask(self, walk: Walk, question: Question) -> Answer:
@@ -122,7 +124,23 @@ class Desk:
         key = Key(*place, digest=digest(meant)[:16])
         return Request(key, seat.name, question.messages, question.schema, sampling)
 
+    async def close(self) -> None:
+        """Give up the questions that no walk waits for any more: the journal is about to be closed."""
+        left = {*self._open, *self._shared.values()} - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
     async def _asked(self, question: Question, request: Request) -> Answer:
+        task = asyncio.current_task()
+        assert task is not None
+        self._open.add(task)
+        try:
+            return await self._answered(question, request)
+        finally:
+            self._open.discard(task)
+
+    async def _answered(self, question: Question, request: Request) -> Answer:
         self._journal.ask(request.key)
         seat = self.seats[question.role][question.seat]
         if (known := self._journal.get(request.key)) is not None:
@@ -138,7 +156,8 @@ class Desk:
         except BaseException:
             self._journal.forget(request.key)
             raise
-        if question.shared:
+        # A reply that nobody can read must not come back in every run from now on.
+        if question.shared and (question.schema is None or fills(reply, question.schema)):
             self._store.put(request, reply)
         return Answer(question, request.key, reply)
 
