@@ -100,7 +100,7 @@ async def take(step: str, state: State, context: Context) -> Update:
     while True:
         walk = context.view(now, step)
         try:
-            answers = await asyncio.gather(*(context.ask(walk, question) for question in questions))
+            answers = await _all(context, walk, questions)
             update = benchmark.read(walk, answers) | {"usage": _usage(answers)}
         except CallFailed as error:
             role = questions[0].role
@@ -112,6 +112,13 @@ async def take(step: str, state: State, context: Context) -> Update:
         questions = benchmark.ask(context.view(now, step))
         if not questions:
             return changed
+
+
+async def _all(context: Context, walk: Walk, questions: Sequence[Question]) -> Sequence[Answer]:
+    """Put questions side by side; a single one, which is the rule, needs no task of its own."""
+    if len(questions) == 1:
+        return [await context.ask(walk, questions[0])]
+    return await asyncio.gather(*(context.ask(walk, question) for question in questions))
 
 
 def _usage(answers: Sequence[Answer]) -> dict[str, int]:
