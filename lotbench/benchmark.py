@@ -8,7 +8,7 @@ write a folder with task.py, judge.py, score.py and prompts/, and a line in the 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -100,7 +100,7 @@ async def take(step: str, state: State, context: Context) -> Update:
     while True:
         walk = context.view(now, step)
         try:
-            answers = await _all(context.ask(walk, question) for question in questions)
+            answers = await _all(context, walk, questions)
             update = benchmark.read(walk, answers) | {"usage": _usage(answers)}
         except CallFailed as error:
             role = questions[0].role
@@ -114,12 +114,16 @@ async def take(step: str, state: State, context: Context) -> Update:
             return changed
 
 
-async def _all(asked: Iterable[Awaitable[Answer]]) -> list[Answer]:
+async def _all(context: Context, walk: Walk, questions: Sequence[Question]) -> list[Answer]:
     """Every answer; one that fails does not leave the others behind, whose replies are paid for.
 
     Raises:
         LotbenchError: Of several failures, one that ends the run before one that ends the walk.
     """
+    if len(questions) == 1:
+        # The rule, and it needs no task of its own.
+        return [await context.ask(walk, questions[0])]
+    asked = (context.ask(walk, question) for question in questions)
     answers = await asyncio.gather(*asked, return_exceptions=True)
     failures = [answer for answer in answers if isinstance(answer, BaseException)]
     if failures:
