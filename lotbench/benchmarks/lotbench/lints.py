@@ -42,7 +42,7 @@ _HAN_RUN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]+")
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _ASCII_IN_CHINESE = re.compile(r"(?<=[\u4e00-\u9fff])\s*[,.;:!?()\"']|[,;:!?()\"']\s*(?=[\u4e00-\u9fff])")
-_PREFIX = 4
+_PREFIX = 5
 """Letters of a stem that begin another word and may give it away."""
 
 
