@@ -111,7 +111,9 @@ def _data(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     one.add_argument("--benchmark", metavar="NAME", default="lotbench")
     one.add_argument("--set", metavar="K=V", action="append", default=[], dest="sets")
     one.add_argument(
-        "--model", metavar="M", help="let M fill each mask from the caption alone, five times: a hit is a fault"
+        "--model",
+        metavar="M",
+        help="let M fill each mask from the caption alone, five times: a hit is a fault",
     )
     one = _command(
         data, "render", "data:render", "draw the SVG drawings of a data set as the PNG pictures beside them"
@@ -119,8 +121,12 @@ def _data(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     one.add_argument("path", metavar="PATH")
     one = _command(data, "sheet", "data:sheet", "draw contact sheets: nine pictures a page, with their texts")
     one.add_argument("path", metavar="PATH")
-    one.add_argument("--out", metavar="DIR", required=True, help="where the pages are written (page-01.png, ...)")
-    one.add_argument("--font", metavar="FILE", help="a font with Chinese characters (default: one that is found)")
+    one.add_argument(
+        "--out", metavar="DIR", required=True, help="where the pages are written (page-01.png, ...)"
+    )
+    one.add_argument(
+        "--font", metavar="FILE", help="a font with Chinese characters (default: one that is found)"
+    )
     one.add_argument("--benchmark", metavar="NAME", default="lotbench")
     local = commands.add_parser("local", help="the embedded model").add_subparsers(
         title="commands", metavar="COMMAND"

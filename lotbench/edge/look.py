@@ -8,6 +8,7 @@ renderer change nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def difference_hash(picture: Any) -> int:
     made = 0
     for row in range(SIDE):
         line = values[row * (SIDE + 1) : (row + 1) * (SIDE + 1)]
-        for left, right in zip(line, line[1:], strict=False):
+        for left, right in pairwise(line):
             made = made << 1 | (right > left)
     return made
 
@@ -75,5 +76,4 @@ def apart(picture: Any, drawn: Any) -> float:
         return 1.0
     size = (PATCHES, PATCHES)
     one, other = (shown.resize(size, Image.Resampling.BOX) for shown in (picture, drawn))
-    brightest = ImageChops.difference(one, other).convert("L").getextrema()[1]
-    return float(brightest) / 255
+    return max(ImageChops.difference(one, other).convert("L").tobytes()) / 255

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import combinations
+from typing import Any
 
 from lotbench.benchmarks.lotbench import words
 from lotbench.benchmarks.lotbench.sample import Item
@@ -34,8 +35,11 @@ CAUSE = {
     "zh": re.compile("因为|由于|所以|于是|因此|因而|导致|使得|以致|以至|难怪"),
 }
 _EMPTY = frozenset(
-    "a an the of in on at to for and or with by from as is are was were be been it its that this these those his"
-    " her their my your our who what which no not one up out off".split()
+    re.findall(
+        r"\w+",
+        "a an the of in on at to for and or with by from as is are was were be been it its that this these those"
+        " his her their my your our who what which no not one up out off",
+    )
 )
 _EMPTY_ZH = frozenset("的了着是在有和与就都也还又不没个一这那他她它们人上下里")
 _HAN_RUN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]+")
@@ -98,7 +102,9 @@ def nothing_left(item: Item) -> Iterator[Finding]:
     left = len((_HAN if item.language == "zh" else _WORD).findall(rest))
     if left < LEAST_WORDS[item.language]:
         unit = "characters" if item.language == "zh" else "words"
-        yield Finding(item.id, "response", f"the mask leaves {left} {unit}, fewer than {LEAST_WORDS[item.language]}")
+        yield Finding(
+            item.id, "response", f"the mask leaves {left} {unit}, fewer than {LEAST_WORDS[item.language]}"
+        )
 
 
 def ascii_punctuation(item: Item) -> Iterator[Finding]:
@@ -200,7 +206,9 @@ def same_keys(items: Sequence[Item]) -> Iterator[Finding]:
     for item in items:
         name = (item.language, words.same(item.key_text))
         if (before := first.setdefault(name, item.id)) != item.id:
-            yield Finding(item.id, "key_text", f"{item.key_text!r} is the key text of {before} too", grave=False)
+            yield Finding(
+                item.id, "key_text", f"{item.key_text!r} is the key text of {before} too", grave=False
+            )
 
 
 def too_easy(item: Item, fillings: Sequence[str | None]) -> list[Finding]:
@@ -248,7 +256,7 @@ def _stem(word: str) -> str:
 
 
 @cache
-def _stemmer() -> Stemmer:  # type: ignore[name-defined]  # noqa: F821
-    import snowballstemmer  # noqa: PLC0415 - only data check needs it
+def _stemmer() -> Any:
+    import snowballstemmer  # type: ignore[import-untyped]  # noqa: PLC0415 - only data check needs it
 
     return snowballstemmer.stemmer("english")
