@@ -128,10 +128,29 @@ def _data(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "--font", metavar="FILE", help="a font with Chinese characters (default: one that is found)"
     )
     one.add_argument("--benchmark", metavar="NAME", default="lotbench")
+    _review(data)
     local = commands.add_parser("local", help="the embedded model").add_subparsers(
         title="commands", metavar="COMMAND"
     )
     _command(local, "install", "data:install_local", "install the embedded model's weights and runtime here")
+
+
+def _review(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    one = _command(
+        data,
+        "review",
+        "review:review",
+        "open a page on which you accept, edit or reject samples, or label verdicts",
+    )
+    one.add_argument("path", metavar="PATH", help="a data set's folder, or a file of judge-set rows to label")
+    one.add_argument("--data", metavar="NAME|PATH", help="the data set that judge-set rows are about")
+    one.add_argument("--benchmark", metavar="NAME", default="lotbench")
+    one.add_argument(
+        "--out", metavar="FILE", help="where decisions are appended (default: PATH.review.jsonl, beside PATH)"
+    )
+    one.add_argument("--name", metavar="WHO", default="", help="who decides, as it is written down")
+    one.add_argument("--port", metavar="N", type=int, default=0, help="the local port (default: a free one)")
+    one.add_argument("--no-browser", action="store_true", help="print the address only")
 
 
 def _run(one: argparse.ArgumentParser) -> None:
