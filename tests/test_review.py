@@ -13,14 +13,15 @@ from PIL import Image
 from lotbench import benchmarks
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.cli import main, review
-from lotbench.cli.review import past, site_of, with_past
-from lotbench.edge import serve
+from lotbench.cli.review import past, site_of
+from lotbench.edge import disk, serve
 from lotbench.edge.serve import application
 from lotbench.errors import DataError, UsageError
-from lotbench.viewer.review import Card, decision, page, sample_card, verdict_card
+from lotbench.viewer.review import Card, decision, page, sample_card, verdict_card, with_past
 from tests.test_lints import EN, ZH, folder
 
 TOKEN = "token-for-tests"
+TEMPLATE = (disk.PACKAGE / "viewer" / "review.html").read_text(encoding="utf-8")
 HOSTILE = "</script><script>alert(1)</script><!-- <b>&amp; \u2028"
 
 
@@ -56,7 +57,7 @@ def test_a_text_cannot_leave_its_place_in_the_page() -> None:
 
 
 def test_the_page_loads_nothing_but_itself_and_allows_no_script_without_the_nonce() -> None:
-    html = page(cards_of(item()), "Review", "abc")
+    html = page(TEMPLATE, cards_of(item()), "Review", "abc")
     assert not re.search(r"https?://|<link|@import|url\(|innerHTML|\son\w+=|style=", html)
     assert set(re.findall(r"<(?:script|style)([^>]*)>", html)) == {
         ' nonce="abc"',
@@ -79,7 +80,7 @@ def test_a_card_to_label_shows_no_label() -> None:
     card = verdict_card(item(), row, picture=True)
     assert card.kind == "daeso"
     assert card.choices == ("yes", "no", "unsure")
-    texts = json.dumps(shown(page([card], "Review", "n"))[0])
+    texts = json.dumps(shown(page(TEMPLATE, [card], "Review", "n"))[0])
     assert "contested" not in texts
     assert "label" not in texts
     assert "What a vibrant rooster you have there" in texts
@@ -258,13 +259,21 @@ def test_what_was_decided_before_is_shown_to_the_same_person(tmp_path: Path) -> 
         {"kind": "sample", "sample": "s9", "decision": "accept", "by": "Bea"},
     ]
     out.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    assert [card.before for card in with_past(cards_of(item(), item(id="s9")), past(out, "Ada"))] == [
-        "accept",
-        "",
-    ]
+    decided = past(out, "Ada")
+    cards = [with_past(card, decided.get(card.name)) for card in cards_of(item(), item(id="s9"))]
+    assert [card.before for card in cards] == ["accept", ""]
     out.write_text("[1]\n", encoding="utf-8")
     with pytest.raises(DataError, match=":1"):
         past(out, "Ada")
+
+
+def test_an_edit_is_shown_again_and_still_told_from_the_data() -> None:
+    [card] = cards_of(item())
+    again = with_past(card, {"decision": "edit", "changes": {"caption": "A cat.", "accept": ["one", "two"]}})
+    edited = {field.name: field.edited for field in again.fields if field.edited}
+    assert edited == {"caption": "A cat.", "accept": "one\ntwo"}
+    sent = {"card": 0, "decision": "edit", "changes": {"caption": "A cat.", "response": EN["response"]}}
+    assert decision([again], sent)[1]["changes"] == {"caption": "A cat."}
 
 
 def served(monkeypatch: pytest.MonkeyPatch) -> list[serve.Site]:

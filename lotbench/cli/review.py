@@ -11,7 +11,6 @@ import asyncio
 import json
 import webbrowser
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -24,7 +23,7 @@ from lotbench.benchmark import Benchmark
 from lotbench.edge import disk, serve
 from lotbench.errors import DataError, UsageError, at
 from lotbench.types import JSON
-from lotbench.viewer.review import Card, decision, page, sample_card, verdict_card
+from lotbench.viewer.review import Card, decision, page, sample_card, verdict_card, with_past
 
 MAX_PX = 1024
 
@@ -35,7 +34,8 @@ def review(parsed: argparse.Namespace) -> int:
     folder = disk.data_folder(parsed.data or "", declared.data) if path.is_file() else path
     out = _out(path, folder, parsed.out)
     items = {item.id: item for item in disk.samples(folder, declared.Item)}
-    cards = with_past(_cards(path, items), past(out, parsed.name))
+    decided = past(out, parsed.name)
+    cards = [with_past(card, decided.get(card.name)) for card in _cards(path, items)]
     site = site_of(cards, items, folder, declared, out=out, name=parsed.name, now=clock)
 
     def ready(address: str) -> None:
@@ -92,7 +92,8 @@ def site_of(
             file.write(json.dumps(signed, ensure_ascii=False) + "\n")
         return {"notes": notes}
 
-    return serve.Site(partial(page, cards, f"Review of {folder.name}"), picture, decide)
+    template = (disk.PACKAGE / "viewer" / "review.html").read_text(encoding="utf-8")
+    return serve.Site(partial(page, template, cards, f"Review of {folder.name}"), picture, decide)
 
 
 def noted(declared: Benchmark, item: Any, changes: Mapping[str, Any]) -> list[str]:
@@ -112,28 +113,23 @@ def noted(declared: Benchmark, item: Any, changes: Mapping[str, Any]) -> list[st
     return [f"{found.field} {found.text}" for found in declared.lints([edited], {}) if found.grave]
 
 
-def past(out: Path, name: str) -> dict[tuple[str, str, str], str]:
+def past(out: Path, name: str) -> dict[tuple[str, str, str], Mapping[str, Any]]:
     """What a person decided last about each card; what others decided is not for them to see.
 
     Raises:
         DataError: A line of the file is none of a review.
     """
-    found: dict[tuple[str, str, str], str] = {}
+    found: dict[tuple[str, str, str], Mapping[str, Any]] = {}
     lines = out.read_text(encoding="utf-8").splitlines() if out.exists() else []
     for number, text in enumerate(lines, 1):
         try:
             line = json.loads(text)
             subject = line.get("filling") or line.get("question") or ""
-            if line.get("by", "") == name:
-                found[line["kind"], line["sample"], subject] = line["decision"]
+            if line["decision"] and line.get("by", "") == name:
+                found[line["kind"], line["sample"], subject] = line
         except (ValueError, KeyError, TypeError, AttributeError):
             raise DataError([f"{at(out, number)}: not a decision of a review"]) from None
     return found
-
-
-def with_past(cards: Sequence[Card], decided: Mapping[tuple[str, str, str], str]) -> list[Card]:
-    """The cards with what was decided before."""
-    return [replace(card, before=decided.get(card.name, "")) for card in cards]
 
 
 def _cards(path: Path, items: Mapping[str, Any]) -> list[Card]:

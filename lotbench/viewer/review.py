@@ -10,8 +10,7 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from importlib import resources
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -32,12 +31,16 @@ _SHOWN_WITH_VERDICT = ("caption", "response", "key_text")
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A field as the page shows it; `many` holds one entry a line, `locked` cannot be edited."""
+    """A field as the page shows it; `many` holds one entry a line, `locked` cannot be edited.
+
+    An edit is always told as what differs from `text`; `edited` is what was made of it before.
+    """
 
     name: str
     text: str
     many: bool = False
     locked: bool = False
+    edited: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,18 @@ def verdict_card(item: Any, row: Mapping[str, Any], picture: bool) -> Card:
     raise UsageError(f"a row of {item.id} has neither a filling nor a question")
 
 
+def with_past(card: Card, line: Mapping[str, Any] | None) -> Card:
+    """A card with what was decided about it before, if anything was, and with the edits of that decision."""
+    if line is None:
+        return card
+    changes = line.get("changes", {})
+    fields = tuple(
+        replace(shown, edited=_text(changes[shown.name])) if shown.name in changes else shown
+        for shown in card.fields
+    )
+    return replace(card, fields=fields, before=line["decision"])
+
+
 def decision(cards: Sequence[Card], sent: object) -> tuple[Card, dict[str, Any]]:
     """Read what the page has sent: the card, and the decision as a line of the review file.
 
@@ -158,13 +173,12 @@ def _changes(card: Card, message: Message) -> dict[str, JSON]:
     return made
 
 
-def page(cards: Sequence[Card], title: str, nonce: str) -> str:
-    """The page as HTML; scripts and styles carry the nonce of its content security policy."""
+def page(template: str, cards: Sequence[Card], title: str, nonce: str) -> str:
+    """The page as HTML, from review.html; scripts and styles carry the nonce of its content policy."""
     data = json.dumps([{**asdict(card), "choices": card.choices} for card in cards], ensure_ascii=False)
     values = {"title": html.escape(title), "nonce": html.escape(nonce), "cards": _harmless(data)}
-    text = resources.files("lotbench.viewer").joinpath("review.html").read_text(encoding="utf-8")
     # In a single pass: nothing in a title or a card can be taken for a field of the page.
-    return FIELD.sub(lambda found: values[found[1]], text)
+    return FIELD.sub(lambda found: values[found[1]], template)
 
 
 def _harmless(data: str) -> str:
