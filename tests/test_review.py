@@ -45,7 +45,10 @@ def shown(html: str) -> list[dict[str, Any]]:
 
 def test_a_text_cannot_leave_its_place_in_the_page() -> None:
     html = page(
-        cards_of(item(caption=HOSTILE, source="{{nonce}} {{title}}")), f"{{{{cards}}}} {HOSTILE}", "abc"
+        TEMPLATE,
+        cards_of(item(caption=HOSTILE, source="{{nonce}} {{title}}")),
+        f"{{{{cards}}}} {HOSTILE}",
+        "abc",
     )
     assert html.count("<script") == html.count("</script>") == 2
     assert "<b>" not in html
