@@ -14,7 +14,19 @@ from typing import Any, Literal
 
 from lotbench.errors import CallFailed
 from lotbench.state import State, Update, Walk, joined
-from lotbench.types import JSON, Answer, Metric, Question, Sample, Sampling, Score, Section, Trace
+from lotbench.types import (
+    JSON,
+    Answer,
+    Finding,
+    Metric,
+    Question,
+    Sample,
+    Sampling,
+    Score,
+    Section,
+    Sight,
+    Trace,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +57,7 @@ class Benchmark:
         roles: By name; `candidate` is the model under test.
         Settings: Frozen pydantic model of the named settings.
         Item: Pydantic model of one line of samples.jsonl; `faults` adds what one line alone cannot show.
+        lints: What makes a sample weak, given the samples and what was seen of their pictures by id.
         reference: The preset under configs/ that reports compare with.
         score_only: Settings that change the score of a finished trace, not the walk.
         ask: The questions to put next at the walk's step; none when the step is done.
@@ -75,6 +88,7 @@ class Benchmark:
     score_only: frozenset[str] = frozenset()
     resolve: Callable[[Any, Mapping[str, int]], Any] = lambda settings, seats: settings
     faults: Callable[[Sequence[Any], Any], Sequence[str]] = lambda items, settings: ()
+    lints: Callable[[Sequence[Any], Mapping[str, Sight]], Sequence[Finding]] = lambda items, sights: ()
     needs_pictures: Callable[[Any], bool] = lambda settings: False
     unrankable: Callable[[Any], Sequence[str]] = lambda settings: ()
     lane: Callable[[Sample, int], str] = field(default=lambda sample, repeat: f"{sample.id}/{repeat}")

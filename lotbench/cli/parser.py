@@ -110,14 +110,47 @@ def _data(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     one.add_argument("path", metavar="PATH")
     one.add_argument("--benchmark", metavar="NAME", default="lotbench")
     one.add_argument("--set", metavar="K=V", action="append", default=[], dest="sets")
+    one.add_argument(
+        "--model",
+        metavar="M",
+        help="let M fill each mask from the caption alone, five times: a hit is a fault",
+    )
     one = _command(
         data, "render", "data:render", "draw the SVG drawings of a data set as the PNG pictures beside them"
     )
     one.add_argument("path", metavar="PATH")
+    one = _command(data, "sheet", "data:sheet", "draw contact sheets: nine pictures a page, with their texts")
+    one.add_argument("path", metavar="PATH")
+    one.add_argument(
+        "--out", metavar="DIR", required=True, help="where the pages are written (page-01.png, ...)"
+    )
+    one.add_argument(
+        "--font", metavar="FILE", help="a font with Chinese characters (default: one that is found)"
+    )
+    one.add_argument("--benchmark", metavar="NAME", default="lotbench")
+    _review(data)
     local = commands.add_parser("local", help="the embedded model").add_subparsers(
         title="commands", metavar="COMMAND"
     )
     _command(local, "install", "data:install_local", "install the embedded model's weights and runtime here")
+
+
+def _review(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    one = _command(
+        data,
+        "review",
+        "review:review",
+        "open a page on which you accept, edit or reject samples, or label verdicts",
+    )
+    one.add_argument("path", metavar="PATH", help="a data set's folder, or a file of judge-set rows to label")
+    one.add_argument("--data", metavar="NAME|PATH", help="the data set that judge-set rows are about")
+    one.add_argument("--benchmark", metavar="NAME", default="lotbench")
+    one.add_argument(
+        "--out", metavar="FILE", help="where decisions are appended (default: PATH.review.jsonl, beside PATH)"
+    )
+    one.add_argument("--name", metavar="WHO", default="", help="who decides, as it is written down")
+    one.add_argument("--port", metavar="N", type=int, default=0, help="the local port (default: a free one)")
+    one.add_argument("--no-browser", action="store_true", help="print the address only")
 
 
 def _run(one: argparse.ArgumentParser) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lotbench.benchmark import Benchmark, Role
-from lotbench.benchmarks.lotbench import check, rounds
+from lotbench.benchmarks.lotbench import check, lints, rounds
 from lotbench.benchmarks.lotbench.preview import preview
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.score import grade, metrics
@@ -99,6 +99,7 @@ benchmark = Benchmark(
     score_only=SCORE_ONLY,
     resolve=resolve,
     faults=faults,
+    lints=lints.lints,
     needs_pictures=lambda settings: "image" in settings.arm,
     unrankable=unrankable,
 )

@@ -36,6 +36,8 @@ _YES_NO_EN = re.compile(
 _YES_NO_ZH = re.compile(
     r"吗|么[？?]?$|是不是|是否|能否|可否|有没有|会不会|能不能|可不可以|算不算|属不属于|[？?]$"
 )
+# With one of these, a question word is indefinite: "什么都没加的水，算不算它？" asks for yes or no.
+_ASKED_ZH = re.compile(r"吗|是否|是不是|能否|可否|有没有|会不会|能不能|可不可以|算不算|属不属于")
 _DETERMINERS = {
     "a": "a(n)", "an": "a(n)",
     "this": "this/these", "these": "this/these", "that": "that/those", "those": "that/those",
@@ -128,7 +130,7 @@ def question(text: str, asked: list[str]) -> str:
     if len(words) > 300:
         raise Unread("not_a_question", "too long")
     pattern = _YES_NO_ZH if _CJK.search(words) else _YES_NO_EN
-    if not pattern.search(words) or (_WH.search(words) and "吗" not in words and "是否" not in words):
+    if not pattern.search(words) or (_WH.search(words) and not _ASKED_ZH.search(words)):
         raise Unread("not_a_question", "not a question that Yes or No answers")
     if same(words) in {same(before) for before in asked}:
         raise Unread("not_a_question", "asked before")
