@@ -24,6 +24,7 @@ from lotbench.edge.limits import Budget, refuse_unpriced
 from lotbench.edge.models import Models
 from lotbench.edge.store import Store
 from lotbench.errors import LotbenchError
+from lotbench.judgecheck import anchors
 from lotbench.plan import Plan
 from lotbench.results import Run, load_run
 from lotbench.run import Loop
@@ -230,6 +231,7 @@ class Session:
                 async for trace in loop.traces(lanes):
                     self._traces[trace.sample, trace.repeat] = trace
                     self._place.append(trace)
+                self._place.write_json("anchors.json", await anchors(self._plan, desk, self._place.path))
             except LotbenchError as error:
                 error.run = self._place.path
                 raise

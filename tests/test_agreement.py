@@ -11,10 +11,10 @@ from sklearn.metrics import accuracy_score, cohen_kappa_score, confusion_matrix
 
 from lotbench.metrics.agreement import (
     Agreement,
+    Counted,
     Field,
     Rate,
     Stratum,
-    Counted,
     agreement,
     drift,
     flips,
@@ -85,7 +85,9 @@ def test_verdicts_that_chance_alone_would_give_have_no_kappa() -> None:
 
 
 @pytest.mark.parametrize(("fpr", "fnr", "alike"), [(0.03, 0.15, 0.0), (0.1, 0.2, 0.0), (0.1, 0.2, 0.15)])
-def test_95_percent_intervals_hold_the_truth_in_93_to_97_percent(fpr: float, fnr: float, alike: float) -> None:
+def test_95_percent_intervals_hold_the_truth_in_93_to_97_percent(
+    fpr: float, fnr: float, alike: float
+) -> None:
     truth = {
         "accuracy": 1 - (5 * fpr + 3 * fnr) / 8,
         "fpr": fpr,

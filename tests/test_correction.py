@@ -76,7 +76,7 @@ def test_its_95_percent_intervals_hold_the_truth_in_93_to_97_percent(right: Floa
     for seed in range(500):
         rng = np.random.default_rng([seed, 7])
         errors = Counted(int(rng.binomial(500, FPR)), 500, int(rng.binomial(200, FNR)), 200)
-        made = of_counts(played(seed, right), RULES, errors, draws=500)
+        made = of_counts(played(seed, right), RULES, errors, draws=2000)
         for index, metric in enumerate((made.solve_rate, made.creativity_score)):
             assert metric.low is not None and metric.high is not None
             held[index] += metric.low <= truth(right)[index] <= metric.high

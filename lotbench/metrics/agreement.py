@@ -240,4 +240,5 @@ def _over(part: int, whole: int) -> float:
 
 def _divided(one: Floats, other: Floats) -> Floats:
     top, bottom = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
-    return np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom != 0)
+    found: Floats = np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom != 0)
+    return found

@@ -118,9 +118,7 @@ def of_counts(counts: Floats, rules: Rules, errors: Errors, draws: int = 2000) -
     made = []
     for which, most in enumerate((1.0, best)):
         rng = np.random.default_rng([abs(getattr(rules, "seed", 0)), 1978])
-        ends = bootstrap(
-            counts, _drawn(both, errors, rng, which), getattr(rules, "seed", 0), draws
-        )
+        ends = bootstrap(counts, _drawn(both, errors, rng, which), getattr(rules, "seed", 0), draws)
         low, high = (None if end is None else min(max(end, 0.0), most) for end in ends)
         made.append(Metric(min(max(raw[which], 0.0), most), low, high))
     return Corrected(made[0], made[1], raw)
