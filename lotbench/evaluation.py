@@ -24,8 +24,8 @@ from lotbench.edge.limits import Budget, refuse_unpriced
 from lotbench.edge.models import Models
 from lotbench.edge.store import Store
 from lotbench.errors import LotbenchError
-from lotbench.judgecheck import anchors
 from lotbench.plan import Plan
+from lotbench.probing import anchors
 from lotbench.results import Run, load_run
 from lotbench.run import Loop
 from lotbench.state import start

@@ -17,8 +17,8 @@ from lotbench.config import Limits
 from lotbench.edge import checks, folder
 from lotbench.edge.judge_set import lines
 from lotbench.errors import DataError, UsageError, at
-from lotbench.judgecheck import key_of
 from lotbench.metrics.agreement import Field, Stratum
+from lotbench.probing import key_of
 from lotbench.results import Run
 
 

@@ -1,7 +1,7 @@
 """Judge check: put labelled rows to judges and oracle as a game would, and keep how well they judge.
 
 Everything passes the same desk, journal and store as a run, so a check that was stopped goes on where it
-was when the same command is given again. The same code judges a full run's anchors.
+was when the same command is given again.
 """
 
 from __future__ import annotations
@@ -10,97 +10,24 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from lotbench import checkup, plan, results
-from lotbench.benchmark import Context, take
+from lotbench import checkup, results
+from lotbench.checkplan import Prepared, Wanted, prepare
 from lotbench.checkup import Judged, Measure
-from lotbench.config import Config, digest
-from lotbench.edge import checks, folder, judge_set, preflight
-from lotbench.edge.desk import Desk, Tally
+from lotbench.config import digest
+from lotbench.edge import checks, folder, preflight
+from lotbench.edge.desk import Desk
 from lotbench.edge.journal import Journal
 from lotbench.edge.limits import Budget, refuse_unpriced
 from lotbench.edge.models import Models
 from lotbench.edge.store import Store
-from lotbench.errors import DataError, UsageError, at
-from lotbench.metrics.agreement import drift
-from lotbench.names import ModelName, slug
-from lotbench.plan import Plan
-from lotbench.probe import Panel, Probe, Said, Validation, stratified
-from lotbench.state import State, Walk, joined, start
-from lotbench.types import JSON, Answer, Question
-
-REPEATS = 2
-"""Judgings of each row, unless said otherwise: the fewest that show how often a verdict flips."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What to check.
-
-    Attributes:
-        config: Its roles are the judges; its `repeats` say how often each row is judged.
-        judge_set: A folder, or "" for the one that is shipped.
-        split: tune, test or all.
-        limit: At most so many rows a role, from each kind alike.
-        every: Measure every variant of the judge's settings, not only the one that is set.
-        stages: Where the chains go that people are to mark.
-    """
-
-    config: Config
-    judge_set: str = ""
-    split: str = "test"
-    limit: int | None = None
-    every: bool = False
-    stages: Path | None = None
-    out: Path = Path("runs")
-    fresh: bool = False
-    preflight: bool = True
-
-
-@dataclass(slots=True)
-class Prepared:
-    """A check before it begins; `every_row` has the contested and those of other splits too."""
-
-    wanted: Wanted
-    plan: Plan
-    validation: Validation
-    names: Mapping[str, tuple[ModelName, ...]]
-    rows: judge_set.JudgeSet
-    every_row: Sequence[Probe]
-    probes: Sequence[Probe]
-    panels: Sequence[Panel]
-    tally: Tally = field(default_factory=Tally)
-    done: int = 0
-
-    @property
-    def repeats(self) -> int:
-        """How often each row is judged."""
-        return self.wanted.config.experiment.repeats or REPEATS
-
-    @property
-    def total(self) -> int:
-        """Judgings in all."""
-        rows = {role: sum(one.role == role for one in self.probes) for role in self.names}
-        return self.repeats * sum(rows[panel.role] for panel in self.panels)
-
-    @property
-    def frozen(self) -> dict[str, JSON]:
-        """What the check's numbers depend on."""
-        wanted = self.wanted
-        return {
-            "schema": 1,
-            "experiment": self.plan.experiment.model_dump(mode="json"),
-            "roles": {role: [name.text for name in given] for role, given in self.names.items()},
-            "set": self.rows.digest,
-            "split": wanted.split,
-            "limit": wanted.limit,
-            "every": wanted.every,
-            "repeats": self.repeats,
-            "digests": self.plan.digests,
-        }
+from lotbench.names import slug
+from lotbench.probe import Panel, Probe
+from lotbench.probing import key_of, put, side_by_side
+from lotbench.state import start
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,67 +47,6 @@ class Checked:
 
 
 Watch: TypeAlias = Callable[[Prepared], Awaitable[None]]
-
-
-def prepare(wanted: Wanted) -> Prepared:
-    """Read the judge set and say who is to judge what.
-
-    Raises:
-        UsageError: No judge and no oracle is named, or there is nothing to check with.
-        DataError: The judge set has faults.
-    """
-    given = wanted.config.experiment
-    config = wanted.config.model_copy(
-        update={"experiment": given.model_copy(update={"model": given.model or "human"})}
-    )
-    made = plan.make(config)
-    validation = made.benchmark.validation
-    if validation is None:
-        raise UsageError(f"{made.benchmark.name} has no judge set")
-    names = {role: made.names[role] for role in validation.rows if role in given.roles}
-    if not names:
-        raise UsageError("nobody to check: give --judge M or --oracle M")
-    found = judge_set.find(wanted.judge_set, validation.folder)
-    rows = judge_set.load(found, dict(validation.rows[role] for role in names))
-    if rows.about.data != made.folder.name:
-        raise UsageError(f"{found}: is about the data set {rows.about.data!r}, not {made.folder.name!r}")
-    every_row = _probes(rows, validation, made, names)
-    probes = [one for one in every_row if not one.contested and wanted.split in ("all", one.split)]
-    if wanted.limit is not None:
-        seed = f"{made.experiment.seed}:judge-check"
-        probes = [
-            one
-            for role in names
-            for one in stratified([p for p in probes if p.role == role], wanted.limit, seed)
-        ]
-    if not probes:
-        raise UsageError(f"{found}: no rows of split {wanted.split!r}")
-    panels = [
-        panel
-        for role in names
-        for panel in validation.panels(role, len(names[role]), made.settings, wanted.every)
-    ]
-    return Prepared(wanted, made, validation, names, rows, every_row, probes, panels)
-
-
-def _probes(
-    rows: judge_set.JudgeSet, validation: Validation, made: Plan, names: Mapping[str, Any]
-) -> list[Probe]:
-    found: list[Probe] = []
-    faults: list[str] = []
-    for role in names:
-        file = validation.rows[role][0]
-        if file not in rows.rows:
-            raise UsageError(f"{rows.folder}: no {file}, which a check of the {role} needs")
-        numbers = [number for number, _ in rows.rows[file]]
-        probes, wrong = validation.probes(role, [row for _, row in rows.rows[file]], made.by_id)
-        found.extend(probes)
-        for fault in wrong:
-            row, _, message = fault.partition(": ")
-            faults.append(at(rows.folder / file, numbers[int(row) - 1]) + f": {message}")
-    if faults:
-        raise DataError(faults)
-    return found
 
 
 async def judge_check(
@@ -216,42 +82,6 @@ async def judge_check(
                             await watching
                     checked = _written(made, place, judged)
     return _kept(made, checked)
-
-
-async def put(desk: Desk, made: Plan, panel: Panel, probe: Probe, repeat: int) -> Said:
-    """Put a probe to a panel: the benchmark's own node asks, for the panel's seats, under its settings."""
-    validation = made.benchmark.validation
-    assert validation is not None
-
-    def view(state: State, step: str) -> Walk:
-        seats = {role: len(names) for role, names in made.names.items()} | {panel.role: len(panel.seats)}
-        return replace(made.view(state, step), settings=panel.settings, seats=seats)
-
-    async def ask(walk: Walk, question: Question) -> Answer:
-        seated = replace(question, seat=panel.seats[question.seat])
-        # The benchmark reads its own question back: for it, the panel is all the judges there are.
-        return replace(await desk.ask(walk, seated), question=question)
-
-    state: dict[str, Any] = {**start(probe.sample, repeat, ""), "turn": dict(probe.turn)}
-    update = await take(probe.step, state, Context(made.benchmark, view, ask))
-    return validation.read(probe, joined(state, update))
-
-
-async def side_by_side(concurrency: int, work: Sequence[Callable[[], Awaitable[None]]]) -> None:
-    """Do all the work, so many pieces at a time; the first error stops the rest and is raised."""
-    waiting = iter(work)
-
-    async def worker() -> None:
-        for piece in waiting:
-            await piece()
-
-    workers = [asyncio.create_task(worker()) for _ in range(max(1, min(concurrency, len(work))))]
-    try:
-        await asyncio.gather(*workers)
-    finally:
-        for one in workers:
-            one.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
 
 
 async def _judge_all(made: Prepared, desk: Desk, judged: list[Judged]) -> None:
@@ -414,59 +244,3 @@ def _kept(made: Prepared, checked: Checked) -> Checked:
         record["field"] = before["field"] if before else []
         kept.append(checks.keep(record))
     return replace(checked, kept=tuple(kept))
-
-
-def key_of(
-    made: Plan, role: str, seats: Sequence[int], settings: Any, ids: Mapping[str, Sequence[Sequence[str]]]
-) -> dict[str, JSON] | None:
-    """The name in the store of what these seats' verdicts depend on; None if a seat has not one id."""
-    validation = made.benchmark.validation
-    answered = ids.get(role, ())
-    mine = [answered[seat] if seat < len(answered) else () for seat in seats]
-    if validation is None or any(len(one) != 1 for one in mine):
-        return None
-    part = validation.key(role, settings, made.prompts, plan.sampling_table(made)[role], made.digests["data"])
-    return {**part, "models": [one[0] for one in mine]}
-
-
-async def anchors(made: Plan, desk: Desk, path: Path) -> dict[str, Any]:
-    """Judge rows of the stored check again at the end of a full run, and compare verdict by verdict.
-
-    Returns:
-        How many were judged and flipped and what chance that has; or why none were.
-    """
-    validation = made.benchmark.validation
-    if validation is None or not (wanted := validation.anchors(made.settings)):
-        return {"skipped": "anchors = 0"}
-    if len(made.chosen) < len(made.data):
-        return {"skipped": f"not a full run: {len(made.chosen)} of {len(made.data)} samples"}
-    role, seats = validation.judged(made.settings)
-    key = key_of(made, role, seats, made.settings, checks.ids(path))
-    record = checks.find(key) if key else None
-    if record is None or not record["rows"]:
-        return {"skipped": "no stored check of this judge"}
-    known = {row["probe"]["id"]: bool(row["accepted"]) for row in record["rows"]}
-    every = [Probe(**{**row["probe"], "labels": tuple(row["probe"]["labels"])}) for row in record["rows"]]
-    probes = stratified(every, wanted, f"{made.experiment.seed}:anchors")
-    panel = Panel(role, seats, "", made.settings)
-    said: dict[str, bool | None] = {}
-
-    def piece(probe: Probe) -> Callable[[], Awaitable[None]]:
-        async def judge() -> None:
-            # Repeat 0 is no walk's: an anchor can never be taken for a verdict of a game.
-            said[probe.id] = (await put(desk, made, panel, probe, 0)).last
-
-        return judge
-
-    await side_by_side(made.limits.concurrency, [piece(probe) for probe in probes])
-    read = {name: verdict for name, verdict in said.items() if verdict is not None}
-    flipped = sorted(name for name, verdict in read.items() if verdict is not known[name])
-    before, of = record["flips"]
-    chance = drift(len(flipped), len(read), before, of) if of and read else None
-    return {
-        "n": len(read),
-        "unreadable": len(said) - len(read),
-        "flipped": flipped,
-        "before": [before, of],
-        "chance": chance,
-    }

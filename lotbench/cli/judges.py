@@ -13,9 +13,10 @@ from typing import Any, TextIO
 import numpy as np
 
 from lotbench import checkup, config
+from lotbench.checkplan import Prepared, Wanted
 from lotbench.cli.evaluate import LIMITS, config_file
 from lotbench.errors import LotbenchError
-from lotbench.judgecheck import Checked, Prepared, Wanted, Watch, judge_check
+from lotbench.judgecheck import Checked, Watch, judge_check
 from lotbench.metrics.agreement import Rate
 from lotbench.results import load_run
 
@@ -109,7 +110,7 @@ def _labels(file: Path) -> int:
         known = draws[~np.isnan(draws)]
         low, high = np.quantile(known, (0.025, 0.975)) if len(known) else (np.nan, np.nan)
         print(f"{name} in the field: {value:.4f}  [{low:.4f}, {high:.4f}]")
-    for one in found.field.strata:
+    for one in filter(lambda stratum: stratum.size, found.field.strata):
         word = "accepted" if one.accepted else "not accepted"
         print(f"  {word:13} {one.true} right of {one.labelled} labelled, of {one.size} in the run")
     if found.open:

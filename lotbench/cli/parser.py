@@ -80,11 +80,11 @@ def _runs(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "--retry-failed", action="store_true", help="ask again for replies that could not be read"
     )
     one.add_argument("--no-preflight", action="store_true", help="do not test each model with one call first")
-    _run(
-        _command(
-            commands, "score", "runs:score", "read and score a run again from its journal, without a call"
-        )
+    one = _command(
+        commands, "score", "runs:score", "read and score a run again from its journal, without a call"
     )
+    _run(one)
+    one.add_argument("--labels", metavar="FILE", help="labels of `judge-check --from-run`, to be kept first")
     one = _command(commands, "report", "runs:report", "write the report of a run again")
     _run(one)
     one = _command(commands, "replay", "runs:replay", "show how an idea came about, round by round")

@@ -74,7 +74,9 @@ def _nearest(inquiry: Inquiry, ids: Sequence[Sequence[str]]) -> list[str]:
     """What the same models were checked with, if not with what this run has."""
     models = [name for one in ids for name in one]
     near = [
-        one for one in inquiry.records if one["key"]["models"] == models and one["key"]["role"] == "judge"
+        one
+        for one in inquiry.records
+        if one["key"].get("models") == models and one["key"].get("role") == "judge"
     ]
     role, _ = judged(inquiry.settings)
     mine = key(role, inquiry.settings, inquiry.prompts, inquiry.sampling.get(role), inquiry.data)
@@ -130,7 +132,7 @@ def _reasons(record: Record, rates: Field | None, inquiry: Inquiry) -> list[str]
     reasons = []
     tested = record["groups"].get("all", {}).get("fpr", {"value": None, "n": 0})
     fpr = rates.point()[0] if rates else tested["value"]
-    counted = sum(one.labelled - one.true for one in rates.strata) if rates else tested["n"]
+    counted = tested["n"] + (sum(one.labelled - one.true for one in rates.strata) if rates else 0)
     if fpr is not None and fpr > inquiry.settings.max_fpr:
         where = "in the field" if rates else "on the judge set"
         reasons.append(f"the judge's FPR {where} is {fpr:.3f}, above max_fpr {inquiry.settings.max_fpr:g}")
