@@ -127,7 +127,7 @@ def test_after_a_torn_line_the_next_one_stands_alone(path: Path) -> None:
     ],
 )
 def test_a_damaged_line_costs_its_own_call_only(path: Path, damage: bytes) -> None:
-    first, second, third = written(path).splitlines(keepends=True)
+    first, _second, third = written(path).splitlines(keepends=True)
     path.write_bytes(first + damage + third)
 
     with Journal(path) as journal:
