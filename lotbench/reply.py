@@ -22,6 +22,8 @@ _TAGS = "|".join(REASONING)
 _BLOCK = re.compile(rf"<({_TAGS})>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _CLOSED = re.compile(rf"^.*?</(?:{_TAGS})>", re.DOTALL | re.IGNORECASE)
 _OPENED = re.compile(rf"<(?:{_TAGS})>", re.IGNORECASE)
+HALVES = re.compile("[\ud800-\udfff]")
+"""Half of a character pair: JSON can spell one, and no file can hold it."""
 _FENCE = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL | re.IGNORECASE)
 _LABEL = r"^\W*(?:output|answer|{})\W*[:：]\s*"
 _CANNOT = r"i(?:['’]m| am)? (?:can(?:no|['’])t|not able to|unable to|won['’]t)"
@@ -92,7 +94,7 @@ def schema(form: type[Form]) -> dict[str, JSON]:
 
 @cache
 def shape(form: type[Form]) -> str:
-    """The form as an example to print in a prompt: its fields, each with its description."""
+    """The form as an example to print in a prompt: its fields, each with what may stand there."""
     lines = [
         f"  {json.dumps(name, ensure_ascii=False)}: {_example(field)}"
         for name, field in cast(dict[str, dict[str, Any]], schema(form)["properties"]).items()
@@ -166,8 +168,11 @@ def _object(text: str) -> dict[str, JSON] | None:
         found, end = decoder.raw_decode(text, start)
     except (ValueError, RecursionError):
         return None
-    rest = text[end:].strip()
-    return found if isinstance(found, dict) and not rest else None
+    if not isinstance(found, dict) or text[end:].strip():
+        return None
+    if "\\ud" in text.lower() and HALVES.search(plain := json.dumps(found, ensure_ascii=False)):
+        found = json.loads(HALVES.sub("\ufffd", plain))
+    return cast(dict[str, JSON], found)
 
 
 def _no_twins(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
@@ -202,7 +207,11 @@ def _plain(field: dict[str, Any]) -> dict[str, Any]:
 
 def _example(field: dict[str, Any]) -> str:
     if field["type"] == "boolean":
-        return "true or false"
+        # A model too small to judge copies what stands first; it must not end games by that.
+        return "false or true"
     if "enum" in field:
         return " or ".join(json.dumps(option, ensure_ascii=False) for option in field["enum"])
+    if field["type"] == "string":
+        # What it means stands in the prompt and in the schema: a small model would copy it as its answer.
+        return '"..."'
     return json.dumps(field.get("description", "..."), ensure_ascii=False)

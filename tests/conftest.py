@@ -97,3 +97,17 @@ def clean_environment(
     for name in list(os.environ):
         if name.endswith("_API_KEY") or name.startswith(PRIVATE) or name.upper() in PROXIES:
             monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds that calls waited to be tried again, none of which pass."""
+    from lotbench.edge.chat import Waiting
+
+    waited: list[float] = []
+
+    async def wait(self: Waiting, seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr(Waiting, "wait", wait)
+    return waited

@@ -235,7 +235,9 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_a_killed_writer_leaves_every_line_it_was_told_of(path: Path) -> None:
-    ended = subprocess.run([sys.executable, "-c", WRITER, str(path)], cwd=Path(__file__).parents[1], check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", WRITER, str(path)], cwd=Path(__file__).parents[1], check=False
+    )
 
     assert ended.returncode == -signal.SIGKILL
     assert list(read(path)) == [line(number) for number in range(50)]

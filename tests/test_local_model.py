@@ -263,7 +263,7 @@ def test_the_server_never_outlives_us_nor_keeps_us(blow: signal.Signals) -> None
     server = int(player.stdout.readline())
     time.sleep(1.0)
     player.send_signal(blow)
-    out, err = player.communicate(timeout=10)
+    out, err = player.communicate(timeout=90)
     if blow is signal.SIGINT:
         assert (out, player.returncode) == ("interrupted\n", 130)
     assert err == ""

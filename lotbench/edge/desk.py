@@ -10,13 +10,15 @@ import asyncio
 import hashlib
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from lotbench.config import RoleSampling, digest
 from lotbench.edge.journal import Entry, Journal, Source
 from lotbench.edge.limits import Bucket, Budget, Price
 from lotbench.edge.store import Store
+from lotbench.reply import HALVES
 from lotbench.state import Walk
 from lotbench.types import Answer, Image, Key, Model, Question, Reply, Request, Sampling, Usage
 
@@ -71,7 +73,6 @@ class Desk:
         budget: Budget,
         *,
         seed: int,
-        clock: Callable[[], float] = time.time,
     ) -> None:
         self.seats = seats
         self.tally = Tally()
@@ -80,7 +81,6 @@ class Desk:
         self._store = store
         self._budget = budget
         self._seed = seed
-        self._clock = clock
         self._shared: dict[str, asyncio.Task[Answer]] = {}
         self._mean_reply: dict[str, float] = {}
 
@@ -131,7 +131,7 @@ class Desk:
         if question.shared and seat.model_id:
             kept = self._store.get(request, seat.model_id)
             if kept is not None:
-                self._write(question, request, seat, kept, "store", self._clock())
+                self._write(question, request, seat, kept, "store", time.time())
                 return Answer(question, request.key, kept)
         try:
             reply = await self._called(question, request, seat)
@@ -151,7 +151,7 @@ class Desk:
         try:
             await seat.requests.take(1)
             await seat.tokens.take(tokens)
-            started = self._clock()
+            started = time.time()
             reply = _storable(await seat.model(request))
             used, spent = reply.usage, seat.price.of(reply.usage) if seat.price else 0.0
             seat.model_id = reply.model
@@ -213,9 +213,11 @@ def _estimate(request: Request) -> int:
 
 def _storable(reply: Reply) -> Reply:
     """A reply that can be written down: half a character pair, which JSON can hold and UTF-8 cannot, is replaced."""
-    texts = {name: getattr(reply, name) for name in ("text", "model", "reasoning", "refusal")}
-    whole = {name: text.encode("utf-8", "replace").decode() for name, text in texts.items() if text}
-    return reply if all(texts[name] == text for name, text in whole.items()) else replace(reply, **whole)
+    texts = {name: getattr(reply, name) or "" for name in ("text", "model", "reasoning", "refusal")}
+    broken: dict[str, Any] = {
+        name: HALVES.sub("\ufffd", text) for name, text in texts.items() if HALVES.search(text)
+    }
+    return replace(reply, **broken) if broken else reply
 
 
 def _failed(task: asyncio.Task[Answer]) -> bool:

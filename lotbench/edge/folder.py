@@ -9,13 +9,13 @@ from __future__ import annotations
 import fcntl
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
 from lotbench.edge import whole
+from lotbench.edge.lines import fields, line
 from lotbench.errors import RunFolderError
 from lotbench.names import slug
 from lotbench.types import Score, Trace
@@ -35,11 +35,15 @@ class Folder:
         try:
             path.mkdir(parents=True, exist_ok=True)
             self._lock: IO[str] = (path / ".lock").open("a", encoding="utf-8")
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise RunFolderError(f"{path}: another process is writing to this run") from None
         except OSError as error:
             raise RunFolderError(f"{path}: {error.strerror}") from None
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self._lock.close()
+            held = isinstance(error, BlockingIOError)
+            why = "another process is writing to this run" if held else error.strerror
+            raise RunFolderError(f"{path}: {why}") from None
 
     def __enter__(self) -> Folder:
         return self
@@ -67,10 +71,10 @@ class Folder:
 
     def append(self, trace: Trace) -> None:
         """Add a finished walk to traces.jsonl."""
-        line = trace_line(trace)
+        text = trace_line(trace)
         try:
             with (self.path / "traces.jsonl").open("a", encoding="utf-8") as file:
-                file.write(line)
+                file.write(text)
         except OSError as error:
             raise RunFolderError(f"{self.path / 'traces.jsonl'}: {error.strerror}") from None
 
@@ -147,11 +151,11 @@ def traces(path: Path, *, strict: bool = True) -> list[Trace]:
     if not file.is_file():
         return []
     found = []
-    for number, line in enumerate(file.read_bytes().splitlines(keepends=True), 1):
-        if not line.endswith(b"\n"):
+    for number, text in enumerate(file.read_bytes().splitlines(keepends=True), 1):
+        if not text.endswith(b"\n"):
             break
         try:
-            found.append(trace(json.loads(line)))
+            found.append(trace(json.loads(text)))
         except (ValueError, KeyError, TypeError):
             if not strict:
                 continue
@@ -165,10 +169,10 @@ def trace(table: Mapping[str, Any]) -> Trace:
     Raises:
         KeyError, TypeError: It is no trace.
     """
-    fields = {name: value for name, value in table.items() if name != "schema"}
-    return Trace(**{**fields, "score": Score(**fields["score"]), "steps": tuple(fields["steps"])})
+    given = {name: table[name] for name in table if name != "schema"}
+    return Trace(**{**given, "score": Score(**given["score"]), "steps": tuple(given["steps"])})
 
 
 def trace_line(made: Trace) -> str:
     """A finished walk as a line of traces.jsonl."""
-    return json.dumps({"schema": SCHEMA, **asdict(made)}, ensure_ascii=False, separators=(",", ":")) + "\n"
+    return line({"schema": SCHEMA, **fields(made)})

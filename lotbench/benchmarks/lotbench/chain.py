@@ -68,12 +68,15 @@ def ask(walk: Walk, seat: int) -> tuple[Question, ...]:
     return (replace(question, shared=True, temperature=temperature),)
 
 
-def read_answers(walk: Walk, answers: Sequence[Answer]) -> Update:
-    """A chain goes on to its trial, a trial ends in a chain that is kept or in another build."""
+def read_answers(walk: Walk, answers: Sequence[Answer], seat: int) -> Update:
+    """A chain goes on to its trial, a trial ends in a chain that is kept or in another build.
+
+    The seat is the one whose turn it is: a shared answer may have been given to another seat of that model.
+    """
     if answers[0].question.step == "chain":
-        return _built(walk, answers[0])
+        return _built(walk, answers[0], seat)
     answer, draft = answers[0], walk.state["draft"]
-    seat, build, trial = answer.question.seat, int(draft.get("build", 0)), int(draft.get("trial", 0))
+    build, trial = int(draft.get("build", 0)), int(draft.get("trial", 0))
     expected, accepted = trial == 0, _accepted(walk, answer)
     steps = [record(answer, {"accepted": accepted, "expected": expected, "judge": seat})]
     fit = accepted is expected
@@ -110,9 +113,9 @@ def controls(walk: Walk) -> list[str]:
     return Random(f"{sample.id}:chain").sample(sorted(others), min(CONTROLS, len(others)))
 
 
-def _built(walk: Walk, answer: Answer) -> Update:
+def _built(walk: Walk, answer: Answer, seat: int) -> Update:
     """A chain that cannot be read is asked for again once, then the build counts as used."""
-    draft, seat = walk.state["draft"], answer.question.seat
+    draft = walk.state["draft"]
     rest, build = _rest(walk), int(draft.get("build", 0))
     try:
         chain = read(answer.reply, Chain).text()

@@ -36,7 +36,7 @@ def read(walk: Walk, answers: Sequence[Answer]) -> Update:
         accepted, how = _decided(walk) or (False, "none")
         return _settled(walk, accepted, [remark("check", walk.round, {"accepted": accepted, "how": how})])
     if answers[0].question.step in ("chain", "chain_check"):
-        return _chained(walk, answers)
+        return _chained(walk, answers, _seat(walk))
     answer = answers[0]
     seat = answer.question.seat
     try:
@@ -54,11 +54,10 @@ def read(walk: Walk, answers: Sequence[Answer]) -> Update:
     return _settled(walk, verdict.accepted, steps)
 
 
-def _chained(walk: Walk, answers: Sequence[Answer]) -> Update:
+def _chained(walk: Walk, answers: Sequence[Answer], seat: int) -> Update:
     try:
-        return chain.read_answers(walk, answers)
+        return chain.read_answers(walk, answers, seat)
     except JudgeError as error:
-        seat = answers[0].question.seat
         steps = [record(answers[0], {"chain": None, "status": error.kind, "judge": seat})]
         return _next_judge(walk, seat, error) | {"steps": steps}
 

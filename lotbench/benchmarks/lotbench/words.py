@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 
 from lotbench.errors import Unread
 
@@ -135,6 +135,7 @@ def question(text: str, asked: list[str]) -> str:
     return words
 
 
+@lru_cache(maxsize=8192)
 def same(text: str) -> str:
     """The normal form by which two fillings or questions are the same.
 

@@ -1,0 +1,1 @@
+"""Benches: scripts that print figures; no test runs them."""
