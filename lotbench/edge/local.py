@@ -5,9 +5,9 @@ closes, because `close` was called or because we died, it leaves at once. In our
 SIGINT away from Python, wait for ever in its destructor while a request is open, and take the run down with
 it whenever it aborts.
 
-Measured with two threads on two cores: OpenMP threads that spin while they wait for each other write 55
-tokens/s on an idle machine and 4-9 beside any other work. Spinning for a moment only, they cost a quarter
-more CPU than one thread and are never much slower than it, and up to twice as fast when a core is free.
+Two threads on two cores wrote 39-54 tokens/s on an idle machine, and 4-9 beside one other busy process,
+because OpenMP threads spin while they wait for each other. Spinning for a moment only, they wrote 20 on a
+machine with twice as much work as cores, where one thread wrote 18; so that is how they are run.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ENTRY = "import sys; sys.path[:] = sys.argv[1:]; from lotbench.edge.local import
 """What the serving process runs: our own module, found as we found it."""
 
 SPIN = {"GOMP_SPINCOUNT": "1000"}
-"""What keeps OpenMP threads from spinning for long (GNU's default is 300,000 turns)."""
+"""What keeps OpenMP threads from spinning for long while they wait for each other."""
 
 THREADS = min(2, os.cpu_count() or 1)
 CACHE_MIB = 256
