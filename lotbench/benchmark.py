@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from lotbench.errors import CallFailed
+from lotbench.probe import Validation
 from lotbench.state import State, Update, Walk, joined
 from lotbench.types import (
     JSON,
@@ -65,6 +66,7 @@ class Benchmark:
         supersteps: The most nodes that a walk can visit, for the graph's recursion limit.
         calls: The most calls a walk can make, by role, for the plan of a dry run.
         preview: One question of each step, filled in for a walk, for people to read.
+        validation: How its judges are checked; None if it has no judge set.
     """
 
     name: str
@@ -91,6 +93,7 @@ class Benchmark:
     lints: Callable[[Sequence[Any], Mapping[str, Sight]], Sequence[Finding]] = lambda items, sights: ()
     needs_pictures: Callable[[Any], bool] = lambda settings: False
     unrankable: Callable[[Any], Sequence[str]] = lambda settings: ()
+    validation: Validation | None = None
     lane: Callable[[Sample, int], str] = field(default=lambda sample, repeat: f"{sample.id}/{repeat}")
 
 

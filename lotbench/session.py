@@ -20,6 +20,7 @@ from lotbench.edge.models import Models
 from lotbench.edge.store import Store
 from lotbench.errors import LotbenchError
 from lotbench.plan import Plan
+from lotbench.probing import anchors
 from lotbench.results import Run, load_run
 from lotbench.run import Loop
 from lotbench.state import start
@@ -105,6 +106,7 @@ class Session:
                     async for trace in loop.traces(self._plan.lanes()):
                         self._traces[trace.sample, trace.repeat] = trace
                         self._place.append(trace)
+                    self._place.write_json("anchors.json", await anchors(self._plan, desk, self._place.path))
             except LotbenchError as error:
                 error.run = self._place.path
                 raise

@@ -156,7 +156,7 @@ def _ends(*given: int | Sequence[int] | None) -> tuple[int, ...]:
 
 def _turn(message: Message, sees: bool) -> dict[str, Any]:
     if not sees:
-        return {"role": message.speaker, "content": "\n".join(str(part) for part in message.parts)}
+        return {"role": message.speaker, "content": "".join(str(part) for part in message.parts)}
     content = [
         {"type": "text", "text": part} if isinstance(part, str) else {"type": "image"}
         for part in message.parts
