@@ -12,10 +12,13 @@ from typing import Any
 import pytest
 
 from lotbench.edge.chat import LONGEST_WAIT_S, MALFORMED_TRIES, Waiting
+from lotbench.edge.folder import Folder
+from lotbench.edge.journal import Journal
 from lotbench.errors import (
     CallFailed,
     LimitReached,
     LotbenchError,
+    RunFolderError,
     TooManyFailures,
     Unescapable,
     Unread,
@@ -580,6 +583,33 @@ async def test_a_budget_stops_the_run_which_goes_on_with_a_higher_one(tmp_path: 
         done = await resume(caught.value.run, token_limit=1_000_000)
         assert server.log()["repeated"] == {}
     assert done.summary["complete"] is True
+
+
+@pytest.mark.parametrize("file", ["calls.jsonl", "traces.jsonl"])
+async def test_a_full_disk_stops_the_run_which_can_be_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    before, room = asyncio.all_tasks(), 12 if file == "calls.jsonl" else 1
+
+    def full(write: Any) -> Any:
+        def written(self: Any, made: Any) -> None:
+            nonlocal room
+            room -= 1
+            if room < 0:
+                raise RunFolderError(f"{file}: No space left on device")
+            write(self, made)
+
+        return written
+
+    with FakeServer() as server:
+        with monkeypatch.context() as patch:
+            place, name = (Journal, "put") if file == "calls.jsonl" else (Folder, "append")
+            patch.setattr(place, name, full(getattr(place, name)))
+            with pytest.raises(RunFolderError, match="No space left") as caught:
+                await play(server, tmp_path)
+        assert asyncio.all_tasks() == before
+        assert caught.value.run is not None
+        assert (await resume(caught.value.run)).summary["complete"] is True
 
 
 @pytest.mark.parametrize("text", ['{"filling": "a \ud83d b"}', r'{"filling": "a \ud83d b"}'])
