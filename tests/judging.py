@@ -53,7 +53,9 @@ def asked(items: list[Item], split: str = "test") -> list[dict[str, Any]]:
     for number, item in enumerate(items):
         zh = item.language == "zh"
         for label in (True, False):
-            text = f"是{'真' if label else '假'}的吗{number}" if zh else f"Is it {str(label).lower()} {number}?"
+            text = (
+                f"是{'真' if label else '假'}的吗{number}" if zh else f"Is it {str(label).lower()} {number}?"
+            )
             rows.append(
                 {
                     "sample": item.id,
