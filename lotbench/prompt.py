@@ -11,6 +11,8 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
 from typing import TypeAlias, cast
 
 from lotbench.errors import UsageError
@@ -33,7 +35,7 @@ class Prompt:
     @property
     def fields(self) -> frozenset[str]:
         """Every field that the sections name."""
-        return frozenset(name for text in self.sections.values() for name in FIELD.findall(text))
+        return frozenset[str]().union(*map(_fields, self.sections.values()))
 
     def messages(self, **values: Value) -> tuple[Message, ...]:
         """Fill the prompt; one message for each section named for a speaker.
@@ -66,8 +68,8 @@ class Prompt:
         if section not in self.sections:
             raise UsageError(f"prompt {self.name!r} has no section [{section}]")
         text = self.sections[section]
-        self._check(frozenset(values), frozenset(FIELD.findall(text)))
-        return FIELD.sub(lambda match: values[match[1]], text)
+        self._check(frozenset(values), _fields(text))
+        return "".join(values[piece] if index % 2 else piece for index, piece in enumerate(_pieces(text)))
 
     def _check(self, given: frozenset[str], wanted: frozenset[str]) -> None:
         if missing := sorted(wanted - given):
@@ -124,30 +126,46 @@ def pack(files: Mapping[str, str]) -> Pack:
     return Pack(prompts, dict(files), hashlib.sha256(text.encode()).hexdigest())
 
 
+# A section is taken apart once and filled thousands of times.
+@cache
+def _fields(text: str) -> frozenset[str]:
+    return frozenset(FIELD.findall(text))
+
+
+@cache
+def _pieces(text: str) -> tuple[str, ...]:
+    """A text as what stands between its fields, and their names, in turn."""
+    return tuple(FIELD.split(text))
+
+
+@cache
+def _lines(text: str) -> tuple[tuple[tuple[str, ...], bool], ...]:
+    """A section as the pieces of each line, and whether the line goes when its fields are empty.
+
+    Lines without a field are one line: there is nothing to decide between them.
+    """
+    lines: list[tuple[tuple[str, ...], bool]] = []
+    for has_field, group in groupby(text.split("\n"), lambda line: FIELD.search(line) is not None):
+        for line in group if has_field else ["\n".join(group)]:
+            lines.append((_pieces(line), has_field and not FIELD.sub("", line).strip()))
+    return tuple(lines)
+
+
 def _fill(text: str, values: Mapping[str, Value]) -> tuple[str | Image, ...]:
     """Replace the fields of a section; consecutive text is one part."""
     parts: list[str | Image] = []
-    for line in text.split("\n"):
-        names = FIELD.findall(line)
-        if names and not FIELD.sub("", line).strip() and not any(values[name] for name in names):
+    said: list[str] = []
+    for pieces, optional in _lines(text):
+        if optional and not any(values[name] for name in pieces[1::2]):
             continue
-        for index, piece in enumerate(FIELD.split(line)):
+        for index, piece in enumerate(pieces):
             value = values[piece] if index % 2 else piece
             if isinstance(value, Image):
-                parts.append(value)
+                parts += ["".join(said), value]
+                said = []
             elif value:
-                _append(parts, value)
-        _append(parts, "\n")
-    return _trimmed(parts)
-
-
-def _append(parts: list[str | Image], text: str) -> None:
-    if parts and isinstance(parts[-1], str):
-        parts[-1] += text
-    else:
-        parts.append(text)
-
-
-def _trimmed(parts: list[str | Image]) -> tuple[str | Image, ...]:
+                said.append(value)
+        said.append("\n")
+    parts.append("".join(said))
     trimmed = [part.strip("\n") if isinstance(part, str) else part for part in parts]
     return tuple(part for part in trimmed if part != "")

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, TypeVar, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Strict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError
 
 from lotbench.errors import Unread
 from lotbench.types import JSON, Reply
@@ -23,6 +23,8 @@ _TAGS = "|".join(REASONING)
 _BLOCK = re.compile(rf"<({_TAGS})>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _CLOSED = re.compile(rf"^.*?</(?:{_TAGS})>", re.DOTALL | re.IGNORECASE)
 _OPENED = re.compile(rf"<(?:{_TAGS})>", re.IGNORECASE)
+HALVES = re.compile("[\ud800-\udfff]")
+"""Half of a character pair: JSON can spell one, and no file can hold it."""
 _FENCE = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL | re.IGNORECASE)
 _LABEL = r"^\W*(?:output|answer|{})\W*[:：]\s*"
 _CANNOT = r"i(?:['’]m| am)? (?:can(?:no|['’])t|not able to|unable to|won['’]t)"
@@ -51,18 +53,18 @@ class Form(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
+def prose(limit: int, about: str = "...") -> Any:
+    """The annotation of a text field: bounded in the schema, so that a small model does not ramble.
+
+    A text that is longer all the same is read: servers that do not know the bound write what they like,
+    and a verdict with long reasons is still a verdict.
+    """
+    return Field(description=about, json_schema_extra={"maxLength": limit})
+
+
 def yes_or_no(value: object) -> object:
     """What a decision in words decides (`Yes.`, `no`, `是`); anything else as it is."""
     return _YES_NO.get(value.strip(" .!。！").lower(), value) if isinstance(value, str) else value
-
-
-def cut(limit: int) -> Callable[[object], object]:
-    """For prose that only leads up to a decision: too long is cut, not unreadable.
-
-    Not every server holds a reply to the `maxLength` of the form, and a verdict is not void because its
-    reason rambles.
-    """
-    return lambda value: value[:limit] if isinstance(value, str) else value
 
 
 YesNo = Annotated[bool, Strict(), BeforeValidator(yes_or_no)]
@@ -93,7 +95,7 @@ def schema(form: type[Form]) -> dict[str, JSON]:
 
 @cache
 def shape(form: type[Form]) -> str:
-    """The form as an example to print in a prompt: its fields, each with its description."""
+    """The form as an example to print in a prompt: its fields, each with what may stand there."""
     lines = [
         f"  {json.dumps(name, ensure_ascii=False)}: {_example(field)}"
         for name, field in cast(dict[str, dict[str, Any]], schema(form)["properties"]).items()
@@ -120,6 +122,15 @@ def read(reply: Reply, form: type[F]) -> F:
     if any(isinstance(value, str) and _DECLINED.match(value) for value in made.model_dump().values()):
         raise Unread("refused", "the answer declines the task")
     return made
+
+
+def fills(reply: Reply, schema: Mapping[str, JSON]) -> bool:
+    """Whether a reply holds an object with every field that a schema requires; what they say is not looked at."""
+    try:
+        found = _object(visible(reply))
+    except Unread:
+        return False
+    return found is not None and set(cast(list[str], schema["required"])) <= found.keys()
 
 
 def visible(reply: Reply) -> str:
@@ -167,8 +178,11 @@ def _object(text: str) -> dict[str, JSON] | None:
         found, end = decoder.raw_decode(text, start)
     except (ValueError, RecursionError):
         return None
-    rest = text[end:].strip()
-    return found if isinstance(found, dict) and not rest else None
+    if not isinstance(found, dict) or text[end:].strip():
+        return None
+    if "\\ud" in text.lower() and HALVES.search(plain := json.dumps(found, ensure_ascii=False)):
+        found = json.loads(HALVES.sub("\ufffd", plain))
+    return cast(dict[str, JSON], found)
 
 
 def _no_twins(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
@@ -203,7 +217,11 @@ def _plain(field: dict[str, Any]) -> dict[str, Any]:
 
 def _example(field: dict[str, Any]) -> str:
     if field["type"] == "boolean":
-        return "true or false"
+        # A model too small to judge copies what stands first; it must not end games by that.
+        return "false or true"
     if "enum" in field:
         return " or ".join(json.dumps(option, ensure_ascii=False) for option in field["enum"])
+    if field["type"] == "string":
+        # What it means stands in the prompt and in the schema: a small model would copy it as its answer.
+        return '"..."'
     return json.dumps(field.get("description", "..."), ensure_ascii=False)

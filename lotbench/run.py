@@ -101,6 +101,7 @@ class Loop:
         self.in_flight += 1
         try:
             last = await self.graph.ainvoke(first, {"recursion_limit": self.supersteps}, context=self.context)
+            trace = self._trace(last)
         except LotbenchError as error:
             self._stop = self._stop or error
             return None
@@ -109,7 +110,6 @@ class Loop:
             return None
         finally:
             self.in_flight -= 1
-        trace = self._trace(last)
         if trace.outcome.endswith("_failed"):
             self._failed += 1
             if self._failed > self.max_failed and self._stop is None:

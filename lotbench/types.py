@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
-JSON: TypeAlias = "None | bool | int | float | str | Sequence[JSON] | Mapping[str, JSON]"
+JSON: TypeAlias = "bool | int | float | str | Sequence[JSON] | Mapping[str, JSON] | None"
 """What survives a round trip through a JSON file."""
 
 Speaker: TypeAlias = Literal["system", "user", "assistant"]
@@ -231,6 +231,34 @@ class Section:
     notes: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
     plots: tuple[Plot, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What the edge saw of a picture file and of the drawing beside it.
+
+    Attributes:
+        hash: The difference hash of the picture, an integer of 256 bits; near pictures differ in few bits.
+        metadata: The names of what the file holds beside the picture itself.
+        apart: How far the picture is from its drawing, rendered again: the largest difference of any patch,
+            0 to 1; None if there is no drawing, or no renderer.
+        unseen: Why `apart` is None although there is a drawing.
+    """
+
+    hash: int
+    metadata: tuple[str, ...] = ()
+    apart: float | None = None
+    unseen: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a lint has found in a sample; `grave` is a fault, anything else a note."""
+
+    sample: str
+    field: str
+    text: str
+    grave: bool = True
 
 
 class Model(Protocol):

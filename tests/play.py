@@ -225,7 +225,7 @@ class Room:
             self.journal,
             Store(store or folder),
             Budget(Limits()),
-            seed,
+            seed=seed,
         )
         self.context = Context(benchmark, self.view, self.desk.ask)
 

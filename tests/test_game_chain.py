@@ -80,11 +80,11 @@ async def test_a_chain_is_accepted_if_the_key_text_passes_with_it_and_three_othe
 @pytest.mark.parametrize(
     "trial",
     [
-        (NO, NO, NO, NO),
-        (YES, YES, NO, NO),
+        (NO,),
+        (YES, YES),
         (YES, NO, NO, YES),
-        (GARBAGE, NO, NO, NO),
-        (YES, NO, GARBAGE, NO),
+        (GARBAGE,),
+        (YES, NO, GARBAGE),
     ],
 )
 async def test_a_chain_with_which_the_judge_errs_is_rebuilt(trial: tuple[Any, ...]) -> None:
@@ -100,7 +100,8 @@ async def test_a_chain_is_rebuilt_up_to_3_times_and_then_the_sample_is_named_in_
     checker = judge(NO, trial=[NO])
     game = await play(candidate(), checker, max_rounds=1)
     assert len(at(checker, "chain")) == 1 + 3
-    assert len(at(checker, "chain_check")) == 4 * 4
+    # The key text fails first: nothing more is asked of a chain that is not usable.
+    assert len(at(checker, "chain_check")) == 4
     assert game.outcome == "unsolved"
     shown = benchmark.sections([game.trace], Settings(max_rounds=1, confirm="never"))
     tables = {table.caption: table.rows for section in shown for table in section.tables}

@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeAlias
 
+from lotbench.edge.lines import fields, line
 from lotbench.errors import LotbenchError, RunFolderError
 from lotbench.types import Key, Reply, Usage
 
@@ -58,6 +59,8 @@ class Journal:
         self._places: dict[bytes, tuple[int, int]] = {}
         self._asked: set[bytes] = set()
         self._retried: set[bytes] = set()
+        self._end = 0
+        """Where the next line begins; a run folder has one writer."""
         try:
             self._file = path.open("a+b", buffering=0)
         except OSError as error:
@@ -96,8 +99,8 @@ class Journal:
         place = self._places.get(name) if name not in self._retried else None
         if place is None:
             return None
-        line = os.pread(self._file.fileno(), place[1], place[0])
-        return entry(json.loads(line))
+        text = os.pread(self._file.fileno(), place[1], place[0])
+        return entry(json.loads(text))
 
     def retry(self, key: str) -> None:
         """Ask for a key again in this run although a reply came to it: that reply could not be read."""
@@ -109,39 +112,37 @@ class Journal:
         Raises:
             RunFolderError: The disk is full or the file cannot be written.
         """
-        line = json.dumps(_table(made), ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
-        start = os.fstat(self._file.fileno()).st_size
+        text = line(_table(made)).encode()
         try:
-            written = self._file.write(line)
-            if written != len(line):
+            written = self._file.write(text)
+            if written != len(text):
                 raise OSError(28, "only part of a line could be written")
         except OSError as error:
-            os.truncate(self._file.fileno(), start)
+            os.truncate(self._file.fileno(), self._end)
             raise RunFolderError(f"{self.path}: {error.strerror}; the run can be resumed") from None
-        self._places[_name(str(made.key))] = (start, len(line))
+        self._places[_name(str(made.key))] = (self._end, len(text))
+        self._end += len(text)
 
     def _index(self) -> None:
-        self._file.seek(0)
-        start = 0
         with self.path.open("rb") as lines:
-            for number, line in enumerate(lines, 1):
-                if not line.endswith(b"\n"):
-                    os.truncate(self._file.fileno(), start)
+            for number, text in enumerate(lines, 1):
+                if not text.endswith(b"\n"):
+                    os.truncate(self._file.fileno(), self._end)
                     break
                 try:
-                    name = _name(str(_key(json.loads(line)["key"])))
-                    self._places[name] = (start, len(line))
+                    name = _name(str(entry(json.loads(text)).key))
+                    self._places[name] = (self._end, len(text))
                 except (ValueError, KeyError, TypeError):
                     self.damaged.append(number)
-                start += len(line)
+                self._end += len(text)
 
 
 def read(path: Path) -> Iterator[Entry]:
     """The lines of a journal that nobody writes to, in order; lines that cannot be read are passed over."""
     with path.open("rb") as lines:
-        for line in lines:
+        for text in lines:
             try:
-                yield entry(json.loads(line))
+                yield entry(json.loads(text))
             except (ValueError, KeyError, TypeError):
                 continue
 
@@ -170,7 +171,7 @@ def _key(table: Mapping[str, Any]) -> Key:
 
 
 def _table(made: Entry) -> dict[str, Any]:
-    table = asdict(made)
+    table = fields(made)
     table["from"] = table.pop("source")
     return table
 

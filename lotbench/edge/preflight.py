@@ -7,26 +7,25 @@ asked. The calls are counted and journaled like any other.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import replace
 from typing import Annotated, Any
-
-from pydantic import Field
 
 from lotbench.benchmark import Benchmark
 from lotbench.edge.desk import Desk
 from lotbench.errors import CallFailed, Unescapable
-from lotbench.reply import Form, schema, shape
+from lotbench.names import parse
+from lotbench.reply import Form, prose, schema, shape
 from lotbench.state import Walk
 from lotbench.types import Image, Message, Question
 
+UNTESTED = ("file", "human")
+"""Recordings have no reply to a test, and a person is not asked to fill in JSON."""
 TEXT = "This is a connection test. Answer with one JSON object of this form:\n"
 
 
 class Ready(Form):
     """The answer to the test."""
 
-    word: Annotated[str, Field(max_length=20, description="the word ready")]
+    word: Annotated[str, prose(20, "the word ready")]
 
 
 async def check(desk: Desk, walk: Walk, benchmark: Benchmark, settings: Any) -> None:
@@ -36,34 +35,36 @@ async def check(desk: Desk, walk: Walk, benchmark: Benchmark, settings: Any) -> 
         Unescapable: A model cannot be reached at all, with the reason in one line.
     """
     pictures = benchmark.needs_pictures(settings)
-    questions = [
-        _question(role, seat, _picture(walk) if pictures and benchmark.roles[role].pictures else None)
-        for role, seats in _different(desk).items()
-        for seat in seats
+    places = [
+        (role, number)
+        for role, seats in desk.seats.items()
+        for number, seat in enumerate(seats)
+        if parse(seat.name).kind not in UNTESTED
     ]
+    questions = [
+        _question(role, seat, number, _picture(walk) if pictures and benchmark.roles[role].pictures else None)
+        for number, (role, seat) in enumerate(places)
+    ]
+    asking = [asyncio.create_task(desk.ask(walk, question)) for question in questions]
     try:
-        await asyncio.gather(*(desk.ask(walk, question) for question in questions))
+        await asyncio.gather(*asking)
     except CallFailed as error:
         raise Unescapable(f"the connection test failed: {error}") from None
+    finally:
+        # One that failed is reason enough; the others must not go on in a run that is over.
+        for task in asking:
+            task.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
 
 
-def _different(desk: Desk) -> Mapping[str, list[int]]:
-    return {role: list(range(len(seats))) for role, seats in desk.seats.items()}
-
-
-def _question(role: str, seat: int, picture: Image | None) -> Question:
+def _question(role: str, seat: int, number: int, picture: Image | None) -> Question:
     parts: tuple[str | Image, ...] = (TEXT + shape(Ready),)
     if picture is not None:
         parts = (picture, *parts)
     messages = (Message("user", parts),)
-    return Question(role, "preflight", messages, schema(Ready), seat=seat, draw=seat)
+    return Question(role, "preflight", messages, schema(Ready), seat=seat, draw=number)
 
 
 def _picture(walk: Walk) -> Image | None:
     found = walk.pictures.get(walk.sample.id)
     return found if isinstance(found, Image) else None
-
-
-def place(walk: Walk) -> Walk:
-    """The walk under whose name the test is journaled: of no sample's own repeats."""
-    return replace(walk, repeat=0)

@@ -7,7 +7,8 @@ in which a statistic does not exist opens the interval instead of being left out
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -51,15 +52,9 @@ def bootstrap(
     clusters = len(counts)
     if clusters < 2:
         return None, None
-    rng = np.random.default_rng(_entropy(seed))
-    even = np.full(clusters, 1 / clusters)
-    step = max(1, _CELLS // clusters)
-    values = np.concatenate(
-        [
-            statistic(np.tensordot(rng.multinomial(clusters, even, size=size).astype(float), counts, axes=1))
-            for size in (min(step, draws - done) for done in range(0, draws, step))
-        ]
-    )
+    # The metrics of a run share one set of draws; a large set is drawn anew rather than kept.
+    weights = (_kept if clusters * draws <= _CELLS else _weights)(seed, clusters, draws)
+    values = np.concatenate([statistic(np.tensordot(block, counts, axes=1)) for block in weights])
     missing = np.isnan(values)
     tail = (1 - level) / 2
     low = np.quantile(np.where(missing, -np.inf, values), tail, method="lower")
@@ -87,6 +82,20 @@ def share(
         return float(found.low), float(found.high)
     low, high = (stats.beta.ppf(p, hits + 0.5, n - hits + 0.5) for p in ((1 - level) / 2, (1 + level) / 2))
     return (float(low) if hits else 0.0), (float(high) if hits < n else 1.0)
+
+
+def _weights(seed: int, clusters: int, draws: int) -> Iterator[Floats]:
+    """How often each cluster is drawn, in blocks [draws, clusters] of no more than `_CELLS` weights."""
+    rng = np.random.default_rng(_entropy(seed))
+    even = np.full(clusters, 1 / clusters)
+    step = max(1, _CELLS // clusters)
+    for done in range(0, draws, step):
+        yield rng.multinomial(clusters, even, size=min(step, draws - done)).astype(float)
+
+
+@lru_cache(maxsize=1)
+def _kept(seed: int, clusters: int, draws: int) -> tuple[Floats, ...]:
+    return tuple(_weights(seed, clusters, draws))
 
 
 def _entropy(seed: int) -> int:

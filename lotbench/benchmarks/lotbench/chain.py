@@ -26,7 +26,7 @@ REBUILDS = 3
 CONTROLS = 3
 REBUILD_TEMPERATURE = 0.7
 """A rebuild at temperature 0 would give the refused chain again."""
-WORK = ("build", "chain", "chain_attempt", "chain_reason")
+WORK = ("build", "chain", "trial", "chain_attempt", "chain_reason")
 """What the draft holds while a chain is being built."""
 
 
@@ -48,7 +48,7 @@ def text(walk: Walk, seat: int) -> str | None:
 
 
 def ask(walk: Walk, seat: int) -> tuple[Question, ...]:
-    """The chain, or the verdicts that show whether the judge can use the one just built."""
+    """The chain, or the next verdict that shows whether the judge can use the one just built."""
     draft = walk.state["draft"]
     build = int(draft.get("build", 0))
     if "chain" in draft:
@@ -75,29 +75,27 @@ def read_answers(walk: Walk, answers: Sequence[Answer], seat: int) -> Update:
     """
     if answers[0].question.step == "chain":
         return _built(walk, answers[0], seat)
-    draft = walk.state["draft"]
-    steps, fit = [], True
-    for number, answer in enumerate(answers):
-        expected = number == 0
-        accepted = _accepted(walk, answer)
-        fit = fit and accepted is expected
-        steps.append(record(answer, {"accepted": accepted, "expected": expected, "judge": seat}))
-    build = int(draft.get("build", 0)) + 1
-    if not fit and build <= REBUILDS:
-        return {"draft": {**_rest(walk), "build": build}, "steps": steps}
-    value = {"judge": seat, "accepted": fit, "builds": build}
-    kept = {**walk.state["shared"], name(seat): {"text": draft["chain"], "accepted": fit, "builds": build}}
-    steps.append(remark("chain_accepted", walk.round, value))
+    answer, draft = answers[0], walk.state["draft"]
+    build, trial = int(draft.get("build", 0)), int(draft.get("trial", 0))
+    expected, accepted = trial == 0, _accepted(walk, answer)
+    steps = [record(answer, {"accepted": accepted, "expected": expected, "judge": seat})]
+    fit = accepted is expected
+    if fit and trial < len(controls(walk)):
+        return {"draft": {**draft, "trial": trial + 1}, "steps": steps}
+    if not fit and build < REBUILDS:
+        return {"draft": {**_rest(walk), "build": build + 1}, "steps": steps}
+    about = {"accepted": fit, "builds": build + 1}
+    kept = {**walk.state["shared"], name(seat): {"text": draft["chain"], **about}}
+    steps.append(remark("chain_accepted", walk.round, {"judge": seat, **about}))
     return {"draft": _rest(walk), "shared": kept, "steps": steps}
 
 
 def _trial(walk: Walk, seat: int, chain: str, build: int) -> tuple[Question, ...]:
-    trials = [item(walk).key_text, *controls(walk)]
-    asked = (verdict_question(walk, "chain_check", filling, seat=seat, chain=chain) for filling in trials)
-    return tuple(
-        replace(question, round=0, draw=build * (CONTROLS + 1) + number, shared=True)
-        for number, question in enumerate(asked)
-    )
+    """One trial after the other: a chain that fails the first needs no more."""
+    trial = int(walk.state["draft"].get("trial", 0))
+    filling = [item(walk).key_text, *controls(walk)][trial]
+    question = verdict_question(walk, "chain_check", filling, seat=seat, chain=chain)
+    return (replace(question, round=0, draw=build * (CONTROLS + 1) + trial, shared=True),)
 
 
 def controls(walk: Walk) -> list[str]:

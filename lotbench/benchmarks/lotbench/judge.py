@@ -1,4 +1,4 @@
-"""E1's questions: is a filling a different approach with an equally satisfactory outcome (DAESO)? Sec. 5.5, App. D.
+"""E1's questions: is a filling a different approach with an equally satisfactory outcome (DAESO)?
 
 The key text is replaced by the filling and the causal chain told again; then both criteria are judged: the
 same creative point (Eq. 6) and the same function (Eq. 7). DAESO is both. The judge sees the sample as
@@ -10,27 +10,25 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
-
 from lotbench.benchmarks.lotbench.rounds import item, options
 from lotbench.judge import Judge
 from lotbench.prompt import Value
-from lotbench.reply import Form, YesNo, cut
+from lotbench.reply import Form, YesNo, prose
 from lotbench.state import Walk
 from lotbench.types import Question
 
-Reason = Annotated[str, BeforeValidator(cut(300)), Field(max_length=300)]
-Told = Annotated[str, BeforeValidator(cut(600)), Field(max_length=600)]
-Analysis = Annotated[str, BeforeValidator(cut(900)), Field(max_length=900)]
+REASON = 240
+CHAIN = 400
+"""Characters that the schema allows for a reason and for a causal chain."""
 
 
 class Chain(Form):
     """Step 1: the causal chains in text (Eq. 2), the creative point (Eq. 3) and the function (Eq. 4)."""
 
-    scene_chain: Annotated[Told, Field(description="node -> node -> ... -> last effect")]
-    caption_chain: Annotated[Told, Field(description="node -> node -> ... -> last effect")]
-    creative_point: Annotated[Reason, Field(description="which node maps to which, by what likeness")]
-    function: Annotated[Reason, Field(description="the effect in which both chains end")]
+    scene_chain: Annotated[str, prose(CHAIN, "node -> node -> ... -> last effect")]
+    caption_chain: Annotated[str, prose(CHAIN, "node -> node -> ... -> last effect")]
+    creative_point: Annotated[str, prose(REASON, "which node maps to which, by what likeness")]
+    function: Annotated[str, prose(REASON, "the effect in which both chains end")]
 
     def text(self) -> str:
         """The chain as it is stored, shown, and given to the judge."""
@@ -40,19 +38,19 @@ class Chain(Form):
 class Explained(Form):
     """Step 3 without a chain: each criterion's reason before its decision."""
 
-    point_reason: Annotated[Reason, Field(description="is the creative point the same, and why")]
+    point_reason: Annotated[str, prose(REASON, "is the creative point the same, and why")]
     same_creative_point: YesNo
-    function_reason: Annotated[Reason, Field(description="is the function the same, and why")]
+    function_reason: Annotated[str, prose(REASON, "is the function the same, and why")]
     same_function: YesNo
 
 
 class Causal(Form):
     """Steps 2 and 3 in one: the intervened chain, then each criterion's reason before its decision."""
 
-    intervened_chain: Annotated[Told, Field(description="the caption's chain with the candidate in it")]
-    point_reason: Annotated[Reason, Field(description="is the creative point the same, and why")]
+    intervened_chain: Annotated[str, prose(CHAIN, "the caption's chain with the candidate in it")]
+    point_reason: Annotated[str, prose(REASON, "is the creative point the same, and why")]
     same_creative_point: YesNo
-    function_reason: Annotated[Reason, Field(description="is the function the same, and why")]
+    function_reason: Annotated[str, prose(REASON, "is the function the same, and why")]
     same_function: YesNo
 
 
@@ -61,16 +59,16 @@ class VerdictFirst(Form):
 
     same_creative_point: YesNo
     same_function: YesNo
-    explanation: Annotated[Analysis, Field(description="entities, relations and chains, and why")]
+    explanation: Annotated[str, prose(900, "entities, relations and chains, and why")]
 
 
 class Confirmation(Form):
     """A second opinion of the same judge: what differs first, the criteria in the other order."""
 
-    difference: Annotated[Reason, Field(description="what is different with the candidate")]
-    function_reason: Annotated[Reason, Field(description="does the chain end in the same effect")]
+    difference: Annotated[str, prose(REASON, "what is different with the candidate")]
+    function_reason: Annotated[str, prose(REASON, "does the chain end in the same effect")]
     same_function: YesNo
-    point_reason: Annotated[Reason, Field(description="is the same part matched by the same likeness")]
+    point_reason: Annotated[str, prose(REASON, "is the same part matched by the same likeness")]
     same_creative_point: YesNo
 
 

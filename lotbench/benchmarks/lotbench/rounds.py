@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator
 
 from lotbench.benchmark import record, remark
 from lotbench.benchmarks.lotbench import words
@@ -20,46 +20,43 @@ from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.settings import Settings, reveals
 from lotbench.errors import Unread
 from lotbench.prompt import Value
-from lotbench.reply import Form, cut, read, schema, shape, yes_or_no
+from lotbench.reply import Form, prose, read, schema, shape, yes_or_no
 from lotbench.state import Update, Walk
 from lotbench.types import JSON, Answer, Question
 
-Short = Annotated[str, Field(max_length=120)]
-Long = Annotated[str, BeforeValidator(cut(1200)), Field(max_length=1200)]
+REASONING = prose(1200, "step by step")
 
 
 class Filling(Form):
     """The answer of respond."""
 
-    filling: Annotated[Short, Field(description="what stands in the place of <MASK>")]
+    filling: Annotated[str, prose(120)]
 
 
 class ReasonedFilling(Form):
     """The answer of respond when reasoning is asked for."""
 
-    reasoning: Annotated[Long, Field(description="step by step")]
-    filling: Annotated[Short, Field(description="what stands in the place of <MASK>")]
+    reasoning: Annotated[str, REASONING]
+    filling: Annotated[str, prose(120)]
 
 
 class Asking(Form):
     """The answer of ask."""
 
-    question: Annotated[str, Field(max_length=240, description="one question that Yes or No answers")]
+    question: Annotated[str, prose(240)]
 
 
 class ReasonedAsking(Form):
     """The answer of ask when reasoning is asked for."""
 
-    reasoning: Annotated[Long, Field(description="step by step")]
-    question: Annotated[str, Field(max_length=240, description="one question that Yes or No answers")]
+    reasoning: Annotated[str, REASONING]
+    question: Annotated[str, prose(240)]
 
 
 class Notes(Form):
     """Small questions with their answers (DDCoT)."""
 
-    notes: Annotated[
-        Long, Field(description="the small questions, each with its answer, and the best direction")
-    ]
+    notes: Annotated[str, prose(1200, "the small questions, each with its answer, and the best direction")]
 
 
 _TOLD: Mapping[object, str] = {True: "Yes", False: "No"}

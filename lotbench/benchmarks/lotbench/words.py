@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 
 from lotbench.errors import Unread
 
@@ -36,6 +36,8 @@ _YES_NO_EN = re.compile(
 _YES_NO_ZH = re.compile(
     r"吗|么[？?]?$|是不是|是否|能否|可否|有没有|会不会|能不能|可不可以|算不算|属不属于|[？?]$"
 )
+# With one of these, a question word is indefinite: "什么都没加的水，算不算它？" asks for yes or no.
+_ASKED_ZH = re.compile(r"吗|是否|是不是|能否|可否|有没有|会不会|能不能|可不可以|算不算|属不属于")
 _DETERMINERS = {
     "a": "a(n)", "an": "a(n)",
     "this": "this/these", "these": "this/these", "that": "that/those", "those": "that/those",
@@ -83,6 +85,8 @@ def filling(text: str, framed: str, max_words: int, max_cjk: int) -> str:
         raise Unread("not_a_phrase", "more than one line")
     words = _inside(lines[0] if lines else "", framed).strip(_EDGES)
     words = re.sub(r"\s+", " ", words)
+    if any(unicodedata.category(character) in ("Cc", "Cf") for character in words):
+        raise Unread("not_a_phrase", "holds characters that steer a terminal or a page")
     if not re.search(r"\w", words) or re.search(r"\bMASK\b", words):
         raise Unread("not_a_phrase", "no word in it")
     if _NUMBERING.match(words) or _LIST.search(words):
@@ -128,13 +132,14 @@ def question(text: str, asked: list[str]) -> str:
     if len(words) > 300:
         raise Unread("not_a_question", "too long")
     pattern = _YES_NO_ZH if _CJK.search(words) else _YES_NO_EN
-    if not pattern.search(words) or (_WH.search(words) and "吗" not in words and "是否" not in words):
+    if not pattern.search(words) or (_WH.search(words) and not _ASKED_ZH.search(words)):
         raise Unread("not_a_question", "not a question that Yes or No answers")
     if same(words) in {same(before) for before in asked}:
         raise Unread("not_a_question", "asked before")
     return words
 
 
+@lru_cache(maxsize=8192)
 def same(text: str) -> str:
     """The normal form by which two fillings or questions are the same.
 

@@ -1,0 +1,39 @@
+"""The front door: `lotbench COMMAND`. It parses and prints; everything it does is done elsewhere.
+
+Nothing heavy is imported before a command runs, so that `--help` is instant.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from lotbench.cli.parser import parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns its exit code.
+
+    0 done, 1 error, 2 usage, 3 stopped by a limit, 4 too many failures, 130 interrupted; a run that ended
+    with 3, 4 or 130 can be resumed.
+    """
+    parsed = parser().parse_args(arguments)
+    from lotbench.errors import LotbenchError
+
+    try:
+        code: int = parsed.run_command(parsed)
+        return code
+    except LotbenchError as error:
+        print(f"lotbench: {error}", file=sys.stderr)
+        if error.run is not None and error.exit_code != 2:
+            print(f"lotbench: go on with: lotbench resume {error.run}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt as interrupt:
+        print("lotbench: interrupted", file=sys.stderr)
+        if interrupt.args:
+            print(f"lotbench: go on with: lotbench resume {interrupt.args[0]}", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader (a pager, head) has seen enough.
+        sys.stderr.close()
+        return 0

@@ -1,0 +1,107 @@
+"""`lotbench evaluate`: from flags to a run, its progress, and the line that says how it went."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+from lotbench import config, plan
+from lotbench.cli.progress import watch
+from lotbench.config import Config
+from lotbench.edge.disk import shipped
+from lotbench.errors import UsageError
+from lotbench.evaluation import begin
+from lotbench.results import Run
+
+LIMITS = ("concurrency", "rpm", "tpm", "cost_limit", "token_limit", "time_limit")
+
+
+def evaluate(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench evaluate`."""
+    asked = configuration(parsed)
+    if parsed.dry_run:
+        from lotbench.cli.dry import show_plan
+
+        return show_plan(plan.make(asked))
+    work = begin(
+        asked,
+        out=Path(parsed.out),
+        fresh=parsed.fresh,
+        check=not parsed.no_preflight,
+        watch=watch(sys.stderr),
+    )
+    return told(interruptible(work))
+
+
+def configuration(parsed: argparse.Namespace) -> Config:
+    """The configuration that the flags ask for."""
+    flags: dict[str, Any] = {
+        "benchmark": parsed.benchmark,
+        "model": parsed.model,
+        "data": parsed.data,
+        "limit": parsed.limit,
+        "samples": parsed.sample,
+        "repeats": parsed.repeats,
+        "seed": parsed.seed,
+        "settings.max_rounds": parsed.max_rounds,
+        "roles.judge": parsed.judge,
+        "roles.oracle": parsed.oracle,
+    }
+    flags |= {f"limits.{name}": getattr(parsed, name) for name in LIMITS}
+    for pair in parsed.role:
+        role, equals, model = pair.partition("=")
+        if not equals:
+            raise UsageError(f"--role {pair!r}: expected NAME=MODEL")
+        flags.setdefault(f"roles.{role}", [])
+        flags[f"roles.{role}"].append(model)
+    return config.load(config_file(parsed.config), parsed.sets, flags)
+
+
+def config_file(given: str | None) -> Path | None:
+    """A config file by path, or by the name of one that is shipped (`try`, `paper/lotbench`)."""
+    if given is None or Path(given).exists():
+        return Path(given) if given else None
+    name = given.removeprefix("configs/").removesuffix(".toml") + ".toml"
+    try:
+        return shipped("configs", name)
+    except UsageError:
+        return Path(given)
+
+
+def interruptible(work: Coroutine[Any, Any, Run]) -> Run:
+    """Run to the end, or until Ctrl-C or SIGTERM: then calls in flight are dropped and the report written."""
+
+    async def main() -> Run:
+        task = asyncio.current_task()
+        assert task is not None
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        try:
+            return await work
+        except asyncio.CancelledError as error:
+            raise KeyboardInterrupt(*error.args) from None
+
+    return asyncio.run(main())
+
+
+def told(run: Run) -> int:
+    """Say how a run went."""
+    summary = run.summary
+    for name, score in summary["scores"].items():
+        print(f"{name:30} {_value(score)}")
+    if not summary["rankable"]:
+        print(f"not rankable: {'; '.join(summary['reasons'])}")
+    print(f"report: {run.report}")
+    return 0
+
+
+def _value(score: dict[str, Any]) -> str:
+    if score["value"] is None:
+        return f"none: {score['why']}"
+    if score["low"] is None or score["high"] is None:
+        return f"{score['value']:.4f}  (n = {score['n']})"
+    return f"{score['value']:.4f}  [{score['low']:.4f}, {score['high']:.4f}]  (n = {score['n']})"

@@ -1,0 +1,215 @@
+"""Every command with its flags; the functions that carry them out are imported when one is run."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from importlib import import_module
+
+Command = Callable[[argparse.Namespace], int]
+EPILOG = "try it without a key: lotbench local install && lotbench evaluate --config try"
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of the `lotbench` command."""
+    top = argparse.ArgumentParser(
+        prog="lotbench", description="How creative is a language model? Let it play.", epilog=EPILOG
+    )
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _evaluate(commands)
+    _runs(commands)
+    _judges(commands)
+    _data(commands)
+    return top
+
+
+def _evaluate(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    one = _command(commands, "evaluate", "evaluate:evaluate", "evaluate a model on a benchmark")
+    one.add_argument(
+        "benchmark", nargs="?", metavar="BENCHMARK", help="see `lotbench list` (default: lotbench)"
+    )
+    play = one.add_argument_group("who plays")
+    play.add_argument(
+        "--model", metavar="M", help="the candidate: gpt-4o-mini, NAME@http://host:port/v1, local, ..."
+    )
+    play.add_argument("--judge", metavar="M", action="append", help="a judge; twice for a second opinion")
+    play.add_argument("--oracle", metavar="M", help="who answers the questions")
+    play.add_argument(
+        "--role", metavar="NAME=M", action="append", default=[], help="the model of any other role"
+    )
+    what = one.add_argument_group("what is played")
+    what.add_argument(
+        "--data", metavar="NAME|PATH", help="a data set: a shipped one, or a folder with samples.jsonl"
+    )
+    what.add_argument("--config", metavar="FILE", help="a TOML file; everything given here goes before it")
+    what.add_argument(
+        "--set", metavar="K=V", action="append", default=[], dest="sets", help="any setting, by name"
+    )
+    what.add_argument("--limit", metavar="N", type=int, help="only the first N samples")
+    what.add_argument("--sample", metavar="ID", action="append", help="only this sample (repeatable)")
+    what.add_argument("--repeats", metavar="M", type=int, help="independent walks a sample")
+    what.add_argument("--max-rounds", metavar="N", type=int, help="rounds of a game at most")
+    what.add_argument("--seed", metavar="N", type=int)
+    _limits(one)
+    how = one.add_argument_group("how")
+    how.add_argument(
+        "--out", metavar="DIR", default="runs", help="where the run folder is made (default: runs)"
+    )
+    how.add_argument("--fresh", action="store_true", help="take no causal chain or the like from the store")
+    how.add_argument("--no-preflight", action="store_true", help="do not test each model with one call first")
+    how.add_argument(
+        "--dry-run", action="store_true", help="print the plan and what it may cost; call nothing"
+    )
+
+
+def _limits(one: argparse.ArgumentParser) -> None:
+    limits = one.add_argument_group("limits (may change when a run is resumed)")
+    limits.add_argument("--concurrency", metavar="N", type=int, help="games in flight (default: 20)")
+    limits.add_argument("--rpm", metavar="N", type=float, help="requests a minute, for each endpoint")
+    limits.add_argument("--tpm", metavar="N", type=float, help="tokens a minute, for each endpoint")
+    limits.add_argument("--cost-limit", metavar="USD", type=float)
+    limits.add_argument("--token-limit", metavar="N", type=int)
+    limits.add_argument("--time-limit", metavar="S", type=float, help="seconds")
+
+
+def _runs(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    one = _command(commands, "resume", "runs:resume", "go on with a run that was stopped")
+    _run(one)
+    _limits(one)
+    one.add_argument(
+        "--retry-failed", action="store_true", help="ask again for replies that could not be read"
+    )
+    one.add_argument("--no-preflight", action="store_true", help="do not test each model with one call first")
+    one = _command(
+        commands, "score", "runs:score", "read and score a run again from its journal, without a call"
+    )
+    _run(one)
+    one.add_argument("--labels", metavar="FILE", help="labels of `judge-check --from-run`, to be kept first")
+    one = _command(commands, "report", "runs:report", "write the report of a run again")
+    _run(one)
+    one = _command(commands, "replay", "runs:replay", "show how an idea came about, round by round")
+    _run(one)
+    one.add_argument("--sample", metavar="ID", help="by default the first that was played")
+    one.add_argument("--repeat", metavar="K", type=int, default=1)
+    one.add_argument("--json", action="store_true", help="the same as JSON")
+    one = _command(
+        commands, "show", "runs:show", "every prompt of a benchmark, or what one call of a run sent"
+    )
+    one.add_argument("what", metavar="BENCHMARK|RUN", nargs="?", default="lotbench")
+    one.add_argument("--call", metavar="KEY", help="the key of a call, as in traces.jsonl")
+    one.add_argument("--set", metavar="K=V", action="append", default=[], dest="sets")
+    one.add_argument("--data", metavar="NAME|PATH")
+    one.add_argument("--sample", metavar="ID", action="append")
+    one.add_argument("--out", metavar="DIR", default="runs")
+    _command(commands, "list", "runs:listing", "the benchmarks, their roles and settings, and the data sets")
+
+
+def _judges(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    one = _command(commands, "judge-check", "judges:check", "measure how often judges and the oracle err")
+    who = one.add_argument_group("who is checked")
+    who.add_argument(
+        "--judge", metavar="M", action="append", help="a judge; twice for a pair, the second confirming"
+    )
+    who.add_argument("--oracle", metavar="M", help="who answers the questions")
+    what = one.add_argument_group("on what")
+    what.add_argument("--data", metavar="NAME|PATH", help="the data set that the rows are about")
+    what.add_argument(
+        "--judge-set",
+        metavar="DIR",
+        help="a folder with daeso.jsonl, oracle.jsonl (default: the shipped one)",
+    )
+    what.add_argument(
+        "--split", choices=["test", "tune", "all"], default="test", help="only a check on test is kept"
+    )
+    what.add_argument("--limit", metavar="N", type=int, help="at most N rows a role, of each kind alike")
+    what.add_argument("--repeats", metavar="K", type=int, help="judgings of each row (default: 2)")
+    what.add_argument(
+        "--all-modes", action="store_true", help="every judge mode, not only the one that is set"
+    )
+    what.add_argument("--config", metavar="FILE", help="a TOML file; everything given here goes before it")
+    what.add_argument("--set", metavar="K=V", action="append", default=[], dest="sets", help="any setting")
+    what.add_argument("--seed", metavar="N", type=int)
+    what.add_argument("--stages", metavar="DIR", help="write the causal chains there, for people to mark")
+    field = one.add_argument_group("field rates, without a call")
+    field.add_argument("--from-run", metavar="RUN", help="draw fillings of a run for people to label")
+    field.add_argument("--n", metavar="N", type=int, default=200, help="how many (default: 200)")
+    field.add_argument("--labels", metavar="FILE", help="read the labels of such a draw")
+    _limits(one)
+    how = one.add_argument_group("how")
+    how.add_argument("--out", metavar="DIR", default="runs", help="where the folder is made (default: runs)")
+    how.add_argument(
+        "--fresh", action="store_true", help="begin anew beside an earlier check, without the store"
+    )
+    how.add_argument("--no-preflight", action="store_true", help="do not test each model with one call first")
+
+
+def _data(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    data = commands.add_parser("data", help="data sets").add_subparsers(
+        title="commands", metavar="COMMAND", required=True
+    )
+    _command(data, "list", "data:listing", "the data sets that come with lotbench")
+    one = _command(data, "check", "data:check", "name every fault of a data set by file, line and field")
+    one.add_argument("path", metavar="PATH")
+    one.add_argument("--benchmark", metavar="NAME", default="lotbench")
+    one.add_argument("--set", metavar="K=V", action="append", default=[], dest="sets")
+    one.add_argument(
+        "--model",
+        metavar="M",
+        help="let M fill each mask from the caption alone, five times: a hit is a fault",
+    )
+    one = _command(
+        data, "render", "data:render", "draw the SVG drawings of a data set as the PNG pictures beside them"
+    )
+    one.add_argument("path", metavar="PATH")
+    one = _command(data, "sheet", "data:sheet", "draw contact sheets: nine pictures a page, with their texts")
+    one.add_argument("path", metavar="PATH")
+    one.add_argument(
+        "--out", metavar="DIR", required=True, help="where the pages are written (page-01.png, ...)"
+    )
+    one.add_argument(
+        "--font", metavar="FILE", help="a font with Chinese characters (default: one that is found)"
+    )
+    one.add_argument("--benchmark", metavar="NAME", default="lotbench")
+    _review(data)
+    local = commands.add_parser("local", help="the embedded model").add_subparsers(
+        title="commands", metavar="COMMAND", required=True
+    )
+    _command(local, "install", "data:install_local", "install the embedded model's weights and runtime here")
+
+
+def _review(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    one = _command(
+        data,
+        "review",
+        "review:review",
+        "open a page on which you accept, edit or reject samples, or label verdicts",
+    )
+    one.add_argument("path", metavar="PATH", help="a data set's folder, or a file of judge-set rows to label")
+    one.add_argument("--data", metavar="NAME|PATH", help="the data set that judge-set rows are about")
+    one.add_argument("--benchmark", metavar="NAME", default="lotbench")
+    one.add_argument(
+        "--out", metavar="FILE", help="where decisions are appended (default: PATH.review.jsonl, beside PATH)"
+    )
+    one.add_argument("--name", metavar="WHO", default="", help="who decides, as it is written down")
+    one.add_argument("--port", metavar="N", type=int, default=0, help="the local port (default: a free one)")
+    one.add_argument("--no-browser", action="store_true", help="print the address only")
+
+
+def _run(one: argparse.ArgumentParser) -> None:
+    one.add_argument("run", metavar="RUN", help="a path, a folder name in runs/, or latest")
+    one.add_argument("--out", metavar="DIR", default="runs", help="where runs are kept (default: runs)")
+
+
+def _command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, place: str, about: str
+) -> argparse.ArgumentParser:
+    """A command whose function `module:name` is imported when it is run."""
+    one = commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".")
+    module, _, function = place.partition(":")
+
+    def run_command(parsed: argparse.Namespace) -> int:
+        carry_out: Command = getattr(import_module(f"lotbench.cli.{module}"), function)
+        return carry_out(parsed)
+
+    one.set_defaults(run_command=run_command)
+    return one

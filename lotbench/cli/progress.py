@@ -1,0 +1,93 @@
+"""What a person sees while a run goes on: a display on a terminal, plain lines in a pipe."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import TextIO
+
+from lotbench.session import Status, Watch
+from lotbench.types import Usage
+
+TERMINAL_S = 0.25
+PIPE_S = 15.0
+
+
+def watch(stream: TextIO) -> Watch:
+    """A display for a stream."""
+    return _on_terminal(stream) if stream.isatty() else _in_pipe(stream)
+
+
+def _in_pipe(stream: TextIO) -> Watch:
+    async def shown(status: Status) -> None:
+        started = time.monotonic()
+        _warn(status, lambda line: print(line, file=stream, flush=True))
+        print(f"run: {status.path}", file=stream, flush=True)
+        try:
+            while True:
+                await asyncio.sleep(PIPE_S)
+                print(line(status, time.monotonic() - started), file=stream, flush=True)
+        finally:
+            print(line(status, time.monotonic() - started), file=stream, flush=True)
+
+    return shown
+
+
+def _on_terminal(stream: TextIO) -> Watch:
+    async def shown(status: Status) -> None:
+        from rich.console import Console
+        from rich.live import Live
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+
+        console, started = Console(file=stream), time.monotonic()
+        _warn(status, console.print)
+        console.print(f"run: {status.path}", highlight=False)
+
+        def drawn() -> Table:
+            grid = Table.grid(padding=(0, 1))
+            bar = ProgressBar(total=max(status.total, 1), completed=len(status.traces), width=30)
+            grid.add_row(bar, line(status, time.monotonic() - started))
+            return grid
+
+        with Live(drawn(), console=console, auto_refresh=False, transient=False) as live:
+            try:
+                while True:
+                    await asyncio.sleep(TERMINAL_S)
+                    live.update(drawn(), refresh=True)
+            finally:
+                live.update(drawn(), refresh=True)
+
+    return shown
+
+
+def line(status: Status, seconds: float) -> str:
+    """How far a run is, in one line."""
+    tally, traces = status.tally, list(status.traces.values())
+    solved = sum(trace.outcome == "solved" for trace in traces)
+    failed = sum(trace.outcome.endswith("_failed") for trace in traces)
+    usage = list(tally.usage.values())
+    tokens = sum(map(_tokens, usage))
+    parts = [f"{len(traces)}/{status.total} walks", f"{solved} solved"] if solved else []
+    parts = parts or [f"{len(traces)}/{status.total} walks"]
+    if failed:
+        parts.append(f"{failed} failed")
+    parts.append(f"{tally.in_flight} calls in flight")
+    parts.append(f"{tally.calls / max(seconds, 1e-9):.1f} calls/s")
+    parts.append(f"{tokens:,} tokens")
+    if None not in tally.cost.values():
+        parts.append(f"${sum(cost or 0.0 for cost in tally.cost.values()):.4f}")
+    if status.models.waiting.retries:
+        parts.append(f"{status.models.waiting.retries} waiting on retries")
+    return ", ".join(parts)
+
+
+def _tokens(usage: Usage) -> int:
+    return usage.input_tokens + usage.output_tokens
+
+
+def _warn(status: Status, say: Callable[[str], object]) -> None:
+    if status.damaged:
+        lines = ", ".join(map(str, status.damaged[:5]))
+        say(f"warning: calls.jsonl is damaged in line {lines}: those calls are made again")

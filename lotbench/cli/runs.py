@@ -1,0 +1,116 @@
+"""Commands on runs: resume, score, report, replay, show, list."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from lotbench import benchmarks, config, plan, results
+from lotbench.cli.evaluate import LIMITS, interruptible, told
+from lotbench.cli.progress import watch
+from lotbench.edge import disk, folder
+from lotbench.evaluation import resume as go_on
+from lotbench.results import load_run
+from lotbench.state import start
+from lotbench.types import Message
+
+
+def resume(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench resume`."""
+    limits = {name: getattr(parsed, name) for name in LIMITS if getattr(parsed, name) is not None}
+    work = go_on(
+        parsed.run,
+        root=parsed.out,
+        retry_failed=parsed.retry_failed,
+        check=not parsed.no_preflight,
+        watch=watch(sys.stderr),
+        **limits,
+    )
+    return told(interruptible(work))
+
+
+def score(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench score`."""
+    from lotbench.rewalk import rewalk
+
+    run = load_run(parsed.run, Path(parsed.out))
+    if parsed.labels:
+        from lotbench.fieldcheck import labelled
+
+        print(f"labels kept: {labelled(Path(parsed.labels)).kept}")
+    again = asyncio.run(rewalk(run))
+    with folder.Folder(run.path) as place:
+        place.keep(again.traces)
+        results.write(again.plan, place, again.traces, run.summary.get("wall_s", 0.0))
+    if again.kept:
+        print(f"{len(again.kept)} walks stand as they were: not all their calls are in the journal")
+    return told(load_run(run.path))
+
+
+def report(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench report`."""
+    run = load_run(parsed.run, Path(parsed.out))
+    results.rewritten(run)
+    return told(load_run(run.path))
+
+
+def replay(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench replay`."""
+    from lotbench.viewer import replay as viewer
+
+    run = load_run(parsed.run, Path(parsed.out))
+    game = viewer.game(run.traces, run.samples, parsed.sample, parsed.repeat)
+    print(json.dumps(game.table(), ensure_ascii=False, indent=2) if parsed.json else viewer.to_text(game))
+    return 0
+
+
+def show(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench show`."""
+    if parsed.call:
+        from lotbench.rewalk import sent
+
+        request = asyncio.run(sent(load_run(parsed.what, Path(parsed.out)), parsed.call))
+        print(f"--- {request.model}, {request.key}")
+        _print_messages(request.messages, request.schema)
+        return 0
+    flags = {"benchmark": parsed.what, "model": "human", "data": parsed.data, "samples": parsed.sample}
+    declared = benchmarks.get(parsed.what)
+    nobody = {f"roles.{name}": ["human"] for name, role in declared.roles.items() if not role.default}
+    nobody.pop("roles.candidate", None)
+    made = plan.make(config.load(None, parsed.sets, flags | nobody))
+    walk = made.view(start(made.chosen[0].id, 1, ""), "preview")
+    for question in made.benchmark.preview(walk):
+        print(f"=== {question.step}, to the {question.role}")
+        _print_messages(question.messages, question.schema)
+    return 0
+
+
+def listing(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench list`."""
+    for name in benchmarks.NAMES:
+        declared = benchmarks.get(name)
+        print(f"{name} (version {declared.version}): {declared.about}")
+        for role, about in declared.roles.items():
+            default = f"; default {', '.join(about.default)}" if about.default else ""
+            print(f"  role     {role:12} {about.about}{default}")
+        for setting, field in declared.Settings.model_fields.items():
+            print(f"  setting  {setting:16} {json.dumps(field.default)}")
+    print(
+        "data sets: "
+        + ", ".join(sorted(path.parent.name for path in disk.shipped("data").glob("*/samples.jsonl")))
+    )
+    return 0
+
+
+def _print_messages(messages: tuple[Message, ...], schema: Any) -> None:
+    for message in messages:
+        text = "".join(
+            part if isinstance(part, str) else f"[picture {part.sha256[:12]}]\n" for part in message.parts
+        )
+        print(f"--- {message.speaker}\n{text}")
+    if schema is not None:
+        print(f"--- schema\n{json.dumps(schema, ensure_ascii=False)}\n")

@@ -1,0 +1,1 @@
+"""Measurements with a table at the end; no test collects them."""

@@ -1,0 +1,196 @@
+"""What the engine costs: lotbench beside a bare aiohttp loop, a bare AsyncOpenAI loop and an inspect_ai task.
+
+    python -m tests.bench.engine                      the whole table, about an hour
+    python -m tests.bench.engine --repeats 1 --flight 20 --latency 0.05 --no-growth
+
+Every variant makes the same calls, recorded from real games, against the fake server in a process of its
+own. Each measurement is a fresh process; variants take turns, because on a shared machine only figures that
+were taken side by side can be compared. Medians are printed; a range says how far they can be trusted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+
+from tests.bench.calls import copies, record
+from tests.bench.variants import VARIANTS
+
+ROUNDS = {20: 15, 100: 6, 300: 4}
+"""Rounds of a game by games in flight: as many as keep one measurement below two minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One block of the table: how slow the server is, and how many games are played, how many side by side."""
+
+    latency: float
+    flight: int
+    games: int
+    rounds: int
+
+
+@dataclass(slots=True)
+class Measured:
+    """The measurements of one variant at one setting, a list a figure."""
+
+    calls: list[int] = field(default_factory=list)
+    wall: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
+    before_mb: list[float] = field(default_factory=list)
+    peak_mb: list[float] = field(default_factory=list)
+    in_flight: list[int] = field(default_factory=list)
+
+    @property
+    def cpu_ms(self) -> list[float]:
+        """CPU of the client for one call, in milliseconds."""
+        return [1e3 * cpu / calls for cpu, calls in zip(self.cpu, self.calls, strict=True)]
+
+    @property
+    def rate(self) -> list[float]:
+        """Calls a second."""
+        return [calls / wall for calls, wall in zip(self.calls, self.wall, strict=True)]
+
+    def over_ideal(self, setting: Setting) -> list[float]:
+        """Wall time over that of a client that costs nothing."""
+        each = setting.latency / setting.flight
+        return [wall / (each * calls) for wall, calls in zip(self.wall, self.calls, strict=True)]
+
+
+@contextlib.contextmanager
+def server(latency: float) -> Iterator[str]:
+    """The fake server in a process of its own; yields its base URL."""
+    command = [sys.executable, "-m", "tests.server", "--latency", str(latency), "--solve", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.terminate()
+
+
+def measure(variant: str, setting: Setting, folder: Path, measured: Measured) -> None:
+    """Measure a variant once, and add what came out."""
+    data, recorded = folder / f"data-{setting.games}", folder / f"scripts-{setting.rounds}.json"
+    if not data.exists():
+        data.mkdir()
+        copies(data, setting.games)
+    if not recorded.exists():
+        record(data, setting.rounds, recorded)
+    with server(setting.latency) as url, tempfile.TemporaryDirectory(dir=folder) as scratch:
+        command = [sys.executable, "-m", "tests.bench.variants", variant, "--url", url, "--folder", scratch]
+        command += ["--data", str(data), "--scripts", str(recorded), "--games", str(setting.games)]
+        command += ["--rounds", str(setting.rounds), "--flight", str(setting.flight)]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        with urllib.request.urlopen(f"{url.removesuffix('/v1')}/control/log") as response:
+            measured.in_flight.append(json.load(response)["peak"])
+    for name, value in json.loads(done.stdout.splitlines()[-1]).items():
+        getattr(measured, name).append(value)
+
+
+def block(setting: Setting, variants: Sequence[str], repeats: int, folder: Path) -> dict[str, Measured]:
+    """Measure every variant at one setting, taking turns, each turn in another order."""
+    found = {variant: Measured() for variant in variants}
+    for turn in range(repeats):
+        for place in range(len(variants)):
+            variant = variants[(place + turn) % len(variants)]
+            measure(variant, setting, folder, found[variant])
+            one = found[variant]
+            print(
+                f"  {variant:10} {one.cpu_ms[-1]:.2f} ms, {one.rate[-1]:.0f} calls/s",
+                file=sys.stderr,
+                flush=True,
+            )
+    return found
+
+
+def shown(setting: Setting, found: dict[str, Measured]) -> str:
+    """A block as a Markdown table; ratios are of medians."""
+    lines = [
+        f"### {setting.latency * 1e3:.0f} ms, {setting.flight} in flight "
+        f"({setting.games} games of {setting.rounds} rounds)",
+        "",
+        "| variant | calls | CPU ms a call | of openai | wall over ideal | calls/s | of inspect_ai | of aiohttp "
+        "| most in flight | peak MB |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for variant, one in found.items():
+        cells = [
+            variant,
+            f"{median(one.calls):.0f}",
+            _spread(one.cpu_ms, 2),
+            _ratio(one.cpu_ms, found.get("openai"), "cpu_ms"),
+            f"{median(one.over_ideal(setting)):.2f}",
+            _spread(one.rate, 0),
+            _ratio(one.rate, found.get("inspect_ai"), "rate"),
+            _ratio(one.rate, found.get("aiohttp"), "rate"),
+            f"{median(one.in_flight):.0f}",
+            f"{median(one.peak_mb):.0f}",
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def growth(small: Setting, variants: Sequence[str], repeats: int, folder: Path) -> str:
+    """What four times as many games cost, as a Markdown table."""
+    large = Setting(small.latency, small.flight, 4 * small.games, small.rounds)
+    found = [block(setting, variants, repeats, folder) for setting in (small, large)]
+    lines = [
+        f"### {small.games} and {large.games} games ({small.latency * 1e3:.0f} ms, {small.flight} in flight)",
+        "",
+        "| variant | CPU ms a call | with 4x | peak MB | with 4x | more MB a game |",
+        "|---|---|---|---|---|---|",
+    ]
+    for variant in variants:
+        few, many = found[0][variant], found[1][variant]
+        each = (median(many.peak_mb) - median(few.peak_mb)) / (large.games - small.games)
+        lines.append(
+            f"| {variant} | {_spread(few.cpu_ms, 2)} | {_spread(many.cpu_ms, 2)} "
+            f"| {median(few.peak_mb):.0f} | {median(many.peak_mb):.0f} | {each:.3f} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _spread(values: Sequence[float], digits: int) -> str:
+    middle = f"{median(values):.{digits}f}"
+    if len(values) == 1:
+        return middle
+    return f"{middle} ({min(values):.{digits}f}-{max(values):.{digits}f})"
+
+
+def _ratio(values: Sequence[float], other: Measured | None, name: str) -> str:
+    return f"{median(values) / median(getattr(other, name)):.2f}" if other else ""
+
+
+def main() -> None:
+    """Measure, and print the tables."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
+    parser.add_argument("--latency", nargs="+", type=float, default=[0.05, 0.2])
+    parser.add_argument("--flight", nargs="+", type=int, choices=ROUNDS, default=list(ROUNDS))
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--growth", action=argparse.BooleanOptionalAction, default=True)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        for latency in options.latency:
+            for flight in options.flight:
+                setting = Setting(latency, flight, max(flight, 40), ROUNDS[flight])
+                print(shown(setting, block(setting, options.variants, options.repeats, folder)), flush=True)
+        if options.growth:
+            print(growth(Setting(0.05, 20, 40, 15), options.variants, options.repeats, folder), flush=True)
+
+
+if __name__ == "__main__":
+    main()
