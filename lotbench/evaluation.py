@@ -116,7 +116,7 @@ async def resume(
         retry_failed: Ask again for replies that came and could not be read, too.
         check: Make one call per role first, if the journal has none.
         watch: See `evaluate`.
-        **limits: Fields of Limits; those of the first session do not carry over.
+        **limits: Fields of Limits that change; the others stay as they were.
 
     Raises:
         RunFolderError: The run's experiment, data or prompts have changed, or another process writes to it.
@@ -125,7 +125,7 @@ async def resume(
     with folder.Folder(path) as place:
         place.keep(folder.traces(path, strict=False))
         found = load_run(path)
-        made = results.planned(found, config.validate(Limits, limits))
+        made = results.planned(found, config.validate(Limits, {**found.limits, **limits}))
         async with Models(made.pictures, made.limits, own or {}) as models:
             session = Session(made, place, models, models.seats(made.names), Store())
             session.continues(found, retry_failed=retry_failed)
@@ -154,6 +154,7 @@ def _freeze(made: Plan, place: folder.Folder) -> None:
         "version": made.benchmark.version,
         "experiment": made.experiment.model_dump(mode="json"),
         "sampling": {role: asdict(sampling) for role, (sampling, _) in made.sampling().items()},
+        "limits": made.limits.model_dump(mode="json"),
         "digests": made.digests,
     }
     place.write_json("run.json", table)

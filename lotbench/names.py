@@ -128,7 +128,9 @@ def base_model(model_id: str) -> str:
 
     `openai/gpt-4o-mini-2024-07-18` and `gpt-4o-mini` are one; `o3-mini-high` and `o3-mini-low` are siblings.
     """
-    text = model_id.lower().rsplit("/", 1)[-1].removesuffix(".gguf")
+    # An adapter belongs to its base, and a commit does not make another model.
+    base = re.sub(r"@[0-9a-f]{8}$", "", model_id.lower().removeprefix("hf:").partition("+")[0])
+    text = base.rsplit("/", 1)[-1].removesuffix(".gguf")
     before = None
     while before != text:
         before = text

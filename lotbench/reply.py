@@ -201,7 +201,7 @@ def _no_constant(name: str) -> JSON:
 def _plain_text(text: str, form: type[Form]) -> dict[str, JSON] | None:
     """A one-field form may come as a bare line, with or without a label before it."""
     names = list(form.model_fields)
-    if len(names) != 1 or "{" in text or "}" in text:
+    if len(names) != 1 or "{" in text or "}" in text or text.startswith("["):
         return None
     lines = [line for line in text.split("\n") if line.strip()]
     if len(lines) != 1:

@@ -33,6 +33,7 @@ class Run:
     Attributes:
         path: The folder.
         config: The frozen experiment.
+        limits: What the first session might use, by name.
         digests: Of experiment, data, prompts and code, as recorded when the run began.
         traces: The finished walks, in data order.
         summary: The content of summary.json; empty if the run never ended in order.
@@ -40,6 +41,7 @@ class Run:
 
     path: Path
     config: Experiment
+    limits: Mapping[str, Any]
     digests: Mapping[str, str]
     traces: tuple[Trace, ...]
     summary: Mapping[str, Any]
@@ -78,6 +80,7 @@ def load_run(run: str | Path, root: Path = Path("runs")) -> Run:
     return Run(
         path=path,
         config=validate(Experiment, table["experiment"], path / "run.json"),
+        limits=table.get("limits", {}),
         digests=table["digests"],
         traces=tuple(folder.traces(path)),
         summary=summary,

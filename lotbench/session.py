@@ -111,6 +111,10 @@ class Session:
             except LotbenchError as error:
                 error.run = self._place.path
                 raise
+            except asyncio.CancelledError as error:
+                # Whoever cancelled (Ctrl-C) is told where to go on.
+                error.args = (str(self._place.path),)
+                raise
             finally:
                 await desk.close()
                 self._finish()

@@ -70,6 +70,7 @@ def test_correcting_a_whole_solve_rate_lifts_14_percent_to_48() -> None:
     assert (rate - FPR) / (1 - FPR - FNR) == pytest.approx(0.48, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("right", [ONE_PERCENT, FALLING], ids=["one percent", "falling"])
 def test_its_95_percent_intervals_hold_the_truth_in_93_to_97_percent(right: Floats) -> None:
     held = np.zeros(2)

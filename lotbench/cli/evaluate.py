@@ -82,8 +82,8 @@ def interruptible(work: Coroutine[Any, Any, Run]) -> Run:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
         try:
             return await work
-        except asyncio.CancelledError:
-            raise KeyboardInterrupt("; go on with: lotbench resume latest") from None
+        except asyncio.CancelledError as error:
+            raise KeyboardInterrupt(*error.args) from None
 
     return asyncio.run(main())
 

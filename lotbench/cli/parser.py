@@ -15,7 +15,7 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="lotbench", description="How creative is a language model? Let it play.", epilog=EPILOG
     )
-    commands = top.add_subparsers(title="commands", metavar="COMMAND")
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _evaluate(commands)
     _runs(commands)
     _judges(commands)
@@ -144,7 +144,9 @@ def _judges(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 
 
 def _data(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    data = commands.add_parser("data", help="data sets").add_subparsers(title="commands", metavar="COMMAND")
+    data = commands.add_parser("data", help="data sets").add_subparsers(
+        title="commands", metavar="COMMAND", required=True
+    )
     _command(data, "list", "data:listing", "the data sets that come with lotbench")
     one = _command(data, "check", "data:check", "name every fault of a data set by file, line and field")
     one.add_argument("path", metavar="PATH")
@@ -170,7 +172,7 @@ def _data(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     one.add_argument("--benchmark", metavar="NAME", default="lotbench")
     _review(data)
     local = commands.add_parser("local", help="the embedded model").add_subparsers(
-        title="commands", metavar="COMMAND"
+        title="commands", metavar="COMMAND", required=True
     )
     _command(local, "install", "data:install_local", "install the embedded model's weights and runtime here")
 

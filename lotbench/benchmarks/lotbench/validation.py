@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from lotbench.benchmarks.lotbench import words
 from lotbench.benchmarks.lotbench.correction import rounds
@@ -34,10 +34,10 @@ class _Row(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     sample: Text
-    label: bool
+    label: StrictBool
     language: Literal["en", "zh"]
     split: Literal["tune", "test"]
-    labels: Annotated[tuple[bool, ...], Field(min_length=1, max_length=2)]
+    labels: Annotated[tuple[StrictBool, ...], Field(min_length=1, max_length=2)]
     """The first labelling and the second, blind one."""
     contested: bool = False
     why: str = ""

@@ -85,6 +85,8 @@ def filling(text: str, framed: str, max_words: int, max_cjk: int) -> str:
         raise Unread("not_a_phrase", "more than one line")
     words = _inside(lines[0] if lines else "", framed).strip(_EDGES)
     words = re.sub(r"\s+", " ", words)
+    if any(unicodedata.category(character) in ("Cc", "Cf") for character in words):
+        raise Unread("not_a_phrase", "holds characters that steer a terminal or a page")
     if not re.search(r"\w", words) or re.search(r"\bMASK\b", words):
         raise Unread("not_a_phrase", "no word in it")
     if _NUMBERING.match(words) or _LIST.search(words):
