@@ -13,8 +13,21 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from lotbench.errors import CallFailed
+from lotbench.probe import Validation
 from lotbench.state import State, Update, Walk, joined
-from lotbench.types import JSON, Answer, Metric, Question, Sample, Sampling, Score, Section, Trace
+from lotbench.types import (
+    JSON,
+    Answer,
+    Finding,
+    Metric,
+    Question,
+    Sample,
+    Sampling,
+    Score,
+    Section,
+    Sight,
+    Trace,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +58,7 @@ class Benchmark:
         roles: By name; `candidate` is the model under test.
         Settings: Frozen pydantic model of the named settings.
         Item: Pydantic model of one line of samples.jsonl; `faults` adds what one line alone cannot show.
+        lints: What makes a sample weak, given the samples and what was seen of their pictures by id.
         reference: The preset under configs/ that reports compare with.
         score_only: Settings that change the score of a finished trace, not the walk.
         ask: The questions to put next at the walk's step; none when the step is done.
@@ -52,6 +66,7 @@ class Benchmark:
         supersteps: The most nodes that a walk can visit, for the graph's recursion limit.
         calls: The most calls a walk can make, by role, for the plan of a dry run.
         preview: One question of each step, filled in for a walk, for people to read.
+        validation: How its judges are checked; None if it has no judge set.
     """
 
     name: str
@@ -75,8 +90,10 @@ class Benchmark:
     score_only: frozenset[str] = frozenset()
     resolve: Callable[[Any, Mapping[str, int]], Any] = lambda settings, seats: settings
     faults: Callable[[Sequence[Any], Any], Sequence[str]] = lambda items, settings: ()
+    lints: Callable[[Sequence[Any], Mapping[str, Sight]], Sequence[Finding]] = lambda items, sights: ()
     needs_pictures: Callable[[Any], bool] = lambda settings: False
     unrankable: Callable[[Any], Sequence[str]] = lambda settings: ()
+    validation: Validation | None = None
     lane: Callable[[Sample, int], str] = field(default=lambda sample, repeat: f"{sample.id}/{repeat}")
 
 
@@ -114,11 +131,21 @@ async def take(step: str, state: State, context: Context) -> Update:
             return changed
 
 
-async def _all(context: Context, walk: Walk, questions: Sequence[Question]) -> Sequence[Answer]:
-    """Put questions side by side; a single one, which is the rule, needs no task of its own."""
+async def _all(context: Context, walk: Walk, questions: Sequence[Question]) -> list[Answer]:
+    """Every answer; one that fails does not leave the others behind, whose replies are paid for.
+
+    Raises:
+        LotbenchError: Of several failures, one that ends the run before one that ends the walk.
+    """
     if len(questions) == 1:
+        # The rule, and it needs no task of its own.
         return [await context.ask(walk, questions[0])]
-    return await asyncio.gather(*(context.ask(walk, question) for question in questions))
+    asked = (context.ask(walk, question) for question in questions)
+    answers = await asyncio.gather(*asked, return_exceptions=True)
+    failures = [answer for answer in answers if isinstance(answer, BaseException)]
+    if failures:
+        raise min(failures, key=lambda failure: isinstance(failure, CallFailed))
+    return [answer for answer in answers if isinstance(answer, Answer)]
 
 
 def _usage(answers: Sequence[Answer]) -> dict[str, int]:

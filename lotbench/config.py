@@ -24,7 +24,7 @@ M = TypeVar("M", bound=BaseModel)
 class RoleSampling(BaseModel):
     """How the replies of one role are drawn; what is left out comes from the benchmark."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     temperature: float | None = Field(default=None, ge=0, le=2)
     top_p: float | None = Field(default=None, gt=0, le=1)
@@ -69,7 +69,7 @@ class Experiment(BaseModel):
 class Limits(BaseModel):
     """What a run may use: nothing here changes a score, so all of it may change on resume."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     concurrency: int = Field(default=20, gt=0, le=10_000)
     """Lanes in flight."""
@@ -114,6 +114,10 @@ def load(path: Path | None, sets: Sequence[str] = (), flags: Mapping[str, Any] |
         UsageError: A file that cannot be read, an unknown key or a value out of range, by name.
     """
     table = read_toml(path) if path else {}
+    # The file is checked alone first: a fault is then named for where it stands.
+    made = _config(table, str(path))
+    if not sets and not flags:
+        return made
     for pair in sets:
         key, equals, value = pair.partition("=")
         if not equals or not key:
@@ -122,10 +126,16 @@ def load(path: Path | None, sets: Sequence[str] = (), flags: Mapping[str, Any] |
     for key, value in (flags or {}).items():
         if value is not None:
             _put(table, key.split("."), value)
-    limits = table.pop("limits", {})
-    return Config(
-        experiment=validate(Experiment, table, path), limits=validate(Limits, limits, path, prefix="limits.")
-    )
+    return _config(table, "--set, a flag or an argument")
+
+
+def _config(table: Mapping[str, Any], source: str) -> Config:
+    experiment = {name: value for name, value in table.items() if name != "limits"}
+    limits = table.get("limits", {})
+    faults = [*_faults(Experiment, experiment, source, ""), *_faults(Limits, limits, source, "limits.")]
+    if faults:
+        raise UsageError("\n".join(faults))
+    return Config(experiment=Experiment(**experiment), limits=Limits(**limits))
 
 
 def validate(model: type[M], table: Any, path: Path | None = None, prefix: str = "") -> M:
@@ -134,15 +144,21 @@ def validate(model: type[M], table: Any, path: Path | None = None, prefix: str =
     Raises:
         UsageError: One line for each fault, with the file and the field.
     """
+    faults = _faults(model, table, str(path) if path else "configuration", prefix)
+    if faults:
+        raise UsageError("\n".join(faults))
+    return model.model_validate(table)
+
+
+def _faults(model: type[BaseModel], table: Any, source: str, prefix: str) -> list[str]:
     try:
-        return model.model_validate(table)
+        model.model_validate(table)
     except ValidationError as error:
-        source = str(path) if path else "configuration"
-        faults = [
-            at(source, field=prefix + ".".join(map(str, e["loc"]))) + f": {_message(model, e)}"
+        return [
+            at(source, field=(prefix + ".".join(map(str, e["loc"]))).strip(".")) + f": {_message(model, e)}"
             for e in error.errors()
         ]
-        raise UsageError("\n".join(faults)) from None
+    return []
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -197,9 +213,10 @@ def _put(table: dict[str, Any], place: Sequence[str], value: Any) -> None:
 def _value(text: str) -> Any:
     """A value as TOML writes it; anything else is a string."""
     try:
-        return tomllib.loads(f"v = {text}")["v"]
+        found = tomllib.loads(f"v = {text}")
     except tomllib.TOMLDecodeError:
         return text
+    return found["v"] if found.keys() == {"v"} else text
 
 
 def _message(model: type[BaseModel], error: Any) -> str:

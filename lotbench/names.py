@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
+from urllib.parse import urlsplit
 
 from lotbench.errors import UsageError
 
@@ -35,9 +36,9 @@ PROVIDERS = {
 }
 
 _URL = re.compile(r"^(?P<model>.+)@(?P<url>https?://\S+)$")
-_DATE = re.compile(r"[-@](?:20\d{2}-?\d{2}-?\d{2}|\d{4}|20\d{2}-\d{2})$")
+_DATE = re.compile(r"[-@](?:20\d{2}-?\d{2}-?\d{2}|20\d{2}-\d{2}|\d{2}-20\d{2}|\d{2}-\d{2}|\d{4}|0\d{2})$")
 _VARIANT = re.compile(
-    r"(?:-(?:high|medium|low|minimal|none|xhigh|thinking|reasoning|reasoner|latest|preview|exp|instruct|chat)|:[a-z]+)$"
+    r"(?:-(?:high|medium|low|minimal|none|xhigh|thinking|reasoning|reasoner|latest|preview|beta|exp|instruct|chat)|:[a-z]+)$"
 )
 
 
@@ -66,10 +67,18 @@ def parse(name: str) -> ModelName:
     """Read a model name.
 
     Raises:
-        UsageError: The name is empty, or its provider unknown.
+        UsageError: The name or a part of it is empty, its provider unknown, or its address of no use.
     """
-    if not name.strip():
+    name = name.strip()
+    if not name:
         raise UsageError("a model name is empty")
+    found = _parsed(name)
+    if not found.model and found.kind != "local":
+        raise UsageError(f"{name!r}: the name of the model itself is missing")
+    return found
+
+
+def _parsed(name: str) -> ModelName:
     if name.startswith("python:"):
         return ModelName(name, "python", name[7:])
     if name == "human":
@@ -82,7 +91,7 @@ def parse(name: str) -> ModelName:
     if name.startswith("file:"):
         return ModelName(name, "file", name[5:])
     if found := _URL.match(name):
-        url = found["url"].rstrip("/")
+        url = _checked(found["model"], found["url"].rstrip("/"))
         return ModelName(name, "api", found["model"], url=url, key="LOTBENCH_API_KEY", provider="url")
     provider, slash, model = name.partition("/")
     if not slash:
@@ -96,12 +105,32 @@ def parse(name: str) -> ModelName:
     return ModelName(name, "api", model, url=known_as.url, key=known_as.key, provider=provider)
 
 
+def _checked(model: str, url: str) -> str:
+    """An address that a name gives, if it is one that may be written into a run folder.
+
+    Raises:
+        UsageError: It has no host or a wrong port, or it carries a password or a query.
+    """
+    try:
+        parts = urlsplit(url)
+        usable = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise UsageError(f"{model}@...: the address has no host, or a port that is none")
+    if parts.username is not None or parts.query or parts.fragment:
+        raise UsageError(f"{model}@...: an address is written down: put the key into $LOTBENCH_API_KEY")
+    return url
+
+
 def base_model(model_id: str) -> str:
     """The base model of an id, as far as names tell: without maker, date, effort and variant.
 
     `openai/gpt-4o-mini-2024-07-18` and `gpt-4o-mini` are one; `o3-mini-high` and `o3-mini-low` are siblings.
     """
-    text = model_id.lower().rsplit("/", 1)[-1].removesuffix(".gguf")
+    # An adapter belongs to its base, and a commit does not make another model.
+    base = re.sub(r"@[0-9a-f]{8}$", "", model_id.lower().removeprefix("hf:").partition("+")[0])
+    text = base.rsplit("/", 1)[-1].removesuffix(".gguf")
     before = None
     while before != text:
         before = text
@@ -117,4 +146,4 @@ def related(one: str, other: str) -> bool:
 def slug(name: str) -> str:
     """A model name as part of a folder name."""
     short = re.sub(r"@https?://.*$", "", name)
-    return re.sub(r"[^A-Za-z0-9.]+", "-", short).strip("-.")[-40:] or "model"
+    return re.sub(r"[^A-Za-z0-9.]+", "-", short)[-40:].strip("-.") or "model"

@@ -7,7 +7,7 @@ a run folder is made.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from lotbench.names import ModelName, parse
 from lotbench.prompt import Pack
 from lotbench.run import Planned
 from lotbench.state import State, Walk
-from lotbench.types import Sample, Sampling
+from lotbench.types import JSON, Sample, Sampling
 
 REPLY_TOKENS = 4096
 """The most that a reply may have, reasoning included, unless the experiment says otherwise."""
@@ -95,6 +95,11 @@ class Plan:
                 default = replace(default, max_tokens=REPLY_TOKENS)
             made[role] = sampling(default, self.experiment.sampling.get(role), seeded=True)
         return made
+
+
+def sampling_table(made: Plan) -> dict[str, JSON]:
+    """How each role's replies are drawn, as JSON."""
+    return {role: [asdict(drawn), seeded] for role, (drawn, seeded) in made.sampling().items()}
 
 
 def make(config: Config, prompts: Pack | None = None) -> Plan:

@@ -18,7 +18,7 @@ from typing import TypeAlias, cast
 from lotbench.errors import UsageError
 from lotbench.types import Image, Message, Speaker
 
-FIELD = re.compile(r"\{\{(\w+)\}\}")
+FIELD = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 SECTION = re.compile(r"^\[(\w+)\]\n", re.MULTILINE)
 SPEAKERS = ("system", "user", "assistant")
 
@@ -45,9 +45,14 @@ class Prompt:
                 emptied fields is dropped. A picture becomes a part of its own.
 
         Raises:
-            UsageError: A field has no value, or a value has no field.
+            UsageError: A field has no value, or a value has no field; or a section is of no speaker.
         """
         self._check(values.keys(), self.fields)
+        if not self.sections or self.sections.keys() - set(SPEAKERS):
+            found = ", ".join(f"[{name}]" for name in self.sections) or "none"
+            raise UsageError(
+                f"prompt {self.name!r}: sections are [system], [user] or [assistant], not {found}"
+            )
         return tuple(
             Message(cast(Speaker, speaker), _fill(text, values))
             for speaker, text in self.sections.items()

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, TypeVar, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError
 
 from lotbench.errors import Unread
 from lotbench.types import JSON, Reply
@@ -22,14 +23,26 @@ _TAGS = "|".join(REASONING)
 _BLOCK = re.compile(rf"<({_TAGS})>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _CLOSED = re.compile(rf"^.*?</(?:{_TAGS})>", re.DOTALL | re.IGNORECASE)
 _OPENED = re.compile(rf"<(?:{_TAGS})>", re.IGNORECASE)
-_FENCE = re.compile(r"```(?:json)?\s*\n(.*?)\n?```", re.DOTALL)
-_DECLINES = (
-    r"i(?: am|['’]m)? (?:can(?:no|['’])t|not able to|unable to) (?:help|assist|comply|do|fulfil|provide|continue)"
-    r"|我(?:无法|不能)(?:提供|回答|协助|帮助|继续)"
-)
-_DECLINED = re.compile(_DECLINES, re.IGNORECASE)
+HALVES = re.compile("[\ud800-\udfff]")
+"""Half of a character pair: JSON can spell one, and no file can hold it."""
+_FENCE = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL | re.IGNORECASE)
+_LABEL = r"^\W*(?:output|answer|{})\W*[:：]\s*"
+_CANNOT = r"i(?:['’]m| am)? (?:can(?:no|['’])t|not able to|unable to|won['’]t)"
+_HELP = r"(?:help|assist|comply)(?: you)?(?: with\b| in\b|[.,!;]|$)"
+_OBJECT = r"(?:that|this|the|your|an?|any)\b"
+# What a whole text says. "I can't help thinking of a clock" declines nothing.
 _REFUSAL = re.compile(
-    rf"^\W*(?:i['’]?m sorry|i am sorry|sorry,|i apologi[sz]e|抱歉|对不起|很遗憾|{_DECLINES})", re.IGNORECASE
+    r"^\W*(?:i['’]?m sorry|i am sorry|sorry,|i apologi[sz]e|抱歉|对不起|很遗憾"
+    rf"|(?:as an? (?:ai|large language model)\b[^.!?\n]{{0,80}})?\b{_CANNOT} (?:{_HELP}|"
+    rf"(?:do|provide|fulfil|answer|create|generate|complete|continue|engage)(?: with| in)? {_OBJECT}|continue\W)"
+    r"|我(?:无法|不能)(?:提供|回答|协助|帮助|继续))",
+    re.IGNORECASE,
+)
+# What a field of an answer says: narrower, since reasons may well begin with what one cannot tell.
+_DECLINED = re.compile(
+    rf"{_CANNOT} (?:{_HELP}|(?:provide|fulfil|create|generate) (?:that|this|your)\b)"
+    r"|我(?:无法|不能)(?:为[您你])?(?:协助|(?:提供|回答|帮助)(?:[您你这该此，。,.!！]|$))",
+    re.IGNORECASE,
 )
 _YES_NO = {"yes": True, "no": False, "true": True, "false": False, "是": True, "否": False}
 
@@ -49,11 +62,12 @@ def prose(limit: int, about: str = "...") -> Any:
     return Field(description=about, json_schema_extra={"maxLength": limit})
 
 
-def _to_bool(value: object) -> object:
-    return _YES_NO.get(value.strip().lower(), value) if isinstance(value, str) else value
+def yes_or_no(value: object) -> object:
+    """What a decision in words decides (`Yes.`, `no`, `是`); anything else as it is."""
+    return _YES_NO.get(value.strip(" .!。！").lower(), value) if isinstance(value, str) else value
 
 
-YesNo = Annotated[bool, BeforeValidator(_to_bool)]
+YesNo = Annotated[bool, Strict(), BeforeValidator(yes_or_no)]
 """A decision in a form; 'yes' and 'no' are read as booleans, nothing else is."""
 
 
@@ -81,7 +95,7 @@ def schema(form: type[Form]) -> dict[str, JSON]:
 
 @cache
 def shape(form: type[Form]) -> str:
-    """The form as an example to print in a prompt: its fields, each with its description."""
+    """The form as an example to print in a prompt: its fields, each with what may stand there."""
     lines = [
         f"  {json.dumps(name, ensure_ascii=False)}: {_example(field)}"
         for name, field in cast(dict[str, dict[str, Any]], schema(form)["properties"]).items()
@@ -98,17 +112,25 @@ def read(reply: Reply, form: type[F]) -> F:
     if reply.refusal or reply.finish == "content_filter":
         raise Unread("refused", "the answer was withheld")
     text = visible(reply)
-    if _REFUSAL.match(text):
+    found = _object(text)
+    # An answer may come after an apology; only a reply without one declines by its words.
+    if found is None and _REFUSAL.match(text):
         raise Unread("refused", "the answer declines the task")
-    try:
-        made = _parse(text, form)
-    except Unread:
-        if reply.finish == "length":
-            raise Unread("truncated", "the answer was cut off before its end") from None
-        raise
+    if reply.finish == "length" and found is None:
+        raise Unread("truncated", "the answer was cut off before its end")
+    made = _filled(text, found, form)
     if any(isinstance(value, str) and _DECLINED.match(value) for value in made.model_dump().values()):
         raise Unread("refused", "the answer declines the task")
     return made
+
+
+def fills(reply: Reply, schema: Mapping[str, JSON]) -> bool:
+    """Whether a reply holds an object with every field that a schema requires; what they say is not looked at."""
+    try:
+        found = _object(visible(reply))
+    except Unread:
+        return False
+    return found is not None and set(cast(list[str], schema["required"])) <= found.keys()
 
 
 def visible(reply: Reply) -> str:
@@ -124,10 +146,9 @@ def visible(reply: Reply) -> str:
     return text.strip()
 
 
-def _parse(text: str, form: type[F]) -> F:
+def _filled(text: str, found: dict[str, JSON] | None, form: type[F]) -> F:
     if not text:
         raise Unread("unparsed", "the answer is empty")
-    found = _object(text)
     if found is None:
         found = _plain_text(text, form)
     if found is None:
@@ -141,19 +162,27 @@ def _parse(text: str, form: type[F]) -> F:
 
 
 def _object(text: str) -> dict[str, JSON] | None:
-    """The one JSON object in a text: alone, in a single fence, or at the end after a line of prose."""
+    """The one JSON object in a text: alone, in a single fence, or at the end after prose or a label.
+
+    It begins a line or follows a colon: an object in the middle of a sentence is something that is talked
+    about.
+    """
     fences = _FENCE.findall(text)
     if len(fences) == 1:
         text = fences[0].strip()
     start = text.find("{")
-    if start < 0 or (start > 0 and "\n" not in text[:start] and not text[:start].isspace()):
+    if start < 0 or text[:start].rpartition("\n")[2].strip()[-1:] not in ("", ":", "：", "*"):
         return None
+    decoder = json.JSONDecoder(object_pairs_hook=_no_twins, parse_constant=_no_constant)
     try:
-        found, end = json.JSONDecoder(object_pairs_hook=_no_twins).raw_decode(text, start)
-    except ValueError:
+        found, end = decoder.raw_decode(text, start)
+    except (ValueError, RecursionError):
         return None
-    rest = text[end:].strip()
-    return found if isinstance(found, dict) and not rest else None
+    if not isinstance(found, dict) or text[end:].strip():
+        return None
+    if "\\ud" in text.lower() and HALVES.search(plain := json.dumps(found, ensure_ascii=False)):
+        found = json.loads(HALVES.sub("\ufffd", plain))
+    return cast(dict[str, JSON], found)
 
 
 def _no_twins(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
@@ -164,15 +193,20 @@ def _no_twins(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
     return made
 
 
+def _no_constant(name: str) -> JSON:
+    """NaN and Infinity are no JSON."""
+    raise ValueError(f"{name} is no number")
+
+
 def _plain_text(text: str, form: type[Form]) -> dict[str, JSON] | None:
-    """A one-field form may come as a bare line, with or without the field's name before it."""
+    """A one-field form may come as a bare line, with or without a label before it."""
     names = list(form.model_fields)
-    if len(names) != 1 or "{" in text or "}" in text:
+    if len(names) != 1 or "{" in text or "}" in text or text.startswith("["):
         return None
     lines = [line for line in text.split("\n") if line.strip()]
     if len(lines) != 1:
         return None
-    bare = re.sub(rf"^\W*{names[0]}\W*[:：]\s*", "", lines[0].strip(), flags=re.IGNORECASE)
+    bare = re.sub(_LABEL.format(names[0]), "", lines[0].strip(), flags=re.IGNORECASE)
     return {names[0]: bare.strip("\"'`*“”「」 ")}
 
 
@@ -183,7 +217,11 @@ def _plain(field: dict[str, Any]) -> dict[str, Any]:
 
 def _example(field: dict[str, Any]) -> str:
     if field["type"] == "boolean":
-        return "true or false"
+        # A model too small to judge copies what stands first; it must not end games by that.
+        return "false or true"
     if "enum" in field:
         return " or ".join(json.dumps(option, ensure_ascii=False) for option in field["enum"])
+    if field["type"] == "string":
+        # What it means stands in the prompt and in the schema: a small model would copy it as its answer.
+        return '"..."'
     return json.dumps(field.get("description", "..."), ensure_ascii=False)

@@ -259,8 +259,7 @@ def _section(section: Section) -> list[str]:
     blocks = [f"## {plain(section.title)}"]
     for one in section.tables:
         blocks += [plain(one.caption), table(one)]
-    drawn = [f"Plot of {plot.y} by {plot.x}, in report.html: {plot.caption}" for plot in section.plots]
-    return [*blocks, bullets([*section.notes, *drawn])]
+    return [*blocks, bullets(section.notes)]
 
 
 def _settings(report: Report) -> Table:

@@ -15,11 +15,12 @@ from typing import Any
 from lotbench import benchmarks, plan
 from lotbench.benchmark import Benchmark
 from lotbench.config import Config, Experiment, Limits, validate
-from lotbench.edge import folder
+from lotbench.edge import checks, folder
 from lotbench.edge.disk import prompt_files
 from lotbench.edge.journal import read as read_journal
 from lotbench.edge.limits import price
 from lotbench.names import ModelName, parse, related
+from lotbench.probe import Inquiry, Standing
 from lotbench.prompt import pack
 from lotbench.report import Facts, Report, Spent, build, to_markdown, to_summary
 from lotbench.types import Trace
@@ -32,6 +33,7 @@ class Run:
     Attributes:
         path: The folder.
         config: The frozen experiment.
+        limits: What the first session might use, by name.
         digests: Of experiment, data, prompts and code, as recorded when the run began.
         traces: The finished walks, in data order.
         summary: The content of summary.json; empty if the run never ended in order.
@@ -39,6 +41,7 @@ class Run:
 
     path: Path
     config: Experiment
+    limits: Mapping[str, Any]
     digests: Mapping[str, str]
     traces: tuple[Trace, ...]
     summary: Mapping[str, Any]
@@ -77,6 +80,7 @@ def load_run(run: str | Path, root: Path = Path("runs")) -> Run:
     return Run(
         path=path,
         config=validate(Experiment, table["experiment"], path / "run.json"),
+        limits=table.get("limits", {}),
         digests=table["digests"],
         traces=tuple(folder.traces(path)),
         summary=summary,
@@ -97,18 +101,25 @@ def planned(run: Run, limits: Limits) -> plan.Plan:
 
 def write(made: plan.Plan, out: folder.Folder, traces: Sequence[Trace], wall_s: float) -> Report:
     """Write summary.json and report.md of a run as far as it has come; returns the report."""
-    report = measured(made, out.path, traces, wall_s)
+    report, standing = _measured(made, out.path, traces, wall_s)
+    if standing.used:
+        out.write_json("judge.json", {"schema": 1, "records": list(standing.used)})
     out.write_json("summary.json", to_summary(report))
     out.write("report.md", to_markdown(report))
     return report
 
 
 def measured(made: plan.Plan, path: Path, traces: Sequence[Trace], wall_s: float) -> Report:
-    """The report of a run from its traces and its journal."""
+    """The report of a run from its traces, its journal, and what is known of its judges."""
+    return _measured(made, path, traces, wall_s)[0]
+
+
+def _measured(made: plan.Plan, path: Path, traces: Sequence[Trace], wall_s: float) -> tuple[Report, Standing]:
     benchmark, settings = made.benchmark, made.settings
     preset, theirs = plan.reference(benchmark)
     rescored = settings.model_copy(update={name: getattr(theirs, name) for name in benchmark.score_only})
     spending, ids = spent(path, made.names)
+    standing = _standing(made, path, traces)
     facts = Facts(
         benchmark=benchmark.name,
         version=benchmark.version,
@@ -119,7 +130,7 @@ def measured(made: plan.Plan, path: Path, traces: Sequence[Trace], wall_s: float
         arm=getattr(settings, "arm", None),
         n_samples=len(made.chosen),
         n_walks=sum(map(len, made.lanes())),
-        reasons=tuple(_reasons(made, ids)),
+        reasons=(*_reasons(made, ids), *standing.reasons),
         settings=settings.model_dump(mode="json") | {"repeats": made.experiment.repeats},
         preset=preset,
         reference=theirs.model_dump(mode="json") | {"repeats": benchmark.repeats},
@@ -128,12 +139,36 @@ def measured(made: plan.Plan, path: Path, traces: Sequence[Trace], wall_s: float
         digests=made.digests,
         wall_s=round(wall_s, 1),
     )
-    return build(
+    report = build(
         traces,
-        benchmark.metrics(traces, settings),
-        benchmark.sections(traces, settings),
+        {**benchmark.metrics(traces, settings), **(standing.scores or {})},
+        (*benchmark.sections(traces, settings), *standing.sections),
         facts,
         benchmark.metrics(traces, rescored),
+    )
+    return report, standing
+
+
+def _standing(made: plan.Plan, path: Path, traces: Sequence[Trace]) -> Standing:
+    """What is known of the run's judges, from the store and from what the run has kept of it."""
+    validation = made.benchmark.validation
+    if validation is None:
+        return Standing()
+    kept = folder.read_json(path / "judge.json")["records"] if (path / "judge.json").is_file() else []
+    anchors = path / "anchors.json"
+    return validation.standing(
+        Inquiry(
+            traces=traces,
+            settings=made.settings,
+            seed=made.experiment.seed,
+            prompts=made.prompts,
+            sampling=plan.sampling_table(made),
+            ids=checks.ids(path),
+            data=made.digests["data"],
+            run=path.name,
+            records=(*checks.every(), *kept),
+            anchors=folder.read_json(anchors) if anchors.is_file() else None,
+        )
     )
 
 
@@ -173,7 +208,7 @@ def _reasons(made: plan.Plan, ids: Mapping[str, set[str]]) -> list[str]:
         theirs = {*(name.text for name in names), *ids.get(role, set())}
         if any(_kin(one, other) for one in mine for other in theirs):
             reasons.append(f"the candidate and the {role} are one model or siblings")
-        if made.benchmark.roles[role].checked:
+        if made.benchmark.roles[role].checked and made.benchmark.validation is None:
             unchecked = ", ".join(sorted(ids.get(role, set())) or [name.text for name in names])
             reasons.append(f"the {role} was never checked (unchecked: {unchecked})")
     return reasons

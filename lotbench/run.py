@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from lotbench.benchmark import Context
-from lotbench.errors import LimitReached, LotbenchError, TooManyFailures, Unescapable
+from lotbench.errors import LotbenchError, TooManyFailures
 from lotbench.state import State, start
 from lotbench.types import JSON, Trace
 
@@ -60,10 +60,13 @@ class Loop:
     async def traces(self, lanes: Iterable[Sequence[Planned]]) -> AsyncIterator[Trace]:
         """Take the walks of every lane; traces come as they are finished.
 
+        Walks of earlier sessions that failed count towards `max_failed`.
+
         Raises:
             LotbenchError: What stopped the run, after the walks in flight have ended.
         """
         finished: asyncio.Queue[Trace | None] = asyncio.Queue()
+        self._failed = sum(trace.outcome.endswith("_failed") for trace in self.done.values())
         waiting = iter(lanes)
         workers = [
             asyncio.create_task(self._worker(waiting, finished.put_nowait)) for _ in range(self.concurrency)
@@ -98,9 +101,7 @@ class Loop:
         self.in_flight += 1
         try:
             last = await self.graph.ainvoke(first, {"recursion_limit": self.supersteps}, context=self.context)
-        except (LimitReached, Unescapable) as error:
-            self._stop = self._stop or error
-            return None
+            trace = self._trace(last)
         except LotbenchError as error:
             self._stop = self._stop or error
             return None
@@ -109,10 +110,10 @@ class Loop:
             return None
         finally:
             self.in_flight -= 1
-        trace = self._trace(last)
-        self._failed += trace.outcome.endswith("_failed")
-        if self._failed > self.max_failed and self._stop is None:
-            self._stop = TooManyFailures(f"{self._failed} walks failed, the last one: {trace.why}")
+        if trace.outcome.endswith("_failed"):
+            self._failed += 1
+            if self._failed > self.max_failed and self._stop is None:
+                self._stop = TooManyFailures(f"{self._failed} walks failed, the last one: {trace.why}")
         return trace
 
     def _trace(self, state: State) -> Trace:

@@ -23,6 +23,7 @@ class Abilities:
         api_key: The key that it wants, if any.
         models: The models that it knows; None knows every name.
         reasoning: Reasoning comes as a block before the text, or in a field of its own.
+        caches: Whether it tells how much of a prompt it had heard before; then no two runs have equal usage.
         suffix: What the id of the model that answers has more than the name asked for.
     """
 
@@ -32,6 +33,7 @@ class Abilities:
     api_key: str | None = None
     models: Sequence[str] | None = None
     reasoning: Literal["think", "field"] | None = None
+    caches: bool = True
     suffix: str = "-2026"
 
 

@@ -6,9 +6,11 @@ again when it ends. Tests marked `live` get the network and the keys back.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import socket
+import ssl
 from collections.abc import Iterator
 from typing import Any
 
@@ -71,6 +73,14 @@ def gate() -> Iterator[Gate]:
         yield shut
 
 
+@pytest.fixture(scope="session", autouse=True)
+def one_tls_context() -> Iterator[None]:
+    """Every client makes a TLS context, which takes 35 ms and which no loopback test ever uses."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl, "create_default_context", functools.cache(ssl.create_default_context))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def shut_network(gate: Gate, request: pytest.FixtureRequest) -> Iterator[Gate]:
     """Fails a test that tried to reach another machine, even if the error was swallowed."""
@@ -97,3 +107,17 @@ def clean_environment(
     for name in list(os.environ):
         if name.endswith("_API_KEY") or name.startswith(PRIVATE) or name.upper() in PROXIES:
             monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds that calls waited to be tried again, none of which pass."""
+    from lotbench.edge.chat import Waiting
+
+    waited: list[float] = []
+
+    async def wait(self: Waiting, seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr(Waiting, "wait", wait)
+    return waited

@@ -46,6 +46,9 @@ def _usage(text: str, request: Request) -> Usage:
 class _Asked:
     """What every fake keeps: who it is, what it was asked, and how many calls stood open at once."""
 
+    takes_requests = True
+    """Given to `evaluate`, it is a `Model` and no callable of messages."""
+
     def __init__(self, model_id: str, latency: float) -> None:
         self.model_id = model_id
         self.latency = latency

@@ -124,7 +124,7 @@ def _read_shape(lines: str) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _kind(shown: str) -> Mapping[str, Any]:
-    if shown == "true or false":
+    if shown == "false or true":
         return {"type": "boolean"}
     if SHAPE_ENUM.match(shown):
         return {"enum": [option.strip('"') for option in shown.split(" or ")]}

@@ -143,6 +143,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="of the faults")
     parser.add_argument("--keep-bodies", action="store_true")
     parser.add_argument("--api-key")
+    parser.add_argument("--no-caches", action="store_true", help="tell of no cached tokens")
     return parser.parse_args(arguments)
 
 
@@ -152,7 +153,13 @@ def _service(options: argparse.Namespace) -> Service:
     low, _, high = options.latency.partition("-")
     latency = (float(low), float(high or low))
     plan = mixture(options.faults, options.rate, options.seed)
-    return Service(rule, plan, latency, Abilities(api_key=options.api_key), options.keep_bodies)
+    return Service(
+        rule,
+        plan,
+        latency,
+        Abilities(api_key=options.api_key, caches=not options.no_caches),
+        options.keep_bodies,
+    )
 
 
 async def _until_told(service: Service, port: int) -> None:

@@ -203,11 +203,12 @@ class Service:
         asked, told, thinking = len(heard.text.split()), len(text.split()), len(thought.split())
         if self.abilities.reasoning == "field":
             told += thinking
+        known = self._known.add(heard.model, heard.text) if self.abilities.caches else 0
         return {
             "prompt_tokens": asked,
             "completion_tokens": told,
             "total_tokens": asked + told,
-            "prompt_tokens_details": {"cached_tokens": self._known.add(heard.model, heard.text)},
+            "prompt_tokens_details": {"cached_tokens": known},
             "completion_tokens_details": {"reasoning_tokens": thinking},
         }
 

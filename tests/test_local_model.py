@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from lotbench.edge import local
+from lotbench.edge import local, wire
 from lotbench.errors import UsageError
 
 INSTALLED = "json"
@@ -180,7 +180,14 @@ def test_each_slot_holds_what_was_asked_for(served: local.Embedded) -> None:
 def test_a_prompt_that_does_not_fit_is_told_apart(served: local.Embedded) -> None:
     status, answer = post(served.base_url, served.api_key, messages=said("word " * 2100))
     assert status == 400
-    assert answer["error"]["type"] == local.TOO_LONG  # type: ignore[index]
+    assert wire.too_long(json.dumps(answer))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="reads the environment of a process from /proc")
+def test_threads_do_not_spin(served: local.Embedded) -> None:
+    environment = Path(f"/proc/{served._process.pid}/environ").read_bytes()
+    assert b"GOMP_SPINCOUNT=1000" in environment.split(b"\0")
 
 
 @pytest.mark.slow
@@ -223,7 +230,7 @@ def test_close_does_not_wait_for_an_open_request() -> None:
 
 PLAYER = """
 import sys, threading, time, urllib.request
-from lotbench.edge import local
+from lotbench.edge import local, wire
 server = local.Embedded.start(local.weights("local"), slots=1, n_ctx=2048)
 print(server._process.pid, flush=True)
 body = b'{"messages": [{"role": "user", "content": "Go on."}], "max_tokens": 2000, "ignore_eos": true}'
@@ -263,7 +270,7 @@ def test_the_server_never_outlives_us_nor_keeps_us(blow: signal.Signals) -> None
     server = int(player.stdout.readline())
     time.sleep(1.0)
     player.send_signal(blow)
-    out, err = player.communicate(timeout=10)
+    out, err = player.communicate(timeout=90)
     if blow is signal.SIGINT:
         assert (out, player.returncode) == ("interrupted\n", 130)
     assert err == ""

@@ -37,7 +37,7 @@ class Item:
 
 def walk(rules: Rules, outcome: str | None, steps: list[dict[str, object]]) -> Walk:
     state = {**start("lot-1", 0, "lot-1/0"), "outcome": outcome, "steps": steps, "why": "no reply"}
-    return Walk(Item(), 0, "check", rules, state, Pack({}, ""), (), {}, 0, {})
+    return Walk(Item(), 0, "check", rules, state, Pack({}, {}, ""), (), {}, 0, {})
 
 
 @pytest.mark.parametrize(("t", "value"), [(0, 1.0), (1, 0.8187), (5, 0.3679), (15, 0.0498)])

@@ -186,7 +186,7 @@ def test_sections_are_laid_out_as_data() -> None:
     assert (
         "## What \\<b\\>happened\\</b\\>\n\nA \\*caption\\*\n\n"
         "| a\\|b | n |\n| --- | ---: |\n| x ⏎ \\| y | 0.1235 |\n| – | 2 |\n\n"
-        "- 1\\. not a list\n- Plot of share by round, in report.html: falls"
+        "- 1\\. not a list"
     ) in text
 
 

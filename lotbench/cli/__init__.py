@@ -18,9 +18,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with 3, 4 or 130 can be resumed.
     """
     parsed = parser().parse_args(arguments)
-    if not hasattr(parsed, "run_command"):
-        parser().print_help()
-        return 2
     from lotbench.errors import LotbenchError
 
     try:
@@ -32,7 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"lotbench: go on with: lotbench resume {error.run}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt as interrupt:
-        print(f"lotbench: interrupted{interrupt.args[0] if interrupt.args else ''}", file=sys.stderr)
+        print("lotbench: interrupted", file=sys.stderr)
+        if interrupt.args:
+            print(f"lotbench: go on with: lotbench resume {interrupt.args[0]}", file=sys.stderr)
         return 130
     except BrokenPipeError:
         # The reader (a pager, head) has seen enough.

@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 
 from lotbench import benchmarks, config
-from lotbench.edge import disk
-from lotbench.errors import DataError
+from lotbench.edge import disk, look
+from lotbench.errors import DataError, at
 
 
 def listing(parsed: argparse.Namespace) -> int:
@@ -27,9 +27,47 @@ def check(parsed: argparse.Namespace) -> int:
     )
     folder = Path(parsed.path)
     items = disk.samples(folder, declared.Item)
-    if faults := list(declared.faults(items, settings)):
-        raise DataError([f"{folder / 'samples.jsonl'}: {fault}" for fault in faults])
+    path, lines = folder / "samples.jsonl", disk.lines(folder)
+    findings = list(declared.lints(items, look.sights(folder, items)))
+    if parsed.model:
+        from lotbench.guess import caption_alone
+
+        findings += caption_alone(folder, parsed.benchmark, parsed.model)
+    for note in [finding for finding in findings if not finding.grave]:
+        print(f"note: {at(path, lines[note.sample], note.field)}: {note.text}")
+    faults = [f"{path}: {fault}" for fault in declared.faults(items, settings)]
+    faults += [f"{at(path, lines[f.sample], f.field)}: {f.text}" for f in findings if f.grave]
+    if faults:
+        raise DataError(faults)
     print(f"{folder}: {len(items)} samples, no faults")
+    return 0
+
+
+def render(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench data render`."""
+    from lotbench.edge.draw import render as drawn
+
+    drawings = sorted(Path(parsed.path).glob("**/*.svg"))
+    for path in drawings:
+        path.with_suffix(".png").write_bytes(drawn(path))
+    print(f"{parsed.path}: {len(drawings)} drawings rendered")
+    return 0
+
+
+def sheet(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench data sheet`."""
+    from lotbench.edge.sheet import chinese_font, pages
+
+    folder, out = Path(parsed.path), Path(parsed.out)
+    items = disk.samples(folder, benchmarks.get(parsed.benchmark).Item)
+    font = Path(parsed.font) if parsed.font else chinese_font()
+    if font is None and any(item.language == "zh" for item in items):
+        print("note: no font with Chinese characters on this machine; give one with --font FILE")
+    out.mkdir(parents=True, exist_ok=True)
+    made = 0
+    for made, page in enumerate(pages(folder, items, font), 1):
+        page.save(out / f"page-{made:02}.png")
+    print(f"{out}: {made} pages, {len(items)} samples")
     return 0
 
 

@@ -59,10 +59,10 @@ def configuration(parsed: argparse.Namespace) -> Config:
             raise UsageError(f"--role {pair!r}: expected NAME=MODEL")
         flags.setdefault(f"roles.{role}", [])
         flags[f"roles.{role}"].append(model)
-    return config.load(_config_file(parsed.config), parsed.sets, flags)
+    return config.load(config_file(parsed.config), parsed.sets, flags)
 
 
-def _config_file(given: str | None) -> Path | None:
+def config_file(given: str | None) -> Path | None:
     """A config file by path, or by the name of one that is shipped (`try`, `paper/lotbench`)."""
     if given is None or Path(given).exists():
         return Path(given) if given else None
@@ -82,8 +82,8 @@ def interruptible(work: Coroutine[Any, Any, Run]) -> Run:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
         try:
             return await work
-        except asyncio.CancelledError:
-            raise KeyboardInterrupt("; go on with: lotbench resume latest") from None
+        except asyncio.CancelledError as error:
+            raise KeyboardInterrupt(*error.args) from None
 
     return asyncio.run(main())
 

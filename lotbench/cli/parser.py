@@ -15,9 +15,10 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="lotbench", description="How creative is a language model? Let it play.", epilog=EPILOG
     )
-    commands = top.add_subparsers(title="commands", metavar="COMMAND")
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _evaluate(commands)
     _runs(commands)
+    _judges(commands)
     _data(commands)
     return top
 
@@ -79,11 +80,11 @@ def _runs(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "--retry-failed", action="store_true", help="ask again for replies that could not be read"
     )
     one.add_argument("--no-preflight", action="store_true", help="do not test each model with one call first")
-    _run(
-        _command(
-            commands, "score", "runs:score", "read and score a run again from its journal, without a call"
-        )
+    one = _command(
+        commands, "score", "runs:score", "read and score a run again from its journal, without a call"
     )
+    _run(one)
+    one.add_argument("--labels", metavar="FILE", help="labels of `judge-check --from-run`, to be kept first")
     one = _command(commands, "report", "runs:report", "write the report of a run again")
     _run(one)
     one = _command(commands, "replay", "runs:replay", "show how an idea came about, round by round")
@@ -103,17 +104,95 @@ def _runs(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     _command(commands, "list", "runs:listing", "the benchmarks, their roles and settings, and the data sets")
 
 
+def _judges(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    one = _command(commands, "judge-check", "judges:check", "measure how often judges and the oracle err")
+    who = one.add_argument_group("who is checked")
+    who.add_argument(
+        "--judge", metavar="M", action="append", help="a judge; twice for a pair, the second confirming"
+    )
+    who.add_argument("--oracle", metavar="M", help="who answers the questions")
+    what = one.add_argument_group("on what")
+    what.add_argument("--data", metavar="NAME|PATH", help="the data set that the rows are about")
+    what.add_argument(
+        "--judge-set",
+        metavar="DIR",
+        help="a folder with daeso.jsonl, oracle.jsonl (default: the shipped one)",
+    )
+    what.add_argument(
+        "--split", choices=["test", "tune", "all"], default="test", help="only a check on test is kept"
+    )
+    what.add_argument("--limit", metavar="N", type=int, help="at most N rows a role, of each kind alike")
+    what.add_argument("--repeats", metavar="K", type=int, help="judgings of each row (default: 2)")
+    what.add_argument(
+        "--all-modes", action="store_true", help="every judge mode, not only the one that is set"
+    )
+    what.add_argument("--config", metavar="FILE", help="a TOML file; everything given here goes before it")
+    what.add_argument("--set", metavar="K=V", action="append", default=[], dest="sets", help="any setting")
+    what.add_argument("--seed", metavar="N", type=int)
+    what.add_argument("--stages", metavar="DIR", help="write the causal chains there, for people to mark")
+    field = one.add_argument_group("field rates, without a call")
+    field.add_argument("--from-run", metavar="RUN", help="draw fillings of a run for people to label")
+    field.add_argument("--n", metavar="N", type=int, default=200, help="how many (default: 200)")
+    field.add_argument("--labels", metavar="FILE", help="read the labels of such a draw")
+    _limits(one)
+    how = one.add_argument_group("how")
+    how.add_argument("--out", metavar="DIR", default="runs", help="where the folder is made (default: runs)")
+    how.add_argument(
+        "--fresh", action="store_true", help="begin anew beside an earlier check, without the store"
+    )
+    how.add_argument("--no-preflight", action="store_true", help="do not test each model with one call first")
+
+
 def _data(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    data = commands.add_parser("data", help="data sets").add_subparsers(title="commands", metavar="COMMAND")
+    data = commands.add_parser("data", help="data sets").add_subparsers(
+        title="commands", metavar="COMMAND", required=True
+    )
     _command(data, "list", "data:listing", "the data sets that come with lotbench")
     one = _command(data, "check", "data:check", "name every fault of a data set by file, line and field")
     one.add_argument("path", metavar="PATH")
     one.add_argument("--benchmark", metavar="NAME", default="lotbench")
     one.add_argument("--set", metavar="K=V", action="append", default=[], dest="sets")
+    one.add_argument(
+        "--model",
+        metavar="M",
+        help="let M fill each mask from the caption alone, five times: a hit is a fault",
+    )
+    one = _command(
+        data, "render", "data:render", "draw the SVG drawings of a data set as the PNG pictures beside them"
+    )
+    one.add_argument("path", metavar="PATH")
+    one = _command(data, "sheet", "data:sheet", "draw contact sheets: nine pictures a page, with their texts")
+    one.add_argument("path", metavar="PATH")
+    one.add_argument(
+        "--out", metavar="DIR", required=True, help="where the pages are written (page-01.png, ...)"
+    )
+    one.add_argument(
+        "--font", metavar="FILE", help="a font with Chinese characters (default: one that is found)"
+    )
+    one.add_argument("--benchmark", metavar="NAME", default="lotbench")
+    _review(data)
     local = commands.add_parser("local", help="the embedded model").add_subparsers(
-        title="commands", metavar="COMMAND"
+        title="commands", metavar="COMMAND", required=True
     )
     _command(local, "install", "data:install_local", "install the embedded model's weights and runtime here")
+
+
+def _review(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    one = _command(
+        data,
+        "review",
+        "review:review",
+        "open a page on which you accept, edit or reject samples, or label verdicts",
+    )
+    one.add_argument("path", metavar="PATH", help="a data set's folder, or a file of judge-set rows to label")
+    one.add_argument("--data", metavar="NAME|PATH", help="the data set that judge-set rows are about")
+    one.add_argument("--benchmark", metavar="NAME", default="lotbench")
+    one.add_argument(
+        "--out", metavar="FILE", help="where decisions are appended (default: PATH.review.jsonl, beside PATH)"
+    )
+    one.add_argument("--name", metavar="WHO", default="", help="who decides, as it is written down")
+    one.add_argument("--port", metavar="N", type=int, default=0, help="the local port (default: a free one)")
+    one.add_argument("--no-browser", action="store_true", help="print the address only")
 
 
 def _run(one: argparse.ArgumentParser) -> None:

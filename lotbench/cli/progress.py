@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TextIO
 
-from lotbench.evaluation import Status, Watch
+from lotbench.session import Status, Watch
 from lotbench.types import Usage
 
 TERMINAL_S = 0.25

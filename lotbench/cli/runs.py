@@ -38,6 +38,10 @@ def score(parsed: argparse.Namespace) -> int:
     from lotbench.rewalk import rewalk
 
     run = load_run(parsed.run, Path(parsed.out))
+    if parsed.labels:
+        from lotbench.fieldcheck import labelled
+
+        print(f"labels kept: {labelled(Path(parsed.labels)).kept}")
     again = asyncio.run(rewalk(run))
     with folder.Folder(run.path) as place:
         place.keep(again.traces)

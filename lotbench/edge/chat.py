@@ -1,18 +1,21 @@
-"""Models behind an OpenAI-compatible API, any LangChain chat model, and any async callable.
+"""Models behind an OpenAI-compatible API.
 
 langchain-openai's ChatOpenAI holds key, base URL and options; the hot path posts through its client
-without building typed objects, which halves the CPU of a call. Retries are made in one place, that client:
-its response hook only tells it what cannot get better (no credit) and counts what waits.
+without building typed objects, which halves the CPU of a call. Calls are tried again here and nowhere
+else: the client's own retries are off, because they cannot time a whole attempt, wait longer than two
+minutes, ask again for a broken body, or say how many calls are waiting.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
+import random
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
 from lotbench.config import Limits
@@ -21,8 +24,17 @@ from lotbench.errors import CallFailed, Unescapable, UsageError
 from lotbench.names import ModelName
 from lotbench.types import Reply, Request
 
-MALFORMED_TRIES = 3
-"""Times that a response which is no chat completion is asked for."""
+MALFORMED_TRIES = 4
+"""Times that a response which is no chat completion is asked for: it was paid for, and often it stays one."""
+FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 8.0
+"""Where the server names no time, each wait doubles from the first to the longest."""
+PASSING = frozenset({408, 409, 425, 429})
+"""Statuses that may be better at the next try; so may all from 500."""
+HEADERS = frozenset(
+    {"host", "accept", "accept-encoding", "connection", "content-type", "content-length", "user-agent"}
+)
+"""What goes to another host than OpenAI's, beside our own Authorization: the client would send more (the
+organization, the project, headers out of the environment)."""
 
 
 @dataclass(slots=True)
@@ -30,6 +42,28 @@ class Waiting:
     """How many calls wait to be tried again; for the progress display."""
 
     retries: int = 0
+
+    async def wait(self, seconds: float) -> None:
+        """Wait before another try."""
+        self.retries += 1
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            self.retries -= 1
+
+
+class _PassingError(Exception):
+    """A trouble that another try may not meet.
+
+    Attributes:
+        wait: The seconds that the server asks to wait, if it names any.
+        tries: How often it is worth trying, whatever the limits say.
+    """
+
+    def __init__(self, reason: str, wait: float | None = None, tries: float = float("inf")) -> None:
+        self.wait = wait
+        self.tries = tries
+        super().__init__(reason)
 
 
 def key(name: ModelName) -> str:
@@ -40,13 +74,15 @@ def key(name: ModelName) -> str:
     """
     if name.key is None:
         return "none"
-    value = os.environ.get(name.key)
+    value = os.environ.get(name.key, "").strip()
+    if not value.isascii() or not value.isprintable():
+        raise UsageError(f"{name.text}: ${name.key} holds characters that no key has")
     if value:
         return value
     if name.key == "LOTBENCH_API_KEY":
         return "none"
     raise UsageError(
-        f"{name.text}: ${name.key} is not set; to try without a key: make evaluate, or --model local"
+        f"{name.text}: ${name.key} is not set; to try without a key: make evaluate, or lotbench evaluate --config try"
     )
 
 
@@ -83,9 +119,11 @@ class ChatModel:
         openai = self.url.startswith("https://api.openai.com")
         self._able = wire.Abilities(
             structured="json_schema_unbounded" if openai else "json_schema",
-            max_tokens="max_completion_tokens" if openai else "max_tokens",
+            bounds=("max_completion_tokens",) if openai else wire.BOUNDS,
             detail=openai,
         )
+        self._sees = False
+        """Whether it has answered to a picture: then a refused picture is that picture's fault."""
         self._client: Any = None
 
     async def __call__(self, request: Request) -> Reply:
@@ -93,88 +131,87 @@ class ChatModel:
         while True:
             able = self._able
             made = wire.body(request, self.name.model or request.model, able, self._picture)
-            answer = await self._post(made, able)
+            answer = await self._tried(made, able, str(request.key))
             if isinstance(answer, Reply):
                 return answer
             # Another call may have learned meanwhile; only what refused this very body counts.
             if self._able == able:
                 self._able = answer
 
-    async def _post(self, made: dict[str, Any], able: wire.Abilities) -> Reply | wire.Abilities:
-        for attempt in range(MALFORMED_TRIES):
-            started = time.monotonic()
+    async def _tried(self, made: dict[str, Any], able: wire.Abilities, place: str) -> Reply | wire.Abilities:
+        """Post a body until something comes of it."""
+        for attempt in itertools.count():
             try:
-                answer = await self._send(made)
-            except Exception as error:  # noqa: BLE001 - every error of the client is told apart here
-                return await self._explained(error, made, able)
-            seconds = time.monotonic() - started
-            found = wire.reply(answer, seconds, wire.sent(made, able))
-            if found is not None:
-                return found
-            await asyncio.sleep(min(0.5 * 2**attempt, 4.0))
-        raise CallFailed(f"{self.name.text}: the server's answer is no chat completion")
+                return await self._posted(made, able)
+            except _PassingError as trouble:
+                wait = _backoff(attempt, place) if trouble.wait is None else trouble.wait
+                if attempt >= min(self._limits.retries, trouble.tries - 1):
+                    raise CallFailed(f"{self.name.text}: {trouble} (tries: {attempt + 1})") from None
+                if wait > self._limits.max_wait_s:
+                    longest = f"max_wait_s is {self._limits.max_wait_s:g}"
+                    raise CallFailed(
+                        f"{self.name.text}: {trouble}; told to wait {wait:g} s, {longest}"
+                    ) from None
+            await self._waiting.wait(wait)
+        raise AssertionError("itertools.count has an end")
 
-    async def _send(self, made: dict[str, Any]) -> object:
-        """Post a body; a server that asks for a wait longer than the client takes is waited for here."""
+    async def _posted(self, made: dict[str, Any], able: wire.Abilities) -> Reply | wire.Abilities:
+        """Post a body once: a reply, less to ask for, or an error that says whether to try again."""
+        import aiohttp
         import openai
 
-        for _ in range(self._limits.retries + 1):
-            try:
-                async with asyncio.timeout((self._limits.timeout_s + 10) * (self._limits.retries + 1)):
-                    return await self._http().post("/chat/completions", body=made, cast_to=object)
-            except openai.RateLimitError as error:
-                wait = _retry_after(error.response.headers)
-                if wait is None or wait <= 120 or wait > self._limits.max_wait_s:
-                    raise
-                self._waiting.retries += 1
-                await asyncio.sleep(wait)
-                self._waiting.retries -= 1
-        raise CallFailed(f"{self.name.text}: still told to wait after {self._limits.retries} retries")
+        client, started = self._http(), time.monotonic()
+        try:
+            async with asyncio.timeout(self._limits.timeout_s):
+                answer = await client.post("/chat/completions", body=made, cast_to=object)
+        except openai.APIStatusError as error:
+            return self._refused(error, made, able)
+        except (openai.APIResponseValidationError, json.JSONDecodeError, UnicodeDecodeError):
+            raise _PassingError("the server's answer is not JSON", tries=MALFORMED_TRIES) from None
+        except (openai.APIConnectionError, aiohttp.ClientError, OSError, UnicodeError) as error:
+            # The client calls every broken connection a timeout; what lies beneath tells.
+            chain = _chain(error)
+            if any(isinstance(link, TimeoutError) for link in chain):
+                raise _PassingError(f"no answer within {self._limits.timeout_s:g} s") from None
+            raise _PassingError(f"no connection to {self.url} ({type(chain[-1]).__name__})") from None
+        found = wire.reply(answer, time.monotonic() - started, wire.sent(made, able))
+        if found is None:
+            told = wire.complaint(answer)
+            about = f": {_short(told, self._secret)}" if told else ""
+            raise _PassingError(f"the server's answer is no chat completion{about}", tries=MALFORMED_TRIES)
+        self._sees = self._sees or wire.has_picture(made)
+        return found
 
-    async def _explained(
-        self, error: Exception, made: dict[str, Any], able: wire.Abilities
-    ) -> Reply | wire.Abilities:
-        """What an error of the client means: less to ask for, a reply of its own kind, or a failure."""
-        import openai
-
-        if isinstance(error, openai.APIStatusError):
-            text = f"{error.message} {json.dumps(error.body, default=str)}"
-            return self._refusal(error.status_code, text, made, able)
-        if isinstance(error, CallFailed):
-            raise error
-        if isinstance(error, openai.APIResponseValidationError | json.JSONDecodeError | UnicodeDecodeError):
-            raise CallFailed(f"{self.name.text}: the server's answer is not JSON") from None
-        if isinstance(error, openai.APITimeoutError | TimeoutError):
-            raise CallFailed(f"{self.name.text}: no answer within {self._limits.timeout_s:g} s") from None
-        if isinstance(error, openai.APIConnectionError):
-            cause = error.__cause__ or error
-            raise CallFailed(
-                f"{self.name.text}: no connection to {self.url} ({type(cause).__name__})"
-            ) from None
-        raise error
-
-    def _refusal(
-        self, status: int, text: str, made: dict[str, Any], able: wire.Abilities
-    ) -> Reply | wire.Abilities:
+    def _refused(self, error: Any, made: dict[str, Any], able: wire.Abilities) -> Reply | wire.Abilities:
+        """What a status other than 200 means."""
+        status, text = error.status_code, _told(error)
         told = f"{self.name.text}: {status}: {_short(text, self._secret)}"
+        if status in (400, 403) and wire.withheld(text):
+            return Reply("", made["model"], "content_filter", sent=wire.sent(made, able))
+        self._stop_if_hopeless(status, text, told, made)
+        if status in (400, 413, 422):
+            if (less := wire.lessened(able, text, made)) is not None:
+                return less
+            if wire.too_long(text):
+                return Reply("", made["model"], "length", sent=wire.sent(made, able))
+        if wire.no_pictures(text, made) and not self._sees:
+            raise Unescapable(f"{told} (no picture input: to play without, --set arm=caption)")
+        if status in PASSING or status >= 500:
+            wait = wire.retry_after(error.response.headers, time.time())
+            raise _PassingError(f"{status}: {_short(text, self._secret)}", wait)
+        if status == 404:
+            raise Unescapable(f"{told} (no such model or address: {self.url})")
+        raise CallFailed(told)
+
+    def _stop_if_hopeless(self, status: int, text: str, told: str, made: Mapping[str, Any]) -> None:
+        """Stop the run on a refusal that every other call would meet too."""
         if status in (401, 403):
             variable = f"${self.name.key}" if self.name.key else "the server"
             raise Unescapable(f"{told} (the key in {variable} was refused)")
-        if status in (402,) or "insufficient_quota" in text:
+        if status == 402 or "insufficient_quota" in text:
             raise Unescapable(f"{told} (no credit left)")
-        if status == 404:
-            raise Unescapable(f"{told} (no such model or address: {self.url})")
-        if status not in (400, 413, 422):
-            raise CallFailed(told)
-        if wire.too_long(text.lower()):
-            return Reply("", made["model"], "length", sent=wire.sent(made, able))
-        if "content_filter" in text or "content_policy" in text:
-            return Reply("", made["model"], "content_filter", sent=wire.sent(made, able))
-        if (less := wire.lessened(able, text, made)) is not None:
-            return less
-        if wire.no_pictures(text) and _has_picture(made):
+        if "image_url" in text and wire.no_pictures(text, made) and not self._sees:
             raise Unescapable(f"{told} (no picture input: to play without, --set arm=caption)")
-        raise CallFailed(told)
 
     def _http(self) -> Any:
         """The client, built at the first call, inside the running loop."""
@@ -182,26 +219,26 @@ class ChatModel:
             from langchain_openai import ChatOpenAI
             from openai import DefaultAioHttpClient
 
-            http = DefaultAioHttpClient(
-                timeout=self._limits.timeout_s, event_hooks={"response": [self._heard]}
-            )
+            hooks = {"request": [self._bare]} if self.name.provider != "openai" else {}
             chat = ChatOpenAI(
                 model=self.name.model or "local",
                 api_key=cast(Any, self._secret),
                 base_url=self.url,
                 timeout=self._limits.timeout_s,
-                max_retries=self._limits.retries,
-                http_async_client=http,
+                max_retries=0,
+                openai_proxy=None,
+                http_async_client=DefaultAioHttpClient(
+                    timeout=self._limits.timeout_s, event_hooks=cast(Any, hooks)
+                ),
             )
             self._client = chat.root_async_client
         return self._client
 
-    async def _heard(self, response: Any) -> None:
-        """Tell the client not to try again when there is no credit: waiting does not bring any."""
-        if response.status_code == 429:
-            text = (await response.aread()).decode(errors="replace")
-            if "insufficient_quota" in text:
-                response.headers["x-should-retry"] = "false"
+    async def _bare(self, request: Any) -> None:
+        """Take out of a request what only OpenAI may see."""
+        for name in [name for name in request.headers if name.lower() not in HEADERS]:
+            del request.headers[name]
+        request.headers["Authorization"] = f"Bearer {self._secret}"
 
     async def close(self) -> None:
         """Close the connections."""
@@ -209,85 +246,28 @@ class ChatModel:
             await self._client.close()
 
 
-class CallableModel:
-    """A model that is one async callable from OpenAI-style messages to text."""
-
-    def __init__(
-        self,
-        call: Callable[[list[dict[str, Any]]], Awaitable[str | Reply]],
-        picture: wire.Picture,
-        model_id: str,
-    ) -> None:
-        self._call = call
-        self._picture = picture
-        self._id = model_id
-
-    async def __call__(self, request: Request) -> Reply:
-        """Answer a request; whatever the callable raises is a call without a reply."""
-        messages = wire.body(request, self._id, wire.Abilities(), self._picture)["messages"]
-        started = time.monotonic()
-        try:
-            answer = await self._call(messages)
-        except (Unescapable, CallFailed):
-            raise
-        except Exception as error:
-            raise CallFailed(f"{self._id}: {type(error).__name__}: {error}") from error
-        if isinstance(answer, Reply):
-            return answer
-        return Reply(str(answer), self._id, seconds=round(time.monotonic() - started, 3))
+def _backoff(attempt: int, place: str) -> float:
+    """The seconds before another try; calls that failed together come back apart."""
+    longest = min(FIRST_WAIT_S * 2.0**attempt, LONGEST_WAIT_S)
+    return longest * random.Random(f"{place}:{attempt}").uniform(0.75, 1.0)
 
 
-class LangChainModel:
-    """Any LangChain chat model, through its `ainvoke`."""
-
-    def __init__(self, chat: Any, picture: wire.Picture) -> None:
-        self._chat = chat
-        self._picture = picture
-        self._id = str(
-            getattr(chat, "model_name", None) or getattr(chat, "model", None) or type(chat).__name__
-        )
-
-    async def __call__(self, request: Request) -> Reply:
-        """Answer a request; the sampling is the chat model's own."""
-        messages = wire.body(request, self._id, wire.Abilities(), self._picture)["messages"]
-        started = time.monotonic()
-        try:
-            answer = await self._chat.ainvoke(messages)
-        except Exception as error:
-            raise CallFailed(f"{self._id}: {type(error).__name__}: {error}") from error
-        told: Mapping[str, Any] = getattr(answer, "usage_metadata", None) or {}
-        details = told.get("input_token_details") or {}
-        counts = {
-            "prompt_tokens": told.get("input_tokens"),
-            "completion_tokens": told.get("output_tokens"),
-            "prompt_tokens_details": {"cached_tokens": details.get("cache_read")},
-        }
-        meta: Mapping[str, Any] = getattr(answer, "response_metadata", None) or {}
-        found = Reply(
-            text=wire._text(answer.content),
-            model=str(meta.get("model_name") or self._id),
-            finish=wire.FINISHES.get(str(meta.get("finish_reason", "stop")), "other"),
-            usage=wire.usage(counts),
-        )
-        return replace(found, seconds=round(time.monotonic() - started, 3))
+def _chain(error: BaseException) -> list[BaseException]:
+    """An error and what caused it, down to the first cause."""
+    found = [error]
+    while (beneath := found[-1].__cause__ or found[-1].__context__) is not None:
+        found.append(beneath)
+    return found
 
 
-def _has_picture(made: Mapping[str, Any]) -> bool:
-    return any(isinstance(message["content"], list) for message in made["messages"])
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    try:
-        return float(headers["retry-after"])
-    except (KeyError, ValueError):
-        return None
+def _told(error: Any) -> str:
+    """What a status error says: the message of its body first, then the body."""
+    body = error.body if isinstance(error.body, dict) else {}
+    message = body.get("message")
+    return f"{message if isinstance(message, str) else error.message} {json.dumps(body) if body else ''}"
 
 
 def _short(text: str, secret: str) -> str:
     """An error message for one line, without the key that some servers repeat."""
-    clean = (
-        " ".join(text.replace(secret, "***").split())
-        if secret not in ("", "none")
-        else " ".join(text.split())
-    )
-    return clean[:300]
+    clean = text if secret in ("", "none") else text.replace(secret, "***")
+    return " ".join(clean.split())[:300]

@@ -10,13 +10,15 @@ import asyncio
 import hashlib
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from lotbench.config import RoleSampling, digest
 from lotbench.edge.journal import Entry, Journal, Source
 from lotbench.edge.limits import Bucket, Budget, Price
 from lotbench.edge.store import Store
+from lotbench.reply import HALVES, fills
 from lotbench.state import Walk
 from lotbench.types import Answer, Image, Key, Model, Question, Reply, Request, Sampling, Usage
 
@@ -71,7 +73,6 @@ class Desk:
         budget: Budget,
         *,
         seed: int,
-        clock: Callable[[], float] = time.time,
     ) -> None:
         self.seats = seats
         self.tally = Tally()
@@ -80,8 +81,9 @@ class Desk:
         self._store = store
         self._budget = budget
         self._seed = seed
-        self._clock = clock
         self._shared: dict[str, asyncio.Task[Answer]] = {}
+        self._open: set[asyncio.Task[Any]] = set()
+        """The tasks that wait for a reply."""
         self._mean_reply: dict[str, float] = {}
 
     async def ask(self, walk: Walk, question: Question) -> Answer:
@@ -122,7 +124,23 @@ class Desk:
         key = Key(*place, digest=digest(meant)[:16])
         return Request(key, seat.name, question.messages, question.schema, sampling)
 
+    async def close(self) -> None:
+        """Give up the questions that no walk waits for any more: the journal is about to be closed."""
+        left = {*self._open, *self._shared.values()} - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
     async def _asked(self, question: Question, request: Request) -> Answer:
+        task = asyncio.current_task()
+        assert task is not None
+        self._open.add(task)
+        try:
+            return await self._answered(question, request)
+        finally:
+            self._open.discard(task)
+
+    async def _answered(self, question: Question, request: Request) -> Answer:
         self._journal.ask(request.key)
         seat = self.seats[question.role][question.seat]
         if (known := self._journal.get(request.key)) is not None:
@@ -131,28 +149,29 @@ class Desk:
         if question.shared and seat.model_id:
             kept = self._store.get(request, seat.model_id)
             if kept is not None:
-                self._write(question, request, seat, kept, "store", self._clock())
+                self._write(question, request, seat, kept, "store", time.time())
                 return Answer(question, request.key, kept)
         try:
             reply = await self._called(question, request, seat)
         except BaseException:
             self._journal.forget(request.key)
             raise
-        if question.shared:
+        # A reply that nobody can read must not come back in every run from now on.
+        if question.shared and (question.schema is None or fills(reply, question.schema)):
             self._store.put(request, reply)
         return Answer(question, request.key, reply)
 
     async def _called(self, question: Question, request: Request, seat: Seat) -> Reply:
-        tokens = _estimate(request) + round(self._mean_reply.get(question.step, REPLY_TOKENS))
-        cost = seat.price.of(Usage(tokens - REPLY_TOKENS, 0, REPLY_TOKENS)) if seat.price else 0.0
+        asked, told = _estimate(request), round(self._mean_reply.get(question.step, REPLY_TOKENS))
+        tokens, cost = asked + told, seat.price.of(Usage(asked, 0, told)) if seat.price else 0.0
         self._budget.reserve(tokens, cost)
         used, spent = Usage(), 0.0
         self.tally.in_flight += 1
         try:
             await seat.requests.take(1)
             await seat.tokens.take(tokens)
-            started = self._clock()
-            reply = await seat.model(request)
+            started = time.time()
+            reply = _storable(await seat.model(request))
             used, spent = reply.usage, seat.price.of(reply.usage) if seat.price else 0.0
             seat.model_id = reply.model
             self._write(question, request, seat, reply, "call", started)
@@ -209,6 +228,15 @@ def _estimate(request: Request) -> int:
         for message in request.messages
         for part in message.parts
     )
+
+
+def _storable(reply: Reply) -> Reply:
+    """A reply that can be written down: half a character pair, which JSON can hold and UTF-8 cannot, is replaced."""
+    texts = {name: getattr(reply, name) or "" for name in ("text", "model", "reasoning", "refusal")}
+    broken: dict[str, Any] = {
+        name: HALVES.sub("\ufffd", text) for name, text in texts.items() if HALVES.search(text)
+    }
+    return replace(reply, **broken) if broken else reply
 
 
 def _failed(task: asyncio.Task[Answer]) -> bool:

@@ -11,8 +11,10 @@ import base64
 import hashlib
 import io
 import json
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+import warnings
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +48,13 @@ def prompts(benchmark: str, folder: str = "") -> Pack:
     """The prompt pack of a benchmark, or one that replaces it.
 
     Raises:
-        UsageError: The folder is missing or has no prompt in it.
+        UsageError: The folder is missing, has no prompt in it, or one that is not text.
     """
     root = Path(folder) if folder else PACKAGE / "benchmarks" / benchmark / "prompts"
-    files = prompt_files(root)
+    try:
+        files = prompt_files(root)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{root}: a prompt cannot be read: {error}") from None
     if not files:
         raise UsageError(f"{root}: no prompts (LANGUAGE/NAME.txt)")
     return pack(files)
@@ -71,8 +76,9 @@ def data_folder(name: str, benchmark_data: str) -> Path:
     """
     if name and Path(name, "samples.jsonl").is_file():
         return Path(name)
-    if name and (Path(name).exists() or "/" in name):
+    if "/" in name:
         raise UsageError(f"{name}: not a data set (no samples.jsonl)")
+    # A folder of the same name that is no data set does not hide a shipped one: the repository has lotbench/.
     return shipped("data", name or benchmark_data)
 
 
@@ -111,13 +117,25 @@ def samples(folder: Path, item: type[BaseModel]) -> tuple[Any, ...]:
     return tuple(found)
 
 
+def lines(folder: Path) -> dict[str, int]:
+    """The line of each sample in a data set that was read without faults, from 1, by id."""
+    numbered = enumerate((folder / "samples.jsonl").read_bytes().splitlines(), 1)
+    return {json.loads(line)["id"]: number for number, line in numbered if line.strip()}
+
+
 def _item(path: Path, number: int, line: bytes, item: type[BaseModel], faults: list[str]) -> Any:
     try:
-        return item.model_validate(json.loads(line.decode("utf-8")))
+        found = json.loads(line.decode("utf-8"))
+        json.dumps(found, ensure_ascii=False).encode()
+        return item.model_validate(found)
+    except UnicodeEncodeError as error:
+        faults.append(at(path, number) + f": half of a character pair: {error.object[error.start]!a}")
     except UnicodeDecodeError as error:
         faults.append(at(path, number) + f": not UTF-8 at byte {error.start}")
     except json.JSONDecodeError as error:
         faults.append(at(path, number) + f": not JSON: {error.msg} at column {error.colno}")
+    except RecursionError:
+        faults.append(at(path, number) + ": not JSON that anyone wrote: nested too deep")
     except ValidationError as error:
         for fault in error.errors():
             field = ".".join(map(str, fault["loc"]))
@@ -133,12 +151,12 @@ def _picture_faults(folder: Path, relative: str) -> list[str]:
     try:
         if not path.resolve().is_relative_to(folder.resolve()):
             return [f"{relative!r} leaves the data set's folder"]
-        with Pillow.open(path) as picture:
+        with _unwarned(), Pillow.open(path) as picture:
             width, height = picture.size
             if width * height > MAX_PIXELS:
                 return [f"{relative!r} has {width} x {height} pixels, more than {MAX_PIXELS:,}"]
             picture.verify()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return [f"{relative!r} is not there"]
     except Exception as error:  # noqa: BLE001 - decoders raise whatever they like on hostile bytes
         return [f"{relative!r} cannot be read as a picture ({type(error).__name__})"]
@@ -146,7 +164,7 @@ def _picture_faults(folder: Path, relative: str) -> list[str]:
 
 
 def select(items: Sequence[Sample], ids: Sequence[str], limit: int | None) -> tuple[Sample, ...]:
-    """The samples that a run plays: those of the ids, or the first so many.
+    """The samples that a run plays: those of the ids, each once, or the first so many.
 
     Raises:
         UsageError: There is no sample of an id.
@@ -154,7 +172,7 @@ def select(items: Sequence[Sample], ids: Sequence[str], limit: int | None) -> tu
     by_id = {item.id: item for item in items}
     if unknown := [name for name in ids if name not in by_id]:
         raise UsageError(f"no sample {', '.join(unknown)} in the data set")
-    chosen = tuple(by_id[name] for name in ids) if ids else tuple(items)
+    chosen = tuple(by_id[name] for name in dict.fromkeys(ids)) if ids else tuple(items)
     return chosen[:limit]
 
 
@@ -179,15 +197,16 @@ class Pictures(Mapping[str, Image]):
         self._paths = {item.id: folder / item.image for item in items if item.image}
         self._sources: dict[str, Path] = {}
         self._known: dict[str, Image] = {}
-        self.data_url = lru_cache(maxsize=CACHED_PICTURES)(self._data_url)
-        """A picture's data URL by the sha256 of its bytes; encoded once while it is in use."""
+        self._urls: OrderedDict[str, str] = OrderedDict()
 
     def __getitem__(self, sample: str) -> Image:
         if sample not in self._known:
             path = self._paths[sample]
-            image = Image(hashlib.sha256(encoded(path, self._max_px)).hexdigest())
+            sent = encoded(path, self._max_px)
+            image = Image(hashlib.sha256(sent).hexdigest())
             self._sources[image.sha256] = path
             self._known[sample] = image
+            self._keep(image.sha256, sent)
         return self._known[sample]
 
     def __iter__(self) -> Any:
@@ -204,8 +223,19 @@ class Pictures(Mapping[str, Image]):
         """The file of a sample's picture."""
         return self._paths[sample]
 
-    def _data_url(self, sha256: str) -> str:
-        return "data:image/png;base64," + base64.b64encode(self.png(sha256)).decode()
+    def data_url(self, sha256: str) -> str:
+        """A picture's data URL by the sha256 of its bytes; encoded once while it is in use."""
+        if sha256 not in self._urls:
+            return self._keep(sha256, self.png(sha256))
+        self._urls.move_to_end(sha256)
+        return self._urls[sha256]
+
+    def _keep(self, sha256: str, sent: bytes) -> str:
+        url = "data:image/png;base64," + base64.b64encode(sent).decode()
+        self._urls[sha256] = url
+        if len(self._urls) > CACHED_PICTURES:
+            self._urls.popitem(last=False)
+        return url
 
 
 def encoded(path: Path, max_px: int) -> bytes:
@@ -215,18 +245,17 @@ def encoded(path: Path, max_px: int) -> bytes:
         DataError: The picture is gone or cannot be read.
     """
     from PIL import Image as Pillow
+    from PIL import ImageOps
 
     try:
         raw = path.read_bytes()
-        with Pillow.open(io.BytesIO(raw)) as picture:
-            if (
-                picture.format == "PNG"
-                and max(picture.size) <= max_px
-                and not picture.info.keys() - _HARMLESS
-            ):
+        with _unwarned(), Pillow.open(io.BytesIO(raw)) as picture:
+            if picture.format == "PNG" and max(picture.size) <= max_px and _bare(raw):
                 return raw
-            small = picture.convert("RGBA" if "A" in picture.getbands() else "RGB")
+            upright = ImageOps.exif_transpose(picture)
+            small = upright.convert("RGBA" if upright.has_transparency_data else "RGB")
             small.thumbnail((max_px, max_px), Pillow.Resampling.LANCZOS)
+            small.info.clear()
             out = io.BytesIO()
             small.save(out, "PNG", optimize=True)
             return out.getvalue()
@@ -234,4 +263,26 @@ def encoded(path: Path, max_px: int) -> bytes:
         raise DataError([f"{path}: cannot be read as a picture ({type(error).__name__})"]) from None
 
 
-_HARMLESS = {"dpi", "gamma", "srgb", "transparency", "interlace", "aspect", "chromaticity"}
+PIXELS = frozenset({b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"sBIT", b"pHYs"})
+"""The chunks of a PNG file that say how it looks; others hold text, times, profiles or more pictures."""
+
+
+def _bare(raw: bytes) -> bool:
+    """Whether a PNG file holds nothing but its pixels, to its last byte."""
+    place = 8
+    while place + 8 <= len(raw):
+        kind = raw[place + 4 : place + 8]
+        if kind not in PIXELS:
+            return False
+        place += 12 + int.from_bytes(raw[place : place + 4], "big")
+        if kind == b"IEND":
+            return place == len(raw)
+    return False
+
+
+@contextmanager
+def _unwarned() -> Iterator[None]:
+    """Pillow warns of large pictures on its own terms; ours are above."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield

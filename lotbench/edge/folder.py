@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
+from lotbench.edge import whole
 from lotbench.edge.lines import fields, line
 from lotbench.errors import RunFolderError
 from lotbench.names import slug
@@ -36,11 +35,15 @@ class Folder:
         try:
             path.mkdir(parents=True, exist_ok=True)
             self._lock: IO[str] = (path / ".lock").open("a", encoding="utf-8")
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise RunFolderError(f"{path}: another process is writing to this run") from None
         except OSError as error:
             raise RunFolderError(f"{path}: {error.strerror}") from None
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self._lock.close()
+            held = isinstance(error, BlockingIOError)
+            why = "another process is writing to this run" if held else error.strerror
+            raise RunFolderError(f"{path}: {why}") from None
 
     def __enter__(self) -> Folder:
         return self
@@ -58,11 +61,7 @@ class Folder:
         """
         place = self.path / name
         try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile("w", dir=place.parent, delete=False, encoding="utf-8") as file:
-                file.write(text)
-            os.chmod(file.name, 0o644)
-            os.replace(file.name, place)
+            whole.write(place, text)
         except OSError as error:
             raise RunFolderError(f"{place}: {error.strerror}") from None
 
@@ -85,13 +84,23 @@ class Folder:
 
 
 def create(root: Path, benchmark: str, candidate: str, experiment_digest: str) -> Folder:
-    """Make a new run folder, `20261121-2149-BENCHMARK-CANDIDATE-3f2a`, and lock it."""
+    """Make a new run folder, `20261121-2149-BENCHMARK-CANDIDATE-3f2a`, and lock it.
+
+    Raises:
+        RunFolderError: It cannot be made.
+    """
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M")  # noqa: TID251 - the edge is where the clock is
     name = f"{stamp}-{benchmark}-{slug(candidate)}-{experiment_digest[:4]}"
     path, number = root / name, 2
-    while path.exists():
-        path, number = root / f"{name}-{number}", number + 1
-    return Folder(path)
+    while True:
+        try:
+            path.mkdir(parents=True)
+            return Folder(path)
+        except FileExistsError:
+            # Two processes may begin the same experiment in the same minute; each gets a folder of its own.
+            path, number = root / f"{name}-{number}", number + 1
+        except OSError as error:
+            raise RunFolderError(f"{path}: {error.strerror}") from None
 
 
 def find(run: str, root: Path) -> Path:
@@ -160,7 +169,7 @@ def trace(table: Mapping[str, Any]) -> Trace:
     Raises:
         KeyError, TypeError: It is no trace.
     """
-    given = {name: value for name, value in table.items() if name != "schema"}
+    given = {name: table[name] for name in table if name != "schema"}
     return Trace(**{**given, "score": Score(**given["score"]), "steps": tuple(given["steps"])})
 
 

@@ -130,7 +130,7 @@ class Journal:
                     os.truncate(self._file.fileno(), self._end)
                     break
                 try:
-                    name = _name(str(_key(json.loads(text)["key"])))
+                    name = _name(str(entry(json.loads(text)).key))
                     self._places[name] = (self._end, len(text))
                 except (ValueError, KeyError, TypeError):
                     self.damaged.append(number)

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from lotbench.config import Limits
-from lotbench.edge.chat import CallableModel, ChatModel, LangChainModel, Waiting
+from lotbench.edge.chat import ChatModel, Waiting
 from lotbench.edge.desk import Seat
 from lotbench.edge.disk import Pictures
+from lotbench.edge.given import CallableModel, LangChainModel
 from lotbench.edge.limits import Bucket, price
 from lotbench.edge.local import Embedded, weights
 from lotbench.edge.person import PersonModel
@@ -107,8 +108,8 @@ class Models:
         if isinstance(given, CallableModel | LangChainModel):
             return given
         if hasattr(given, "ainvoke"):
-            return LangChainModel(given, self._pictures.data_url)
+            return LangChainModel(given, self._pictures.data_url, self._limits.timeout_s)
         if getattr(given, "takes_requests", False):
             ready: Model = given
             return ready
-        return CallableModel(given, self._pictures.data_url, name.text)
+        return CallableModel(given, self._pictures.data_url, name.text, self._limits.timeout_s)

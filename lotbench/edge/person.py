@@ -6,7 +6,7 @@ import asyncio
 import sys
 import time
 
-from lotbench.errors import UsageError
+from lotbench.errors import Unescapable, UsageError
 from lotbench.types import Reply, Request
 
 
@@ -20,13 +20,20 @@ class PersonModel:
         self._shown: set[str] = set()
 
     async def __call__(self, request: Request) -> Reply:
-        """Ask the person; what was shown once (the rules) is not shown again."""
+        """Ask the person; what was shown once (the rules) is not shown again.
+
+        Raises:
+            Unescapable: Nobody is there any more.
+        """
         async with self._turn:
             started = time.monotonic()
             for message in request.messages:
                 text = "".join(part if isinstance(part, str) else "[picture]" for part in message.parts)
                 if message.speaker != "system" or text not in self._shown:
-                    print(f"\n{text}\n")
+                    sys.stdout.write(f"\n{text}\n\n")
                 self._shown.add(text)
-            line = await asyncio.to_thread(input, "> ")
+            try:
+                line = await asyncio.to_thread(input, "> ")
+            except EOFError:
+                raise Unescapable("human: the terminal was closed; the run can be resumed") from None
             return Reply(line, "human", seconds=round(time.monotonic() - started, 3))

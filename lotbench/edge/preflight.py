@@ -12,10 +12,13 @@ from typing import Annotated, Any
 from lotbench.benchmark import Benchmark
 from lotbench.edge.desk import Desk
 from lotbench.errors import CallFailed, Unescapable
+from lotbench.names import parse
 from lotbench.reply import Form, prose, schema, shape
 from lotbench.state import Walk
 from lotbench.types import Image, Message, Question
 
+UNTESTED = ("file", "human")
+"""Recordings have no reply to a test, and a person is not asked to fill in JSON."""
 TEXT = "This is a connection test. Answer with one JSON object of this form:\n"
 
 
@@ -32,15 +35,26 @@ async def check(desk: Desk, walk: Walk, benchmark: Benchmark, settings: Any) -> 
         Unescapable: A model cannot be reached at all, with the reason in one line.
     """
     pictures = benchmark.needs_pictures(settings)
-    places = [(role, seat) for role, seats in desk.seats.items() for seat in range(len(seats))]
+    places = [
+        (role, number)
+        for role, seats in desk.seats.items()
+        for number, seat in enumerate(seats)
+        if parse(seat.name).kind not in UNTESTED
+    ]
     questions = [
         _question(role, seat, number, _picture(walk) if pictures and benchmark.roles[role].pictures else None)
         for number, (role, seat) in enumerate(places)
     ]
+    asking = [asyncio.create_task(desk.ask(walk, question)) for question in questions]
     try:
-        await asyncio.gather(*(desk.ask(walk, question) for question in questions))
+        await asyncio.gather(*asking)
     except CallFailed as error:
         raise Unescapable(f"the connection test failed: {error}") from None
+    finally:
+        # One that failed is reason enough; the others must not go on in a run that is over.
+        for task in asking:
+            task.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
 
 
 def _question(role: str, seat: int, number: int, picture: Image | None) -> Question:

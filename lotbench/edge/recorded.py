@@ -7,6 +7,7 @@ the wording of the prompt may differ. A traces.jsonl answers with what its steps
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -73,8 +74,14 @@ class RecordedModel:
             attempt = attempts.get(where, 0)
             attempts[where] = attempt + 1
             place = (table["sample"], table["repeat"], *where, attempt)
-            text = json.dumps(step["value"], ensure_ascii=False)
-            self._replies[place] = Reply(text, f"recorded:{self._path.name}")
+            self._replies[place] = self._told(step["value"])
+
+    def _told(self, value: Mapping[str, Any]) -> Reply:
+        """The reply that was read as this value; one that was refused or cut off is so again."""
+        name, status = f"recorded:{self._path.name}", value.get("status", "ok")
+        if status in ("refused", "truncated"):
+            return Reply("", name, "content_filter" if status == "refused" else "length")
+        return Reply(json.dumps(value, ensure_ascii=False), name)
 
 
 def _place(key: Key, attempt: int | None = None) -> Place:

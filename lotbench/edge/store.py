@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
 from lotbench.config import digest
+from lotbench.edge import whole
 from lotbench.types import Reply, Request, Usage
 
 
@@ -49,10 +49,7 @@ class Store:
         path = self._path(request, reply.model)
         table = {"step": request.key.step, "sample": request.key.sample, "reply": asdict(reply)}
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
-                json.dump(table, file, ensure_ascii=False)
-            os.replace(file.name, path)
+            whole.write(path, json.dumps(table, ensure_ascii=False))
         except OSError:
             return
 

@@ -6,6 +6,7 @@ has, and each 400 that names a parameter takes one thing away.
 
 from __future__ import annotations
 
+import email.utils
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -16,8 +17,15 @@ from lotbench.types import JSON, Finish, Image, Message, Reply, Request, Usage
 
 Structured: TypeAlias = Literal["json_schema", "json_schema_unbounded", "json_object", "text"]
 LADDER: tuple[Structured, ...] = ("json_schema", "json_schema_unbounded", "json_object", "text")
-FINISHES: dict[str, Finish] = {"stop": "stop", "length": "length", "content_filter": "content_filter"}
+FINISHES: dict[str, Finish] = {
+    "stop": "stop",
+    "end_turn": "stop",
+    "length": "length",
+    "max_tokens": "length",
+    "content_filter": "content_filter",
+}
 PARAMETERS = ("temperature", "top_p", "seed")
+BOUNDS = ("max_tokens", "max_completion_tokens")
 
 Picture: TypeAlias = Callable[[str], str]
 """A picture's data URL, by the sha256 of its bytes."""
@@ -27,14 +35,17 @@ Picture: TypeAlias = Callable[[str], str]
 class Abilities:
     """What an endpoint is known to take for one model.
 
-    `structured` is how the form of an answer is asked for, each step down its ladder less strict.
+    Attributes:
+        structured: How the form of an answer is asked for, each step down its ladder less strict.
+        bounds: The names for the longest reply that it has not refused; the first is in use.
+        refused: Parameters of the sampling that it does not take.
+        detail: Whether pictures carry `detail: high`.
     """
 
     structured: Structured = "json_schema"
-    max_tokens: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    bounds: tuple[str, ...] = BOUNDS
     refused: frozenset[str] = frozenset()
     detail: bool = False
-    """Whether pictures carry `detail: high`."""
 
 
 def body(request: Request, model: str, able: Abilities, picture: Picture) -> dict[str, Any]:
@@ -47,8 +58,8 @@ def body(request: Request, model: str, able: Abilities, picture: Picture) -> dic
         value = getattr(request.sampling, name)
         if value is not None and name not in able.refused:
             made[name] = value
-    if request.sampling.max_tokens is not None:
-        made[able.max_tokens] = request.sampling.max_tokens
+    if request.sampling.max_tokens is not None and able.bounds:
+        made[able.bounds[0]] = request.sampling.max_tokens
     if request.schema is not None and able.structured != "text":
         made["response_format"] = _format(request.schema, able.structured)
     return made
@@ -56,15 +67,16 @@ def body(request: Request, model: str, able: Abilities, picture: Picture) -> dic
 
 def sent(made: Mapping[str, Any], able: Abilities) -> dict[str, JSON]:
     """What of a body is worth recording: how it went out after fallbacks, without messages."""
-    kept: dict[str, JSON] = {name: made[name] for name in PARAMETERS if name in made}
-    kept["structured"] = able.structured if "response_format" in made else "text"
-    if able.max_tokens in made:
-        kept[able.max_tokens] = made[able.max_tokens]
-    return kept
+    kept: dict[str, JSON] = {name: made[name] for name in (*PARAMETERS, *BOUNDS) if name in made}
+    return kept | {"structured": able.structured if "response_format" in made else "text"}
 
 
 def reply(answer: object, seconds: float, how: Mapping[str, JSON]) -> Reply | None:
-    """A reply from the body of a response, or None if the body is no chat completion."""
+    """A reply from the body of a response, or None if the body is no chat completion.
+
+    A body that came under another content type than JSON is a string here, and read all the same.
+    """
+    answer = _parsed(answer)
     if not isinstance(answer, dict) or not isinstance(answer.get("choices"), list) or not answer["choices"]:
         return None
     choice = answer["choices"][0]
@@ -72,9 +84,9 @@ def reply(answer: object, seconds: float, how: Mapping[str, JSON]) -> Reply | No
     if not isinstance(message, dict):
         return None
     return Reply(
-        text=_text(message.get("content")),
+        text=said(message.get("content")),
         model=str(answer.get("model") or ""),
-        finish=FINISHES.get(str(choice.get("finish_reason")), "other"),
+        finish=finish(choice.get("finish_reason")),
         reasoning=_optional(message.get("reasoning_content") or message.get("reasoning")),
         refusal=_optional(message.get("refusal")),
         usage=usage(answer.get("usage")),
@@ -83,29 +95,53 @@ def reply(answer: object, seconds: float, how: Mapping[str, JSON]) -> Reply | No
     )
 
 
+def finish(reason: object) -> Finish:
+    """Why a reply ended, in our words."""
+    return FINISHES.get(str(reason).lower(), "other")
+
+
+def _parsed(answer: object) -> object:
+    if not isinstance(answer, str):
+        return answer
+    try:
+        return json.loads(answer)
+    except (ValueError, RecursionError):
+        return None
+
+
 def usage(table: object) -> Usage:
     """Token counts from a response; what is not told is 0."""
     if not isinstance(table, dict):
         return Usage()
     details = table.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, dict) else None
+    asked = _count(table.get("prompt_tokens"))
     return Usage(
-        input_tokens=_count(table.get("prompt_tokens")),
-        cached_input_tokens=_count(cached if cached is not None else table.get("prompt_cache_hit_tokens")),
+        input_tokens=asked,
+        cached_input_tokens=min(
+            asked, _count(cached if cached is not None else table.get("prompt_cache_hit_tokens"))
+        ),
         output_tokens=_count(table.get("completion_tokens")),
     )
 
 
 def lessened(able: Abilities, error: str, made: Mapping[str, Any]) -> Abilities | None:
     """What an endpoint can do after it refused a body with this message, or None if nothing explains it."""
-    text = error.lower()
-    for name in ("max_completion_tokens", "max_tokens"):
-        other: Literal["max_tokens", "max_completion_tokens"]
-        other = "max_tokens" if name == "max_completion_tokens" else "max_completion_tokens"
-        if name in made and name in text.replace(other, "") and f"no {name}" not in able.refused:
-            return replace(able, max_tokens=other, refused=able.refused | {f"no {name}"})
+    text = _without_model(error, made)
+    bound = next((name for name in BOUNDS if name in made), None)
+    if bound is not None:
+        other = BOUNDS[1 - BOUNDS.index(bound)]
+        named = re.search(rf"\b{bound}\b", text) is not None
+        if named and re.search(
+            rf"not support|unsupported|unknown|unrecogni|unexpected|extra|permitted|allowed|use.{{0,3}}{other}",
+            text,
+        ):
+            return replace(able, bounds=able.bounds[1:])
+        # The number is too large for this model: let the server set its own.
+        if named or ("completion" in text and too_long(text)):
+            return replace(able, bounds=())
     for name in PARAMETERS:
-        if name in made and name in text:
+        if name in made and re.search(rf"\b{name}\b", text):
             return replace(able, refused=able.refused | {name})
     if "response_format" in made and re.search(
         r"response_?format|json|schema|grammar|structured|maxlength", text
@@ -116,16 +152,58 @@ def lessened(able: Abilities, error: str, made: Mapping[str, Any]) -> Abilities 
 
 def too_long(error: str) -> bool:
     """Whether a refusal says that the prompt does not fit."""
-    return bool(
-        re.search(
-            r"context.{0,20}(?:length|size|window)|exceed_context|maximum context|too many tokens", error
-        )
+    return _says(
+        error, r"context.{0,20}(?:length|size|window)|exceed_context|maximum context|too many tokens"
     )
 
 
-def no_pictures(error: str) -> bool:
-    """Whether a refusal says that the model takes no pictures."""
-    return bool(re.search(r"image|vision|multimodal|mmproj|modalit", error.lower()))
+def withheld(error: str) -> bool:
+    """Whether a refusal is of what the prompt says, not of how it is put."""
+    return _says(
+        error,
+        r"content_filter|content_policy|content management policy|data_inspection_failed|moderation|flagged",
+    )
+
+
+def no_pictures(error: str, made: Mapping[str, Any]) -> bool:
+    """Whether a body with a picture was refused because the model takes none."""
+    return has_picture(made) and _says(
+        _without_model(error, made), r"image|\bvision\b|multimodal|mmproj|modalit"
+    )
+
+
+def has_picture(made: Mapping[str, Any]) -> bool:
+    """Whether a body carries a picture."""
+    return any(isinstance(message["content"], list) for message in made["messages"])
+
+
+def complaint(answer: object) -> str:
+    """What a body that is no chat completion says is wrong; some servers send errors with status 200."""
+    told = answer.get("error") if isinstance(answer, dict) else None
+    return json.dumps(told, default=str) if told else ""
+
+
+def retry_after(headers: Mapping[str, str], now: float) -> float | None:
+    """The seconds that a server asks to wait, if it does: a number, or a date compared with `now` (epoch)."""
+    for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
+        try:
+            seconds = float(headers[name]) / unit
+        except (KeyError, ValueError):
+            continue
+        return max(0.0, seconds) if seconds == seconds else None
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(headers["retry-after"]).timestamp() - now)
+    except (KeyError, ValueError, OverflowError):
+        return None
+
+
+def _says(error: str, pattern: str) -> bool:
+    return re.search(pattern, error, re.IGNORECASE) is not None
+
+
+def _without_model(error: str, made: Mapping[str, Any]) -> str:
+    """An error message without the model's name, which may hold any of the words looked for."""
+    return re.sub(rf"(?<!\w){re.escape(str(made['model']).lower())}(?!\w)", "", error.lower())
 
 
 def _message(message: Message, able: Abilities, picture: Picture) -> dict[str, Any]:
@@ -161,11 +239,13 @@ def _unbounded(schema: Any) -> Any:
     return schema
 
 
-def _text(content: object) -> str:
+def said(content: object) -> str:
+    """The text of a message's content, which may come in parts."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+        texts = (part.get("text") for part in content if isinstance(part, dict))
+        return "".join(text for text in texts if isinstance(text, str))
     return "" if content is None else json.dumps(content)
 
 
@@ -174,4 +254,4 @@ def _optional(value: object) -> str | None:
 
 
 def _count(value: object) -> int:
-    return value if isinstance(value, int) and value > 0 else 0
+    return value if isinstance(value, int) and value is not True and value > 0 else 0

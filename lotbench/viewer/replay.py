@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -159,10 +160,16 @@ def _chains(trace: Trace) -> Iterable[str]:
     return kept.values()
 
 
+def _harmless(text: str) -> str:
+    steers = ("Cc", "Cf")
+    return "".join(c if c == "\n" or unicodedata.category(c) not in steers else "\ufffd" for c in text)
+
+
 def _wrapped(name: str, text: str, indent: int = 2) -> list[str]:
-    head = " " * indent + f"{name:10} "
+    """A labelled text for a terminal; what would steer the terminal is shown as a sign."""
+    head = " " * indent + f"{name:10}  "
     lines: list[str] = []
-    for part in str(text).splitlines() or [""]:
+    for part in _harmless(text).splitlines() or [""]:
         lead = head if not lines else " " * len(head)
         lines += textwrap.wrap(part, WIDTH, initial_indent=lead, subsequent_indent=" " * len(head)) or [
             lead.rstrip()

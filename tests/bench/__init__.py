@@ -1,1 +1,1 @@
-"""Benches: scripts that print figures; no test runs them."""
+"""Measurements with a table at the end; no test collects them."""

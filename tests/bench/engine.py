@@ -173,7 +173,9 @@ def _ratio(values: Sequence[float], other: Measured | None, name: str) -> str:
 
 def main() -> None:
     """Measure, and print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
     parser.add_argument("--latency", nargs="+", type=float, default=[0.05, 0.2])
     parser.add_argument("--flight", nargs="+", type=int, choices=ROUNDS, default=list(ROUNDS))

@@ -104,7 +104,11 @@ def lotbench(url: str, options: argparse.Namespace) -> Work:
 
 def inspect_ai(url: str, options: argparse.Namespace) -> Work:
     """An inspect_ai task whose solver makes the calls of one game."""
-    os.environ |= {"FAKE_API_KEY": "none", "FAKE_BASE_URL": url, "INSPECT_TRACE_FILE": tempfile.mkdtemp() + "/trace.log"}
+    os.environ |= {
+        "FAKE_API_KEY": "none",
+        "FAKE_BASE_URL": url,
+        "INSPECT_TRACE_FILE": tempfile.mkdtemp() + "/trace.log",
+    }
     import inspect_ai as inspect
     from inspect_ai.dataset import MemoryDataset, Sample
     from inspect_ai.model import GenerateConfig, Model, ResponseSchema, get_model

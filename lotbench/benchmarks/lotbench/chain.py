@@ -2,8 +2,8 @@
 
 A chain does not depend on the filling, so it is a shared question: asked once, kept in the store, used in
 every game and for every model. It is accepted only if the judge can use it: with it the key text passes
-and the key texts of three other samples fail. Otherwise it is built anew, three times at most, and the
-sample is named in the report.
+and the key texts of three other samples fail. Otherwise it is rebuilt, up to three times, and the sample
+is named in the report.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lotbench.reply import read, schema, shape
 from lotbench.state import Update, Walk
 from lotbench.types import Answer, Question
 
-BUILDS = 3
+REBUILDS = 3
 CONTROLS = 3
 REBUILD_TEMPERATURE = 0.7
 """A rebuild at temperature 0 would give the refused chain again."""
@@ -68,18 +68,21 @@ def ask(walk: Walk, seat: int) -> tuple[Question, ...]:
     return (replace(question, shared=True, temperature=temperature),)
 
 
-def read_answers(walk: Walk, answers: Sequence[Answer]) -> Update:
-    """A chain goes on to its trial, a trial ends in a chain that is kept or in another build."""
+def read_answers(walk: Walk, answers: Sequence[Answer], seat: int) -> Update:
+    """A chain goes on to its trial, a trial ends in a chain that is kept or in another build.
+
+    The seat is the one whose turn it is: a shared answer may have been given to another seat of that model.
+    """
     if answers[0].question.step == "chain":
-        return _built(walk, answers[0])
+        return _built(walk, answers[0], seat)
     answer, draft = answers[0], walk.state["draft"]
-    seat, build, trial = answer.question.seat, int(draft.get("build", 0)), int(draft.get("trial", 0))
+    build, trial = int(draft.get("build", 0)), int(draft.get("trial", 0))
     expected, accepted = trial == 0, _accepted(walk, answer)
     steps = [record(answer, {"accepted": accepted, "expected": expected, "judge": seat})]
     fit = accepted is expected
     if fit and trial < len(controls(walk)):
         return {"draft": {**draft, "trial": trial + 1}, "steps": steps}
-    if not fit and build + 1 < BUILDS:
+    if not fit and build < REBUILDS:
         return {"draft": {**_rest(walk), "build": build + 1}, "steps": steps}
     about = {"accepted": fit, "builds": build + 1}
     kept = {**walk.state["shared"], name(seat): {"text": draft["chain"], **about}}
@@ -98,8 +101,8 @@ def _trial(walk: Walk, seat: int, chain: str, build: int) -> tuple[Question, ...
 def controls(walk: Walk) -> list[str]:
     """The key texts of other samples that must fail: drawn by sample, never from its own reject list."""
     sample = item(walk)
-    own = words.same(sample.key_text)
-    near = {own, *map(words.same, sample.accept)}
+    listed = (sample.key_text, *sample.accept, *(rejected.text for rejected in sample.reject))
+    near = set(map(words.same, listed))
     others = {
         other.key_text
         for other in walk.data
@@ -110,9 +113,9 @@ def controls(walk: Walk) -> list[str]:
     return Random(f"{sample.id}:chain").sample(sorted(others), min(CONTROLS, len(others)))
 
 
-def _built(walk: Walk, answer: Answer) -> Update:
+def _built(walk: Walk, answer: Answer, seat: int) -> Update:
     """A chain that cannot be read is asked for again once, then the build counts as used."""
-    draft, seat = walk.state["draft"], answer.question.seat
+    draft = walk.state["draft"]
     rest, build = _rest(walk), int(draft.get("build", 0))
     try:
         chain = read(answer.reply, Chain).text()
@@ -121,7 +124,7 @@ def _built(walk: Walk, answer: Answer) -> Update:
         if answer.question.attempt == 0:
             again = {"build": build, "chain_attempt": 1, "chain_reason": error.reason}
             return {"draft": {**rest, **again}, "steps": steps}
-        if build + 1 < BUILDS:
+        if build < REBUILDS:
             return {"draft": {**rest, "build": build + 1}, "steps": steps}
         raise JudgeError(error.kind, f"no causal chain that can be read: {error.reason}") from None
     steps = [record(answer, {"chain": chain, "status": "ok", "judge": seat})]

@@ -1,7 +1,7 @@
 """The check of a round: words decide where they can, else E1 does, and a second opinion where one is wanted.
 
-A judge that cannot be read is asked again once, then the next judge is asked; if none can be read the game
-is a judge failure, never a no.
+A judge that cannot be read is asked again once, then the next judge is tried once; if neither can be read
+the game is a judge failure, never a no.
 """
 
 from __future__ import annotations
@@ -25,17 +25,9 @@ def ask(walk: Walk) -> Sequence[Question]:
     draft, seat = walk.state["draft"], _seat(walk)
     if chain.missing(walk, seat):
         return chain.ask(walk, seat)
-    step, attempt = "confirm" if "first" in draft else "check", int(draft.get("attempt", 0))
-    question = verdict_question(
-        walk,
-        step,
-        walk.state["turn"]["filling"],
-        seat=seat,
-        chain=chain.text(walk, seat),
-        attempt=attempt,
-        reason=draft.get("reason", ""),
-    )
-    return (question,)
+    step, filling = "confirm" if "first" in draft else "check", walk.state["turn"]["filling"]
+    story, unread = chain.text(walk, seat), draft.get("unread")
+    return (verdict_question(walk, step, filling, seat=seat, chain=story, unread=unread),)
 
 
 def read(walk: Walk, answers: Sequence[Answer]) -> Update:
@@ -44,16 +36,15 @@ def read(walk: Walk, answers: Sequence[Answer]) -> Update:
         accepted, how = _decided(walk) or (False, "none")
         return _settled(walk, accepted, [remark("check", walk.round, {"accepted": accepted, "how": how})])
     if answers[0].question.step in ("chain", "chain_check"):
-        return _chained(walk, answers)
+        return _chained(walk, answers, _seat(walk))
     answer = answers[0]
     seat = answer.question.seat
     try:
         verdict = judging(walk, answer.question.step).read(answer)
     except JudgeError as error:
         steps = [record(answer, {"status": error.kind, "judge": seat})]
-        if answer.question.attempt == 0:
-            draft = {**walk.state["draft"], "attempt": 1, "reason": error.reason}
-            return {"draft": draft, "steps": steps}
+        if answer.question.attempt == 0 and not walk.state["draft"].get("tried"):
+            return {"draft": {**walk.state["draft"], "unread": error.reason}, "steps": steps}
         return _next_judge(walk, seat, error) | {"steps": steps}
     value = {"accepted": verdict.accepted, "how": "judge", "judge": seat, "status": "ok", **verdict.parts}
     steps = [record(answer, value)]
@@ -63,11 +54,10 @@ def read(walk: Walk, answers: Sequence[Answer]) -> Update:
     return _settled(walk, verdict.accepted, steps)
 
 
-def _chained(walk: Walk, answers: Sequence[Answer]) -> Update:
+def _chained(walk: Walk, answers: Sequence[Answer], seat: int) -> Update:
     try:
-        return chain.read_answers(walk, answers)
+        return chain.read_answers(walk, answers, seat)
     except JudgeError as error:
-        seat = answers[0].question.seat
         steps = [record(answers[0], {"chain": None, "status": error.kind, "judge": seat})]
         return _next_judge(walk, seat, error) | {"steps": steps}
 
@@ -108,10 +98,9 @@ def _free(walk: Walk, tried: Sequence[int]) -> list[int]:
 
 
 def _next_judge(walk: Walk, seat: int, error: JudgeError) -> Update:
-    """Go on to the next judge that may decide, or give the game up as a judge failure."""
+    """Go on to the next judge, if that is not what was just done, or give the game up as a judge failure."""
     draft = walk.state["draft"]
-    tried = [*draft.get("tried", ()), seat]
     bound = "first" in draft and options(walk).confirm == "same_judge"
-    if bound or not _free(walk, tried):
+    if bound or draft.get("tried") or not _free(walk, [seat]):
         return {"draft": {}, "outcome": "judge_failed", "why": f"judge {seat + 1}: {error.reason}"}
-    return {"draft": {name: draft[name] for name in ("first",) if name in draft} | {"tried": tried}}
+    return {"draft": {name: draft[name] for name in ("first",) if name in draft} | {"tried": [seat]}}

@@ -7,6 +7,7 @@ same creative point (Eq. 6) and the same function (Eq. 7). DAESO is both. The ju
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 from lotbench.benchmarks.lotbench.rounds import item, options
@@ -83,7 +84,7 @@ def judging(walk: Walk, step: str) -> Judge[Any]:
 
 
 def verdict_question(
-    walk: Walk, step: str, filling: str, *, seat: int, chain: str | None, attempt: int = 0, reason: str = ""
+    walk: Walk, step: str, filling: str, *, seat: int, chain: str | None, unread: str | None = None
 ) -> Question:
     """Ask for the verdict on one filling.
 
@@ -93,23 +94,27 @@ def verdict_question(
         filling: What takes the place of the key text.
         seat: Which judge.
         chain: The causal chain that this judge built, in causal mode.
-        attempt: 1 if the judge is asked again.
-        reason: Why its last answer could not be read.
+        unread: Why its last answer could not be read, if it is asked again.
     """
-    sample, lines = item(walk), walk.prompt("lines")
-    explained = options(walk).judge_mode != "zero_shot"
+    sample, lines, name = item(walk), walk.prompt("lines"), _prompt(walk, step)
     values: dict[str, Value] = {
         "caption": sample.caption,
         "response": sample.response,
         "key_text": sample.key_text,
         "filling": filling,
-        "explanation": lines.line("explanation", text=sample.explanation) if explained else None,
-        "chain": lines.line("chain", text=chain) if chain else None,
-        "again": lines.line("again", reason=reason) if attempt else None,
+        "again": None if unread is None else lines.line("again", reason=unread),
     }
-    prompt = walk.prompt(_prompt(walk, step))
-    shown = {name: value for name, value in values.items() if name in prompt.fields}
-    return judging(walk, step).ask(prompt, round=walk.round, seat=seat, attempt=attempt, **shown)
+    if name != "check_zero_shot":
+        explained = options(walk).judge_mode != "zero_shot"
+        values["explanation"] = lines.line("explanation", text=sample.explanation) if explained else None
+    if name in ("check_causal", "confirm"):
+        values["chain"] = lines.line("chain", text=chain) if chain else None
+    attempt = 0 if unread is None else 1
+    question = judging(walk, step).ask(
+        walk.prompt(name), round=walk.round, seat=seat, attempt=attempt, **values
+    )
+    # Two seats may be one model, whose calls would otherwise have one key.
+    return replace(question, draw=seat)
 
 
 def _prompt(walk: Walk, step: str) -> str:

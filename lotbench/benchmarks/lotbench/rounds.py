@@ -8,9 +8,11 @@ prompts: its scene is built here, from the picture, the caption, the frame and t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator
 
 from lotbench.benchmark import record, remark
 from lotbench.benchmarks.lotbench import words
@@ -18,7 +20,7 @@ from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.settings import Settings, reveals
 from lotbench.errors import Unread
 from lotbench.prompt import Value
-from lotbench.reply import Form, prose, read, schema, shape
+from lotbench.reply import Form, prose, read, schema, shape, yes_or_no
 from lotbench.state import Update, Walk
 from lotbench.types import JSON, Answer, Question
 
@@ -57,10 +59,13 @@ class Notes(Form):
     notes: Annotated[str, prose(1200, "the small questions, each with its answer, and the best direction")]
 
 
+_TOLD: Mapping[object, str] = {True: "Yes", False: "No"}
+
+
 class Told(Form):
     """The answer of the oracle."""
 
-    answer: Literal["Yes", "No"]
+    answer: Annotated[Literal["Yes", "No"], BeforeValidator(lambda said: _TOLD.get(yes_or_no(said), said))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,24 +115,20 @@ def respond_read(walk: Walk, answers: Sequence[Answer]) -> Update:
     """The filling that most draws agree on, the first of them in a tie; asked for again once."""
     if answers[0].question.step == "decompose":
         return _notes(walk, answers[0])
-    steps, valid, last = [], [], {}
-    for answer in answers:
-        value, reason = _filling(walk, answer)
-        steps.append(record(answer, value))
-        last = {**value, "reason": reason}
-        if value["status"] == "ok":
-            valid.append(value)
+    read_as = [_filling(walk, answer) for answer in answers]
+    steps = [record(answer, value) for answer, (value, _) in zip(answers, read_as, strict=True)]
+    valid = [value for value, _ in read_as if value["status"] == "ok"]
     if valid:
-        counts = Counter(words.same(str(value["filling"])) for value in valid)
-        return {
-            "turn": max(valid, key=lambda v: counts[words.same(v["filling"])]),
-            "draft": {},
-            "steps": steps,
-        }
-    attempt = answers[0].question.attempt
-    if attempt == 0 and last["status"] != "refused":
-        return {"draft": {**walk.state["draft"], "attempt": 1, "reason": last["reason"]}, "steps": steps}
-    return {"turn": {"filling": None, "status": last["status"]}, "draft": {}, "steps": steps}
+        counts = Counter(words.same(value["filling"]) for value in valid)
+        turn = max(valid, key=lambda value: counts[words.same(value["filling"])])
+        if len(answers) > 1:
+            votes = {"votes": counts[words.same(turn["filling"])], "of": len(answers)}
+            steps.append(remark("respond", walk.round, {**turn, **votes}))
+        return {"turn": turn, "draft": {}, "steps": steps}
+    again = [reason for value, reason in read_as if value["status"] != "refused"]
+    if again and answers[0].question.attempt == 0:
+        return {"draft": {**walk.state["draft"], "attempt": 1, "reason": again[-1]}, "steps": steps}
+    return {"turn": {"filling": None, "status": read_as[-1][0]["status"]}, "draft": {}, "steps": steps}
 
 
 def _filling(walk: Walk, answer: Answer) -> tuple[dict[str, Any], str]:

@@ -6,6 +6,7 @@ explanation or a clue, is refused with its file, line and field (Sec. 5.3).
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from typing import Annotated, Literal
 
@@ -58,7 +59,7 @@ class Item(BaseModel):
             start, end = self.key_span
             if self.response[start:end] != self.key_text:
                 raise ValueError("key_span: the response does not have the key text there")
-        elif (times := self.response.count(self.key_text)) != 1:
+        elif (times := len(re.findall(f"(?={re.escape(self.key_text)})", self.response))) != 1:
             raise ValueError(f"key_text: stands in the response {times} times, not once (or give key_span)")
         return self
 

@@ -56,10 +56,14 @@ class Settings(BaseModel):
     """What an unsolved game is worth: nothing, or exp(-alpha N) (the paper's)."""
     alpha: float = Field(default=0.2, gt=0)
     beta: float = Field(default=1.0, gt=0)
+    max_fpr: float = Field(default=0.05, ge=0, le=1)
+    """The judge's false positive rate above which a run is not rankable."""
+    anchors: int = Field(default=50, ge=0)
+    """Rows of the judge set that a full run judges again, to see whether the judge is still what it was."""
 
 
-SCORE_ONLY = frozenset({"round_origin", "unsolved", "alpha", "beta"})
-"""Settings that change the score of a finished trace and not the walk."""
+SCORE_ONLY = frozenset({"round_origin", "unsolved", "alpha", "beta", "max_fpr", "anchors"})
+"""Settings that change the score of a finished trace, or what is said of it, and not the walk."""
 
 
 def resolve(settings: Settings, seats: Mapping[str, int]) -> Settings:

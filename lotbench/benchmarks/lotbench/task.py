@@ -10,12 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lotbench.benchmark import Benchmark, Role
-from lotbench.benchmarks.lotbench import check, rounds
+from lotbench.benchmarks.lotbench import check, lints, rounds, validation
 from lotbench.benchmarks.lotbench.preview import preview
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.score import grade, metrics
 from lotbench.benchmarks.lotbench.sections import sections
 from lotbench.benchmarks.lotbench.settings import SCORE_ONLY, Settings, resolve, reveals
+from lotbench.benchmarks.lotbench.standing import standing
+from lotbench.probe import Validation
 from lotbench.state import Update, Walk
 from lotbench.types import Answer, Question, Sampling
 
@@ -99,6 +101,19 @@ benchmark = Benchmark(
     score_only=SCORE_ONLY,
     resolve=resolve,
     faults=faults,
+    lints=lints.lints,
     needs_pictures=lambda settings: "image" in settings.arm,
     unrankable=unrankable,
+    validation=Validation(
+        folder="judge_sets",
+        rows=validation.ROWS,
+        probes=validation.probes,
+        panels=validation.panels,
+        read=validation.read,
+        key=validation.key,
+        fillings=validation.fillings,
+        standing=standing,
+        anchors=lambda settings: settings.anchors,
+        judged=validation.judged,
+    ),
 )

@@ -8,51 +8,70 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from functools import cache, lru_cache
 
 from lotbench.errors import Unread
 
 MASK = "<MASK>"
-_CJK = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff]")
+_HAN = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_KANA = r"\u3040-\u30ff"
+_CJK = re.compile(f"[{_HAN}{_KANA}]")
+_BETWEEN_CJK = re.compile(rf"(?<=[{_HAN}{_KANA}])\s+(?=[{_HAN}{_KANA}])")
+_LATIN = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 _ARTICLE = re.compile(r"^(?:an?|the)\s+", re.IGNORECASE)
-_NUMBERING = re.compile(r"^\s*(?:\(?\d+[.)、]|[-*•])\s*")
-_LIST = re.compile(r"[/;；、|]|\s(?:or|and/or)\s|或者|或是|还是", re.IGNORECASE)
+_NUMBERING = re.compile(r"^\s*(?:\(?\d+[.)、](?!\d)|[-*•])\s*")
+_LIST = re.compile(r"[/;；、|]|\s(?:or|and/or)\s|或(?!许|然)|还是", re.IGNORECASE)
 _EDGES = " \t\"'`*_“”‘’「」『』《》.,!。，！:："
+_LABEL = re.compile(r"^\W*(?:q|question|问|问题)\s*[:：]\s*", re.IGNORECASE)
 _WH = re.compile(
     r"^(?:what|which|who|whom|whose|where|when|why|how)\b|(?:什么|为什么|怎么|怎样|哪|谁|几个|多少)",
     re.IGNORECASE,
 )
 _YES_NO_EN = re.compile(
-    r"(?:^|[,:]\s*)(?:is|are|was|were|am|be|do|does|did|can|could|will|would|shall|should|has|have|had|may|might|must|"
-    r"isn['’]t|aren['’]t|doesn['’]t|don['’]t|can['’]t|could(?:n['’]t)?)\b",
+    r"(?:^|[,:]\s*)(?:(?:is|are|was|were|am|be|do|does|did|can|could|will|would|shall|should|has|have|had|may|might"
+    r"|must)(?:n?['’]t)?|won['’]t)\b",
     re.IGNORECASE,
 )
 _YES_NO_ZH = re.compile(
     r"吗|么[？?]?$|是不是|是否|能否|可否|有没有|会不会|能不能|可不可以|算不算|属不属于|[？?]$"
 )
-_AGREEMENT = {
+# With one of these, a question word is indefinite: "什么都没加的水，算不算它？" asks for yes or no.
+_ASKED_ZH = re.compile(r"吗|是否|是不是|能否|可否|有没有|会不会|能不能|可不可以|算不算|属不属于")
+_DETERMINERS = {
     "a": "a(n)", "an": "a(n)",
-    "is": "is/are", "are": "is/are", "was": "was/were", "were": "was/were",
-    "has": "has/have", "have": "has/have", "does": "does/do", "do": "does/do",
     "this": "this/these", "these": "this/these", "that": "that/those", "those": "that/those",
 }  # fmt: skip
+_VERBS = {
+    form: f"{one}/{many}"
+    for one, many in (("is", "are"), ("was", "were"), ("has", "have"), ("does", "do"))
+    for one, many in ((one, many), (f"{one}n't", f"{many}n't"))
+    for form in (one, many)
+}
+_WORD = r"\w+(?:['’]t)?"
+_TOKEN = re.compile(rf"a\(n\)|{_WORD}/{_WORD}|{_WORD}", re.IGNORECASE)
+_BESIDE_BEFORE = re.compile(rf"({_WORD})(\s+[\"'“‘(]*)$")
+_BESIDE_AFTER = re.compile(rf"^([\"'”’)]*\s+)({_WORD})")
+# A verb before the mask agrees with it where it comes first, or after a word that is no subject.
+_VERB_FIRST = re.compile(
+    rf"(?:^|[.!?:;]\s+|\b(?:there|here|where|what|who|which|how)\s+){_WORD}\s+[\"'“‘(]*$", re.IGNORECASE
+)
 
 
 def frame(response: str, span: tuple[int, int], language: str) -> str:
     """The response with the key text masked; the words beside the mask give no article or number away."""
     before, after = response[: span[0]], response[span[1] :]
     if language == "en":
-        before = re.sub(r"(\w+)(\s*)$", lambda m: _neutral(m[1], "before") + m[2], before)
-        after = re.sub(r"^(\s*)(\w+)", lambda m: m[1] + _neutral(m[2], "after"), after)
+        table = _DETERMINERS | _VERBS if _VERB_FIRST.search(before) else _DETERMINERS
+        before = _BESIDE_BEFORE.sub(lambda found: _neutral(found[1], table) + found[2], before)
+        after = _BESIDE_AFTER.sub(lambda found: found[1] + _neutral(found[2], _VERBS), after)
     return f"{before}{MASK}{after}"
 
 
-def _neutral(word: str, side: str) -> str:
-    determiners = {"a", "an", "this", "these", "that", "those"}
-    if (word.lower() in determiners) != (side == "before"):
-        return word
-    neutral = _AGREEMENT.get(word.lower(), word)
-    return neutral.capitalize() if word[0].isupper() else neutral
+def _neutral(word: str, table: Mapping[str, str]) -> str:
+    """A word that agrees with the hidden part, in all its forms."""
+    neutral = table.get(word.lower().replace("’", "'"), word)
+    return neutral[0].upper() + neutral[1:] if word[0].isupper() else neutral
 
 
 def filling(text: str, framed: str, max_words: int, max_cjk: int) -> str:
@@ -66,7 +85,9 @@ def filling(text: str, framed: str, max_words: int, max_cjk: int) -> str:
         raise Unread("not_a_phrase", "more than one line")
     words = _inside(lines[0] if lines else "", framed).strip(_EDGES)
     words = re.sub(r"\s+", " ", words)
-    if not re.search(r"\w", words) or "MASK" in words:
+    if any(unicodedata.category(character) in ("Cc", "Cf") for character in words):
+        raise Unread("not_a_phrase", "holds characters that steer a terminal or a page")
+    if not re.search(r"\w", words) or re.search(r"\bMASK\b", words):
         raise Unread("not_a_phrase", "no word in it")
     if _NUMBERING.match(words) or _LIST.search(words):
         raise Unread("not_a_phrase", "a list, not one filling")
@@ -80,20 +101,22 @@ def filling(text: str, framed: str, max_words: int, max_cjk: int) -> str:
 def _inside(text: str, framed: str) -> str:
     """What stands in the mask if the text repeats the frame, else the text."""
     before, _, after = framed.partition(MASK)
-    loose = [
-        r"\W*".join(re.escape(word) for word in re.findall(r"\w+", _any_article(part)))
-        for part in (before, after)
-    ]
-    loose = [part.replace("ARTICLE", "(?:an?)") for part in loose]
+    loose = [r"\W*".join(map(_any_form, _TOKEN.findall(part))) for part in (before, after)]
     if not any(loose):
         return text
-    pattern = rf"^\W*{loose[0]}\W*(.*?)\W*{loose[1]}\W*$"
+    # Where the frame has a space at the mask, a filling does not begin or end within a word.
+    opens = r"(?![A-Za-z0-9])" if loose[0] and before[-1:].isspace() else ""
+    closes = r"(?<![A-Za-z0-9])" if loose[1] and after[:1].isspace() else ""
+    pattern = rf"^\W*{loose[0]}{opens}\W*(.*?)\W*{closes}{loose[1]}\W*$"
     found = re.match(pattern, text.strip(), re.IGNORECASE)
     return found[1] if found and found[1] else text
 
 
-def _any_article(part: str) -> str:
-    return re.sub(r"\ba\(n\)", "ARTICLE", part, flags=re.IGNORECASE)
+def _any_form(token: str) -> str:
+    """A pattern for a word of the frame: as it stands there, or in one of the forms that it stands for."""
+    forms = ["an", "a"] if token.lower() == "a(n)" else token.split("/")
+    either = (re.escape(form).replace("’", "'").replace("'", "['’]") for form in (token, *forms))
+    return f"(?:{'|'.join(either)})"
 
 
 def question(text: str, asked: list[str]) -> str:
@@ -103,13 +126,13 @@ def question(text: str, asked: list[str]) -> str:
         Unread: `not_a_question`, with the reason.
     """
     lines = [line for line in text.strip().splitlines() if line.strip()]
-    words = re.sub(r"\s+", " ", " ".join(lines)).strip("\"'`*“”「」 ")
+    words = _LABEL.sub("", re.sub(r"\s+", " ", " ".join(lines))).strip("\"'`*“”「」 ")
     if len(lines) != 1 or len(re.findall(r"[?？]", words)) > 1:
         raise Unread("not_a_question", "not exactly one question")
     if len(words) > 300:
         raise Unread("not_a_question", "too long")
     pattern = _YES_NO_ZH if _CJK.search(words) else _YES_NO_EN
-    if not pattern.search(words) or (_WH.search(words) and "吗" not in words and "是否" not in words):
+    if not pattern.search(words) or (_WH.search(words) and not _ASKED_ZH.search(words)):
         raise Unread("not_a_question", "not a question that Yes or No answers")
     if same(words) in {same(before) for before in asked}:
         raise Unread("not_a_question", "asked before")
@@ -124,26 +147,30 @@ def same(text: str) -> str:
     """
     text = unicodedata.normalize("NFKC", text).casefold()
     if _CJK.search(text):
-        text = _simplifier().convert(text)
-    text = re.sub(r"[^\w\s]", "", text)
+        text = _BETWEEN_CJK.sub("", _simplifier().convert(text))
+    text = re.sub(r"[^\w\s]", "", re.sub(r"[-‐‑–—_]", " ", text))
     return re.sub(r"\s+", " ", _ARTICLE.sub("", text.strip())).strip()
 
 
 def leaks(question: str, secrets: list[str]) -> bool:
     """Whether a question, normalised, contains one of the secrets as whole words."""
     asked = same(question)
-    for secret in map(same, secrets):
-        if not secret:
-            continue
-        found = secret in asked if _CJK.search(secret) else re.search(rf"\b{re.escape(secret)}\b", asked)
-        if found:
+    # Chinese has no spaces: "它是wifi吗" has the word wifi in it.
+    letter = rf"[^\W{_HAN}{_KANA}]"
+    for secret in filter(None, map(same, secrets)):
+        whole = rf"(?<!{letter}){re.escape(secret)}(?!{letter})"
+        if secret in asked if _CJK.search(secret) else re.search(whole, asked):
             return True
     return False
 
 
 def other_language(text: str, language: str) -> bool:
     """Whether a filling is written in another language than the sample's, as far as its script shows."""
-    return bool(_CJK.search(text)) != (language == "zh") and bool(re.search(r"[^\W\d_]", text))
+    if not re.search(r"[^\W\d_]", text):
+        return False
+    if language == "zh":
+        return re.search(f"[{_HAN}]", text) is None or re.search(f"[{_KANA}]", text) is not None
+    return _CJK.search(text) is not None or _LATIN.search(text) is None
 
 
 @cache

@@ -1,0 +1,61 @@
+# One command each; every target makes the environment it needs. `make help` lists them.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check
+
+# A second thread that spins while it waits slows everything down where a core is busy.
+export OMP_WAIT_POLICY := PASSIVE
+export GOMP_SPINCOUNT  := 0
+export TOKENIZERS_PARALLELISM := false
+
+.PHONY: help evaluate quick test check format golden audit clean
+
+help:              ## this list
+	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / - /'
+
+evaluate: $(VENV)/local.done   ## play three games with the embedded model; prints the score and the report
+	$(BIN)/lotbench evaluate --config configs/try.toml
+
+quick: $(VENV)/dev.done        ## the fast tests, under two minutes
+	$(BIN)/python -m pytest -q
+
+test: $(VENV)/all.done         ## every test but those that need a paid API
+	$(BIN)/python -m pytest -q -m "not live"
+
+check: $(VENV)/dev.done        ## format, lint, types, import layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/dev.done       ## put the code in order
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+golden: $(VENV)/dev.done       ## write drawings and golden files anew; the only way they change
+	LOTBENCH_GOLDEN=write $(BIN)/python -m pytest -q -k "golden or drawing"
+
+audit: $(VENV)/dev.done        ## known vulnerabilities of the pinned versions
+	$(PIP) install -q pip-audit
+	$(BIN)/pip-audit --strict -r constraints.txt --no-deps
+
+clean:             ## remove the environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/local.done: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(PIP) install -q -c constraints.txt -e ".[local]"
+	$(BIN)/lotbench local install
+	touch $@
+
+$(VENV)/dev.done: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(PIP) install -q -c constraints.txt -e ".[local,dev]"
+	$(BIN)/lotbench local install
+	touch $@
+
+$(VENV)/all.done: $(VENV)/dev.done
+	$(PIP) install -q -c constraints.txt -e ".[all,dev]"
+	touch $@

@@ -1,0 +1,262 @@
+"""What makes a sample weak: lints over the texts of a data set and over what was seen of its pictures.
+
+A sample that gives its key text away measures reading, not creativity, so that is a fault; what only a
+person can weigh (a word that contains another, the same key text twice) is a note.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import combinations
+from typing import Any
+
+from lotbench.benchmarks.lotbench import words
+from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.benchmarks.lotbench.settings import Settings
+from lotbench.errors import Unread
+from lotbench.types import Finding, Sight
+
+NEAR_BITS = 30
+"""Two pictures whose hashes differ in no more bits of 256 are near-duplicates (the nearest of ours: 82)."""
+NEAR_RESPONSES = 0.6
+"""Share of common letter triples from which two responses are near-duplicates."""
+FAR_FROM_DRAWING = 0.1
+"""A patch of the picture that differs by more from its drawing shows something else (fewer colours: up to .06)."""
+LEAST_WORDS = {"en": 3, "zh": 4}
+"""What the mask must leave: words, or Chinese characters."""
+CAUSE = {
+    "en": re.compile(
+        r"\b(?:because|since|so|therefore|thus|hence|why|as a result|for that reason|lead(?:s|ing)? to"
+        r"|caus(?:e|es|ed|ing)|which makes)\b",
+        re.IGNORECASE,
+    ),
+    "zh": re.compile("因为|由于|所以|于是|因此|因而|导致|使得|以致|以至|难怪"),
+}
+_EMPTY = frozenset(
+    re.findall(
+        r"\w+",
+        "a an the of in on at to for and or with by from as is are was were be been it its that this these those"
+        " his her their my your our who what which no not one up out off",
+    )
+)
+_EMPTY_ZH = frozenset("的了着是在有和与就都也还又不没个一这那他她它们人上下里")
+_HAN_RUN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]+")
+_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_ASCII_IN_CHINESE = re.compile(r"(?<=[\u4e00-\u9fff])\s*[,.;:!?()\"']|[,;:!?()\"']\s*(?=[\u4e00-\u9fff])")
+_PREFIX = 5
+"""Letters of a stem that begin another word and may give it away."""
+
+
+def lints(items: Sequence[Item], sights: Mapping[str, Sight]) -> list[Finding]:
+    """Every finding, sample by sample, then those about pairs of samples."""
+    found: list[Finding] = []
+    for item in items:
+        for lint in LINTS:
+            found.extend(lint(item))
+        found.extend(seen(item.id, sights.get(item.id)))
+    return [*found, *near_pictures(sights), *near_responses(items), *same_keys(items)]
+
+
+def texts(item: Item) -> Iterator[tuple[str, str]]:
+    """What the candidate may read, by field; the response without its key text."""
+    start, end = item.span
+    yield "caption", item.caption
+    yield "response", f"{item.response[:start]} {item.response[end:]}"
+    for number, clue in enumerate(item.clues):
+        yield f"clues.{number}", clue
+
+
+def given_away(item: Item) -> Iterator[Finding]:
+    """The stem of the key text, or two characters of it in a row, stand where the candidate reads."""
+    for field, text in texts(item):
+        for word in pairs(item.key_text) & pairs(text):
+            yield Finding(item.id, field, f"has {word!r} of the key text {item.key_text!r}")
+        key, read = stems(item.key_text), stems(text)
+        for stem in sorted(key & read):
+            yield Finding(item.id, field, f"has the stem {stem!r} of the key text {item.key_text!r}")
+        for stem, other in sorted((k, r) for k in key for r in read - key if _begins(k, r)):
+            yield Finding(item.id, field, f"has {other!r}, near {stem!r} of the key text", grave=False)
+
+
+def accepted_in_clue(item: Item) -> Iterator[Finding]:
+    """A clue that says an accepted filling outright wins the game for whoever copies it."""
+    for number, clue in enumerate(item.clues):
+        for filling in item.accept:
+            if words.leaks(clue, [filling]):
+                yield Finding(item.id, f"clues.{number}", f"says the accepted filling {filling!r}")
+
+
+def no_cause(item: Item) -> Iterator[Finding]:
+    """An explanation without a word of cause states facts, no causal chain (Sec. 5.3)."""
+    if not CAUSE[item.language].search(item.explanation):
+        yield Finding(item.id, "explanation", "names no cause (because, so, ...; 因为、所以、于是……)")
+
+
+def nothing_left(item: Item) -> Iterator[Finding]:
+    """A mask that leaves next to nothing leaves nothing to fill it by."""
+    start, end = item.span
+    rest = f"{item.response[:start]} {item.response[end:]}"
+    left = len((_HAN if item.language == "zh" else _WORD).findall(rest))
+    if left < LEAST_WORDS[item.language]:
+        unit = "characters" if item.language == "zh" else "words"
+        yield Finding(
+            item.id, "response", f"the mask leaves {left} {unit}, fewer than {LEAST_WORDS[item.language]}"
+        )
+
+
+def ascii_punctuation(item: Item) -> Iterator[Finding]:
+    """Western punctuation between Chinese characters."""
+    if item.language != "zh":
+        return
+    fields = [("explanation", item.explanation), ("caption", item.caption), ("response", item.response)]
+    fields += [(f"clues.{number}", clue) for number, clue in enumerate(item.clues)]
+    for field, text in fields:
+        if marks := sorted({mark.strip() for mark in _ASCII_IN_CHINESE.findall(text)}):
+            yield Finding(item.id, field, f"has {' '.join(marks)} inside Chinese text")
+
+
+def twins(item: Item) -> Iterator[Finding]:
+    """Two fillings of a sample that are the same after normalisation: then one verdict has two labels."""
+    given = [("key_text", item.key_text)]
+    given += [(f"accept.{number}", text) for number, text in enumerate(item.accept)]
+    given += [(f"reject.{number}", filling.text) for number, filling in enumerate(item.reject)]
+    seen_at: dict[str, str] = {}
+    for field, text in given:
+        if (first := seen_at.setdefault(words.same(text), field)) != field:
+            yield Finding(item.id, field, f"{text!r} is the same as {first}")
+
+
+def no_filling(item: Item) -> Iterator[Finding]:
+    """An alternative that the game would not take as a filling, or would cut."""
+    limits = Settings()
+    given = [("key_text", item.key_text)]
+    given += [(f"accept.{number}", text) for number, text in enumerate(item.accept)]
+    given += [(f"reject.{number}", filling.text) for number, filling in enumerate(item.reject)]
+    for field, text in given:
+        try:
+            taken = words.filling(text, item.frame, limits.max_words, limits.max_characters)
+        except Unread as error:
+            yield Finding(item.id, field, f"{text!r} is no filling: {error.reason}")
+            continue
+        if words.same(taken) != words.same(text):
+            yield Finding(item.id, field, f"{text!r} would be read as {taken!r}")
+        if words.other_language(text, item.language):
+            yield Finding(item.id, field, f"{text!r} is not in the sample's language", grave=False)
+
+
+def unsigned(item: Item) -> Iterator[Finding]:
+    """A sample says where it comes from, under which licence, and which kind of leap it takes."""
+    for field in ("source", "licence", "leap"):
+        if not getattr(item, field).strip():
+            yield Finding(item.id, field, "is missing")
+    if "tier" not in item.model_fields_set:
+        yield Finding(item.id, "tier", "is missing")
+    for field in ("accept", "reject"):
+        if not getattr(item, field):
+            yield Finding(item.id, field, "is empty: nothing of this sample can check a judge", grave=False)
+
+
+LINTS: tuple[Callable[[Item], Iterable[Finding]], ...] = (
+    given_away,
+    accepted_in_clue,
+    no_cause,
+    nothing_left,
+    ascii_punctuation,
+    twins,
+    no_filling,
+    unsigned,
+)
+
+
+def seen(sample: str, sight: Sight | None) -> Iterator[Finding]:
+    """What is wrong with a picture file by itself."""
+    if sight is None:
+        return
+    if sight.metadata:
+        yield Finding(sample, "image", f"holds metadata: {', '.join(sight.metadata)}")
+    if sight.apart is not None and sight.apart > FAR_FROM_DRAWING:
+        told = f"is not what its drawing shows (a patch is {sight.apart:.2f} apart): lotbench data render"
+        yield Finding(sample, "image", told)
+    if sight.unseen:
+        yield Finding(sample, "image", sight.unseen, grave=False)
+
+
+def near_pictures(sights: Mapping[str, Sight]) -> Iterator[Finding]:
+    """Pairs of pictures that show nearly the same."""
+    for (one, first), (other, second) in combinations(sights.items(), 2):
+        if (bits := (first.hash ^ second.hash).bit_count()) <= NEAR_BITS:
+            yield Finding(other, "image", f"is nearly the picture of {one} ({bits} of 256 bits differ)")
+
+
+def near_responses(items: Sequence[Item]) -> Iterator[Finding]:
+    """Pairs of responses that say nearly the same."""
+    triples = [(item.id, _triples(item.response)) for item in items]
+    for (one, first), (other, second) in combinations(triples, 2):
+        both, common = len(first | second), len(first & second)
+        if both and common / both >= NEAR_RESPONSES:
+            yield Finding(other, "response", f"is nearly the response of {one}")
+
+
+def same_keys(items: Sequence[Item]) -> Iterator[Finding]:
+    """Two samples of one language with one key text: whoever has solved the first may guess the second."""
+    first: dict[tuple[str, str], str] = {}
+    for item in items:
+        name = (item.language, words.same(item.key_text))
+        if (before := first.setdefault(name, item.id)) != item.id:
+            yield Finding(
+                item.id, "key_text", f"{item.key_text!r} is the key text of {before} too", grave=False
+            )
+
+
+def too_easy(item: Item, fillings: Sequence[str | None]) -> list[Finding]:
+    """A model that saw the caption alone has filled in the key text, or what counts as much."""
+    right = {words.same(text) for text in (item.key_text, *item.accept)}
+    hits = [filling for filling in fillings if filling and words.same(filling) in right]
+    if not hits:
+        return []
+    told = f"too easy: {hits[0]!r} from the caption alone, {len(hits)} of {len(fillings)} times"
+    return [Finding(item.id, "key_text", told)]
+
+
+def stems(text: str) -> frozenset[str]:
+    """The stems of the words of a text that carry meaning; words in Latin letters only."""
+    found = (word.lower().replace("’", "'").removesuffix("'s") for word in _WORD.findall(text))
+    return frozenset(_stem(word) for word in found if word not in _EMPTY and not _HAN.search(word))
+
+
+def pairs(text: str) -> frozenset[str]:
+    """Every two Chinese characters that stand side by side, but for those that only join words.
+
+    A single character in common is harmless: half of all words with a given one mean something else.
+    """
+    return frozenset(
+        run[place : place + 2]
+        for run in _HAN_RUN.findall(text)
+        for place in range(len(run) - 1)
+        if not _EMPTY_ZH & set(run[place : place + 2])
+    )
+
+
+def _begins(one: str, other: str) -> bool:
+    short, long = sorted((one, other), key=len)
+    return len(short) >= _PREFIX and long.startswith(short)
+
+
+def _triples(text: str) -> frozenset[str]:
+    text = words.same(text)
+    return frozenset(text[place : place + 3] for place in range(len(text) - 2))
+
+
+@cache
+def _stem(word: str) -> str:
+    return str(_stemmer().stemWord(word))
+
+
+@cache
+def _stemmer() -> Any:
+    import snowballstemmer  # type: ignore[import-untyped]  # noqa: PLC0415 - only data check needs it
+
+    return snowballstemmer.stemmer("english")

@@ -1,0 +1,153 @@
+"""`lotbench judge-check`: how well judges and oracle judge, on labelled rows and in the field."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from lotbench import checkup, config
+from lotbench.checkplan import Prepared, Wanted
+from lotbench.cli.evaluate import LIMITS, config_file
+from lotbench.errors import LotbenchError
+from lotbench.judgecheck import Checked, Watch, judge_check
+from lotbench.metrics.agreement import Rate
+from lotbench.results import load_run
+
+PIPE_S = 15.0
+
+
+def check(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench judge-check`."""
+    if parsed.labels:
+        return _labels(Path(parsed.labels))
+    if parsed.from_run:
+        return _draw(parsed)
+    flags: dict[str, Any] = {
+        "data": parsed.data,
+        "repeats": parsed.repeats,
+        "seed": parsed.seed,
+        "roles.judge": parsed.judge,
+        "roles.oracle": parsed.oracle,
+    }
+    flags |= {f"limits.{name}": getattr(parsed, name) for name in LIMITS}
+    wanted = Wanted(
+        config=config.load(config_file(parsed.config), parsed.sets, flags),
+        judge_set=parsed.judge_set or "",
+        split=parsed.split,
+        limit=parsed.limit,
+        every=parsed.all_modes,
+        stages=Path(parsed.stages) if parsed.stages else None,
+        out=Path(parsed.out),
+        fresh=parsed.fresh,
+        preflight=not parsed.no_preflight,
+    )
+    try:
+        return told(_interruptible(judge_check(wanted, watch=_watch(sys.stderr))))
+    except LotbenchError as error:
+        if error.exit_code in (3, 4):
+            print("lotbench: the same command goes on where this stopped", file=sys.stderr)
+        raise
+
+
+def told(checked: Checked) -> int:
+    """Say how well everybody judged."""
+    for note in checked.notes:
+        print(note)
+    for one in checked.measures:
+        who = " + ".join(checked.names[one.role][seat] for seat in one.seats)
+        print(f"{one.role} {who}, {one.variant}, {one.what}:")
+        for name, group in one.groups.items():
+            shown = ", ".join(
+                f"{word} {_value(rate)}"
+                for word, rate in (
+                    ("accuracy", group.accuracy),
+                    ("FPR", group.fpr),
+                    ("FNR", group.fnr),
+                    ("kappa", group.kappa),
+                )
+            )
+            print(f"  {name:8} n = {group.n:4}  {shown}")
+        flipped, pairs = one.flips
+        rate = f"{flipped / pairs:.1%}" if pairs else "not known"
+        print(f"  unreadable {one.unreadable} of {one.of}; flip rate {rate} ({flipped} of {pairs} pairs)")
+    print(f"kept in the store: {len(checked.kept)} of {len(checked.measures)} checks")
+    print(f"report: {checked.path / 'report.md'}")
+    return 0
+
+
+def _value(rate: Rate) -> str:
+    if rate.value is None:
+        return "none"
+    ends = checkup.interval(rate)
+    return f"{rate.value:.3f}" + (f" [{ends}]" if ends else "")
+
+
+def _draw(parsed: argparse.Namespace) -> int:
+    from lotbench.fieldcheck import draw
+
+    file = draw(load_run(parsed.from_run, Path(parsed.out)), parsed.n, Path(parsed.out))
+    print(f"{file}: set each `label` to true (a DAESO) or false; what you cannot decide stays null")
+    print("draw.json beside it holds the verdicts: do not look before you have labelled")
+    print(f"then: lotbench judge-check --labels {file}")
+    return 0
+
+
+def _labels(file: Path) -> int:
+    from lotbench.fieldcheck import labelled
+
+    found = labelled(file)
+    rng = np.random.default_rng(1)
+    for name, value, draws in zip(
+        ("FPR", "FNR"), found.field.point(), found.field.draw(rng, 4000), strict=True
+    ):
+        known = draws[~np.isnan(draws)]
+        low, high = np.quantile(known, (0.025, 0.975)) if len(known) else (np.nan, np.nan)
+        print(f"{name} in the field: {value:.4f}  [{low:.4f}, {high:.4f}]")
+    for one in filter(lambda stratum: stratum.size, found.field.strata):
+        word = "accepted" if one.accepted else "not accepted"
+        print(f"  {word:13} {one.true} right of {one.labelled} labelled, of {one.size} in the run")
+    if found.open:
+        print(f"{found.open} rows have no label yet; they are left out")
+    print(f"kept: {found.kept}")
+    print(f"lotbench report {found.run} prints the corrected scores")
+    return 0
+
+
+def _watch(stream: TextIO) -> Watch:
+    """How far a check is, in a line now and then."""
+
+    async def shown(made: Prepared) -> None:
+        try:
+            while True:
+                await asyncio.sleep(PIPE_S)
+                print(_line(made), file=stream, flush=True)
+        finally:
+            print(_line(made), file=stream, flush=True)
+
+    return shown
+
+
+def _line(made: Prepared) -> str:
+    return f"{made.done}/{made.total} judgings, {made.tally.calls} calls, {made.tally.in_flight} in flight"
+
+
+def _interruptible(work: Coroutine[Any, Any, Checked]) -> Checked:
+    """Run to the end, or until Ctrl-C or SIGTERM: what came is kept."""
+
+    async def main() -> Checked:
+        task = asyncio.current_task()
+        assert task is not None
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        try:
+            return await work
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt("; the same command goes on where this stopped") from None
+
+    return asyncio.run(main())

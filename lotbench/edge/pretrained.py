@@ -1,0 +1,173 @@
+"""Weights, tokenizer and chat template of a transformers model, found on the hub or in a local folder.
+
+torch takes seconds to import and is not there for everybody, so it is imported where a model is loaded and
+nowhere else. On a CPU weights are float32: bfloat16 was five times slower where the CPU has no instructions
+for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from lotbench.errors import Unescapable, UsageError
+from lotbench.types import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A model with what turns messages into its tokens and back.
+
+    Attributes:
+        id: Base and adapter, each with its version where that is known.
+        processor: What takes texts and pictures; the tokenizer itself, if the model reads text only.
+        sees: Whether the model takes pictures.
+        room: Tokens of prompt and reply together that the model was made for.
+        ends: The tokens that end a reply.
+    """
+
+    id: str
+    model: Any
+    processor: Any
+    tokenizer: Any
+    sees: bool
+    room: int
+    ends: tuple[int, ...]
+
+
+def load(base: str, adapter: str | None) -> Loaded:
+    """Load a model, and an adapter onto it.
+
+    Raises:
+        UsageError: A package is missing, or one of the two cannot be loaded.
+    """
+    name = f"hf:{base}+{adapter}" if adapter else f"hf:{base}"
+    needed = ("torch", "transformers", "accelerate", *(("peft",) if adapter else ()))
+    if missing := [package for package in needed if find_spec(package) is None]:
+        raise UsageError(f"{name} needs {', '.join(missing)}: pip install 'lotbench[train]'")
+    if "torch" not in sys.modules:
+        # Threads that spin while they wait for each other make a busy CPU ten times slower.
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+        os.environ.setdefault("GOMP_SPINCOUNT", "0")
+    try:
+        return _read(base, adapter)
+    except (ImportError, OSError, RuntimeError, ValueError) as error:
+        first = str(error).strip().split("\n")[0]
+        raise UsageError(f"{name} cannot be loaded: {first}") from error
+
+
+def rendered(loaded: Loaded, messages: Sequence[Message]) -> str:
+    """Messages as the chat template writes them; where it takes no system, its words open the conversation.
+
+    Raises:
+        Unescapable: The template refuses the messages either way.
+    """
+    from jinja2 import TemplateError
+
+    turns = [_turn(message, loaded.sees) for message in messages]
+    refusal: TemplateError | None = None
+    for chat in (turns, _without_system(turns)):
+        try:
+            return str(loaded.processor.apply_chat_template(chat, tokenize=False, add_generation_prompt=True))
+        except TemplateError as error:
+            refusal = error
+    raise Unescapable(f"{loaded.id}: its chat template refuses the messages: {refusal}")
+
+
+def _read(base: str, adapter: str | None) -> Loaded:
+    import torch
+    import transformers
+    from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
+
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    config = transformers.AutoConfig.from_pretrained(base)
+    # The mapping alone does not tell: it has text models that share a class with their vision siblings.
+    sees = config.model_type in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES and hasattr(
+        config, "vision_config"
+    )
+    kind = transformers.AutoModelForImageTextToText if sees else transformers.AutoModelForCausalLM
+    where: dict[str, Any] = {"dtype": torch.float32}
+    if torch.cuda.is_available():
+        where = {"dtype": torch.bfloat16, "device_map": "auto"}
+    model = kind.from_pretrained(base, **where)
+    if adapter:
+        model = _adapted(model, adapter)
+    model.eval()
+    processor = (transformers.AutoProcessor if sees else transformers.AutoTokenizer).from_pretrained(base)
+    tokenizer = _ready(processor, processor.tokenizer if sees else processor)
+    return Loaded(
+        id=_id(base, getattr(config, "_commit_hash", None), adapter),
+        model=model,
+        processor=processor,
+        tokenizer=tokenizer,
+        sees=sees,
+        room=getattr(config.get_text_config(), "max_position_embeddings", None) or sys.maxsize,
+        ends=_ends(model.generation_config.eos_token_id, tokenizer.eos_token_id),
+    )
+
+
+def _adapted(model: Any, adapter: str) -> Any:
+    import peft
+
+    with warnings.catch_warnings():
+        # That one library uses what the other will drop is nothing a person here can help.
+        warnings.simplefilter("ignore", FutureWarning)
+        return peft.PeftModel.from_pretrained(model, adapter)
+
+
+def _ready(processor: Any, tokenizer: Any) -> Any:
+    """The tokenizer, made to pad before the prompt, so that every reply of a batch begins at one place."""
+    if not processor.chat_template:
+        raise ValueError("it has no chat template, so it is not made to be talked to")
+    tokenizer.padding_side = "left"
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
+
+
+def _id(base: str, commit: str | None, adapter: str | None) -> str:
+    """Base and adapter, each with 8 hex digits of its version: the hub's commit, or the adapter's weights."""
+    text = f"{base}@{commit[:8]}" if commit else base
+    if adapter is None:
+        return text
+    weights = next(iter(sorted(Path(adapter).glob("adapter_model.*"))), None)
+    if weights is None:
+        return f"{text}+{adapter}"
+    with weights.open("rb") as file:
+        return f"{text}+{adapter}@{hashlib.file_digest(file, 'sha256').hexdigest()[:8]}"
+
+
+def _ends(*given: int | Sequence[int] | None) -> tuple[int, ...]:
+    """Every token that ends a reply, whichever of the model's files names it."""
+    found: set[int] = set()
+    for ids in given:
+        if ids is not None:
+            found |= {ids} if isinstance(ids, int) else set(ids)
+    return tuple(sorted(found))
+
+
+def _turn(message: Message, sees: bool) -> dict[str, Any]:
+    if not sees:
+        return {"role": message.speaker, "content": "".join(str(part) for part in message.parts)}
+    content = [
+        {"type": "text", "text": part} if isinstance(part, str) else {"type": "image"}
+        for part in message.parts
+    ]
+    return {"role": message.speaker, "content": content}
+
+
+def _without_system(turns: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The conversation with the system's words at the head of its first turn."""
+    chat = [dict(turn) for turn in turns if turn["role"] != "system"]
+    for turn in reversed([turn for turn in turns if turn["role"] == "system"]):
+        words, rest = turn["content"], chat[0]["content"]
+        chat[0]["content"] = [*words, *rest] if isinstance(words, list) else f"{words}\n\n{rest}"
+    return chat

@@ -1,0 +1,111 @@
+"""Contact sheets: every picture of a data set with its caption, response and key text, nine a page.
+
+For eyes, not for models: a person who looks at the pages sees at once which picture does not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from lotbench.errors import UsageError
+
+COLUMNS, ROWS = 3, 3
+SIDE_PX = 500
+GAP_PX = 14
+TEXT_PX = 17
+LINES = 9
+"""Lines of text below a picture, at most."""
+FONT_FOLDERS = (
+    "/usr/share/fonts", "/usr/local/share/fonts", "~/.fonts", "~/.local/share/fonts",
+    "/System/Library/Fonts", "/Library/Fonts", "C:/Windows/Fonts",
+)  # fmt: skip
+CHINESE_FONTS = (
+    "NotoSansCJK-Regular", "NotoSansSC", "SourceHanSans", "wqy-", "PingFang", "Hiragino", "msyh", "simsun",
+    "DroidSansFallback", "NotoSerifCJK-Regular", "ArialUnicode",
+)  # fmt: skip
+
+
+def chinese_font() -> Path | None:
+    """A font of this machine that has Chinese characters, if it is in one of the usual places."""
+    files = [
+        path
+        for folder in FONT_FOLDERS
+        for path in sorted(Path(folder).expanduser().glob("**/*"))
+        if path.suffix.lower() in (".ttf", ".ttc", ".otf")
+    ]
+    for name in CHINESE_FONTS:
+        for path in files:
+            if path.stem.replace(" ", "").lower().startswith(name.lower()):
+                return path
+    return None
+
+
+def pages(folder: Path, items: Sequence[Any], font: Path | None) -> Iterator[Any]:
+    """The pages of a contact sheet, as Pillow images.
+
+    Args:
+        folder: The data set's folder.
+        items: Its samples; of texts, whichever of caption, response and key_text they have are shown.
+        font: A font with all characters that the texts need; Pillow's own (Latin only) without one.
+
+    Raises:
+        UsageError: The font cannot be read.
+    """
+    from PIL import ImageFont
+
+    try:
+        face = ImageFont.truetype(str(font), TEXT_PX) if font else ImageFont.load_default(TEXT_PX)
+    except OSError:
+        raise UsageError(f"{font}: not a font that can be read") from None
+    size = COLUMNS * ROWS
+    for start in range(0, len(items), size):
+        yield _page(folder, items[start : start + size], face)
+
+
+def _page(folder: Path, items: Sequence[Any], face: Any) -> Any:
+    from PIL import Image, ImageDraw
+
+    height_px = SIDE_PX + LINES * (TEXT_PX + 5) + GAP_PX
+    page = Image.new("RGB", (COLUMNS * (SIDE_PX + GAP_PX) + GAP_PX, ROWS * height_px + GAP_PX), "white")
+    pen = ImageDraw.Draw(page)
+    for place, item in enumerate(items):
+        left = GAP_PX + place % COLUMNS * (SIDE_PX + GAP_PX)
+        top = GAP_PX + place // COLUMNS * height_px
+        if getattr(item, "image", None):
+            with Image.open(folder / item.image) as opened:
+                picture = opened.convert("RGB")
+            picture.thumbnail((SIDE_PX, SIDE_PX), Image.Resampling.LANCZOS)
+            page.paste(picture, (left, top))
+        lines = [line for text in _texts(item) for line in wrapped(text, SIDE_PX, face.getlength)]
+        for number, line in enumerate(lines[:LINES]):
+            pen.text((left, top + SIDE_PX + 2 + number * (TEXT_PX + 5)), line, "black", font=face)
+    return page
+
+
+def _texts(item: Any) -> list[str]:
+    told = [f"{item.id}  {getattr(item, 'tier', '')}  {getattr(item, 'leap', '')}"]
+    fields = (("", "caption"), ("> ", "response"), ("= ", "key_text"))
+    return told + [f"{mark}{getattr(item, name)}" for mark, name in fields if getattr(item, name, None)]
+
+
+def wrapped(text: str, width_px: float, length: Callable[[str], float]) -> list[str]:
+    """A text in lines of a width, broken at spaces, or within a word that has none (Chinese)."""
+    lines, line = [], ""
+    for word in text.split(" "):
+        joined = f"{line} {word}" if line else word
+        if length(joined) <= width_px:
+            line = joined
+            continue
+        # A long word begins on the line that it finds, since Chinese has no spaces at all.
+        if length(word) <= width_px and line:
+            lines.append(line)
+            line = word
+            continue
+        line = joined if line else word
+        while length(line) > width_px:
+            cut = next(n for n in range(len(line) - 1, 0, -1) if length(line[:n]) <= width_px or n == 1)
+            lines.append(line[:cut])
+            line = line[cut:]
+    return [*lines, line] if line else lines

@@ -1,0 +1,28 @@
+"""A file that is written whole or not at all: beside its place first, then moved there.
+
+Readers see the old content or the new one, never half of it, also after kill -9 or on a full disk.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def write(path: Path, text: str) -> None:
+    """Write a text file, with its folder if that is missing.
+
+    Raises:
+        OSError: It cannot be written; what stood there before still does.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with open(number, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise

@@ -1,0 +1,244 @@
+"""How well verdicts agree with labels: accuracy, both error rates and Cohen's kappa, with 95 % intervals.
+
+Verdicts on one sample are alike (they rest on one causal chain), so a share is Wilson's at the size that
+the sample is worth once its clusters are counted, and kappa is drawn again by cluster.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy import stats
+
+from lotbench.metrics.intervals import Floats, bootstrap
+
+_Z = float(stats.norm.ppf(0.975))
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A share of n trials with its 95 % interval; all None for no trials."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    hits: int
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Verdicts against labels.
+
+    Attributes:
+        n: Verdicts that could be read.
+        accuracy: Of all, those that agree.
+        fpr: Of the negatives, those accepted.
+        fnr: Of the positives, those not accepted.
+        kappa: Cohen's; None where chance alone would agree always. `hits` and `n` count what agrees.
+    """
+
+    n: int
+    accuracy: Rate
+    fpr: Rate
+    fnr: Rate
+    kappa: Rate
+
+
+class Errors(Protocol):
+    """What is known of a judge's two error rates."""
+
+    def point(self) -> tuple[float, float]:
+        """FPR and FNR."""
+        ...
+
+    def draw(self, rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
+        """That many draws of FPR and FNR from what they may be, given what was counted."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Errors counted on labelled rows; each rate has a Beta posterior with Jeffreys' prior."""
+
+    false_positives: int
+    negatives: int
+    false_negatives: int
+    positives: int
+
+    def point(self) -> tuple[float, float]:
+        """FPR and FNR, NaN where there was nothing to count."""
+        return _over(self.false_positives, self.negatives), _over(self.false_negatives, self.positives)
+
+    def draw(self, rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
+        """Draws of FPR and FNR from their posteriors, [size] each."""
+        fpr = _posterior(rng, self.false_positives, self.negatives, size)
+        return fpr, _posterior(rng, self.false_negatives, self.positives, size)
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """Verdicts of one kind: how many a run has, and of those that people labelled, how many were right fillings."""
+
+    accepted: bool
+    size: int
+    labelled: int
+    true: int
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """Errors on a run's own verdicts, drawn by verdict, labelled, and weighted back by the strata's sizes.
+
+    A stratum's share of right fillings has a Beta posterior; FPR and FNR follow from all of them by Bayes.
+    """
+
+    strata: tuple[Stratum, ...]
+
+    def __post_init__(self) -> None:
+        for one in self.strata:
+            if not 0 <= one.true <= one.labelled <= one.size or (one.size and not one.labelled):
+                raise ValueError(f"a stratum of which nothing is known, or too much: {one}")
+
+    def point(self) -> tuple[float, float]:
+        """FPR and FNR, NaN where there is no wrong or no right filling at all."""
+        shares = np.array([[_over(one.true, one.labelled) for one in self.strata if one.size]])
+        fpr, fnr = self._rates(shares)
+        return float(fpr[0]), float(fnr[0])
+
+    def draw(self, rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
+        """Draws of FPR and FNR, [size] each."""
+        kept = [one for one in self.strata if one.size]
+        return self._rates(
+            np.stack([_posterior(rng, one.true, one.labelled, size) for one in kept], axis=1)
+            if kept
+            else np.zeros((size, 0))
+        )
+
+    def _rates(self, shares: Floats) -> tuple[Floats, Floats]:
+        kept = [one for one in self.strata if one.size]
+        sizes = np.array([float(one.size) for one in kept])
+        accepted = np.array([one.accepted for one in kept], dtype=bool)
+        right, wrong = shares * sizes, (1 - shares) * sizes
+        return (
+            _divided(wrong[:, accepted].sum(axis=1), wrong.sum(axis=1)),
+            _divided(right[:, ~accepted].sum(axis=1), right.sum(axis=1)),
+        )
+
+
+def agreement(
+    labels: Sequence[bool], verdicts: Sequence[bool], clusters: Sequence[str], seed: int = 0
+) -> Agreement:
+    """Verdicts against labels, row by row; `clusters` names what rows belong together.
+
+    Raises:
+        ValueError: The three are not of one length.
+    """
+    rows = list(zip(labels, verdicts, clusters, strict=True))
+    right = [(label is verdict, name) for label, verdict, name in rows]
+    return Agreement(
+        n=len(rows),
+        accuracy=rate(right),
+        fpr=rate([(verdict, name) for label, verdict, name in rows if not label]),
+        fnr=rate([(not verdict, name) for label, verdict, name in rows if label]),
+        kappa=kappa(labels, verdicts, clusters, seed),
+    )
+
+
+def rate(trials: Sequence[tuple[bool, str]]) -> Rate:
+    """The share of hits among trials that come in clusters, with Wilson's interval.
+
+    The interval is that of n / d independent trials, d >= 1 being the design effect: the variance of the
+    share between clusters (as of a ratio) over that of independent trials (Kish 1965; Wilson 1927).
+    """
+    n, hits = len(trials), sum(hit for hit, _ in trials)
+    if n == 0:
+        return Rate(None, None, None, 0, 0)
+    share = hits / n
+    low, high = wilson(share, n / _design_effect(trials, share))
+    return Rate(share, low, high, hits, n)
+
+
+def wilson(share: float, n: float) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share of n trials; n need not be whole."""
+    middle = (share + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
+    half = _Z * math.sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2)) / (1 + _Z**2 / n)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def kappa(one: Sequence[bool], other: Sequence[bool], clusters: Sequence[str], seed: int = 0) -> Rate:
+    """Cohen's kappa of two decisions on the same rows, with a bootstrap interval over clusters."""
+    places = {name: index for index, name in enumerate(dict.fromkeys(clusters))}
+    counts = np.zeros((len(places), 2, 2))
+    for mine, yours, name in zip(one, other, clusters, strict=True):
+        counts[places[name], int(mine), int(yours)] += 1
+    agreed, n = int(counts[:, [0, 1], [0, 1]].sum()), len(one)
+    if n == 0:
+        return Rate(None, None, None, 0, 0)
+    value = float(_kappa(counts.sum(axis=0)))
+    if math.isnan(value):
+        return Rate(None, None, None, agreed, n)
+    low, high = bootstrap(counts, _kappa, seed)
+    return Rate(value, low, high, agreed, n)
+
+
+def flips(verdicts: Sequence[Sequence[bool]]) -> tuple[int, int]:
+    """Of all pairs of verdicts on one row, how many differ; each row brings its verdicts, in order.
+
+    A row of k verdicts counts as one trial for k = 2 and as k(k-1)/2 for more.
+    """
+    differing = pairs = 0
+    for row in verdicts:
+        yes = sum(row)
+        differing += yes * (len(row) - yes)
+        pairs += len(row) * (len(row) - 1) // 2
+    return differing, pairs
+
+
+def drift(flipped: int, n: int, before: int, of: int) -> float:
+    """The chance of so many flips or more in n trials, if the rate is the one that gave `before` in `of`.
+
+    That rate is not known exactly: it has its Beta posterior, and the count of flips is beta-binomial.
+    """
+    return float(stats.betabinom.sf(flipped - 1, n, before + 0.5, of - before + 0.5))
+
+
+def _kappa(table: Floats) -> Floats:
+    """Kappa of 2 x 2 counts, [..., 2, 2] to [...]; NaN where chance alone would agree always."""
+    n = table.sum(axis=(-2, -1))
+    agreed = (table[..., 0, 0] + table[..., 1, 1]) / n
+    chance = (table.sum(axis=-1) * table.sum(axis=-2)).sum(axis=-1) / n**2
+    return _divided(agreed - chance, 1 - chance)
+
+
+def _design_effect(trials: Sequence[tuple[bool, str]], share: float) -> float:
+    """How many times the variance between clusters is that of independent trials, at least 1."""
+    totals: dict[str, list[int]] = {}
+    for hit, name in trials:
+        found = totals.setdefault(name, [0, 0])
+        found[0] += hit
+        found[1] += 1
+    k, n = len(totals), len(trials)
+    if k < 2 or share in (0.0, 1.0):
+        return 1.0
+    between = sum((hits - share * size) ** 2 for hits, size in totals.values()) * k / (k - 1) / n**2
+    return max(1.0, between / (share * (1 - share) / n))
+
+
+def _posterior(rng: np.random.Generator, hits: int, n: int, size: int) -> Floats:
+    """Draws of a share from its Beta posterior with Jeffreys' prior."""
+    return np.asarray(rng.beta(hits + 0.5, n - hits + 0.5, size=size))
+
+
+def _over(part: int, whole: int) -> float:
+    return part / whole if whole else math.nan
+
+
+def _divided(one: Floats, other: Floats) -> Floats:
+    top, bottom = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
+    found: Floats = np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom != 0)
+    return found

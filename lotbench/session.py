@@ -1,0 +1,191 @@
+"""One session of a run, from the first walk that is not done to the report: where graph, edge and loop meet."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from lotbench import results
+from lotbench.benchmark import Context
+from lotbench.edge import folder, preflight
+from lotbench.edge.desk import Desk, Seat, Tally
+from lotbench.edge.journal import Journal
+from lotbench.edge.limits import Budget
+from lotbench.edge.models import Models
+from lotbench.edge.store import Store
+from lotbench.errors import LotbenchError
+from lotbench.plan import Plan
+from lotbench.probing import anchors
+from lotbench.results import Run, load_run
+from lotbench.run import Loop
+from lotbench.state import start
+from lotbench.types import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A run while it goes on; what a progress display looks at."""
+
+    plan: Plan
+    path: Path
+    total: int
+    tally: Tally
+    loop: Loop
+    models: Models
+    traces: Mapping[tuple[str, int], Trace]
+    damaged: Sequence[int] = ()
+    """Lines of the journal that could not be read: their calls are made again."""
+
+
+Watch: TypeAlias = Callable[[Status], Awaitable[None]]
+
+
+class Session:
+    """One session of a run.
+
+    Args:
+        made: What the run does.
+        place: Its folder, locked.
+        models: Where calls that wait for a retry are counted.
+        seats: The models of each role.
+        store: Where replies to shared questions are kept.
+    """
+
+    def __init__(
+        self,
+        made: Plan,
+        place: folder.Folder,
+        models: Models,
+        seats: Mapping[str, tuple[Seat, ...]],
+        store: Store,
+    ) -> None:
+        self._plan = made
+        self._place = place
+        self._models = models
+        self._seats = seats
+        self._store = store
+        self._traces: dict[tuple[str, int], Trace] = {}
+        self._unread: list[Trace] = []
+        self._wall_s = 0.0
+        self._started = time.monotonic()
+
+    def continues(self, before: Run, *, retry_failed: bool) -> None:
+        """Take over what earlier sessions came to.
+
+        Args:
+            before: The run so far.
+            retry_failed: Walk again where replies came and could not be read, too, and ask for them anew;
+                walks whose last call never arrived are always walked again.
+        """
+        failed = [trace for trace in before.traces if trace.outcome.endswith("_failed")]
+        again = [trace for trace in failed if retry_failed or not trace.arrived]
+        self._unread = [trace for trace in again if trace.arrived]
+        self._traces = {(trace.sample, trace.repeat): trace for trace in before.traces if trace not in again}
+        self._wall_s = before.summary.get("wall_s", 0.0)
+
+    async def play(self, *, check: bool, watch: Watch | None) -> Run:
+        """Take every walk that is not done, and write the report, whatever ends the session.
+
+        Raises:
+            LotbenchError: What stopped the run; its `run` is the folder.
+        """
+        self._place.keep(self._traces.values())
+        with Journal(self._place.path / "calls.jsonl") as journal:
+            _ask_anew(journal, self._unread)
+            desk = self._desk(journal)
+            loop = self._loop(desk)
+            try:
+                async with _watched(watch, self._status(desk, loop, journal)):
+                    if check:
+                        await self._check(desk)
+                    async for trace in loop.traces(self._plan.lanes()):
+                        self._traces[trace.sample, trace.repeat] = trace
+                        self._place.append(trace)
+                    self._place.write_json("anchors.json", await anchors(self._plan, desk, self._place.path))
+            except LotbenchError as error:
+                error.run = self._place.path
+                raise
+            except asyncio.CancelledError as error:
+                # Whoever cancelled (Ctrl-C) is told where to go on.
+                error.args = (str(self._place.path),)
+                raise
+            finally:
+                await desk.close()
+                self._finish()
+        if loop.crashed:
+            raise _crash(loop, self._place.path)
+        return load_run(self._place.path)
+
+    def _loop(self, desk: Desk) -> Loop:
+        from graphs.game import graph  # noqa: PLC0415 - LangGraph takes a second to import
+
+        made, lanes = self._plan, self._plan.lanes()
+        return Loop(
+            graph=graph,
+            context=Context(made.benchmark, made.view, desk.ask),
+            done=dict(self._traces),
+            supersteps=made.benchmark.supersteps(made.settings),
+            concurrency=min(made.limits.concurrency, len(lanes)),
+            max_failed=int(made.limits.max_failed * sum(map(len, lanes))),
+        )
+
+    def _status(self, desk: Desk, loop: Loop, journal: Journal) -> Status:
+        total = sum(map(len, self._plan.lanes()))
+        place = self._place.path
+        return Status(self._plan, place, total, desk.tally, loop, self._models, self._traces, journal.damaged)
+
+    def _desk(self, journal: Journal) -> Desk:
+        budget = Budget(self._plan.limits)
+        for before in results.spent(self._place.path, self._plan.names)[0].values():
+            budget.tokens += before.input_tokens + before.output_tokens
+            budget.cost += before.cost_usd or 0.0
+        seed = self._plan.experiment.seed
+        return Desk(self._seats, self._plan.sampling(), journal, self._store, budget, seed=seed)
+
+    async def _check(self, desk: Desk) -> None:
+        first = self._plan.chosen[0]
+        walk = self._plan.view(start(first.id, 0, "preflight"), "preflight")
+        await preflight.check(desk, walk, self._plan.benchmark, self._plan.settings)
+
+    def _finish(self) -> None:
+        """Put the traces in data order and write the report, also of a run that was stopped."""
+        order = [(p.sample, p.repeat) for lane in self._plan.lanes() for p in lane]
+        traces = [self._traces[place] for place in order if place in self._traces]
+        self._place.keep(traces)
+        wall_s = self._wall_s + time.monotonic() - self._started
+        results.write(self._plan, self._place, traces, wall_s)
+
+
+def _crash(loop: Loop, path: Path) -> LotbenchError:
+    planned, error = next(iter(loop.crashed.items()))
+    where = f"sample {planned.sample}, repeat {planned.repeat}"
+    made = LotbenchError(f"{len(loop.crashed)} walks crashed, first {where}: {type(error).__name__}: {error}")
+    made.run = path
+    made.__cause__ = error
+    return made
+
+
+def _ask_anew(journal: Journal, unread: Sequence[Trace]) -> None:
+    """Forget the replies that ended these walks unread."""
+    for trace in unread:
+        for step in trace.steps[-2:]:
+            if step["call"]:
+                journal.retry(str(step["call"]))
+
+
+@asynccontextmanager
+async def _watched(watch: Watch | None, status: Status) -> AsyncIterator[None]:
+    """Run a progress display beside the run, and let it say its last word."""
+    watching = asyncio.ensure_future(watch(status)) if watch else None
+    try:
+        yield
+    finally:
+        if watching:
+            watching.cancel()
+            with suppress(asyncio.CancelledError):
+                await watching

@@ -1,0 +1,55 @@
+"""One question to one model over HTTP: what tests of the client share."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated, Any
+
+from lotbench.config import Limits
+from lotbench.edge.chat import ChatModel, Waiting
+from lotbench.names import parse
+from lotbench.reply import Form, prose, schema, shape
+from lotbench.types import Image, Key, Message, Request, Sampling
+
+
+class Filling(Form):
+    """The shortest form that the fake server knows a step for."""
+
+    filling: Annotated[str, prose(120, "what stands in the place of the mask")]
+
+
+ALL = Sampling(temperature=0.5, top_p=0.9, seed=7, max_tokens=64)
+TEXT = f"Fill the mask. Answer in JSON:\n{shape(Filling)}"
+
+
+def question(
+    text: str = TEXT,
+    *,
+    image: Image | None = None,
+    number: int = 0,
+    form: type[Form] | None = Filling,
+    sampling: Sampling = ALL,
+) -> Request:
+    """A question; `number` makes another body of it."""
+    parts = (text,) if image is None else (image, text)
+    messages = (Message("system", (f"Game {number}.",)), Message("user", parts))
+    key = Key("lot-0001", 1, number, "respond", 0, 0, "0123456789abcdef")
+    return Request(key, "m", messages, schema(form) if form else None, sampling)
+
+
+@asynccontextmanager
+async def asked(
+    url: str, *, picture: Any = None, waiting: Waiting | None = None, name: str = "", **limits: Any
+) -> AsyncIterator[ChatModel]:
+    """A model at that address, or of that name."""
+    model = ChatModel(
+        parse(name or f"m@{url}"),
+        picture or (lambda sha256: f"data:image/png;base64,{sha256}"),
+        Limits(**limits),
+        waiting or Waiting(),
+    )
+    try:
+        yield model
+    finally:
+        await model.close()

@@ -1,0 +1,128 @@
+"""Judge sets and judges for tests: rows on the shipped samples, and a judge of planted error rates."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lotbench.benchmarks.lotbench import words
+from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.edge import disk
+from tests.rules import chance, hear
+
+RESPONSE = re.compile(r"^(?:CAPTION|配文)\s*[:：]\s*(.*)$", re.MULTILINE)
+CANDIDATE = re.compile(r'^(?:CANDIDATE|候选词)\s*[:：]\s*["“](.*?)["”]\s*$', re.MULTILINE)
+QUESTION = re.compile(r'^(?:QUESTION|问题)\s*[:：]\s*["“](.*?)["”]\s*$', re.MULTILINE)
+
+
+def shipped(n: int | None = None) -> list[Item]:
+    """The first samples that come with lotbench."""
+    items: list[Item] = list(disk.samples(disk.shipped("data", "lotbench"), Item))
+    return items[:n]
+
+
+def filled(items: list[Item], split: str = "test") -> list[dict[str, Any]]:
+    """Rows of daeso.jsonl: what each sample lists."""
+    rows = []
+    for item in items:
+        place = {"sample": item.id, "language": item.language, "split": split, "contested": False}
+        rows += [
+            {**place, "filling": text, "label": True, "difficulty": None, "labels": [True, True]}
+            for text in item.accept
+        ]
+        rows += [
+            {
+                **place,
+                "filling": one.text,
+                "label": False,
+                "difficulty": one.difficulty,
+                "labels": [False, False],
+            }
+            for one in item.reject
+        ]
+    return rows
+
+
+def asked(items: list[Item], split: str = "test") -> list[dict[str, Any]]:
+    """Rows of oracle.jsonl: two questions a sample, whose truth is in their wording."""
+    rows = []
+    for number, item in enumerate(items):
+        zh = item.language == "zh"
+        for label in (True, False):
+            text = (
+                f"是{'真' if label else '假'}的吗{number}" if zh else f"Is it {str(label).lower()} {number}?"
+            )
+            rows.append(
+                {
+                    "sample": item.id,
+                    "language": item.language,
+                    "split": split,
+                    "contested": False,
+                    "question": text,
+                    "label": label,
+                    "kind": "plain" if number % 2 else "negation",
+                    "labels": [label, label],
+                }
+            )
+    return rows
+
+
+def write(folder: Path, **files: list[dict[str, Any]]) -> Path:
+    """A judge set of these files (`daeso=[...]`)."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "set.toml").write_text('data = "lotbench"\nlabels = "author"\n', encoding="utf-8")
+    for name, rows in files.items():
+        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        (folder / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+    return folder
+
+
+@dataclass
+class PlantedJudge:
+    """Knows the right verdict on every row, and errs at planted rates, by the words of the filling alone.
+
+    A rule for `RuleModel` and `FakeServer`. Whatever it does not know it takes to be wrong, and never errs on
+    it, so that its causal chains pass their trial. `flips` errs by the call, not by the filling.
+    """
+
+    items: list[Item]
+    fpr: float = 0.0
+    fnr: float = 0.0
+    flips: float = 0.0
+    unreadable: Callable[[str], bool] = lambda filling: False
+    seed: str = ""
+    right: dict[tuple[str, str], bool] = field(init=False)
+
+    def __post_init__(self) -> None:
+        responses = {item.id: item.response for item in self.items}
+        self.right = {
+            (responses[row["sample"]], words.same(row["filling"])): row["label"] for row in filled(self.items)
+        }
+        self.right |= {(item.response, words.same(item.key_text)): True for item in self.items}
+
+    def verdict(self, response: str, filling: str, call: object = None) -> bool:
+        """What it says of a filling."""
+        place = (response, words.same(filling))
+        label = self.right.get(place, False)
+        keys = {(item.response, words.same(item.key_text)) for item in self.items}
+        if place not in self.right or place in keys:
+            return label
+        wrong = chance("judge", self.seed, *place) < (self.fnr if label else self.fpr)
+        return label is not (wrong is not (chance("flip", self.seed, *place, call) < self.flips))
+
+    def __call__(self, request: Any) -> str | Mapping[str, Any]:
+        heard = hear(request)
+        if "answer" in heard.form:
+            asked = QUESTION.findall(heard.text)[-1]
+            return {"answer": "Yes" if "true" in asked or "真" in asked else "No"}
+        found = CANDIDATE.findall(heard.text)
+        if "same_function" not in heard.form or not found:
+            return {name: "ready" if name == "word" else "a -> b" for name in heard.form}
+        if self.unreadable(found[-1]):
+            return "I cannot tell.\nReally not."
+        yes = self.verdict(RESPONSE.findall(heard.text)[-1], found[-1], heard.seed)
+        return {name: yes if name.startswith("same") else f"{name} -> a" for name in heard.form}

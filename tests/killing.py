@@ -1,0 +1,110 @@
+"""Kill a run at chosen moments and go on with it: what the kill tests and the bench of twenty kills share."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+PATIENCE_S = 120.0
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server process, by its address."""
+
+    url: str
+
+    def log(self) -> dict[str, Any]:
+        """What came and went so far."""
+        with urllib.request.urlopen(self.url.removesuffix("/v1") + "/control/log", timeout=10) as response:
+            found: dict[str, Any] = json.load(response)
+            return found
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self.url.split(":")[-1].partition("/")[0])
+
+
+@contextlib.contextmanager
+def serving(port: int = 0, *options: str) -> Iterator[Server]:
+    """A fake server in a process of its own; the same port gives the same game."""
+    command = [sys.executable, "-m", "tests.server", "--port", str(port), "--no-caches", *options]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield Server(process.stdout.readline().strip())
+        finally:
+            process.terminate()
+
+
+@contextlib.contextmanager
+def running(home: Path, *arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
+    """A run in a process of its own, with a store of its own."""
+    environment = os.environ | {"LOTBENCH_HOME": str(home)}
+    command = [sys.executable, "-m", "tests.runner", *map(str, arguments)]
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def finish(home: Path, *arguments: str | Path) -> None:
+    """Let a run come to its end."""
+    with running(home, *arguments) as process:
+        told, _ = process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == 0, told
+
+
+def stop_at(
+    process: subprocess.Popen[str], out: Path, lines: int, how: signal.Signals, after_s: float = 0.0
+) -> int:
+    """Send a signal when the journal in `out` has that many lines; returns how many it has at the end."""
+    deadline = time.monotonic() + PATIENCE_S
+    while journaled(out) < lines:
+        assert process.poll() is None, f"the run ended before it had {lines} calls: {process.stdout.read()}"  # type: ignore[union-attr]
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    time.sleep(after_s)
+    process.send_signal(how)
+    process.wait(PATIENCE_S)
+    return journaled(out)
+
+
+def journaled(out: Path) -> int:
+    """How many whole lines the one run in `out` has in its journal."""
+    return sum(path.read_bytes().count(b"\n") for path in out.glob("*/calls.jsonl"))
+
+
+def the_run(out: Path) -> Path:
+    """The one run in `out`."""
+    (path,) = out.glob("*/run.json")
+    return path.parent
+
+
+def essence(run: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The summary and the traces of a run without what a clock put there."""
+    summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
+    del summary["wall_s"]
+    text = re.sub(r'"seconds":[0-9.e-]+', '"seconds":0', (run / "traces.jsonl").read_text(encoding="utf-8"))
+    return summary, [json.loads(line) for line in text.splitlines()]
+
+
+def lost(log: dict[str, Any]) -> int:
+    """How many replies a server gave more than once."""
+    return sum(count - 1 for count in log["repeated"].values())

@@ -1,0 +1,30 @@
+"""A run in a process of its own, to be killed.
+
+python -m tests.runner begin URL OUT [SAMPLES REPEATS ROUNDS]
+python -m tests.runner resume RUN
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+CONCURRENCY = 6
+
+
+async def _main(what: str, place: str, out: str = "", *size: str) -> None:
+    from lotbench.evaluation import resume
+    from tests.playing import play
+
+    if what == "begin":
+        limit, repeats, rounds = map(int, size or ("4", "2", "6"))
+        fields: dict[str, Any] = {"limit": limit, "repeats": repeats, "settings": {"max_rounds": rounds}}
+        await play(place, Path(out), concurrency=CONCURRENCY, **fields)
+    else:
+        await resume(place, concurrency=CONCURRENCY)
+
+
+if __name__ == "__main__":
+    asyncio.run(_main(*sys.argv[1:]))

@@ -1,0 +1,460 @@
+"""The client over real HTTP: what an endpoint refuses is learned once, and keys go where they belong."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from PIL import Image as Pillow
+
+from lotbench.config import Limits
+from lotbench.edge import disk
+from lotbench.edge.chat import ChatModel, Waiting
+from lotbench.edge.disk import Pictures
+from lotbench.edge.given import CallableModel, LangChainModel
+from lotbench.edge.models import Models
+from lotbench.edge.wire import Abilities
+from lotbench.errors import CallFailed, Unescapable, UsageError
+from lotbench.names import parse
+from lotbench.reply import read, visible
+from lotbench.types import Image, Reply, Sampling
+from tests.asking import Filling, asked, question
+from tests.server import FakeServer
+
+OPENAI = "https://api.openai.com/v1"
+
+
+def forms(server: FakeServer) -> list[str]:
+    """How each request asked for the form of its answer."""
+    return [body.get("response_format", {}).get("type", "text") for body in server.bodies]
+
+
+@pytest.mark.parametrize(
+    ("abilities", "ladder"),
+    [
+        ({}, ["json_schema"]),
+        ({"rejects": {"maxLength"}}, ["json_schema", "json_schema"]),
+        ({"structured": {"json_object"}}, ["json_schema", "json_schema", "json_object"]),
+        ({"structured": set()}, ["json_schema", "json_schema", "json_object", "text"]),
+        ({"rejects": {"response_format"}}, ["json_schema", "json_schema", "json_object", "text"]),
+    ],
+)
+async def test_the_form_is_asked_for_as_strictly_as_the_server_takes_it_and_refused_only_once(
+    abilities: dict[str, Any], ladder: list[str]
+) -> None:
+    with FakeServer(keep_bodies=True, **abilities) as server:
+        async with asked(server.url) as model:
+            first = await model(question())
+            assert forms(server) == ladder
+            for number in range(1, 4):
+                await model(question(number=number))
+            assert forms(server) == ladder + [ladder[-1]] * 3
+
+    assert read(first, Filling).filling
+    bounded = "maxLength" in json.dumps(server.service.bodies[-1].get("response_format", {}))
+    assert bounded == (ladder == ["json_schema"])
+    recorded = "json_schema_unbounded" if "rejects" in abilities and len(ladder) == 2 else ladder[-1]
+    assert first.sent["structured"] == recorded
+
+
+async def test_calls_side_by_side_learn_one_refusal_together() -> None:
+    """Ten calls that are refused at once take one step down the ladder, not ten."""
+    with FakeServer(keep_bodies=True, structured={"json_object"}, latency=0.02) as server:
+        async with asked(server.url) as model:
+            await asyncio.gather(*(model(question(number=number)) for number in range(10)))
+            counts = [forms(server).count(form) for form in ("json_schema", "json_object", "text")]
+
+    assert 2 <= counts[0] <= 20
+    assert counts[1:] == [10, 0]
+
+
+async def test_a_question_without_a_form_asks_for_none() -> None:
+    with FakeServer(keep_bodies=True) as server:
+        async with asked(server.url) as model:
+            await model(question(form=None))
+        assert forms(server) == ["text"]
+
+
+@pytest.mark.parametrize(
+    ("rejects", "requests", "dropped"),
+    [
+        ({"temperature"}, 2, {"temperature"}),
+        ({"top_p"}, 2, {"top_p"}),
+        ({"seed"}, 2, {"seed"}),
+        ({"max_tokens"}, 2, {"max_tokens"}),
+        ({"max_tokens", "max_completion_tokens"}, 3, {"max_tokens", "max_completion_tokens"}),
+        (
+            {"temperature", "top_p", "seed", "max_tokens"},
+            5,
+            {"temperature", "top_p", "seed", "max_tokens"},
+        ),
+    ],
+)
+async def test_parameters_that_are_refused_are_left_out_from_then_on(
+    rejects: set[str], requests: int, dropped: set[str]
+) -> None:
+    with FakeServer(keep_bodies=True, rejects=rejects) as server:
+        async with asked(server.url) as model:
+            first = await model(question())
+            assert len(server.bodies) == requests
+            await model(question(number=1))
+            assert len(server.bodies) == requests + 1
+            last = server.bodies[-1]
+
+    names = {"temperature", "top_p", "seed", "max_tokens"}
+    if dropped == {"max_tokens"} or len(dropped) == 4:
+        names = names | {"max_completion_tokens"}
+    assert names - dropped == last.keys() & {*names, "max_completion_tokens"}
+    assert first.sent.keys() == (names - dropped) | {"structured"}
+    assert last["response_format"]["type"] == "json_schema"
+
+
+async def test_a_reasoning_model_of_openai_is_met_as_it_wants() -> None:
+    with FakeServer(keep_bodies=True, rejects={"max_tokens", "temperature", "top_p"}) as server:
+        async with asked(server.url) as model:
+            answer = await model(question())
+            last = server.bodies[-1]
+
+    assert last["max_completion_tokens"] == 64
+    assert not {"max_tokens", "temperature", "top_p"} & last.keys()
+    assert answer.sent["max_completion_tokens"] == 64
+
+
+def test_openai_itself_is_not_asked_what_it_is_known_to_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    model = ChatModel(parse("gpt-4o-mini"), lambda sha256: "", Limits(), Waiting())
+
+    assert model._able == Abilities("json_schema_unbounded", ("max_completion_tokens",), detail=True)
+
+
+@pytest.mark.parametrize("kind", ["think", "field"])
+async def test_reasoning_is_kept_out_of_the_answer(kind: str) -> None:
+    with FakeServer(reasoning=kind) as server:
+        async with asked(server.url) as model:
+            answer = await model(question())
+
+    assert read(answer, Filling).filling
+    assert "funny" not in visible(answer)
+    assert ("funny" in answer.text) == (kind == "think")
+    assert (answer.reasoning is not None) == (kind == "field")
+
+
+async def test_the_id_that_the_server_returns_and_the_cached_tokens_are_recorded() -> None:
+    with FakeServer(suffix="-2026-01-01") as server:
+        async with asked(server.url) as model:
+            first, second = [await model(question()) for _ in range(2)]
+
+    assert first.model == "m-2026-01-01"
+    assert first.usage.cached_input_tokens == 0
+    assert second.usage.cached_input_tokens == second.usage.input_tokens == first.usage.input_tokens > 0
+    assert first.usage.output_tokens > 0
+    assert first.seconds >= 0
+
+
+def set_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Pictures, list[str]]:
+    """Two pictures of 64 x 48, sent with 32 pixels; and the files that were encoded."""
+
+    class Row:
+        def __init__(self, name: str) -> None:
+            self.id, self.image, self.language = name, f"{name}.png", "en"
+
+    for name, colour in (("a", "teal"), ("b", "red")):
+        Pillow.new("RGB", (64, 48), colour).save(tmp_path / f"{name}.png")
+    encoded, calls = disk.encoded, []
+    monkeypatch.setattr(disk, "encoded", lambda path, limit: calls.append(path.name) or encoded(path, limit))
+    return Pictures(tmp_path, [Row("a"), Row("b")], 32), calls
+
+
+async def test_pictures_go_out_as_data_urls_and_are_encoded_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pictures, encoded = set_of(tmp_path, monkeypatch)
+    with FakeServer(keep_bodies=True) as server:
+        async with asked(server.url, picture=pictures.data_url) as model:
+            for number in range(3):
+                for name in ("a", "b"):
+                    await model(question(image=pictures[name], number=number))
+            parts = [body["messages"][1]["content"][0] for body in server.bodies]
+
+    assert sorted(encoded) == ["a.png", "b.png"]
+    assert all(part["type"] == "image_url" and part["image_url"].keys() == {"url"} for part in parts)
+    urls = [part["image_url"]["url"] for part in parts]
+    assert len(set(urls)) == 2 and all(url.startswith("data:image/png;base64,iVBOR") for url in urls)
+
+
+@pytest.mark.parametrize("structured", [{"json_schema"}, set()])
+async def test_a_model_without_picture_input_stops_the_run_and_names_the_way_out(
+    structured: set[str],
+) -> None:
+    with FakeServer(pictures=False, structured=structured) as server:
+        async with asked(server.url) as model:
+            with pytest.raises(Unescapable, match="--set arm=caption") as caught:
+                await model(question(image=Image("ab")))
+        assert server.log()["requests"] == 1
+
+    assert caught.value.exit_code == 1
+
+
+async def test_a_picture_refused_by_a_model_that_sees_is_that_pictures_fault() -> None:
+    with FakeServer(keep_bodies=True) as server:
+        async with asked(server.url) as model:
+            await model(question(image=Image("ab")))
+            server.service.abilities = type(server.service.abilities)(pictures=False)
+            with pytest.raises(CallFailed, match="400"):
+                await model(question(image=Image("cd")))
+
+
+@asynccontextmanager
+async def listening() -> AsyncIterator[tuple[str, list[dict[str, str]]]]:
+    """A server that answers everything and keeps the headers of what it was sent."""
+    heard: list[dict[str, str]] = []
+
+    async def answer(request: web.BaseRequest) -> web.Response:
+        heard.append({name.lower(): value for name, value in request.headers.items()})
+        await request.read()
+        return web.json_response(
+            {"model": "m", "choices": [{"message": {"content": "a"}, "finish_reason": "stop"}]}
+        )
+
+    runner = web.ServerRunner(web.Server(answer))
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}/v1", heard
+    finally:
+        await runner.cleanup()
+
+
+PRIVATE = {
+    "OPENAI_API_KEY": "sk-openai-secret",
+    "OPENAI_ORG_ID": "org-secret",
+    "OPENAI_PROJECT_ID": "proj-secret",
+    "OPENAI_ADMIN_KEY": "sk-admin-secret",
+    "OPENAI_CUSTOM_HEADERS": "X-Custom: custom-secret\nAuthorization: Bearer sk-custom-secret",
+    "LANGSMITH_API_KEY": "ls-secret",
+}
+
+
+@pytest.mark.parametrize(("given", "sent"), [(None, "none"), ("", "none"), (" my-key\n", "my-key")])
+async def test_an_address_gets_its_own_key_and_nothing_that_is_openais(
+    monkeypatch: pytest.MonkeyPatch, given: str | None, sent: str
+) -> None:
+    for name, value in PRIVATE.items():
+        monkeypatch.setenv(name, value)
+    if given is not None:
+        monkeypatch.setenv("LOTBENCH_API_KEY", given)
+
+    async with listening() as (url, heard), asked(url) as model:
+        await model(question())
+
+    assert heard[0]["authorization"] == f"Bearer {sent}"
+    assert "secret" not in str(heard)
+
+
+async def test_openais_key_goes_to_openai_or_to_the_address_that_replaces_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in PRIVATE.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("OPENAI_CUSTOM_HEADERS")
+
+    async with asked("", name="gpt-4o-mini") as model:
+        assert model.url == OPENAI
+    async with listening() as (url, heard):
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        async with asked("", name="gpt-4o-mini") as model:
+            await model(question())
+        async with asked(url) as other:
+            await other(question())
+
+    assert heard[0]["authorization"] == "Bearer sk-openai-secret"
+    assert heard[0]["openai-organization"] == "org-secret"
+    assert heard[1]["authorization"] == "Bearer none"
+
+
+def test_a_provider_gets_its_own_key_and_stays_at_its_own_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-openai-secret")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    monkeypatch.setenv("DEEPSEEK_API_KEY", "sk-deepseek")
+
+    model = ChatModel(parse("deepseek/deepseek-chat"), lambda sha256: "", Limits(), Waiting())
+
+    assert model.url == "https://api.deepseek.com/v1"
+    assert model._secret == "sk-deepseek"
+    assert ChatModel(parse("ollama/x"), lambda sha256: "", Limits(), Waiting())._secret == "none"
+
+
+@pytest.mark.parametrize("name", ["gpt-4o-mini", "openai/gpt-4o-mini", "openrouter/x", "gemini/x"])
+def test_a_missing_key_is_named_with_a_way_to_try_without(name: str) -> None:
+    with pytest.raises(UsageError, match=r"\$[A-Z]+_API_KEY is not set; to try without a key") as caught:
+        ChatModel(parse(name), lambda sha256: "", Limits(), Waiting())
+
+    assert caught.value.exit_code == 2
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", ["sk-…abc", "sk-a\nb", "sk-\x00"])
+def test_a_key_that_no_header_can_hold_is_refused_and_not_repeated(
+    monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setattr("os.environ", {"OPENAI_API_KEY": value})
+
+    with pytest.raises(UsageError, match=r"\$OPENAI_API_KEY holds characters that no key has") as caught:
+        ChatModel(parse("gpt-4o"), lambda sha256: "", Limits(), Waiting())
+
+    assert "sk-" not in str(caught.value)
+
+
+async def test_a_key_that_the_server_repeats_is_not_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOTBENCH_API_KEY", "my-secret-key")
+
+    async def answer(request: web.BaseRequest) -> web.Response:
+        await request.read()
+        told = f"Incorrect API key provided: {request.headers['Authorization']}"
+        return web.json_response({"error": {"message": told}}, status=401)
+
+    runner = web.ServerRunner(web.Server(answer))
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        async with asked(f"http://127.0.0.1:{runner.addresses[0][1]}/v1") as model:
+            with pytest.raises(Unescapable, match="LOTBENCH_API_KEY was refused") as caught:
+                await model(question())
+    finally:
+        await runner.cleanup()
+
+    assert "my-secret-key" not in str(caught.value)
+    assert "***" in str(caught.value)
+
+
+def models(own: dict[str, Any]) -> Models:
+    class NoPictures:
+        @staticmethod
+        def data_url(sha256: str) -> str:
+            return f"data:image/png;base64,{sha256}"
+
+    return Models(NoPictures(), Limits(timeout_s=0.1), own)  # type: ignore[arg-type]
+
+
+async def test_an_async_callable_hears_messages_and_says_text() -> None:
+    heard: list[Any] = []
+
+    async def mine(messages: list[dict[str, Any]]) -> str:
+        heard.extend(messages)
+        return '{"filling": "a"}'
+
+    async with models({"python:mine": mine}) as made:
+        (seat,) = made.seats({"candidate": [parse("python:mine")]})["candidate"]
+        assert isinstance(seat.model, CallableModel)
+        answer = await seat.model(question(image=Image("ab")))
+
+    assert (answer.text, answer.model) == ('{"filling": "a"}', "python:mine")
+    assert heard[1]["content"][0]["image_url"]["url"] == "data:image/png;base64,ab"
+
+
+@pytest.mark.parametrize(
+    ("said", "error", "message"),
+    [
+        (ValueError("no"), CallFailed, "python:mine: ValueError: no"),
+        (CallFailed("mine"), CallFailed, "^mine$"),
+        (Unescapable("mine"), Unescapable, "^mine$"),
+        (None, Unescapable, "python:mine: returned NoneType, not text"),
+        (3, Unescapable, "returned int"),
+        ("hang", CallFailed, r"python:mine: no answer within 0\.1 s"),
+    ],
+)
+async def test_what_goes_wrong_in_a_callable_is_a_failed_call(
+    said: Any, error: type[Exception], message: str
+) -> None:
+    async def mine(messages: list[dict[str, Any]]) -> Any:
+        if said == "hang":
+            await asyncio.sleep(60)
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+    async with models({"python:mine": mine}) as made:
+        (seat,) = made.seats({"candidate": [parse("python:mine")]})["candidate"]
+        with pytest.raises(error, match=message):
+            await seat.model(question())
+
+
+async def test_a_callable_may_return_a_whole_reply() -> None:
+    async def mine(messages: list[dict[str, Any]]) -> Reply:
+        return Reply("a", "mine-2", finish="length")
+
+    answer = await CallableModel(mine, lambda sha256: "", "python:mine")(question())
+
+    assert (answer.model, answer.finish) == ("mine-2", "length")
+
+
+async def test_a_model_object_that_is_not_there_any_more_is_named() -> None:
+    async with models({}) as made:
+        with pytest.raises(UsageError, match="python:mine is a Python object: run or resume it from Python"):
+            made.seats({"candidate": [parse("python:mine")]})
+
+
+async def test_any_langchain_chat_model_answers() -> None:
+    from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+    from langchain_core.messages import AIMessage
+
+    said = AIMessage(
+        content=[{"type": "text", "text": '{"filling": "a"}'}],
+        usage_metadata={
+            "input_tokens": 9,
+            "output_tokens": 2,
+            "total_tokens": 11,
+            "input_token_details": {"cache_read": 4},
+        },
+        response_metadata={"model_name": "fake-2026", "stop_reason": "max_tokens"},
+    )
+    chat = GenericFakeChatModel(messages=iter([said, "plain"]))
+
+    async with models({"python:chat": chat}) as made:
+        (seat,) = made.seats({"candidate": [parse("python:chat")]})["candidate"]
+        assert isinstance(seat.model, LangChainModel)
+        first, second = [await seat.model(question()) for _ in range(2)]
+
+    assert (first.text, first.model, first.finish) == ('{"filling": "a"}', "fake-2026", "length")
+    assert (first.usage.input_tokens, first.usage.cached_input_tokens, first.usage.output_tokens) == (9, 4, 2)
+    assert (second.text, second.model, second.finish) == ("plain", "GenericFakeChatModel", "stop")
+
+
+async def test_a_langchain_model_whose_key_is_refused_stops_the_run() -> None:
+    class Refused(Exception):
+        status_code = 401
+
+    class Chat:
+        async def ainvoke(self, messages: Any) -> Any:
+            raise Refused("no")
+
+    with pytest.raises(Unescapable, match="Chat: Refused: no"):
+        await LangChainModel(Chat(), lambda sha256: "")(question())
+
+
+async def test_one_model_in_two_roles_is_built_once() -> None:
+    async with models({}) as made:
+        name = parse("m@http://127.0.0.1:1/v1")
+        seats = made.seats({"candidate": [name], "judge": [name, parse("n@http://127.0.0.1:1/v1")]})
+
+    assert seats["candidate"][0].model is seats["judge"][0].model
+    assert seats["judge"][1].model is not seats["judge"][0].model
+    # They stand behind one address, so they share its rate.
+    assert seats["judge"][1].requests is seats["candidate"][0].requests
+
+
+async def test_the_sampling_of_a_question_goes_out() -> None:
+    with FakeServer(keep_bodies=True) as server:
+        async with asked(server.url) as model:
+            await model(question(sampling=Sampling()))
+            await model(question(sampling=Sampling(temperature=0.0, seed=3)))
+            bare, drawn = server.bodies
+
+    assert not {"temperature", "top_p", "seed", "max_tokens"} & bare.keys()
+    assert (drawn["temperature"], drawn["seed"]) == (0.0, 3)

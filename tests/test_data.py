@@ -1,0 +1,181 @@
+"""The shipped samples and judge sets hold what their SOURCE.md and the benchmark promise."""
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sklearn.metrics import cohen_kappa_score
+
+from lotbench import benchmarks
+from lotbench.benchmarks.lotbench import lints, words
+from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.benchmarks.lotbench.settings import Settings
+from lotbench.edge import disk, look
+from lotbench.types import Sight
+
+FOLDER = disk.shipped("data", "lotbench")
+JUDGE_SETS = disk.shipped("data", "judge_sets")
+CANARY = "lotbench-canary-7d1e0f7c-5b1a-4a52-9a0e-3c8f5d2b6e41"
+LANGUAGES = ("en", "zh")
+
+
+@pytest.fixture(scope="module")
+def items() -> tuple[Item, ...]:
+    return disk.samples(FOLDER, Item)
+
+
+@pytest.fixture(scope="module")
+def sights(items: tuple[Item, ...]) -> dict[str, Sight]:
+    return look.sights(FOLDER, items, drawings=False)
+
+
+def judge_set(name: str) -> list[dict[str, Any]]:
+    text = (JUDGE_SETS / f"{name}.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_there_are_enough_samples_of_every_kind(items: tuple[Item, ...]) -> None:
+    languages = Counter(item.language for item in items)
+    assert languages["en"] >= 60
+    assert languages["zh"] >= 40
+    assert len(items) >= 106
+    for language in LANGUAGES:
+        assert {item.tier for item in items if item.language == language} == {"easy", "medium", "hard"}
+    leaps = Counter(item.leap for item in items)
+    assert len(leaps) >= 12
+    assert max(leaps.values()) <= len(items) / 5
+
+
+def test_every_sample_has_what_the_game_and_the_judge_sets_need(items: tuple[Item, ...]) -> None:
+    for item in items:
+        assert 3 <= len(item.clues) <= 5, item.id
+        assert len(item.accept) >= 2, item.id
+        assert len(item.reject) >= 5, item.id
+        assert {filling.difficulty for filling in item.reject} == {"easy", "hard"}, item.id
+        assert item.canary == CANARY, item.id
+        assert (FOLDER / item.image).with_suffix(".svg").is_file(), item.id
+
+
+def test_the_samples_are_clean_under_their_own_lints(
+    items: tuple[Item, ...], sights: dict[str, Sight]
+) -> None:
+    findings = lints.lints(items, sights)
+    assert [finding for finding in findings if finding.grave] == []
+    assert list(benchmarks.get("lotbench").faults(items, Settings())) == []
+
+
+@pytest.mark.slow
+def test_every_picture_shows_its_drawing(items: tuple[Item, ...]) -> None:
+    apart = {name: sight.apart for name, sight in look.sights(FOLDER, items).items()}
+    assert None not in apart.values()
+    assert {name: far for name, far in apart.items() if far and far > lints.FAR_FROM_DRAWING} == {}
+
+
+def test_no_picture_file_is_without_a_sample(items: tuple[Item, ...]) -> None:
+    known = {(FOLDER / item.image).with_suffix("") for item in items}
+    assert {path.with_suffix("") for path in (FOLDER / "images").iterdir()} == known
+
+
+def test_the_examples_in_the_prompts_give_no_sample_away(items: tuple[Item, ...]) -> None:
+    pack = disk.prompts("lotbench")
+    for path, text in pack.files.items():
+        shown = {words.same(filling) for filling in re.findall(r'"filling": "([^"]+)"', text)}
+        for item in items:
+            assert words.same(item.key_text) not in shown, (path, item.id)
+            assert item.response not in text, (path, item.id)
+            assert item.caption not in text, (path, item.id)
+
+
+def test_the_sources_are_told() -> None:
+    for place in (FOLDER, JUDGE_SETS):
+        text = (place / "SOURCE.md").read_text(encoding="utf-8")
+        assert CANARY in text
+        assert "CC BY 4.0" in text
+
+
+# The judge sets
+
+
+def test_verdict_rows_agree_with_the_samples(items: tuple[Item, ...]) -> None:
+    by_id = {item.id: item for item in items}
+    for row in judge_set("daeso"):
+        item = by_id[row["sample"]]
+        rejected = {filling.text: filling.difficulty for filling in item.reject}
+        assert row["language"] == item.language
+        assert (row["difficulty"] is None) == row["label"]
+        if row["contested"]:
+            assert row["filling"] not in item.accept
+            assert row["filling"] not in rejected
+        elif row["label"]:
+            assert row["filling"] in item.accept
+        else:
+            assert rejected[row["filling"]] == row["difficulty"]
+
+
+def test_question_rows_ask_what_the_game_would_take(items: tuple[Item, ...]) -> None:
+    by_id = {item.id: item for item in items}
+    for row in judge_set("oracle"):
+        item = by_id[row["sample"]]
+        assert row["language"] == item.language
+        assert row["kind"] in ("plain", "negation", "double", "edge")
+        assert words.question(row["question"], [])
+        assert not words.leaks(row["question"], [item.key_text])
+
+
+@pytest.mark.parametrize("name", ["daeso", "oracle"])
+def test_rows_are_labelled_twice_and_split_by_sample(name: str) -> None:
+    rows = judge_set(name)
+    asked = [(row["sample"], words.same(row.get("filling") or row["question"])) for row in rows]
+    assert len(set(asked)) == len(rows)
+    splits: dict[str, set[str]] = {}
+    for row in rows:
+        assert row["label"] == row["labels"][0]
+        assert len(row["labels"]) == 2
+        assert row["contested"] == (row["labels"][0] != row["labels"][1])
+        splits.setdefault(row["sample"], set()).add(row["split"])
+    assert all(len(found) == 1 for found in splits.values())
+    shares = Counter(next(iter(found)) for found in splits.values())
+    assert set(shares) == {"tune", "test"}
+    assert 0.35 <= shares["tune"] / len(splits) <= 0.45
+
+
+def test_both_splits_have_both_languages_tiers_and_labels(items: tuple[Item, ...]) -> None:
+    tiers = {item.id: item.tier for item in items}
+    for name in ("daeso", "oracle"):
+        cells = {
+            (row["split"], row["language"], tiers[row["sample"]], row["label"])
+            for row in judge_set(name)
+            if not row["contested"]
+        }
+        assert len(cells) == 2 * 2 * 3 * 2
+
+
+def test_the_judge_sets_are_large_enough() -> None:
+    verdicts = Counter(
+        (row["label"], row["difficulty"]) for row in judge_set("daeso") if not row["contested"]
+    )
+    assert verdicts[True, None] >= 200
+    assert verdicts[False, "easy"] + verdicts[False, "hard"] >= 500
+    assert min(verdicts[False, "easy"], verdicts[False, "hard"]) >= 200
+    questions = Counter(row["label"] for row in judge_set("oracle") if not row["contested"])
+    assert questions.total() >= 300
+    assert 0.45 <= questions[True] / questions.total() <= 0.55
+
+
+@pytest.mark.parametrize("name", ["daeso", "oracle"])
+def test_the_source_names_the_kappa_of_the_two_labellings(name: str) -> None:
+    rows = judge_set(name)
+    kappa = cohen_kappa_score(*zip(*(row["labels"] for row in rows), strict=True))
+    told = (JUDGE_SETS / "SOURCE.md").read_text(encoding="utf-8")
+    [line] = [line for line in told.splitlines() if line.startswith(f"| {name} |")]
+    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    assert cells[1] == str(len(rows))
+    assert cells[2] == str(sum(row["contested"] for row in rows))
+    assert float(cells[4]) == pytest.approx(kappa, abs=5e-5)
+
+
+def test_nothing_else_lies_beside_the_samples() -> None:
+    assert {path.name for path in Path(FOLDER).iterdir()} == {"SOURCE.md", "images", "samples.jsonl"}

@@ -1,0 +1,405 @@
+"""What is read from disk: every fault of a data set by file, line and field; pictures as they are sent."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import struct
+import tempfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image as Pillow
+from PIL.PngImagePlugin import PngInfo
+from pydantic import BaseModel, ConfigDict
+
+from lotbench.edge import disk
+from lotbench.edge.disk import (
+    Pictures,
+    data_digest,
+    data_folder,
+    encoded,
+    prompt_files,
+    prompts,
+    samples,
+    select,
+    shipped,
+)
+from lotbench.errors import DataError, UsageError
+from lotbench.types import Image
+
+
+class Row(BaseModel):
+    """As short as an item can be."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    language: str = "en"
+    image: str | None = None
+    text: str = ""
+    number: int = 0
+
+
+def png(size: tuple[int, int] = (8, 6), colour: str = "teal", mode: str = "RGB", **kwargs: Any) -> bytes:
+    out = io.BytesIO()
+    Pillow.new(mode, size, colour).save(out, "PNG", **kwargs)
+    return out.getvalue()
+
+
+def put(folder: Path, *rows: Any, pictures: dict[str, bytes] | None = None) -> Path:
+    """A data set of these lines: texts and bytes as they are, anything else as JSON."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [
+        row if isinstance(row, bytes) else row.encode() if isinstance(row, str) else json.dumps(row).encode()
+        for row in rows
+    ]
+    (folder / "samples.jsonl").write_bytes(b"\n".join(lines) + b"\n")
+    for name, content in (pictures or {}).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    return folder
+
+
+def faults(folder: Path) -> list[str]:
+    with pytest.raises(DataError) as caught:
+        samples(folder, Row)
+    assert caught.value.exit_code == 2
+    return [fault.removeprefix(f"{folder}/") for fault in caught.value.faults]
+
+
+def test_samples_come_in_order_and_empty_lines_do_not_count(tmp_path: Path) -> None:
+    folder = put(tmp_path, {"id": "b"}, "", "  ", {"id": "a", "text": "中"})
+
+    assert [row.id for row in samples(folder, Row)] == ["b", "a"]
+
+
+def test_every_fault_of_every_line_is_told_at_once(tmp_path: Path) -> None:
+    folder = put(
+        tmp_path,
+        {"id": "a"},
+        {"id": "b", "number": "many", "colour": "red"},
+        '{"id": "c",',
+        b'{"id": "\xff"}',
+        "[1]",
+        {"text": "no id"},
+        {"id": "a"},
+        "[" * 100_000,
+        '{"id": "\\ud83d"}',
+    )
+
+    found = faults(folder)
+
+    assert found[0].startswith("samples.jsonl:2: number: Input should be a valid integer")
+    assert found[1] == "samples.jsonl:2: colour: Extra inputs are not permitted"
+    assert found[2].startswith("samples.jsonl:3: not JSON: ") and "column" in found[2]
+    assert found[3] == "samples.jsonl:4: not UTF-8 at byte 8"
+    assert found[4].startswith("samples.jsonl:5: Input should be")
+    assert found[5] == "samples.jsonl:6: id: Field required"
+    assert found[6] == "samples.jsonl:7: id: 'a' stands in line 1 already"
+    assert found[7].startswith("samples.jsonl:8: not JSON")
+    assert found[8] == "samples.jsonl:9: half of a character pair: '\\ud83d'"
+    assert len(found) == 9
+
+
+def test_a_byte_order_mark_is_named_for_what_it_is(tmp_path: Path) -> None:
+    (found,) = faults(put(tmp_path, b"\xef\xbb\xbf" + b'{"id": "a"}'))
+
+    assert found.startswith("samples.jsonl:1: not JSON: Unexpected UTF-8 BOM")
+
+
+def test_a_data_set_without_file_or_samples_is_an_error(tmp_path: Path) -> None:
+    assert faults(tmp_path) == ["samples.jsonl: No such file or directory"]
+    assert faults(put(tmp_path, "")) == ["samples.jsonl: no samples"]
+
+
+def huge(width: int, height: int) -> bytes:
+    """A PNG of a few bytes that claims to be that large."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    pixels = zlib.compress(b"\0" * 1000)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "fault"),
+    [
+        ("missing.png", None, "'missing.png' is not there"),
+        ("a.png/b.png", None, "'a.png/b.png' is not there"),
+        ("text.png", b"not a picture", "'text.png' cannot be read as a picture (UnidentifiedImageError)"),
+        ("empty.png", b"", "'empty.png' cannot be read as a picture (UnidentifiedImageError)"),
+        ("cut.png", png()[:-20], "'cut.png' cannot be read as a picture"),
+        ("flipped.png", png()[:40] + b"\xff" + png()[41:], "'flipped.png' cannot be read as a picture"),
+        ("big.png", huge(8000, 8000), "'big.png' has 8000 x 8000 pixels, more than 50,000,000"),
+        ("bigger.png", huge(11000, 11000), "'bigger.png' has 11000 x 11000 pixels, more than 50,000,000"),
+        ("bomb.png", huge(60000, 60000), "'bomb.png' cannot be read as a picture (DecompressionBombError)"),
+        ("folder", None, "'folder' cannot be read as a picture (IsADirectoryError)"),
+        ("../secret.png", None, "'../secret.png' leaves the data set's folder"),
+        ("/etc/hostname", None, "'/etc/hostname' leaves the data set's folder"),
+        ("link.png", None, "'link.png' leaves the data set's folder"),
+        ("nul\0.png", None, "cannot be read as a picture (ValueError)"),
+    ],
+)
+def test_a_bad_picture_is_named_with_its_line(
+    tmp_path: Path, name: str, content: bytes | None, fault: str
+) -> None:
+    (tmp_path / "secret.png").write_bytes(png())
+    given = {} if content is None else {name: content}
+    folder = put(tmp_path / "set", {"id": "a"}, {"id": "b", "image": name}, pictures=given)
+    (folder / "link.png").symlink_to(tmp_path / "secret.png")
+    (folder / "a.png").write_bytes(png())
+    (folder / "folder").mkdir()
+
+    (found,) = faults(folder)
+
+    assert found.startswith("samples.jsonl:2: image: ")
+    assert fault in found
+
+
+def test_a_good_picture_has_no_fault(tmp_path: Path) -> None:
+    folder = put(tmp_path, {"id": "a", "image": "images/a.png"}, pictures={"images/a.png": png()})
+
+    assert samples(folder, Row)[0].image == "images/a.png"
+
+
+@given(st.lists(st.binary(max_size=40), max_size=5))
+def test_any_bytes_are_samples_or_faults(lines: list[bytes]) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        folder = put(Path(place), *lines)
+        try:
+            assert samples(folder, Row)
+        except DataError as error:
+            assert all(fault.startswith(f"{folder}/samples.jsonl") for fault in error.faults)
+
+
+def opened(sent: bytes) -> Any:
+    return Pillow.open(io.BytesIO(sent))
+
+
+def stored(tmp_path: Path, content: bytes, name: str = "a.png") -> Path:
+    path = tmp_path / name
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("size", "limit", "sent"),
+    [
+        ((2000, 1000), 1024, (1024, 512)),
+        ((1000, 2000), 1024, (512, 1024)),
+        ((1024, 1024), 1024, (1024, 1024)),
+        ((1025, 10), 1024, (1024, 10)),
+        ((64, 48), 1024, (64, 48)),
+        ((64, 48), 32, (32, 24)),
+        ((5000, 1), 32, (32, 1)),
+    ],
+)
+def test_pictures_are_scaled_down_and_never_up(
+    tmp_path: Path, size: tuple[int, int], limit: int, sent: tuple[int, int]
+) -> None:
+    found = opened(encoded(stored(tmp_path, png(size)), limit))
+
+    assert (found.size, found.format) == (sent, "PNG")
+
+
+def test_a_bare_png_that_fits_is_sent_as_it_is(tmp_path: Path) -> None:
+    for mode in ("RGB", "L", "P", "RGBA", "LA", "1"):
+        content = png(mode=mode, colour="white" if mode in ("L", "1", "LA") else "teal")
+        assert encoded(stored(tmp_path, content), 1024) == content
+
+
+def secrets() -> dict[str, bytes]:
+    """Pictures that carry a word beside their pixels, each in another place."""
+    text, exif = PngInfo(), Pillow.Exif()
+    text.add_text("Comment", "sesame")
+    exif[0x010E] = "sesame"
+    late = png()
+    chunk = b"tEXt" + b"Comment\0sesame"
+    chunk = struct.pack(">I", len(chunk) - 4) + chunk + struct.pack(">I", zlib.crc32(chunk))
+    jpeg, gif, animated = io.BytesIO(), io.BytesIO(), io.BytesIO()
+    picture = Pillow.new("RGB", (8, 6), "teal")
+    picture.save(jpeg, "JPEG", exif=exif, comment="sesame", icc_profile=b"sesame" * 30)
+    picture.save(gif, "GIF", comment=b"sesame")
+    picture.save(animated, "PNG", save_all=True, append_images=[Pillow.new("RGB", (8, 6), "red")])
+    return {
+        "text": png(pnginfo=text),
+        "exif": png(exif=exif),
+        "profile": png(icc_profile=b"sesame" * 30),
+        "text behind the pixels": late[:-12] + chunk + late[-12:],
+        "behind the end": late + b"sesame",
+        "jpeg": jpeg.getvalue(),
+        "gif": gif.getvalue(),
+        "second frame": animated.getvalue(),
+    }
+
+
+@pytest.mark.parametrize("place", secrets())
+def test_whatever_is_not_a_pixel_is_left_behind(tmp_path: Path, place: str) -> None:
+    sent = encoded(stored(tmp_path, secrets()[place]), 1024)
+
+    assert b"sesame" not in sent
+    found = opened(sent)
+    found.load()
+    assert found.format == "PNG" and found.size == (8, 6)
+    assert not {"exif", "icc_profile", "Comment", "comment"} & found.info.keys()
+    assert getattr(found, "n_frames", 1) == 1
+    assert disk._bare(sent)
+
+
+def test_a_photograph_stands_upright(tmp_path: Path) -> None:
+    exif, out = Pillow.Exif(), io.BytesIO()
+    exif[0x0112] = 6
+    Pillow.new("RGB", (40, 20), "teal").save(out, "JPEG", exif=exif)
+
+    assert opened(encoded(stored(tmp_path, out.getvalue(), "a.jpg"), 1024)).size == (20, 40)
+
+
+def test_transparency_survives_another_encoding(tmp_path: Path) -> None:
+    out = io.BytesIO()
+    picture = Pillow.new("P", (40, 20), 0)
+    picture.putpalette([255, 0, 0, 0, 255, 0])
+    picture.save(out, "PNG", transparency=0)
+
+    found = opened(encoded(stored(tmp_path, out.getvalue()), 32))
+
+    assert found.mode == "RGBA" and found.getpixel((0, 0))[3] == 0
+
+
+def test_a_picture_that_is_gone_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"a\.png: cannot be read as a picture"):
+        encoded(tmp_path / "a.png", 1024)
+
+
+def rows(tmp_path: Path, count: int = 3) -> tuple[Path, tuple[Any, ...]]:
+    """A data set of which every second sample has a picture, 40 x 20 pixels."""
+    shown = {f"{n}.png": png((40, 20), f"#0000{n:02x}") for n in range(0, count, 2)}
+    folder = put(
+        tmp_path,
+        *({"id": str(n), "image": None if n % 2 else f"{n}.png"} for n in range(count)),
+        pictures=shown,
+    )
+    return folder, samples(folder, Row)
+
+
+def test_pictures_are_found_by_sample_and_sent_by_content(tmp_path: Path) -> None:
+    folder, found = rows(tmp_path)
+    pictures = Pictures(folder, found, 32)
+
+    assert list(pictures) == ["0", "2"] and len(pictures) == 2 and "1" not in pictures
+    image = pictures["0"]
+    assert isinstance(image, Image)
+    sent = base64.b64decode(pictures.data_url(image.sha256).removeprefix("data:image/png;base64,"))
+    assert hashlib.sha256(sent).hexdigest() == image.sha256
+    assert sent == pictures.png(image.sha256)
+    assert opened(sent).size == (32, 16)
+    assert pictures.path("0") == folder / "0.png"
+
+
+def test_a_picture_is_encoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, found = rows(tmp_path)
+    pictures, calls = Pictures(folder, found, 32), []
+    monkeypatch.setattr(disk, "encoded", lambda path, limit: calls.append(path.name) or encoded(path, limit))
+
+    data_digest(folder, found, pictures)
+    for _ in range(3):
+        for name in ("0", "2"):
+            pictures.data_url(pictures[name].sha256)
+
+    assert sorted(calls) == ["0.png", "2.png"]
+
+
+def test_pictures_out_of_use_are_let_go_and_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disk, "CACHED_PICTURES", 2)
+    folder, found = rows(tmp_path, 9)
+    pictures = Pictures(folder, found, 32)
+
+    urls = {name: pictures.data_url(pictures[name].sha256) for name in pictures}
+
+    assert len(pictures._urls) == 2
+    assert len(set(urls.values())) == 5
+    assert {name: pictures.data_url(pictures[name].sha256) for name in pictures} == urls
+
+
+def test_the_digest_depends_on_what_the_data_are_and_not_on_their_file(tmp_path: Path) -> None:
+    def of(folder: Path, limit: int = 1024) -> str:
+        found = samples(folder, Row)
+        return data_digest(folder, found, Pictures(folder, found, limit))
+
+    shown = {"a.png": png((40, 20))}
+    first = of(put(tmp_path / "1", {"id": "a", "image": "a.png", "text": "中"}, {"id": "b"}, pictures=shown))
+    same = put(
+        tmp_path / "2",
+        "",
+        '  {"text":"\\u4e2d",   "image": "a.png",\t"id":"a", "number": 0}\r',
+        {"id": "b", "language": "en"},
+        pictures=shown,
+    )
+    assert of(same) == first
+
+    changed = [
+        put(tmp_path / "3", {"id": "a", "image": "a.png", "text": "文"}, {"id": "b"}, pictures=shown),
+        put(tmp_path / "4", {"id": "b"}, {"id": "a", "image": "a.png", "text": "中"}, pictures=shown),
+        put(tmp_path / "5", {"id": "a", "image": "a.png", "text": "中"}, pictures=shown),
+        put(
+            tmp_path / "6",
+            {"id": "a", "image": "a.png", "text": "中"},
+            {"id": "b"},
+            pictures={"a.png": png((40, 20), "red")},
+        ),
+    ]
+    assert len({first, *map(of, changed)}) == 5
+    assert of(same, 32) != first
+
+
+def test_samples_are_chosen_by_id_or_by_number() -> None:
+    found = tuple(Row(id=name) for name in "abcd")
+
+    assert select(found, (), None) == found
+    assert [row.id for row in select(found, (), 2)] == ["a", "b"]
+    assert [row.id for row in select(found, ("c", "a"), None)] == ["c", "a"]
+    assert [row.id for row in select(found, ("c", "a", "c"), None)] == ["c", "a"]
+    with pytest.raises(UsageError, match="no sample x, y in the data set"):
+        select(found, ("x", "a", "y"), None)
+
+
+def test_a_data_set_is_a_path_or_the_name_of_a_shipped_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = put(tmp_path / "mine", {"id": "a"})
+    (tmp_path / "lotbench").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    assert data_folder(str(folder), "lotbench") == folder
+    assert data_folder("lotbench", "other") == data_folder("", "lotbench") == shipped("data", "lotbench")
+    with pytest.raises(UsageError, match="not a data set"):
+        data_folder(str(tmp_path), "lotbench")
+    with pytest.raises(UsageError, match="not a data set"):
+        data_folder("no/such/folder", "lotbench")
+    with pytest.raises(UsageError, match="data/nothing does not come with lotbench"):
+        data_folder("nothing", "lotbench")
+
+
+def test_prompts_come_from_the_benchmark_or_from_a_folder(tmp_path: Path) -> None:
+    theirs = prompts("lotbench")
+    for path, text in theirs.files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text, encoding="utf-8")
+
+    assert prompts("lotbench", str(tmp_path)).digest == theirs.digest
+    assert set(prompt_files(tmp_path)) == set(theirs.files)
+    with pytest.raises(UsageError, match="no prompts"):
+        prompts("lotbench", str(tmp_path / "en"))
+    (tmp_path / "en" / "respond.txt").write_bytes(b"\xff")
+    with pytest.raises(UsageError, match="a prompt cannot be read"):
+        prompts("lotbench", str(tmp_path))

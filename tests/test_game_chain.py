@@ -1,0 +1,237 @@
+"""The causal chain of E1, row by row: built once per sample and judge, tried before use, shared, kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lotbench import evaluate
+from lotbench.benchmarks.lotbench import chain
+from lotbench.benchmarks.lotbench.sample import Rejected
+from lotbench.benchmarks.lotbench.settings import Settings
+from lotbench.benchmarks.lotbench.task import benchmark
+from lotbench.edge.journal import read
+from lotbench.state import start
+from lotbench.types import Request
+from tests.fakes import RuleModel, ScriptedModel, game_rule
+from tests.play import (
+    CHAIN,
+    CHINESE,
+    CONTROLS,
+    DATA,
+    GARBAGE,
+    NO,
+    OTHERS,
+    SAMPLE,
+    TRIAL,
+    YES,
+    Game,
+    Room,
+    candidate,
+    judge,
+    oracle,
+    play,
+    walking,
+)
+
+ANOTHER = {**CHAIN, "scene_chain": "another telling of the scene"}
+
+
+def at(model: Any, step: str) -> list[Request]:
+    return [asked for asked in model.asked if asked.key.step == step]
+
+
+def tried(model: ScriptedModel) -> list[str]:
+    """The fillings that a chain was tried with, in order."""
+    return [text.rpartition('CANDIDATE: "')[2].partition('"')[0] for text in model.heard("chain_check")]
+
+
+async def games(folder: Path, model: Any, *walks: tuple[str, int], **more: Any) -> tuple[Room, list[Game]]:
+    """Play these walks in a room of their own, two rounds each."""
+    folder.mkdir(exist_ok=True)
+    room = Room(folder, candidate("bell", "drum"), [model], oracle(), max_rounds=2, **more)
+    with room.journal:
+        return room, await room.games(*walks)
+
+
+async def test_a_chain_is_built_from_the_scene_the_response_and_the_explanation() -> None:
+    checker = judge(NO)
+    game = await play(candidate(), checker, max_rounds=1)
+    (text,) = checker.heard("chain")
+    for known in (SAMPLE.caption, SAMPLE.response, SAMPLE.key_text, SAMPLE.explanation):
+        assert known in text
+    assert "thing number" not in text
+    assert game.read("chain", "status") == ["ok"]
+
+
+async def test_a_chain_is_accepted_if_the_key_text_passes_with_it_and_three_others_fail() -> None:
+    checker = judge(NO)
+    game = await play(candidate(), checker, max_rounds=1)
+    assert tried(checker)[0] == SAMPLE.key_text
+    assert sorted(tried(checker)[1:]) == sorted(CONTROLS)
+    assert all(
+        "CAUSAL CHAIN: time passes -> the fish swells" in text for text in checker.heard("chain_check")
+    )
+    assert game.values("chain_accepted") == [{"judge": 0, "accepted": True, "builds": 1}]
+
+
+@pytest.mark.parametrize(
+    "trial",
+    [
+        (NO,),
+        (YES, YES),
+        (YES, NO, NO, YES),
+        (GARBAGE,),
+        (YES, NO, GARBAGE),
+    ],
+)
+async def test_a_chain_with_which_the_judge_errs_is_rebuilt(trial: tuple[Any, ...]) -> None:
+    checker = judge(NO, chains=[CHAIN, ANOTHER], trial=[*trial, *TRIAL])
+    game = await play(candidate(), checker, max_rounds=2)
+    assert [asked.sampling.temperature for asked in at(checker, "chain")] == [0.0, chain.REBUILD_TEMPERATURE]
+    assert len({asked.key for asked in checker.asked}) == len(checker.asked)
+    assert game.values("chain_accepted") == [{"judge": 0, "accepted": True, "builds": 2}]
+    assert all("another telling of the scene" in text for text in checker.heard("check"))
+
+
+async def test_a_chain_is_rebuilt_up_to_3_times_and_then_the_sample_is_named_in_the_report() -> None:
+    checker = judge(NO, trial=[NO])
+    game = await play(candidate(), checker, max_rounds=1)
+    assert len(at(checker, "chain")) == 1 + 3
+    # The key text fails first: nothing more is asked of a chain that is not usable.
+    assert len(at(checker, "chain_check")) == 4
+    assert game.outcome == "unsolved"
+    shown = benchmark.sections([game.trace], Settings(max_rounds=1, confirm="never"))
+    tables = {table.caption: table.rows for section in shown for table in section.tables}
+    assert tables["Samples whose causal chain was not accepted"] == (("lot-1", 0, 4),)
+
+
+async def test_a_chain_that_cannot_be_read_is_asked_for_again_once_and_then_rebuilt() -> None:
+    checker = judge(NO, chains=[GARBAGE, GARBAGE, CHAIN])
+    game = await play(candidate(), checker, max_rounds=1)
+    places = [(asked.key.draw, asked.key.attempt) for asked in at(checker, "chain")]
+    assert places == [(0, 0), (0, 1), (1, 0)]
+    assert "could not be used" in checker.heard("chain")[1]
+    assert "could not be used" not in checker.heard("chain")[2]
+    assert game.values("chain_accepted") == [{"judge": 0, "accepted": True, "builds": 2}]
+
+
+async def test_a_judge_that_builds_no_chain_that_can_be_read_gives_way_to_the_next() -> None:
+    mute, other = judge(NO, chains=[GARBAGE], name="a"), judge(YES, name="b")
+    game = await play(candidate(), [mute, other], confirm="never")
+    assert game.outcome == "solved"
+    assert len(at(mute, "chain")) == 4 * 2
+    alone = await play(candidate(), judge(NO, chains=[GARBAGE]))
+    assert alone.outcome == "judge_failed"
+
+
+async def test_no_chain_is_built_for_a_game_that_words_decide() -> None:
+    checker = judge(NO)
+    await play(candidate("alarm clock"), checker)
+    assert checker.asked == []
+
+
+def test_controls_are_key_texts_of_other_samples_of_the_language_and_never_from_the_own_lists() -> None:
+    def drawn(**changes: Any) -> set[str]:
+        data = (SAMPLE.model_copy(update=changes), *OTHERS, CHINESE)
+        return set(chain.controls(walking(start("lot-1", 1, "lot-1/1"), "check", Settings(), data=data)))
+
+    assert drawn() == set(CONTROLS)
+    assert drawn(accept=("a lighthouse",)) == {"wedding cake", "cement mixer"}
+    rejected = (Rejected(text="Cement mixer", difficulty="hard"),)
+    assert drawn(reject=rejected) == {"lighthouse", "wedding cake"}
+    assert drawn(accept=("lighthouse",), reject=rejected) == {"wedding cake"}
+
+
+def test_controls_are_drawn_by_sample_so_that_every_game_has_the_same() -> None:
+    more = tuple(
+        OTHERS[0].model_copy(update={"id": f"lot-{n}", "key_text": f"key {n}"}) for n in range(10, 30)
+    )
+
+    def drawn(seed: int, repeat: int) -> list[str]:
+        state = start("lot-1", repeat, f"lot-1/{repeat}")
+        return chain.controls(walking(state, "check", Settings(), data=(*DATA, *more), seed=seed))
+
+    assert len(drawn(0, 1)) == len(set(drawn(0, 1))) == 3
+    assert drawn(0, 1) == drawn(0, 2) == drawn(7, 1)
+
+
+async def test_a_chain_is_built_once_for_all_repeats_that_play_at_the_same_time(tmp_path: Path) -> None:
+    checker = judge(NO)
+    checker.latency = 0.01
+    room, played = await games(tmp_path, checker, *(("lot-1", repeat) for repeat in (1, 2, 3)))
+    assert (len(at(checker, "chain")), len(at(checker, "chain_check"))) == (1, 4)
+    assert len(at(checker, "check")) == 6
+    for game in played:
+        assert game.read("chain", "chain") == [game.values("chain")[0]["chain"]]
+        assert game.values("chain_accepted")[0]["accepted"] is True
+    built = [entry for entry in room.calls() if entry.key.step in ("chain", "chain_check")]
+    assert [entry.key.repeat for entry in built] == [0] * 5
+
+
+async def test_each_sample_and_each_judge_has_a_chain_of_its_own(tmp_path: Path) -> None:
+    checker = judge(NO)
+    await games(tmp_path, checker, ("lot-1", 1), ("lot-2", 1))
+    assert sorted(asked.key.sample for asked in at(checker, "chain")) == ["lot-1", "lot-2"]
+    first, second = judge(YES, name="a"), judge(confirms=[YES], name="b")
+    await play(candidate(), [first, second])
+    assert (len(at(first, "chain")), len(at(second, "chain"))) == (1, 1)
+
+
+async def test_what_a_chain_costs_is_no_part_of_a_games_own_usage(tmp_path: Path) -> None:
+    _, (stored,) = await games(tmp_path / "stored", judge(NO), ("lot-1", 1))
+    _, (without,) = await games(tmp_path / "without", judge(NO), ("lot-1", 1), judge_mode="explained")
+    assert stored.trace.usage["calls"] == without.trace.usage["calls"] == 6
+
+
+async def test_the_next_run_takes_the_chain_from_the_store_into_its_own_journal(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    first, second = judge(NO), judge(NO)
+    before, (one,) = await games(tmp_path / "a", first, ("lot-1", 1), store=store, seed=1)
+    after, (two,) = await games(tmp_path / "b", second, ("lot-1", 1), store=store, seed=2)
+    assert (len(at(first, "chain")), len(at(second, "chain"))) == (1, 0)
+    assert at(second, "chain_check") == []
+
+    def built(room: Room) -> dict[str, str]:
+        return {str(entry.key): entry.source for entry in room.calls() if entry.key.round == 0}
+
+    assert built(before).keys() == built(after).keys()
+    assert set(built(before).values()) == {"call"}
+    assert set(built(after).values()) == {"store"}
+    assert one.values("chain") == two.values("chain")
+
+
+@pytest.mark.parametrize("what", ["judge", "explanation"])
+async def test_a_chain_of_another_judge_or_another_text_is_built_anew(tmp_path: Path, what: str) -> None:
+    store = tmp_path / "store"
+    await games(tmp_path / "a", judge(NO), ("lot-1", 1), store=store)
+    checker = judge(NO, name="another-judge" if what == "judge" else "the-judge")
+    changed = SAMPLE.model_copy(update={"explanation": "Otherwise."} if what == "explanation" else {})
+    await games(tmp_path / "b", checker, ("lot-1", 1), store=store, data=(changed, *OTHERS))
+    assert len(at(checker, "chain")) == 1
+
+
+async def test_a_whole_run_reuses_the_chains_of_the_one_before_and_is_complete_by_itself(
+    tmp_path: Path,
+) -> None:
+    checkers = [RuleModel(game_rule(solve=0.0), model_id="ruled-judge") for _ in range(2)]
+    runs = [
+        await evaluate(
+            model=RuleModel(game_rule(), model_id="ruled"),
+            roles={"judge": checker, "oracle": RuleModel(game_rule(), model_id="ruled-oracle")},
+            out=tmp_path,
+            samples=["lot-0001", "lot-0063"],
+            repeats=2,
+            settings={"max_rounds": 2, "arm": "caption"},
+        )
+        for checker in checkers
+    ]
+    lines = [[entry for entry in read(run.path / "calls.jsonl")] for run in runs]
+    stored = [{str(entry.key) for entry in run if entry.source == "store"} for run in lines]
+    shared = [{str(entry.key) for entry in run if entry.key.step.startswith("chain")} for run in lines]
+    assert stored[0] == set()
+    assert stored[1] == shared[1] == shared[0] != set()
+    assert at(checkers[1], "chain") == at(checkers[1], "chain_check") == []
+    assert [trace.outcome for trace in runs[0].traces] == [trace.outcome for trace in runs[1].traces]

@@ -1,0 +1,184 @@
+"""What the paper leaves open, and what breaks: failed calls, what a game is worth, when a verdict is confirmed."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lotbench.benchmarks.lotbench import task
+from lotbench.benchmarks.lotbench.settings import Settings, resolve
+from lotbench.benchmarks.lotbench.task import benchmark
+from lotbench.errors import CallFailed, LotbenchError, Unescapable, UsageError
+from lotbench.state import Walk, start
+from tests.play import (
+    FILLINGS,
+    GARBAGE,
+    NO,
+    QUESTIONS,
+    YES,
+    Game,
+    Room,
+    candidate,
+    judge,
+    oracle,
+    play,
+    reasoned,
+)
+
+# ---- Failures ----
+
+
+@pytest.mark.parametrize(
+    ("players", "outcome"),
+    [
+        ({"candidate": candidate("bell", CallFailed("gone"))}, "candidate_failed"),
+        ({"candidate": candidate("bell", "drum", asks=[CallFailed("gone")])}, "candidate_failed"),
+        ({"judges": judge(NO, CallFailed("gone"))}, "judge_failed"),
+        ({"judges": judge(chains=[CallFailed("gone")])}, "judge_failed"),
+        ({"oracles": oracle(CallFailed("gone"))}, "oracle_failed"),
+    ],
+)
+async def test_a_call_that_fails_after_all_retries_ends_the_game_as_failed_and_unscored(
+    players: dict[str, Any], outcome: str
+) -> None:
+    game = await play(players.pop("candidate", None) or candidate(), **players, max_rounds=3)
+    assert (game.outcome, game.trace.score.value) == (outcome, None)
+    assert (game.trace.why, game.trace.arrived) == ("gone", False)
+    assert game.trace.score.why == f"{outcome}: gone"
+
+
+async def test_one_failed_vote_does_not_leave_the_others_behind(tmp_path: Path) -> None:
+    player = candidate(reasoned("bell"), CallFailed("gone"), reasoned("drum"))
+    player.latency = 0.01
+    room = Room(tmp_path, player, [judge(NO)], oracle(), framework="cot_sc", votes=3)
+    with room.journal:
+        (game,) = await room.games(("lot-1", 1))
+    assert game.outcome == "candidate_failed"
+    assert [entry.key.draw for entry in room.calls()] == [0, 2]
+
+
+async def test_an_error_that_ends_the_run_goes_before_one_that_ends_the_game(tmp_path: Path) -> None:
+    player = candidate(CallFailed("gone"), Unescapable("wrong key"))
+    room = Room(tmp_path, player, [judge(NO)], oracle(), framework="cot_sc", votes=2)
+    with room.journal, pytest.raises(Unescapable, match="wrong key"):
+        await room.games(("lot-1", 1))
+
+
+async def test_a_state_key_that_is_not_declared_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reading(walk: Walk, answers: Any) -> dict[str, Any]:
+        return {"turn": {"status": "ok", "filling": "bell"}, "colour": "red"}
+
+    monkeypatch.setitem(task.STEPS, "respond", (task.STEPS["respond"][0], reading))
+    room = Room(tmp_path, candidate(), [judge(NO)], oracle())
+    with room.journal, pytest.raises(LotbenchError, match="colour"):
+        await room.games(("lot-1", 1))
+
+
+async def test_asking_for_a_key_twice_raises(tmp_path: Path) -> None:
+    room = Room(tmp_path, candidate(), [judge(NO)], oracle())
+    walk = room.view(start("lot-1", 1, "lot-1/1"), "respond")
+    (question,) = benchmark.ask(walk)
+    with room.journal:
+        await room.desk.ask(walk, question)
+        with pytest.raises(LotbenchError, match="asked twice"):
+            await room.desk.ask(walk, question)
+
+
+# ---- The gaps of the paper ----
+
+
+async def games_solved_at(*attempts: int, **settings: Any) -> list[Game]:
+    """One game for each number: the attempt that solves it, 0 for none."""
+    return [
+        await play(candidate(), judge(*[NO] * (attempt - 1), YES) if attempt else judge(NO), **settings)
+        for attempt in attempts
+    ]
+
+
+async def test_t_counts_failed_attempts_from_0_to_14_or_from_1_to_15() -> None:
+    for origin in (0, 1):
+        first, last = await games_solved_at(1, 15, round_origin=origin)
+        assert (first.trace.score.parts["rounds"], last.trace.score.parts["rounds"]) == (origin, 14 + origin)
+        assert (first.attempts, last.attempts) == (1, 15)
+        assert last.trace.score.value == pytest.approx(math.exp(-0.2 * (14 + origin)))
+
+
+@pytest.mark.parametrize(("unsolved", "value"), [("zero", 0.0), ("cap", 0.0498)])
+async def test_a_failed_game_is_worth_nothing_or_what_t_15_is_worth(unsolved: str, value: float) -> None:
+    for origin in (0, 1):
+        (game,) = await games_solved_at(0, unsolved=unsolved, round_origin=origin)
+        assert game.trace.score.value == pytest.approx(value, abs=5e-5)
+
+
+async def test_both_values_of_a_failed_game_are_among_the_metrics() -> None:
+    games = await games_solved_at(1, 0)
+    metrics = benchmark.metrics([game.trace for game in games], Settings(confirm="never"))
+    assert metrics["creativity_score"].value == pytest.approx(0.5)
+    assert metrics["creativity_score_cap"].value == pytest.approx((1 + math.exp(-3)) / 2)
+
+
+async def test_the_score_is_the_mean_of_beta_exp_minus_alpha_t_over_samples_and_repeats() -> None:
+    games = await games_solved_at(1, 3, 6, 0, alpha=0.3, beta=2.0)
+    traces = [game.trace for game in games]
+    wanted = 2 * (1 + math.exp(-0.6) + math.exp(-1.5)) / 4
+    metrics = benchmark.metrics(traces, Settings(alpha=0.3, beta=2.0, confirm="never"))
+    assert metrics["creativity_score"].value == pytest.approx(wanted)
+    assert sum(trace.score.value or 0 for trace in traces) / 4 == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("origin", [0, 1])
+async def test_mean_rounds_counts_attempts_from_1_with_15_for_the_unsolved_whatever_the_origin(
+    origin: int,
+) -> None:
+    games = await games_solved_at(1, 4, 0, round_origin=origin)
+    metrics = benchmark.metrics(
+        [game.trace for game in games], Settings(round_origin=origin, confirm="never")
+    )
+    assert metrics["mean_rounds"].value == pytest.approx((1 + 4 + 15) / 3)
+    assert metrics["mean_rounds"].better == "lower"
+    assert metrics["solve_rate"].value == pytest.approx(2 / 3)
+
+
+async def test_a_judge_failure_is_censored_in_its_round_neither_dropped_nor_imputed() -> None:
+    solved = await play(candidate("bell", "drum"), judge(NO, YES), max_rounds=3)
+    broken = await play(candidate("bell", "drum"), judge(NO, GARBAGE), max_rounds=3)
+    early = await play(candidate("bell"), judge(GARBAGE), max_rounds=3)
+    never = await play(candidate("bell", "drum", "horn"), judge(NO), max_rounds=3)
+    games = [solved, broken, early, never]
+    assert [game.outcome for game in games] == ["solved", "judge_failed", "judge_failed", "unsolved"]
+    assert [game.trace.score.parts["unsolved_through"] for game in games[1:3]] == [1, 0]
+    metrics = benchmark.metrics([game.trace for game in games], Settings(max_rounds=3, confirm="never"))
+    # Round 1: 3 at risk, none solved. Round 2: the one that broke off is gone; 1 of 2 solved.
+    assert metrics["solve_rate"].value == pytest.approx(1 / 2)
+    assert metrics["creativity_score"].value == pytest.approx(math.exp(-0.2) / 2)
+    assert metrics["creativity_score"].n == 4
+
+
+def test_confirmation_is_by_another_judge_where_there_are_two_and_else_never() -> None:
+    assert resolve(Settings(), {"judge": 1}).confirm == "never"
+    assert resolve(Settings(), {"judge": 2}).confirm == "other_judge"
+    assert resolve(Settings(confirm="never"), {"judge": 2}).confirm == "never"
+    assert resolve(Settings(confirm="same_judge"), {"judge": 1}).confirm == "same_judge"
+    with pytest.raises(UsageError, match="two judges"):
+        resolve(Settings(confirm="other_judge"), {"judge": 1})
+
+
+async def test_the_most_calls_of_a_game_are_what_the_plan_says() -> None:
+    for framework in ("direct", "cot_sc", "ddcot"):
+        settings = Settings(max_rounds=4, framework=framework, votes=3, confirm="never")
+        thoughts = [{"reasoning": "so", "filling": filling} for filling in FILLINGS]
+        player = candidate(
+            *thoughts,
+            asks=[{"reasoning": "so", "question": q} for q in QUESTIONS],
+            decompose=[{"notes": "n"}] * 20,
+        )
+        checker, teller = judge(NO), oracle()
+        await play(player, checker, teller, max_rounds=4, framework=framework, votes=3)
+        checks = sum(asked.key.step == "check" for asked in checker.asked)
+        made = {"candidate": len(player.asked), "judge": checks, "oracle": len(teller.asked)}
+        assert made == benchmark.calls(settings)

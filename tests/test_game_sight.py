@@ -1,0 +1,141 @@
+"""Who sees what, row by row: a message may depend on what its reader sees, and on nothing else."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from lotbench.benchmarks.lotbench.sample import Item, Rejected
+from lotbench.types import Image, Message, Request
+from tests.fakes import ScriptedModel, text_of
+from tests.play import NO, SAMPLE, YES, candidate, judge, oracle, play
+
+# The same sample in all that judge and oracle may know, and another in all that they may not.
+UNSEEN = SAMPLE.model_copy(
+    update={
+        "image": "other.png",
+        "clues": ("Quite another hint.",),
+        "accept": ("xylophone",),
+        "reject": (Rejected(text="zither", difficulty="easy"),),
+        "tier": "hard",
+        "leap": "sound",
+        "source": "elsewhere",
+    }
+)
+
+
+def asked_at(model: ScriptedModel, *steps: str) -> list[Request]:
+    return [asked for asked in model.asked if asked.key.step in steps]
+
+
+def pictures(messages: tuple[Message, ...]) -> list[Image]:
+    return [part for message in messages for part in message.parts if isinstance(part, Image)]
+
+
+async def check_of(item: Item, *fillings: str, **settings: Any) -> list[tuple[Message, ...]]:
+    """All that the judge is shown until the verdict on the last of the fillings."""
+    confirm = settings.get("confirm") == "same_judge"
+    verdicts = [NO] * (len(fillings) - 1) + [YES]
+    player = candidate(*fillings, "the end", asks=["Is it blue?", "Is it green?", "Is it red?"])
+    player.model_id = f"model-of-{item.image}-{len(fillings)}"
+    checker = judge(*verdicts, confirms=[YES] if confirm else ())
+    await play(player, checker, oracle("Yes"), sample=item, **settings)
+    steps = ("chain", "chain_check", "confirm")
+    return [asked.messages for asked in (*asked_at(checker, *steps), asked_at(checker, "check")[-1])]
+
+
+JUDGING: list[dict[str, Any]] = [
+    {},
+    {"judge_mode": "explained"},
+    {"judge_mode": "zero_shot"},
+    {"chain": "per_call"},
+    {"chain": "per_call", "verdict": "first"},
+    {"confirm": "same_judge"},
+    {"arm": "caption"},
+]
+
+
+@pytest.mark.parametrize("settings", JUDGING, ids=str)
+async def test_the_judge_sees_no_picture_name_round_history_other_filling_or_alternative(
+    settings: dict[str, Any],
+) -> None:
+    at_once = await check_of(SAMPLE, "door bell", **settings)
+    later = await check_of(UNSEEN, "harp", "tuba", "door bell", clue_interval=1, **settings)
+    assert at_once == later
+    assert all(pictures(messages) == [] for messages in at_once)
+
+
+@pytest.mark.parametrize("settings", JUDGING, ids=str)
+async def test_the_judge_sees_caption_response_key_text_and_the_one_filling(settings: dict[str, Any]) -> None:
+    messages = (await check_of(SAMPLE, "door bell", **settings))[-1]
+    text = str(messages[-1].parts[0])
+    assert f"IMAGE CAPTION: {SAMPLE.caption}\n" in text
+    assert f"CAPTION: {SAMPLE.response}\n" in text
+    assert "KEY TEXT: alarm clock\n" in text
+    assert 'CANDIDATE: "door bell"\n' in text
+
+
+SEES = {"key_text": (False, False), "response": (True, False), "scene": (True, True)}
+
+
+@pytest.mark.parametrize("sees", SEES)
+async def test_the_oracle_sees_the_key_text_and_as_much_of_the_scene_as_is_set(sees: str) -> None:
+    response, caption = SEES[sees]
+    teller = oracle("No")
+    await play(candidate(asks=["Is it alive?"]), oracles=teller, max_rounds=2, oracle_sees=sees)
+    (text,) = teller.heard()
+    assert 'WORD: "alarm clock"\nQUESTION: "Is it alive?"\n' in text
+    assert (SAMPLE.response in text) is response
+    assert (SAMPLE.caption in text) is caption
+
+
+@pytest.mark.parametrize("sees", SEES)
+async def test_the_oracle_sees_no_explanation_clue_picture_history_or_name(sees: str) -> None:
+    other = UNSEEN.model_copy(update={"explanation": "For quite another reason."})
+    first, later = oracle("No"), oracle("No")
+    await play(candidate(asks=["Is it alive?"]), oracles=first, max_rounds=2, oracle_sees=sees)
+    player = candidate("harp", "tuba", "horn", asks=["Is it blue?", "Is it alive?"])
+    player.model_id = "somebody-else"
+    settings = {"max_rounds": 3, "clue_interval": 1, "oracle_sees": sees}
+    await play(player, oracles=later, sample=other, **settings)
+    assert first.asked[0].messages == later.asked[1].messages
+    assert pictures(first.asked[0].messages) == []
+
+
+def test_the_oracle_sees_the_scene_unless_told_otherwise() -> None:
+    from lotbench.benchmarks.lotbench.settings import Settings
+
+    assert Settings().oracle_sees == "scene"
+
+
+async def test_the_candidate_sees_no_word_of_a_verdict() -> None:
+    told = {name: f"VERDICT {name}" for name in ("intervened_chain", "point_reason", "function_reason")}
+    player, checker = candidate(), judge({**NO, **told}, {**YES, **told})
+    second = judge(confirms=[{**NO, **told}], name="another-judge")
+    await play(player, [checker, second], max_rounds=3)
+    assert second.asked
+    for text in player.heard():
+        for word in ("VERDICT", "time passes", "the-judge", "another-judge", "the rhythm", "True", "False"):
+            assert word not in text
+
+
+async def test_the_candidate_sees_its_own_pictures_only_and_first() -> None:
+    player = candidate()
+    await play(player, max_rounds=2)
+    for asked in player.asked:
+        assert pictures(asked.messages) == [Image("sha-of-lot-1")]
+
+
+@pytest.mark.parametrize("framework", ["direct", "plot"])
+async def test_the_static_part_comes_first_so_that_prefixes_can_be_cached(framework: str) -> None:
+    player, other = candidate(), candidate()
+    await play(player, max_rounds=3, framework=framework)
+    await play(other, max_rounds=3, framework=framework, sample=UNSEEN.model_copy(update={"id": "lot-9"}))
+    for step in ("respond", "ask"):
+        rounds = asked_at(player, step)
+        system = {asked.messages[0] for asked in (*rounds, *asked_at(other, step))}
+        assert len(system) == 1
+        texts = [text_of(asked).removesuffix("\nOUTPUT:") for asked in rounds]
+        assert all(later.startswith(earlier) for earlier, later in pairwise(texts))

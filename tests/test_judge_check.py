@@ -1,0 +1,443 @@
+"""judge-check end to end: planted error rates come out, nothing is paid twice, and reports know of it."""
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lotbench import evaluate, load_run, results
+from lotbench.benchmarks.lotbench import words
+from lotbench.checkplan import Wanted, prepare
+from lotbench.cli import main
+from lotbench.config import Config, Experiment, Limits
+from lotbench.edge import checks, disk
+from lotbench.edge.journal import read
+from lotbench.errors import DataError, LimitReached, UsageError
+from lotbench.fieldcheck import draw, labelled
+from lotbench.judgecheck import Checked, judge_check
+from lotbench.types import Reply, Request
+from tests.fakes import reply_from
+from tests.judging import PlantedJudge, asked, filled, shipped, write
+from tests.rules import Rule, hear, number
+from tests.server import FakeServer
+
+ITEMS = shipped(24)
+SOURCE = disk.shipped("data", "lotbench")
+
+
+@dataclass
+class Player:
+    """A rule as a model that counts its calls."""
+
+    rule: Rule
+    name: str
+    calls: int = 0
+    takes_requests = True
+
+    async def __call__(self, request: Request) -> Reply:
+        self.calls += 1
+        return reply_from(self.rule(request), request, self.name)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data set of 24 samples, of the name of the shipped one."""
+    folder = tmp_path_factory.mktemp("data") / "lotbench"
+    (folder / "images").mkdir(parents=True)
+    lines = [item.model_dump_json() + "\n" for item in ITEMS]
+    (folder / "samples.jsonl").write_text("".join(lines), encoding="utf-8")
+    for item in ITEMS:
+        shutil.copy(SOURCE / item.image, folder / item.image)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("sets"), daeso=filled(ITEMS), oracle=asked(ITEMS))
+
+
+def wanted(data: Path, rows: Path, out: Path, judges: int = 1, oracle: bool = False, **more: Any) -> Wanted:
+    roles = {"judge": tuple(f"python:j{seat}" for seat in range(judges))} if judges else {}
+    if oracle:
+        roles["oracle"] = ("python:o",)
+    limits = more.pop("limits", Limits())
+    experiment = {"data": str(data), "roles": roles, "repeats": 1, **more.pop("experiment", {})}
+    config = Config(experiment=Experiment(**experiment), limits=limits)
+    return Wanted(config, judge_set=str(rows), out=out, **more)
+
+
+def players(*judges: PlantedJudge) -> dict[str, Player]:
+    made = {f"python:j{seat}": Player(judge, f"judge-{seat}") for seat, judge in enumerate(judges)}
+    return made | {"python:o": Player(PlantedJudge(ITEMS), "oracle")}
+
+
+def planted(judge: PlantedJudge) -> dict[str, int]:
+    """How often a judge errs on the rows."""
+    responses = {item.id: item.response for item in ITEMS}
+    made = {"fp": 0, "fn": 0}
+    for row in filled(ITEMS):
+        wrong = judge.verdict(responses[row["sample"]], row["filling"]) is not row["label"]
+        made["fn" if row["label"] else "fp"] += wrong
+    return made
+
+
+def counted(checked: Checked, what: str, model: str) -> tuple[int, int]:
+    (one,) = [
+        one
+        for one in checked.measures
+        if one.what == what and "+".join(checked.names[one.role][seat] for seat in one.seats) == model
+    ]
+    return one.groups["all"].fpr.hits, one.groups["all"].fnr.hits
+
+
+async def test_planted_errors_come_out_exactly_by_language_and_kind(
+    data: Path, rows: Path, tmp_path: Path
+) -> None:
+    judge = PlantedJudge(ITEMS, fpr=0.1, fnr=0.2)
+    own = players(judge)
+    checked = await judge_check(wanted(data, rows, tmp_path, oracle=True), own=own)
+    errors = planted(judge)
+    assert min(errors.values()) > 3
+    assert counted(checked, "check alone", "python:j0") == (errors["fp"], errors["fn"])
+    one = checked.measures[0]
+    assert set(one.groups) == {"all", "en", "easy", "hard"}
+    hard, easy = one.groups["hard"].fpr, one.groups["easy"].fpr
+    assert (hard.n, easy.n, hard.hits + easy.hits) == (72, 72, errors["fp"])
+    assert [m.variant for m in checked.measures if m.role == "oracle"] == ["key_text", "response", "scene"]
+    assert all(m.groups["all"].accuracy.value == 1.0 for m in checked.measures if m.role == "oracle")
+    report = (checked.path / "report.md").read_text(encoding="utf-8")
+    assert "author labels" in report and "kappa of the two labellings: 1.000" in report
+    summary = json.loads((checked.path / "summary.json").read_text(encoding="utf-8"))
+    assert summary["complete"] is True and summary["usage"]["judge"]["calls"] == own["python:j0"].calls
+
+
+async def test_the_pair_is_one_judge_whose_errors_are_joint_and_each_judge_stands_alone_too(
+    data: Path, rows: Path, tmp_path: Path
+) -> None:
+    one, other = PlantedJudge(ITEMS, 0.3, 0.2, seed="a"), PlantedJudge(ITEMS, 0.3, 0.2, seed="b")
+    checked = await judge_check(wanted(data, rows, tmp_path, judges=2), own=players(one, other))
+    for model, judge in (("python:j0", one), ("python:j1", other)):
+        errors = planted(judge)
+        assert counted(checked, "check alone", model) == (errors["fp"], errors["fn"])
+    responses = {item.id: item.response for item in ITEMS}
+    both = [
+        (row["label"], all(j.verdict(responses[row["sample"]], row["filling"]) for j in (one, other)))
+        for row in filled(ITEMS)
+    ]
+    joint = (sum(yes and not label for label, yes in both), sum(label and not yes for label, yes in both))
+    assert counted(checked, "check, then confirm", "python:j0+python:j1") == joint
+    # Errors tied to the filling: the second judge removes none of them, where a product would remove most.
+    twin = await judge_check(wanted(data, rows, tmp_path / "twin", judges=2), own=players(one, one))
+    assert counted(twin, "check, then confirm", "python:j0+python:j1")[0] == planted(one)["fp"]
+
+
+async def test_a_verdict_that_cannot_be_read_is_counted_apart(data: Path, rows: Path, tmp_path: Path) -> None:
+    mute = {item.reject[0].text for item in ITEMS[:10]}
+    judge = PlantedJudge(ITEMS, unreadable=lambda filling: filling in mute)
+    checked = await judge_check(wanted(data, rows, tmp_path), own=players(judge))
+    (one,) = checked.measures
+    silent = sum(row["filling"] in mute for row in filled(ITEMS))
+    assert one.unreadable == silent >= 10
+    assert one.groups["all"].n == one.of - silent
+    assert one.groups["all"].accuracy.value == 1.0
+
+
+async def test_a_judge_that_wavers_flips(data: Path, rows: Path, tmp_path: Path) -> None:
+    judge = PlantedJudge(ITEMS, flips=0.2)
+    asked_for = wanted(data, rows, tmp_path, experiment={"repeats": 3})
+    (one,) = (await judge_check(asked_for, own=players(judge))).measures
+    flipped, pairs = one.flips
+    assert pairs == 3 * 216
+    assert 0.2 < flipped / pairs < 0.45  # 2 x .2 x .8 = .32
+
+
+async def test_a_check_that_was_stopped_goes_on_without_paying_twice(
+    data: Path, rows: Path, tmp_path: Path
+) -> None:
+    own = players(PlantedJudge(ITEMS, 0.1, 0.1))
+    with pytest.raises(LimitReached):
+        await judge_check(wanted(data, rows, tmp_path, limits=Limits(token_limit=60_000)), own=own)
+    (folder,) = tmp_path.iterdir()
+    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    assert summary["complete"] is False and "Not complete" in summary["notes"][0]
+    assert not checks.every()
+    before = own["python:j0"].calls
+    checked = await judge_check(wanted(data, rows, tmp_path), own=own)
+    assert checked.path == folder and len(checked.kept) == 1
+    keys = [str(entry.key) for entry in read(folder / "calls.jsonl") if entry.source == "call"]
+    assert len(keys) == len(set(keys)) == own["python:j0"].calls > before > 0
+    again = await judge_check(wanted(data, rows, tmp_path), own=own)
+    assert own["python:j0"].calls == len(keys) and again.measures[0].groups == checked.measures[0].groups
+    afresh = await judge_check(wanted(data, rows, tmp_path, fresh=True), own=own)
+    assert afresh.path.name == f"{folder.name}-2" and own["python:j0"].calls == 2 * len(keys)
+
+
+async def test_it_asks_the_very_questions_of_the_game(data: Path, rows: Path, tmp_path: Path) -> None:
+    heard: dict[str, set[str]] = {"check": set(), "game": set()}
+
+    def listening(where: str) -> Rule:
+        judge = PlantedJudge(ITEMS)
+
+        def rule(request: Any) -> Any:
+            if request.key.step in ("chain", "chain_check", "check"):
+                heard[where].add(json.dumps([hear(request).text, request.schema], sort_keys=True))
+            return judge(request)
+
+        return rule
+
+    own = players(PlantedJudge(ITEMS))
+    own["python:j0"].rule = listening("check")
+    await judge_check(wanted(data, rows, tmp_path), own=own)
+    await game(data, tmp_path / "runs", listening("game"), fresh=True, samples=[ITEMS[0].id])
+    assert heard["game"] and heard["game"] <= heard["check"]
+
+
+def candidate(request: Any) -> Mapping[str, Any]:
+    """Offers what the sample lists, right or wrong, in an order of its own."""
+    heard = hear(request)
+    if "question" in heard.form:
+        return {"question": f"Is it thing {number(heard.text, heard.seed) % 10_000}?"}
+    if "filling" not in heard.form:
+        return {"word": "ready"}
+    item = next(item for item in ITEMS if item.frame in heard.text)
+    said = [one.text for one in item.reject] + list(item.accept)
+    left = [text for text in said if f"WRONG-ANS: {text}" not in heard.text]
+    return {"filling": left[number(heard.text, heard.seed) % len(left)]}
+
+
+async def game(data: Path, out: Path, judge: Any, **more: Any) -> results.Run:
+    """A run of six rounds whose judge is a rule."""
+    players: dict[str, Any] = {"judge": Player(judge, "judge-0"), "oracle": Player(PlantedJudge(ITEMS), "o")}
+    return await evaluate(
+        "lotbench",
+        model=Player(candidate, "candidate"),
+        roles=players,
+        out=out,
+        data=str(data),
+        repeats=more.pop("repeats", 1),
+        settings={"max_rounds": 6, **more.pop("settings", {})},
+        **more,
+    )
+
+
+def section(run: results.Run) -> str:
+    """The report's section on the judge."""
+    text = run.report.read_text(encoding="utf-8")
+    return text[text.index("## Judge\n") : text.index("## Settings")]
+
+
+async def test_reports_know_whether_the_judge_was_checked(data: Path, rows: Path, tmp_path: Path) -> None:
+    judge = PlantedJudge(ITEMS, 0.02, 0.1)
+    unchecked = await game(data, tmp_path, judge)
+    assert "the judge was never checked (unchecked: judge-0)" in unchecked.summary["reasons"]
+    assert "Anchors: skipped (no stored check of this judge)" in section(unchecked)
+    await judge_check(wanted(data, rows, tmp_path), own=players(judge))
+    # The report of the old run, written again, knows of it; so does a new one, which judges anchors.
+    results.rewritten(unchecked)
+    assert load_run(unchecked.path).summary["reasons"] == []
+    run = await game(data, tmp_path, judge)
+    assert run.summary["rankable"] is True
+    assert "not corrected" in section(run) and "author labels" in section(run)
+    assert "0 of 50 verdicts of the stored check flipped; the check judged each row once" in section(run)
+    part = await game(data, tmp_path, judge, samples=[ITEMS[0].id, ITEMS[1].id])
+    assert "skipped (not a full run: 2 of 24 samples)" in section(part)
+    # Without the store, the run folder still says it.
+    shutil.rmtree(checks.place())
+    results.rewritten(run)
+    assert load_run(run.path).summary["rankable"] is True
+
+
+async def test_a_check_counts_for_its_settings_only(data: Path, rows: Path, tmp_path: Path) -> None:
+    judge = PlantedJudge(ITEMS)
+    await judge_check(wanted(data, rows, tmp_path), own=players(judge))
+    run = await game(data, tmp_path, judge, settings={"judge_mode": "zero_shot"})
+    assert "the judge was never checked (unchecked: judge-0)" in run.summary["reasons"]
+    assert "A check of it is in the store, but with other judge_mode, prompts." in section(run)
+
+
+@pytest.mark.parametrize(
+    ("judge", "limit", "reason"),
+    [
+        (PlantedJudge(ITEMS, fpr=0.2), None, "above max_fpr 0.05"),
+        (PlantedJudge(ITEMS), 60, "negatives only, fewer than 100"),
+    ],
+)
+async def test_a_judge_that_errs_too_often_or_was_checked_on_too_little_makes_a_run_not_rankable(
+    data: Path, rows: Path, tmp_path: Path, judge: PlantedJudge, limit: int | None, reason: str
+) -> None:
+    await judge_check(wanted(data, rows, tmp_path, limit=limit), own=players(judge))
+    run = await game(data, tmp_path, judge, settings={"anchors": 0})
+    assert [reason in one for one in run.summary["reasons"]] == [True]
+    assert "Anchors: skipped (anchors = 0)" in section(run)
+
+
+async def test_a_judge_that_changed_under_its_name_is_found_by_its_anchors(
+    data: Path, rows: Path, tmp_path: Path
+) -> None:
+    twice = wanted(data, rows, tmp_path, experiment={"repeats": 2})
+    await judge_check(twice, own=players(PlantedJudge(ITEMS, 0.02, 0.05)))
+    same = await game(data, tmp_path, PlantedJudge(ITEMS, 0.02, 0.05))
+    assert "no drift" in section(same) and same.summary["reasons"] == []
+    other = await game(data, tmp_path, PlantedJudge(ITEMS, 0.25, 0.3, seed="new"))
+    assert "DRIFT" in section(other)
+    assert any("anchors" in reason for reason in other.summary["reasons"])
+    found = json.loads((other.path / "anchors.json").read_text(encoding="utf-8"))
+    assert found["n"] == 50 and found["before"] == [0, 216] and len(found["flipped"]) > 5
+
+
+async def test_people_label_fillings_of_a_run_and_its_scores_are_corrected(
+    data: Path, tmp_path: Path
+) -> None:
+    judge = PlantedJudge(ITEMS, 0.15, 0.3)
+    run = await game(data, tmp_path, judge, repeats=3)
+    file = draw(run, 120, tmp_path)
+    seen = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    assert len(seen) == 120 and all(row["label"] is None for row in seen)
+    assert not {"accepted", "verdict", "stratum", "accept", "reject"} & seen[0].keys()
+    with pytest.raises(UsageError, match="none is labelled"):
+        labelled(file)
+    with pytest.raises(UsageError, match="there already"):
+        draw(run, 120, tmp_path)
+    truth = {(row["sample"], words.same(row["filling"])): row["label"] for row in filled(ITEMS)}
+    for row in seen:
+        row["label"] = truth[row["sample"], words.same(row["filling"])]
+    file.write_text("".join(json.dumps(row) + "\n" for row in seen), encoding="utf-8")
+    found = labelled(file)
+    fpr, fnr = found.field.point()
+    assert found.open == 0 and sum(one.labelled for one in found.field.strata) == 120
+    assert 0.05 < fpr < 0.3 and 0.1 < fnr < 0.55
+    results.rewritten(run)
+    again = load_run(run.path)
+    score, plain = again.summary["scores"]["solve_rate_corrected"], again.summary["scores"]["solve_rate"]
+    assert score["value"] != plain["value"] and score["low"] < score["value"] <= score["high"]
+    assert "creativity_score_corrected" in again.summary["scores"]
+    assert f"from 120 labelled fillings of {run.path.name}" in section(again)
+
+
+async def test_labels_that_are_none_are_faults(data: Path, tmp_path: Path) -> None:
+    file = draw(await game(data, tmp_path, PlantedJudge(ITEMS, 0.2, 0.2)), 10, tmp_path)
+    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    lines[0]["label"], lines[1]["row"] = "yes", 99
+    file.write_text("".join(json.dumps(row) + "\n" for row in lines), encoding="utf-8")
+    with pytest.raises(DataError, match=r"labels.jsonl:1: label: .*\n.*labels.jsonl:2: row: "):
+        labelled(file)
+
+
+async def test_contested_rows_and_other_splits_are_left_out_and_only_test_is_kept(
+    data: Path, tmp_path: Path
+) -> None:
+    rows = filled(ITEMS[:4], "tune") + filled(ITEMS[4:8], "test")
+    contested = {**rows[-1], "filling": "something in between", "labels": [True, False], "contested": True}
+    folder = write(tmp_path / "set", daeso=[*rows, contested])
+    own = players(PlantedJudge(ITEMS))
+    tune = await judge_check(wanted(data, folder, tmp_path, split="tune"), own=own)
+    assert tune.kept == () and {p.sample for p, _ in tune.measures[0].readable} == {i.id for i in ITEMS[:4]}
+    test = await judge_check(wanted(data, folder, tmp_path), own=own)
+    assert len(test.kept) == 1 and test.measures[0].groups["all"].n == 36
+    assert any("73 rows, 1 contested and left out; kappa of the two labellings: 0.9" in n for n in test.notes)
+
+
+async def test_chains_are_exported_for_people_to_mark(data: Path, rows: Path, tmp_path: Path) -> None:
+    stages = tmp_path / "stages"
+    await judge_check(wanted(data, rows, tmp_path, limit=20, stages=stages), own=players(PlantedJudge(ITEMS)))
+    lines = [json.loads(line) for line in (stages / "stages.jsonl").read_text(encoding="utf-8").splitlines()]
+    chains = [line for line in lines if line["stage"] == "chain"]
+    assert len({line["sample"] for line in chains}) == len(chains) > 3
+    assert sum(line["stage"] == "intervened chain" and line["filling"] is not None for line in lines) == 20
+    assert all(line["mark"] is None and line["text"] for line in lines)
+
+
+async def test_every_judge_mode_is_measured_when_asked_for(data: Path, rows: Path, tmp_path: Path) -> None:
+    asked_for = wanted(data, rows, tmp_path, limit=12, every=True)
+    checked = await judge_check(asked_for, own=players(PlantedJudge(ITEMS)))
+    assert [one.variant for one in checked.measures] == ["zero_shot", "explained", "causal"]
+    assert len(checked.kept) == 3
+
+
+def fault(data: Path, tmp_path: Path, **change: Any) -> str:
+    """What is said of a judge set whose second row is changed."""
+    rows = filled(ITEMS[:2])
+    rows[1] = {**rows[1], **change}
+    folder = write(tmp_path / "set", daeso=rows)
+    with pytest.raises(UsageError) as told:
+        prepare(wanted(data, folder, tmp_path))
+    return str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"sample": "lot-9999"}, "daeso.jsonl:2: sample: no sample 'lot-9999'"),
+        ({"language": "zh"}, "daeso.jsonl:2: language: sample"),
+        ({"filling": ITEMS[0].key_text.upper()}, "daeso.jsonl:2: filling: is the key text itself"),
+        ({"filling": ITEMS[0].accept[0]}, "daeso.jsonl:2: stands in row 1 already"),
+        ({"split": "tune"}, "daeso.jsonl:2: split: sample"),
+        ({"labels": [True, False]}, "daeso.jsonl:2: contested: true if and only if"),
+        ({"label": False, "difficulty": "easy"}, "daeso.jsonl:2: label: is not what both labellings say"),
+        ({"difficulty": "hard"}, "daeso.jsonl:2: difficulty: a negative is easy or hard"),
+        ({"labels": ["yes", "yes"]}, "daeso.jsonl:2: labels.0: "),
+        ({"label": "maybe"}, "daeso.jsonl:2: label: "),
+        ({"colour": "red"}, "daeso.jsonl:2: colour: "),
+    ],
+)
+def test_a_judge_set_names_its_faults(data: Path, tmp_path: Path, change: dict[str, Any], told: str) -> None:
+    assert told in fault(data, tmp_path, **change)
+
+
+def test_a_judge_set_of_another_data_set_or_with_nobody_to_check_is_refused(
+    data: Path, rows: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match="nobody to check"):
+        prepare(wanted(data, rows, tmp_path, judges=0))
+    with pytest.raises(UsageError, match="no rows of split 'tune'"):
+        prepare(wanted(data, rows, tmp_path, split="tune"))
+    with pytest.raises(UsageError, match="no judge set"):
+        prepare(wanted(data, tmp_path, tmp_path))
+    other = write(tmp_path / "other", daeso=filled(ITEMS))
+    (other / "set.toml").write_text('data = "mine"\n', encoding="utf-8")
+    with pytest.raises(UsageError, match="about the data set 'mine', not 'lotbench'"):
+        prepare(wanted(data, other, tmp_path))
+    both = wanted(data, write(tmp_path / "half", daeso=filled(ITEMS)), tmp_path, oracle=True)
+    with pytest.raises(UsageError, match=r"no oracle\.jsonl"):
+        prepare(both)
+
+
+def test_a_limit_takes_of_every_kind_alike(data: Path, rows: Path, tmp_path: Path) -> None:
+    made = prepare(wanted(data, rows, tmp_path, limit=30))
+    kinds = [(probe.label, probe.kind) for probe in made.probes]
+    assert {kind: kinds.count(kind) for kind in set(kinds)} == {
+        (True, None): 10,
+        (False, "easy"): 10,
+        (False, "hard"): 10,
+    }
+    assert made.probes == prepare(replace(made.wanted, out=tmp_path / "other")).probes
+
+
+def test_the_command_checks_over_http_and_says_so(
+    data: Path, rows: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with FakeServer(rule=PlantedJudge(ITEMS, 0.1, 0.1)) as server:
+        flags = [
+            "--judge",
+            f"j@{server.url}",
+            "--oracle",
+            f"o@{server.url}",
+            "--limit",
+            "12",
+            "--repeats",
+            "2",
+        ]
+        places = ["--data", str(data), "--judge-set", str(rows), "--out", str(tmp_path)]
+        assert main(["judge-check", *flags, *places]) == 0
+        paid = server.log()["finished"]
+        assert main(["judge-check", *flags, *places]) == 0
+        assert server.log()["finished"] == paid
+    told = capsys.readouterr().out
+    assert "check alone:" in told and "kept in the store: 4 of 4 checks" in told
+    assert "flip rate 0.0% (0 of 12 pairs)" in told
+    assert main(["judge-check", "--out", str(tmp_path)]) == 2
+    assert "nobody to check" in capsys.readouterr().err

@@ -1,0 +1,282 @@
+"""Each lint finds what it is for, and leaves alone what only looks like it."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image, ImageDraw, PngImagePlugin
+
+from lotbench import benchmarks
+from lotbench.benchmarks.lotbench import lints
+from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.cli import main
+from lotbench.edge import look, sheet
+from lotbench.guess import caption_alone
+from lotbench.types import Finding, Sight
+
+EN: dict[str, Any] = {
+    "id": "s1",
+    "language": "en",
+    "image": "s1.png",
+    "caption": "A caught fish flops loudly on a table.",
+    "response": "What a vibrant alarm clock you have there",
+    "key_text": "alarm clock",
+    "explanation": "The flopping is loud, so it wakes everybody.",
+    "clues": ["It stands by the bed.", "It is loud."],
+    "tier": "easy",
+    "leap": "sound",
+    "accept": ["ringing phone", "rooster"],
+    "reject": [{"text": "drum", "difficulty": "hard"}],
+    "source": "tests",
+    "licence": "CC0",
+}
+ZH: dict[str, Any] = EN | {
+    "id": "s2",
+    "language": "zh",
+    "caption": "一条鱼在桌上跳个不停。",
+    "response": "今天早上又是它的闹钟把我叫醒",
+    "key_text": "闹钟",
+    "explanation": "鱼跳得很响，所以像在叫人起床。",
+    "clues": ["它放在床边。", "它会响。"],
+    "accept": ["公鸡", "手机铃声"],
+    "reject": [{"text": "鼓", "difficulty": "hard"}],
+}
+
+
+def item(base: dict[str, Any] = EN, **changed: Any) -> Item:
+    return Item.model_validate(base | changed)
+
+
+def found(*items: Item, sights: dict[str, Sight] | None = None) -> list[Finding]:
+    return lints.lints(items, sights or {})
+
+
+def places(findings: list[Finding], grave: bool = True) -> list[str]:
+    return [finding.field for finding in findings if finding.grave is grave]
+
+
+@pytest.mark.parametrize("base", [EN, ZH])
+def test_a_good_sample_has_no_finding(base: dict[str, Any]) -> None:
+    assert found(item(base)) == []
+
+
+@pytest.mark.parametrize(
+    ("base", "changed", "field"),
+    [
+        (EN, {"caption": "A fish flops on a table like alarms."}, "caption"),
+        (EN, {"clues": ["It stands by the bed.", "Several clocks."]}, "clues.1"),
+        (EN, {"response": "Of all clocks this alarm clock is the worst"}, "response"),
+        (EN, {"response": "Alarming: what an alarm clock for a kitchen"}, "response"),
+        (ZH, {"caption": "桌上的闹钟旁边有一条鱼。"}, "caption"),
+        (ZH, {"clues": ["它像手机闹钟。"]}, "clues.0"),
+        (
+            ZH,
+            {"key_text": "出门遛弯", "response": "每天吃过晚饭都要出门遛弯", "caption": "狗站在门口想遛弯。"},
+            "caption",
+        ),
+        (EN, {"clues": ["Rather like a ringing phone."]}, "clues.0"),
+        (ZH, {"clues": ["跟公鸡差不多。"]}, "clues.0"),
+        (EN, {"explanation": "The fish is loud. An alarm clock is loud."}, "explanation"),
+        (ZH, {"explanation": "鱼很响，闹钟也很响。"}, "explanation"),
+        (EN, {"response": "Vibrant alarm clock"}, "response"),
+        (ZH, {"response": "好闹钟"}, "response"),
+        (ZH, {"caption": "一条鱼,在桌上跳。"}, "caption"),
+        (ZH, {"clues": ["它放在床边,很响。"]}, "clues.0"),
+        (EN, {"accept": ["Rooster", "the rooster"]}, "accept.1"),
+        (EN, {"accept": ["the alarm-clock"]}, "accept.0"),
+        (EN, {"reject": [{"text": "rooster", "difficulty": "easy"}]}, "reject.0"),
+        (ZH, {"accept": ["鬧鐘"]}, "accept.0"),
+        (EN, {"accept": ["rooster or bell"]}, "accept.0"),
+        (
+            EN,
+            {"reject": [{"text": "a drum that is far too loud for this room", "difficulty": "easy"}]},
+            "reject.0",
+        ),
+        (EN, {"source": ""}, "source"),
+        (EN, {"licence": " "}, "licence"),
+        (EN, {"leap": ""}, "leap"),
+    ],
+)
+def test_a_fault_is_found_in_its_field(base: dict[str, Any], changed: dict[str, Any], field: str) -> None:
+    assert field in places(found(item(base, **changed)))
+
+
+@pytest.mark.parametrize(
+    ("base", "changed"),
+    [
+        # A function word in common, a name within another word, one character in common.
+        (EN, {"key_text": "alarm of the clock", "response": "What an alarm of the clock you have there"}),
+        (EN, {"clues": ["It locks the door."]}),
+        (ZH, {"caption": "一条鱼在钟楼下跳个不停。"}),
+        (ZH, {"clues": ["闹心的东西。"]}),
+        # A list of numbers keeps its commas, a quotation has marks of its own.
+        (ZH, {"caption": "一条鱼在桌上跳了“三”次。"}),
+        (EN, {"response": "So here stands my alarm clock"}),
+        (ZH, {"response": "我买的好闹钟"}),
+        (EN, {"explanation": "It is loud; that is why it wakes us."}),
+        (ZH, {"explanation": "鱼很响，难怪全家都醒了。"}),
+    ],
+)
+def test_what_only_looks_like_a_fault_is_none(base: dict[str, Any], changed: dict[str, Any]) -> None:
+    assert places(found(item(base, **changed))) == []
+
+
+def test_a_tier_is_given_not_left_to_the_default() -> None:
+    bare = {name: value for name, value in EN.items() if name != "tier"}
+    assert places(found(item(bare))) == ["tier"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [
+        ({"caption": "An alarmclock seller with a fish."}, "caption"),
+        ({"accept": ["réveil", "будильник"]}, "accept.1"),
+        ({"reject": []}, "reject"),
+    ],
+)
+def test_what_a_person_must_weigh_is_a_note(changed: dict[str, Any], field: str) -> None:
+    findings = found(item(**changed))
+    assert places(findings) == []
+    assert field in places(findings, grave=False)
+
+
+def test_one_key_text_twice_in_a_language_is_a_note() -> None:
+    other = {"response": "Somebody should switch off that alarm clock before noon"}
+    assert places(found(item(), item(id="s9", **other)), grave=False) == ["key_text"]
+    assert found(item(), item(id="s9", **other | {"key_text": "noon", "accept": ["one", "two"]})) == []
+
+
+def test_near_duplicate_responses_are_found() -> None:
+    near = item(id="s9", response="What a vibrant alarm clock you have here", key_text="vibrant")
+    far = item(id="s9", response="Somebody should switch off that vibrant thing", key_text="vibrant")
+    assert places(found(item(), near)) == ["response"]
+    assert places(found(item(), far)) == []
+
+
+def test_what_was_seen_of_a_picture_becomes_findings() -> None:
+    assert found(item(), sights={"s1": Sight(0, apart=0.05)}) == []
+    assert places(found(item(), sights={"s1": Sight(0, ("exif",))})) == ["image"]
+    assert places(found(item(), sights={"s1": Sight(0, apart=0.5)})) == ["image"]
+    assert places(found(item(), sights={"s1": Sight(0, unseen="no renderer")}), grave=False) == ["image"]
+    both = {"s1": Sight((1 << 256) - 1), "s2": Sight((1 << 250) - 1)}
+    assert [finding.sample for finding in found(item(), item(ZH), sights=both)] == ["s2"]
+    assert found(item(), item(ZH), sights=both | {"s2": Sight((1 << 128) - 1)}) == []
+
+
+def test_a_model_that_needs_no_picture_marks_the_sample() -> None:
+    assert lints.too_easy(item(), ["drum", None, "bell"]) == []
+    [hit] = lints.too_easy(item(), ["drum", "The Alarm Clock!", None, "rooster", "x"])
+    assert hit.grave
+    assert "2 of 5 times" in hit.text
+
+
+# Pictures and drawings
+
+CIRCLE = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 64"><rect width="64" height="64" fill="{}"/></svg>'
+
+
+def picture(colour: str = "white", spot: tuple[int, int] = (10, 10), **more: Any) -> bytes:
+    made = Image.new("RGB", (256, 256), colour)
+    x, y = spot
+    ImageDraw.Draw(made).ellipse((x, y, x + 120, y + 90), fill="black")
+    out = io.BytesIO()
+    made.save(out, "PNG", **more)
+    return out.getvalue()
+
+
+def test_a_near_copy_has_a_near_hash_and_another_picture_has_not() -> None:
+    def hashed(data: bytes) -> int:
+        return look.difference_hash(Image.open(io.BytesIO(data)))
+
+    one = hashed(picture())
+    assert (one ^ hashed(picture(colour="#f4f4f4"))).bit_count() <= 8
+    assert (one ^ hashed(picture(spot=(110, 140)))).bit_count() > lints.NEAR_BITS
+
+
+def test_metadata_of_a_picture_is_seen(tmp_path: Path) -> None:
+    told = PngImagePlugin.PngInfo()
+    told.add_text("Description", "an alarm clock")
+    (tmp_path / "a.png").write_bytes(picture(pnginfo=told))
+    (tmp_path / "b.png").write_bytes(picture(dpi=(72, 72)))
+    assert look.sight(tmp_path / "a.png").metadata == ("Description",)
+    assert look.sight(tmp_path / "b.png").metadata == ()
+
+
+def test_a_picture_that_left_its_drawing_is_seen(tmp_path: Path) -> None:
+    pytest.importorskip("resvg_py")
+    path = tmp_path / "a.png"
+    path.with_suffix(".svg").write_text(CIRCLE.format("#336699"))
+    Image.new("RGB", (256, 256), "#336699").save(path)
+    assert look.sight(path).apart == pytest.approx(0, abs=0.01)
+    Image.new("RGB", (256, 256), "#bb6699").save(path)
+    assert (look.sight(path).apart or 0) > lints.FAR_FROM_DRAWING
+    Image.new("RGB", (256, 128), "#336699").save(path)
+    assert look.sight(path).apart == 1.0
+    path.with_suffix(".svg").unlink()
+    assert look.sight(path).apart is None
+
+
+# The commands
+
+
+def folder(tmp_path: Path, *rows: dict[str, Any]) -> Path:
+    for number, row in enumerate(rows):
+        (tmp_path / row["image"]).write_bytes(picture(spot=(10 + 110 * (number % 2), 10 + 90 * (number % 2))))
+    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    (tmp_path / "samples.jsonl").write_text("\n" + text, encoding="utf-8")
+    return tmp_path
+
+
+def test_check_names_file_line_and_field(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folder(tmp_path, EN, ZH | {"image": "s2.png", "explanation": "没有原由。"})
+    assert main(["data", "check", str(path)]) == 2
+    assert f"{path / 'samples.jsonl'}:3: explanation: names no cause" in capsys.readouterr().err
+
+
+def test_notes_are_printed_and_are_no_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folder(tmp_path, EN | {"reject": []})
+    assert main(["data", "check", str(path)]) == 0
+    assert f"note: {path / 'samples.jsonl'}:2: reject: is empty" in capsys.readouterr().out
+
+
+def test_a_model_fills_each_mask_five_times_from_the_caption_alone(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    async def model(messages: list[dict[str, Any]]) -> str:
+        seen.append(json.dumps(messages, ensure_ascii=False))
+        return json.dumps({"filling": "rooster" if "fish" in messages[-1]["content"] else "锣"})
+
+    path = folder(tmp_path, EN, ZH | {"image": "s2.png"})
+    [hit] = caption_alone(path, "lotbench", model)
+    assert (hit.sample, hit.field, hit.grave) == ("s1", "key_text", True)
+    assert len(seen) == 10
+    assert not any("image_url" in text or "alarm" in text or "It stands by the bed" in text for text in seen)
+
+
+def test_a_benchmark_without_masks_cannot_be_guessed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = benchmarks.get("lotbench")
+    monkeypatch.setattr(benchmarks, "get", lambda name: other)
+    command = ["data", "check", str(folder(tmp_path, EN)), "--benchmark", "other", "--model", "gpt-4o-mini"]
+    assert main(command) == 2
+    assert "no mask" in capsys.readouterr().err
+
+
+def test_a_sheet_has_nine_samples_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [EN | {"id": f"s{number}", "image": "s.png"} for number in range(10)]
+    path, out = folder(tmp_path, *rows), tmp_path / "pages"
+    assert main(["data", "sheet", str(path), "--out", str(out)]) == 0
+    assert [page.name for page in sorted(out.iterdir())] == ["page-01.png", "page-02.png"]
+    with Image.open(out / "page-02.png") as page:
+        assert page.convert("L").crop((0, 0, sheet.SIDE_PX, sheet.SIDE_PX)).getextrema() == (0, 255)
+    assert main(["data", "sheet", str(path), "--out", str(out), "--font", str(path / "samples.jsonl")]) == 2
+    assert "not a font" in capsys.readouterr().err
+
+
+def test_lines_break_at_spaces_and_inside_long_words() -> None:
+    assert sheet.wrapped("one two three", 7, len) == ["one two", "three"]
+    assert sheet.wrapped("> 一二三四五六七八九", 5, len) == ["> 一二三", "四五六七八", "九"]
+    assert sheet.wrapped("", 5, len) == []

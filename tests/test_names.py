@@ -1,0 +1,195 @@
+"""Model names: every form of them, and which ids are one model."""
+
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lotbench.errors import UsageError
+from lotbench.names import PROVIDERS, ModelName, base_model, parse, related, slug
+
+FORMS = {
+    "gpt-4o-mini": ModelName(
+        "gpt-4o-mini",
+        "api",
+        "gpt-4o-mini",
+        url="https://api.openai.com/v1",
+        key="OPENAI_API_KEY",
+        provider="openai",
+    ),
+    "openrouter/meta-llama/llama-3.3-70b-instruct:free": ModelName(
+        "openrouter/meta-llama/llama-3.3-70b-instruct:free",
+        "api",
+        "meta-llama/llama-3.3-70b-instruct:free",
+        url="https://openrouter.ai/api/v1",
+        key="OPENROUTER_API_KEY",
+        provider="openrouter",
+    ),
+    "ollama/qwen3:8b": ModelName(
+        "ollama/qwen3:8b", "api", "qwen3:8b", url="http://127.0.0.1:11434/v1", provider="ollama"
+    ),
+    "meta-llama/L3@http://127.0.0.1:8000/v1": ModelName(
+        "meta-llama/L3@http://127.0.0.1:8000/v1",
+        "api",
+        "meta-llama/L3",
+        url="http://127.0.0.1:8000/v1",
+        key="LOTBENCH_API_KEY",
+        provider="url",
+    ),
+    "local": ModelName("local", "local", ""),
+    "local:/weights/a@b.gguf": ModelName("local:/weights/a@b.gguf", "local", "/weights/a@b.gguf"),
+    "hf:Qwen/Qwen3-0.6B": ModelName("hf:Qwen/Qwen3-0.6B", "hf", "Qwen/Qwen3-0.6B"),
+    "hf:Qwen/Qwen3-0.6B+out/a+b": ModelName("hf:Qwen/Qwen3-0.6B+out/a+b", "hf", "Qwen/Qwen3-0.6B", "out/a+b"),
+    "file:runs/one/calls.jsonl": ModelName("file:runs/one/calls.jsonl", "file", "runs/one/calls.jsonl"),
+    "human": ModelName("human", "human", "human"),
+    "python:my_model": ModelName("python:my_model", "python", "my_model"),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_every_form_is_read(name: str) -> None:
+    assert parse(name) == FORMS[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "model", "url"),
+    [
+        # The forms with a word in front come first, whatever follows them.
+        ("hf:org/name@http://h/v1", "hf", "org/name@http://h/v1", ""),
+        ("file:replies@http://h/v1", "file", "replies@http://h/v1", ""),
+        ("local:m@http://h/v1", "local", "m@http://h/v1", ""),
+        # Then an address at the end, before any provider is looked for.
+        ("local@http://h/v1", "api", "local", "http://h/v1"),
+        ("human@http://h/v1", "api", "human", "http://h/v1"),
+        ("openai/gpt-4o@https://proxy.example/v1/", "api", "openai/gpt-4o", "https://proxy.example/v1"),
+        ("nobody/m@http://h/v1", "api", "nobody/m", "http://h/v1"),
+        ("claude@20240620@http://h:1/v1", "api", "claude@20240620", "http://h:1/v1"),
+        ("m@http://[::1]:8000/v1", "api", "m", "http://[::1]:8000/v1"),
+        # Only then a provider.
+        ("openai/gpt-4o", "api", "gpt-4o", "https://api.openai.com/v1"),
+        ("  gpt-4o\n", "api", "gpt-4o", "https://api.openai.com/v1"),
+    ],
+)
+def test_a_name_is_read_from_left_to_right(name: str, kind: str, model: str, url: str) -> None:
+    found = parse(name)
+
+    assert (found.kind, found.model, found.url) == (kind, model, url)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_each_provider_has_an_address_and_the_variable_of_its_key(provider: str) -> None:
+    found = parse(f"{provider}/some/model")
+
+    assert (found.model, found.provider, found.kind) == ("some/model", provider, "api")
+    assert found.url == PROVIDERS[provider].url
+    assert found.url.startswith("https://" if found.key else "http://127.0.0.1")
+    assert found.key is None or found.key == f"{provider.upper()}_API_KEY"
+
+
+def test_an_unknown_provider_is_an_error_that_lists_the_known_ones() -> None:
+    with pytest.raises(UsageError) as caught:
+        parse("mistral/large")
+
+    assert "'mistral'" in str(caught.value)
+    assert all(provider in str(caught.value) for provider in PROVIDERS)
+    assert "NAME@http://host:port/v1" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["", " ", "openai/", "hf:", "hf:+adapter", "file:", "python:", "/m"])
+def test_a_name_without_a_name_is_an_error(name: str) -> None:
+    with pytest.raises(UsageError):
+        parse(name)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://:8000/v1", "http://h:port/v1", "http://h:70000/v1", "http://[::1/v1"]
+)
+def test_an_address_without_host_or_port_is_an_error_before_any_call(url: str) -> None:
+    with pytest.raises(UsageError, match="address"):
+        parse(f"m@{url}")
+
+
+@pytest.mark.parametrize(
+    "url", ["http://me:sk-secret@h/v1", "http://sk-secret@h/v1", "http://h/v1?key=sk-secret"]
+)
+def test_a_key_in_an_address_is_refused_and_not_repeated(url: str) -> None:
+    with pytest.raises(UsageError, match="LOTBENCH_API_KEY") as caught:
+        parse(f"m@{url}")
+
+    assert "sk-secret" not in str(caught.value)
+
+
+@given(st.text(string.ascii_letters + string.digits + "@:/+.-# \n中é", max_size=30))
+def test_any_text_is_a_name_or_a_usage_error(text: str) -> None:
+    try:
+        found = parse(text)
+    except UsageError:
+        return
+    assert found.text == text.strip()
+    assert parse(found.text) == found
+
+
+@pytest.mark.parametrize(
+    ("model_id", "base"),
+    [
+        ("gpt-4o-mini", "gpt-4o-mini"),
+        ("gpt-4o-mini-2024-07-18", "gpt-4o-mini"),
+        ("openai/gpt-4o-mini-2024-07-18", "gpt-4o-mini"),
+        ("gpt-4-0613", "gpt-4"),
+        ("claude-sonnet-4-20250514", "claude-sonnet-4"),
+        ("claude-3-5-sonnet@20240620", "claude-3-5-sonnet"),
+        ("mistral-large-2411", "mistral-large"),
+        ("command-r-08-2024", "command-r"),
+        ("gemini-2.5-pro-preview-05-06", "gemini-2.5-pro"),
+        ("gemini-2.5-flash-preview-09-2025", "gemini-2.5-flash"),
+        ("gemini-2.0-flash-001", "gemini-2.0-flash"),
+        ("gpt-5-chat-latest", "gpt-5"),
+        ("o1-preview-2024-09-12", "o1"),
+        ("o3-mini-high", "o3-mini"),
+        ("gpt-5-minimal", "gpt-5"),
+        ("claude-opus-4-1-20250805-thinking", "claude-opus-4-1"),
+        ("meta-llama/Llama-3.3-70B-Instruct:free", "llama-3.3-70b"),
+        ("llama3.2:latest", "llama3.2"),
+        ("qwen3:8b", "qwen3:8b"),
+        ("/weights/SmolLM2-135M-Instruct.gguf", "smollm2-135m"),
+    ],
+)
+def test_the_base_model_is_without_maker_date_effort_and_variant(model_id: str, base: str) -> None:
+    assert base_model(model_id) == base
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "kin"),
+    [
+        ("gpt-4o-mini", "openai/gpt-4o-mini-2024-07-18", True),
+        ("o3-mini-high", "o3-mini-low", True),
+        ("deepseek-chat", "deepseek-reasoner", True),
+        ("gemini-2.5-pro", "google/gemini-2.5-pro-preview-05-06", True),
+        ("Qwen/Qwen3-8B", "qwen3-8b-thinking", True),
+        ("gpt-4o", "gpt-4o-mini", False),
+        ("gpt-4", "gpt-4o", False),
+        ("gpt-4.1", "gpt-4", False),
+        ("o3", "o3-mini", False),
+        ("qwen3:8b", "qwen3:14b", False),
+        ("claude-sonnet-4", "claude-opus-4", False),
+        ("llama-3.1-8b-instruct", "llama-3.1-70b-instruct", False),
+    ],
+)
+def test_siblings_of_one_base_model_are_related(one: str, other: str, kin: bool) -> None:
+    assert related(one, other) is kin
+    assert related(other, one) is kin
+    assert related(one, one)
+
+
+@given(st.text(max_size=60))
+def test_a_base_model_is_its_own_base_and_any_name_a_folder_name(text: str) -> None:
+    assert base_model(base_model(text)) == base_model(text)
+    assert slug(text).strip(string.ascii_letters + string.digits + ".-") == ""
+    assert 0 < len(slug(text)) <= 40
+    assert not slug(text).startswith((".", "-"))
+
+
+def test_a_slug_leaves_the_address_out() -> None:
+    assert slug("meta-llama/L3@http://127.0.0.1:8000/v1") == "meta-llama-L3"
+    assert slug("long/" + "b" * 39) == "b" * 39

@@ -1,0 +1,253 @@
+"""Nothing that the candidate may not know is in what it is shown, for any sample, arm, framework or history.
+
+A message may not change when all that is secret does: the key text, the response outside its frame, the
+explanation, the alternatives, the clues to come, the judge's chain. That holds whatever words a sample is
+made of; what remains, a caption or clue that says the key text itself, is a fault of the data.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lotbench.benchmarks.lotbench import words
+from lotbench.benchmarks.lotbench.rounds import FRAMEWORKS
+from lotbench.benchmarks.lotbench.sample import Item, Rejected
+from lotbench.benchmarks.lotbench.settings import Settings, reveals
+from lotbench.benchmarks.lotbench.task import benchmark
+from lotbench.edge import disk
+from lotbench.state import start
+from lotbench.types import Message
+from tests.play import PROMPTS, SAMPLE, walking
+
+SHIPPED: tuple[Item, ...] = disk.samples(disk.data_folder("", "lotbench"), Item)
+ARMS = ("image+caption", "caption", "image")
+# Words that no sample has, so that what is found was not typed by the candidate.
+FILLINGS = {"en": "zorblat", "zh": "囎囎"}
+QUESTIONS = {"en": "Is it a zorblat of kind {}?", "zh": "它是第{}种囎囎吗？"}
+
+
+def state_after(item: Item, chosen: Settings, rounds: int) -> dict[str, Any]:
+    """The state of a game on a sample after so many failed rounds, with a judge's chain in it."""
+    schedule = reveals(item.clues, chosen)
+    history = []
+    for n in range(1, rounds + 1):
+        turn, off = divmod(n, chosen.clue_interval)
+        past = {"filling": f"{FILLINGS[item.language]}{n}", "status": "ok", "verdict": False}
+        asked = {"question": QUESTIONS[item.language].format(n), "answer": ("Yes", "No", None)[n % 3]}
+        clues = schedule[turn - 1] if off == 0 and turn <= len(schedule) else []
+        history.append({**past, **asked, "clues": clues})
+    kept = {"text": f"CHAIN OF {item.key_text}", "accepted": True, "builds": 1}
+    state = start(item.id, 1, f"{item.id}/1")
+    return {**state, "round": rounds + 1, "history": history, "shared": {"chain 0": kept}}
+
+
+def shown(item: Item, chosen: Settings, rounds: int = 14) -> list[tuple[Message, ...]]:
+    """Every message that the candidate can be sent in the round after those: all steps, asked once and again."""
+    state = state_after(item, chosen, rounds)
+    failed = {"filling": FILLINGS[item.language] + "0", "status": "ok", "verdict": False}
+    again = {"attempt": 1, "reason": "more than one line"}
+    made = []
+    for draft in ({}, again, {"notes": "My notes."}, {"notes": "My notes.", **again}):
+        for step, turn in (("respond", {}), ("ask", failed)):
+            here = walking({**state, "turn": turn, "draft": draft}, step, chosen, data=(item,))
+            made += [question.messages for question in benchmark.ask(here)]
+    return made
+
+
+def texts(messages: list[tuple[Message, ...]], speaker: str = "user") -> Iterator[str]:
+    for each in messages:
+        for message in each:
+            if message.speaker == speaker:
+                yield "\n".join(part for part in message.parts if isinstance(part, str))
+
+
+def revealed(item: Item, chosen: Settings, rounds: int) -> list[str]:
+    """The clues that are known after so many rounds."""
+    return [clue for past in state_after(item, chosen, rounds)["history"] for clue in past["clues"]]
+
+
+def with_other_secrets(item: Item, chosen: Settings, rounds: int) -> Item:
+    """The sample with everything changed that the candidate may not know after so many rounds."""
+    begin, end = item.span
+    known = len(revealed(item, chosen, rounds)) if chosen.feedback else 0
+    clues = [clue if n < known else f"QQ clue {n}" for n, clue in enumerate(item.clues)]
+    return item.model_copy(
+        update={
+            "response": f"{item.response[:begin]}QQ key{item.response[end:]}",
+            "key_text": "QQ key",
+            "key_span": (begin, begin + len("QQ key")),
+            "explanation": "QQ explanation",
+            "clues": tuple(clues),
+            "accept": ("QQ one", "QQ two"),
+            "reject": (Rejected(text="QQ three", difficulty="easy"),),
+            "leap": "QQ",
+            "tier": "hard",
+            "source": "QQ",
+        }
+    )
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("arm", ARMS)
+def test_no_shipped_sample_shows_a_secret_after_14_rounds(arm: Any, framework: Any) -> None:
+    chosen = Settings(arm=arm, framework=framework, votes=1)
+    for item in SHIPPED:
+        messages = shown(item, chosen)
+        assert messages == shown(with_other_secrets(item, chosen, 14), chosen), item.id
+        for text in texts(messages):
+            assert not words.leaks(text, [item.key_text, item.response, item.explanation]), item.id
+            assert "CHAIN" not in text
+
+
+@pytest.mark.parametrize("how", ["spread", "next", "all"])
+def test_no_round_shows_a_clue_before_its_time(how: Any) -> None:
+    for interval, item in product((1, 4, 5), SHIPPED):
+        chosen = Settings(clue_reveal=how, clue_interval=interval, arm="caption")
+        for rounds in range(15):
+            known = revealed(item, chosen, rounds)
+            (question,) = benchmark.ask(
+                walking(state_after(item, chosen, rounds), "respond", chosen, data=(item,))
+            )
+            (text,) = texts([question.messages])
+            for clue in item.clues:
+                assert (clue in text) is (clue in known), (item.id, rounds)
+
+
+@pytest.mark.parametrize("control", [{"clues": False}, {"feedback": False}])
+def test_no_control_that_takes_clues_away_shows_one(control: dict[str, bool]) -> None:
+    chosen = benchmark.resolve(Settings(**control), {"judge": 1})
+    for item in SHIPPED:
+        for text in texts(shown(item, chosen)):
+            assert not any(clue in text for clue in item.clues)
+
+
+@pytest.mark.parametrize("item", SHIPPED, ids=lambda item: item.id)
+def test_no_sample_says_its_key_text_or_an_alternative_in_what_it_shows(item: Item) -> None:
+    secrets = [item.key_text, *item.accept]
+    for name, text in (("caption", item.caption), ("frame", item.frame), *enumerate(item.clues, 1)):
+        for secret in secrets:
+            assert not words.leaks(text, [secret]), f"{item.id}: {secret!r} stands in {name}: {text}"
+
+
+# ---- Any sample at all ----
+
+LETTERS = st.text("abcdefgh{}<>MASK \n'\"日出钟", min_size=1, max_size=20)
+TEXT = LETTERS.filter(lambda text: text.strip() != "")
+
+
+@st.composite
+def samples(draw: st.DrawFn) -> Item:
+    before, after, key = draw(LETTERS), draw(LETTERS), draw(TEXT)
+    return Item.model_construct(
+        id="any",
+        language=draw(st.sampled_from(["en", "zh"])),
+        image="any.png",
+        caption=draw(TEXT),
+        response=before + key + after,
+        key_text=key,
+        key_span=(len(before), len(before) + len(key)),
+        explanation=draw(TEXT),
+        clues=tuple(draw(st.lists(TEXT, min_size=1, max_size=6))),
+        accept=tuple(draw(st.lists(TEXT, max_size=2))),
+        reject=(),
+    )
+
+
+SETTINGS = st.builds(
+    Settings,
+    arm=st.sampled_from(ARMS),
+    framework=st.sampled_from(sorted(FRAMEWORKS)),
+    votes=st.just(2),
+    clue_reveal=st.sampled_from(["spread", "next", "all"]),
+    clue_interval=st.integers(1, 7),
+    max_rounds=st.integers(15, 20),
+    clues=st.booleans(),
+    feedback=st.booleans(),
+)
+
+
+@settings(max_examples=200)
+@given(samples(), SETTINGS, st.integers(0, 14))
+def test_no_message_depends_on_a_secret_of_any_sample(item: Item, chosen: Settings, rounds: int) -> None:
+    other = with_other_secrets(item, chosen, rounds)
+    assert shown(item, chosen, rounds) == shown(other, chosen, rounds)
+
+
+@settings(max_examples=100)
+@given(TEXT, SETTINGS)
+def test_words_of_the_candidate_cannot_fill_a_field_of_a_prompt(typed: str, chosen: Settings) -> None:
+    state = state_after(SAMPLE, chosen, 1)
+    injected = f"{{{{caption}}}} {{{{explanation}}}} {typed}"
+    state["history"][0]["filling"] = injected
+    for question in benchmark.ask(
+        walking(state, "respond", chosen.model_copy(update={"framework": "direct"}))
+    ):
+        (text,) = texts([question.messages])
+        assert text.count(SAMPLE.caption) == ("caption" in chosen.arm)
+        assert SAMPLE.explanation not in text
+        assert (injected in text) is chosen.feedback
+
+
+# ---- Few-shot examples ----
+
+
+def examples() -> Iterator[tuple[str, str, str]]:
+    """Every line of every example of every prompt, with its language and its file."""
+    for path, text in PROMPTS.files.items():
+        language, _, file = path.partition("/")
+        found = re.search(r"^(?:Example 1|例一)$(.*?)^(?:Answer with|请用)", text, re.MULTILINE | re.DOTALL)
+        for line in found[1].splitlines() if found else ():
+            if line.strip() and not re.fullmatch(r"Example \d|例.|TIPS:|提示：", line):
+                yield language, file, line
+
+
+def alike(one: str, other: str) -> float:
+    """The share of words, or of pairs of characters where there are no words, that two texts have in common."""
+
+    def pieces(text: str) -> set[str]:
+        plain = words.same(text).replace(words.MASK.casefold().strip("<>"), "")
+        pairs = {plain[at : at + 2] for at in range(len(plain) - 1)}
+        return {word for word in plain.split() if len(word) > 3} if " " in plain else pairs
+
+    mine, theirs = pieces(one), pieces(other)
+    return len(mine & theirs) / max(1, min(len(mine), len(theirs)))
+
+
+def test_there_are_three_examples_for_each_thing_that_is_asked_of_a_player() -> None:
+    for language, file in product(("en", "zh"), ("respond.txt", "ask.txt", "answer.txt")):
+        text = PROMPTS.files[f"{language}/{file}"]
+        assert len(re.findall(r"^(?:Example \d|例[一二三])$", text, re.MULTILINE)) == 3
+
+
+def test_few_shot_examples_share_no_key_text_with_any_sample() -> None:
+    for language, file, line in examples():
+        for item in SHIPPED:
+            if item.language == language:
+                assert not words.leaks(line, [item.key_text]), f"{file}: {line!r} has that of {item.id}"
+
+
+def test_few_shot_fillings_are_no_alternatives_of_any_sample() -> None:
+    filled = {
+        words.same(found[1]) for _, _, line in examples() if (found := re.search(r'"filling": "(.*?)"', line))
+    }
+    assert len(filled) == 6
+    for item in SHIPPED:
+        assert not filled & {words.same(text) for text in (item.key_text, *item.accept)}, item.id
+
+
+def test_few_shot_examples_share_no_response_or_scene_with_any_sample() -> None:
+    compared = 0
+    for language, file, line in examples():
+        found = re.match(r"(?:IMAGE CAPTION: |RESPONSE: |图片描述：|配文：)(.*)", line)
+        for item in SHIPPED if found else ():
+            for text in (item.response, item.caption) if item.language == language else ():
+                compared += 1
+                assert alike(found[1], text) < 0.5, f"{file}: {found[1]!r} is like {item.id}: {text!r}"
+    assert compared

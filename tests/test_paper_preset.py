@@ -1,0 +1,78 @@
+"""The paper preset turns every setting that can be read in two ways to what the paper says to the letter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from lotbench.benchmarks.lotbench.settings import SCORE_ONLY, Settings
+from lotbench.benchmarks.lotbench.task import benchmark
+from lotbench.config import load
+from lotbench.edge import disk
+from lotbench.plan import reference
+
+LITERAL: dict[str, Any] = {
+    "max_rounds": 15,
+    "arm": "image+caption",
+    "ask": True,
+    "clues": True,
+    "feedback": True,
+    "clue_interval": 5,
+    "clue_reveal": "next",
+    "framework": "direct",
+    "judge_mode": "causal",
+    "chain": "per_call",
+    "verdict": "first",
+    "confirm": "never",
+    "oracle_sees": "key_text",
+    "round_origin": 0,
+    "unsolved": "cap",
+    "alpha": 0.2,
+    "beta": 1.0,
+}
+PAPER_SILENT = {"votes", "max_words", "max_characters"}
+"""The paper says nothing of these: how many votes CoT-SC has here, how long a filling may be."""
+OURS = {"clue_reveal", "chain", "verdict", "confirm", "oracle_sees", "unsolved"}
+"""Where our default is another reading than the letter."""
+
+PATH = disk.shipped("configs", "paper", "lotbench.toml")
+
+
+def test_every_setting_is_in_the_preset_or_one_that_the_paper_is_silent_on() -> None:
+    assert set(load(PATH).experiment.settings) == set(LITERAL)
+    assert set(LITERAL) | PAPER_SILENT == set(Settings.model_fields)
+    assert not set(LITERAL) & PAPER_SILENT
+
+
+@pytest.mark.parametrize("name", LITERAL)
+def test_the_preset_turns_each_setting_to_the_letter_of_the_paper(name: str) -> None:
+    assert load(PATH).experiment.settings[name] == LITERAL[name]
+
+
+def test_the_defaults_differ_from_the_letter_where_the_spec_settles_it_otherwise() -> None:
+    differing = {name for name, value in LITERAL.items() if getattr(Settings(), name) != value}
+    assert differing == OURS
+
+
+def test_the_preset_is_the_one_that_reports_compare_with() -> None:
+    name, settings = reference(benchmark)
+    assert name == "paper/lotbench"
+    assert settings == Settings(**LITERAL)
+
+
+def test_the_preset_names_the_papers_repeats_judge_and_oracle() -> None:
+    experiment = load(PATH).experiment
+    assert (experiment.benchmark, experiment.repeats) == ("lotbench", 3)
+    assert experiment.roles == {"judge": ("gpt-4o-mini",), "oracle": ("gpt-4o-mini",)}
+    assert experiment.sampling == {}
+
+
+def test_the_preset_opens_with_the_command_that_runs_it() -> None:
+    first = PATH.read_text(encoding="utf-8").splitlines()[0]
+    assert first == "# lotbench evaluate --config configs/paper/lotbench.toml --model gpt-4o-mini"
+
+
+def test_settings_that_change_the_score_alone_are_those_that_no_message_depends_on() -> None:
+    assert {"round_origin", "unsolved", "alpha", "beta"} == SCORE_ONLY
+    assert benchmark.score_only == SCORE_ONLY

@@ -1,0 +1,161 @@
+"""Prompts: sections and fields, filled once, refusing what is missing and what is unknown."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lotbench.edge import disk
+from lotbench.errors import UsageError
+from lotbench.prompt import Prompt, pack, parse
+from lotbench.types import Image, Message
+
+PICTURE = Image("a" * 64)
+TEXT = """[system]
+You fill a gap. Braces such as {"a": {"b": 1}} stay.
+
+{{shape}}
+[user]
+{{label}}
+{{image}}
+FRAME: {{frame}} and {{frame}}
+{{tips}}
+{{again}}
+OUTPUT:
+"""
+ALL = {"shape": "{}", "label": "IMAGE:", "image": PICTURE, "frame": "x", "tips": "A\nB", "again": "Again."}
+
+
+def user(**changes: str | Image | None) -> tuple[str | Image, ...]:
+    return parse("t", TEXT).messages(**{**ALL, **changes})[1].parts
+
+
+def test_a_section_for_each_speaker_is_a_message_in_order() -> None:
+    messages = parse("t", "[user]\nHello.\n[assistant]\nHi.\n").messages()
+    assert messages == (Message("user", ("Hello.",)), Message("assistant", ("Hi.",)))
+
+
+def test_fields_are_filled_and_other_braces_stay() -> None:
+    system, _ = parse("t", TEXT).messages(**ALL)
+    assert system.parts == ('You fill a gap. Braces such as {"a": {"b": 1}} stay.\n\n{}',)
+
+
+def test_a_picture_is_a_part_of_its_own() -> None:
+    assert user() == ("IMAGE:", PICTURE, "FRAME: x and x\nA\nB\nAgain.\nOUTPUT:")
+
+
+def test_a_line_of_emptied_fields_is_dropped_and_any_other_line_stays() -> None:
+    nothing = user(label=None, image=None, tips="", again=None)
+    assert nothing == ("FRAME: x and x\nOUTPUT:",)
+    assert user(label=None, image=None, frame="", tips=None, again=None) == ("FRAME:  and \nOUTPUT:",)
+
+
+def test_spaces_within_the_braces_make_no_other_field() -> None:
+    assert parse("t", "[user]\n{{ name }}!\n").messages(name="x")[0].parts == ("x!",)
+
+
+def test_what_is_filled_in_is_not_filled_again() -> None:
+    assert user(frame="{{again}} {{shape}}")[-1].startswith("FRAME: {{again}} {{shape}} and {{again}}")  # type: ignore[union-attr]
+
+
+@given(st.text("a{}\n ", max_size=20))
+def test_any_value_stands_in_the_text_as_it_is(value: str) -> None:
+    (message,) = parse("t", "[user]\nbegin {{a}} end\n").messages(a=value)
+    assert message.parts == (f"begin {value} end",)
+
+
+@pytest.mark.parametrize("missing", sorted(ALL))
+def test_a_missing_field_is_refused_by_name(missing: str) -> None:
+    values = {name: value for name, value in ALL.items() if name != missing}
+    with pytest.raises(UsageError, match=f"'t': no value for {missing}"):
+        parse("t", TEXT).messages(**values)
+
+
+def test_an_unknown_field_is_refused_by_name() -> None:
+    with pytest.raises(UsageError, match="'t': has no field caption, keyword"):
+        parse("t", TEXT).messages(**ALL, keyword="x", caption="y")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[sytem]\nYou.\n[user]\nHello.", "[sytem], [user]"),
+        ("[user]\nHello.\n[note]\nX.", "[user], [note]"),
+        ("", "not none"),
+    ],
+)
+def test_a_section_that_nobody_says_is_refused(text: str, words: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(words)):
+        parse("t", text).messages()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("Hello.\n[user]\nx", "before the first"), ("[user]\nx\n[user]\ny", "comes twice")],
+)
+def test_a_file_that_is_no_prompt_is_refused(text: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        parse("t", text)
+
+
+def test_a_bracket_within_a_line_begins_no_section() -> None:
+    assert parse("t", "[user]\nsee [note]\n [note]\n[note] x").sections.keys() == {"user"}
+
+
+def test_single_lines_are_filled_by_section() -> None:
+    lines = parse("lines", "[wrong]\nWRONG: {{text}}\n[none]\n\n[two]\na\nb")
+    assert lines.line("wrong", text="{{x}}") == "WRONG: {{x}}"
+    assert (lines.line("none"), lines.line("two")) == ("", "a\nb")
+    for section, values in (("right", {}), ("wrong", {}), ("wrong", {"text": "a", "more": "b"})):
+        with pytest.raises(UsageError):
+            lines.line(section, **values)
+
+
+def test_a_pack_has_its_prompts_by_language_and_a_digest_of_all_their_text() -> None:
+    files = {"en/a.txt": "[user]\nHi", "zh/a.txt": "[user]\n你好"}
+    one = pack(files)
+    assert one.get("zh", "a").messages()[0].parts == ("你好",)
+    assert one.files == files
+    assert pack(dict(reversed(files.items()))).digest == one.digest
+    assert pack({**files, "zh/a.txt": "[user]\n你好。"}).digest != one.digest
+    assert pack({"en/a.txt": "[user]\nHi", "zh/b.txt": "[user]\n你好"}).digest != one.digest
+    for language, name in (("fr", "a"), ("en", "b")):
+        with pytest.raises(UsageError, match=f"{language}/{name}.txt"):
+            one.get(language, name)
+
+
+# ---- The shipped prompts ----
+
+SHIPPED = disk.prompts("lotbench")
+
+
+def test_every_prompt_is_there_in_both_languages_with_the_same_fields() -> None:
+    assert SHIPPED.prompts.keys() == {"en", "zh"}
+    english, chinese = SHIPPED.prompts["en"], SHIPPED.prompts["zh"]
+    assert english.keys() == chinese.keys()
+    for name in english:
+        assert english[name].fields == chinese[name].fields, name
+        assert english[name].sections.keys() == chinese[name].sections.keys(), name
+
+
+def static(prompt: Prompt) -> str:
+    return prompt.sections["system"]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_what_changes_stands_in_the_last_message(language: str) -> None:
+    for name, prompt in SHIPPED.prompts[language].items():
+        if name != "lines":
+            assert set(re.findall(r"\{\{(\w+)\}\}", static(prompt))) <= {"shape", "method"}, name
+            assert list(prompt.sections) == ["system", "user"], name
+            assert prompt.sections["user"].endswith("OUTPUT:"), name
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_every_prompt_that_wants_a_form_shows_it(language: str) -> None:
+    for name, prompt in SHIPPED.prompts[language].items():
+        if name != "lines":
+            assert "JSON" in static(prompt) and "{{shape}}" in static(prompt), name

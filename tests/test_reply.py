@@ -1,0 +1,284 @@
+"""From raw text to a typed answer: what is read, what is refused, what was cut off, and what is none."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BeforeValidator, Field
+
+from lotbench.errors import Unread
+from lotbench.reply import Form, YesNo, cut, read, schema, shape, visible
+from lotbench.types import Reply
+
+
+class One(Form):
+    filling: Annotated[str, Field(max_length=40, description="what is missing")]
+
+
+class Two(Form):
+    reason: Annotated[str, BeforeValidator(cut(30)), Field(max_length=30)]
+    same: YesNo
+
+
+class Rating(Form):
+    score: Annotated[float, Field(ge=0, le=10)]
+
+
+def status(text: str, form: type[Form] = One, **reply: Any) -> str:
+    """The kind of failure, or `read`."""
+    try:
+        read(Reply(text, "m", **reply), form)
+    except Unread as error:
+        assert error.reason
+        return error.kind
+    return "read"
+
+
+BELL = '{"filling": "bell"}'
+READ = {
+    "alone": BELL,
+    "spaces around it": f"\n\n {BELL} \n",
+    "several lines": '{\n  "filling":\n  "bell"\n}',
+    "more fields": '{"note": [1, {"a": {}}], "filling": "bell"}',
+    "fenced": f"```json\n{BELL}\n```",
+    "fenced without a name": f"```\n{BELL}\n```",
+    "fenced in capitals": f"```JSON\n{BELL}\n```",
+    "fenced on one line": f"```json {BELL}```",
+    "fenced after prose": f"Here it is:\n```json\n{BELL}\n```",
+    "fenced before prose": f"```json\n{BELL}\n```\nI hope it helps {{a lot}}.",
+    "after a line of prose": f"It rings, so here is my answer.\n{BELL}",
+    "after prose and a blank line": f"It rings.\n\n{BELL}",
+    "after a label": f"OUTPUT: {BELL}",
+    "after a bold label": f"**Answer:** {BELL}",
+    "after an apology": f"I apologize for the confusion. Here is the corrected answer:\n{BELL}",
+    "after a Chinese label": f"答案：{BELL}",
+    "after reasoning": f'<think>{{"filling": "drum"}} no</think>\n{BELL}',
+    "after reasoning in capitals": f"<THINKING>so</THINKING>{BELL}",
+    "after reasoning that was opened elsewhere": f"so it is a bell</think>{BELL}",
+    "after reasoning within reasoning": f"<think>a<think>b</think>c</think>{BELL}",
+    "escaped": '{"filling": "b\\u0065ll"}',
+    "cut off after its end": BELL,
+    "plain": "bell",
+    "plain in quotes": '"bell"',
+    "plain and bold": "**bell**",
+    "plain after a label": "Filling: bell",
+    "plain after a bold label": "**Filling:** bell",
+    "plain after the prompt's label": "OUTPUT: bell",
+    "plain after reasoning": "<think>hm</think>\n\nbell\n",
+}
+
+
+@pytest.mark.parametrize("how", READ)
+def test_an_answer_is_read(how: str) -> None:
+    finish: Any = "length" if how.startswith("cut off") else "stop"
+    assert read(Reply(READ[how], "m", finish=finish), One) == One(filling="bell")
+
+
+UNPARSED = {
+    "nothing": "",
+    "blank": " \n ",
+    "only reasoning": "<think>a bell</think>",
+    "prose of several lines": "It may be a bell.\nOr not.",
+    "JSON cut short": '{"filling": "bell"',
+    "single quotes": "{'filling': 'bell'}",
+    "a list": '["bell"]',
+    "a number": '{"filling": 7}',
+    "null": '{"filling": null}',
+    "an object": '{"filling": {"text": "bell"}}',
+    "another field": '{"answer": "bell"}',
+    "a field twice": '{"filling": "bell", "filling": "drum"}',
+    "a twin further in": '{"filling": "bell", "more": {"a": 1, "a": 2}}',
+    "two objects": f"{BELL}\n{BELL}",
+    "two fences": f"```\n{BELL}\n```\n```\n{BELL}\n```",
+    "prose after it": f"{BELL} is my answer",
+    "in the middle of a sentence": f"I would never say {BELL}",
+    "too long": json.dumps({"filling": "b" * 41}),
+    "NaN beside it": '{"filling": "bell", "x": NaN}',
+    "Infinity beside it": '{"filling": "bell", "x": -Infinity}',
+    "half a character": '{"filling": "\\ud83d"}',
+    "nested without end": '{"a":' * 50_000,
+    "a number without end": '{"filling": "bell", "x": ' + "9" * 10_000 + "}",
+}
+
+
+@pytest.mark.parametrize("how", UNPARSED)
+def test_what_is_not_the_form_is_unparsed(how: str) -> None:
+    assert status(UNPARSED[how]) == "unparsed"
+
+
+def test_a_form_of_several_fields_is_never_read_from_plain_text() -> None:
+    assert status("yes", Two) == "unparsed"
+    assert status("reason: x, same: yes", Two) == "unparsed"
+
+
+def test_the_reason_names_the_field_and_not_what_was_in_it() -> None:
+    with pytest.raises(Unread) as caught:
+        read(Reply('{"filling": 12345}', "m"), One)
+    assert caught.value.reason == "filling: Input should be a valid string"
+
+
+TRUNCATED = {
+    "JSON": '{"filling": "be',
+    "plain text": "an old chu",
+    "nothing": "",
+    "a fence": '```json\n{"filling": "bell',
+}
+
+
+@pytest.mark.parametrize("how", TRUNCATED)
+def test_what_was_cut_off_is_truncated_and_not_guessed_at(how: str) -> None:
+    assert status(TRUNCATED[how], finish="length") == "truncated"
+
+
+@pytest.mark.parametrize(
+    "text", ["<think>It might be a bell", f"<think>a</think> <reasoning>b {BELL}", f"<Thought>{BELL}"]
+)
+@pytest.mark.parametrize("finish", ["stop", "length"])
+def test_reasoning_that_never_ends_is_truncated(text: str, finish: Any) -> None:
+    assert status(text, finish=finish) == "truncated"
+
+
+REFUSED = [
+    "I'm sorry, but I can't help with that.",
+    "I’m sorry, I cannot assist with this request.",
+    "Sorry, I can't comply.",
+    "I apologize, but I am unable to provide an answer.",
+    "I cannot fulfil this request.",
+    "I can't answer that question.",
+    "I am not able to continue.",
+    "I won't help with this.",
+    "As an AI language model, I cannot provide the filling.",
+    "抱歉，我不能回答这个问题。",
+    "我无法提供答案。",
+    "很遗憾，我帮不了你。",
+    '{"filling": "I cannot help with that."}',
+    '{"filling": "我无法提供该内容"}',
+]
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_an_answer_that_declines_is_refused(text: str) -> None:
+    assert status(text) == "refused"
+
+
+NOT_REFUSED = [
+    "as an AI would say",
+    "an AI",
+    "sorry excuse",
+    "I can't do mornings",
+    "I can't help laughing",
+    "apology letter",
+    "the one who cannot help",
+    '{"filling": "I\'m sorry"}',
+    '{"filling": "sorry, wrong number"}',
+    '{"filling": "I can\'t help thinking of you"}',
+    '{"filling": "对不起"}',
+    '{"filling": "我不能回家"}',
+]
+
+
+@pytest.mark.parametrize("text", NOT_REFUSED)
+def test_words_of_regret_or_of_inability_are_no_refusal_by_themselves(text: str) -> None:
+    assert status(text) == "read"
+
+
+@pytest.mark.parametrize(
+    "reason",
+    ["I can't help noticing it", "As an AI I can't see it", "I cannot be sure", "I am unable to decide"],
+)
+def test_a_reason_may_begin_with_what_one_cannot_tell(reason: str) -> None:
+    assert status(json.dumps({"reason": reason, "same": True}), Two) == "read"
+
+
+def test_a_judge_that_declines_within_the_form_is_refused() -> None:
+    declined = {"reason": "I can't assist with that.", "same": False}
+    assert status(json.dumps(declined), Two) == "refused"
+
+
+def test_a_withheld_answer_is_refused_whatever_it_says() -> None:
+    assert status(BELL, finish="content_filter") == "refused"
+    assert status(BELL, refusal="No.") == "refused"
+
+
+DECISIONS: list[tuple[Any, bool | None]] = [
+    (True, True), (False, False),
+    ("yes", True), ("Yes", True), (" YES. ", True), ("no", False), ("No.", False), ("true", True), ("False", False),
+    ("是", True), ("否。", False),
+    ("y", None), ("on", None), ("1", None), (1, None), (0, None), (1.0, None),
+    ("maybe", None), ("yes and no", None), ("not yes", None), ("", None), (None, None), ([True], None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("said", "decided"), DECISIONS)
+def test_a_decision_is_yes_or_no_and_nothing_else_is_read_as_one(said: Any, decided: bool | None) -> None:
+    text = json.dumps({"reason": "r", "same": said})
+    if decided is None:
+        assert status(text, Two) == "unparsed"
+    else:
+        assert read(Reply(text, "m"), Two).same is decided
+
+
+def test_prose_before_a_decision_is_cut_where_a_server_let_it_run_on() -> None:
+    assert read(Reply(json.dumps({"reason": "so " * 30, "same": "no"}), "m"), Two).reason == "so " * 10
+
+
+@pytest.mark.parametrize("said", ["NaN", "Infinity", "1e999", "11", '"7"x', "[7]"])
+def test_a_number_that_is_none_or_out_of_range_is_unparsed(said: str) -> None:
+    assert status(f'{{"score": {said}}}', Rating) == "unparsed"
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_read_or_has_a_reason(text: str) -> None:
+    assert status(text) in ("read", "unparsed", "refused", "truncated")
+    assert status(text, Two) in ("unparsed", "refused", "truncated")
+
+
+@given(st.text(max_size=40).filter(lambda text: status(text) != "refused" and "<" not in text))
+def test_what_is_said_in_json_is_read_as_it_was_said(said: str) -> None:
+    text = json.dumps({"filling": said}, ensure_ascii=False)
+    for around in (text, f"```json\n{text}\n```" if "`" not in said else text, f"Thus:\n{text}"):
+        assert read(Reply(around, "m"), One).filling == said
+
+
+def test_the_text_without_its_reasoning() -> None:
+    assert visible(Reply("<think>a</think> b <think>c</think> d", "m")) == "b  d"
+    assert visible(Reply("b", "m", reasoning="a")) == "b"
+
+
+# ---- Forms ----
+
+
+def test_a_schema_is_flat_closed_and_bounded() -> None:
+    made = schema(Two)
+    assert made["required"] == ["reason", "same"]
+    assert made["additionalProperties"] is False
+    assert made["properties"] == {"reason": {"type": "string", "maxLength": 30}, "same": {"type": "boolean"}}
+
+
+def test_a_shape_shows_every_field_as_the_schema_has_it() -> None:
+    class Choice(Form):
+        answer: Literal["Yes", "No"]
+        sure: YesNo
+        why: Annotated[str, Field(max_length=9, description='say "why"')]
+
+    wanted = '{\n  "answer": "Yes" or "No",\n  "sure": true or false,\n  "why": "say \\"why\\""\n}'
+    assert shape(Choice) == wanted
+
+
+def test_a_form_that_is_not_flat_or_has_a_string_without_bound_is_a_bug() -> None:
+    class Inner(Form):
+        text: Annotated[str, Field(max_length=3)]
+
+    class Nested(Form):
+        inner: Inner
+
+    class Unbounded(Form):
+        text: str
+
+    for form in (Nested, Unbounded):
+        with pytest.raises(TypeError):
+            schema(form)

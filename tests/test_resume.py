@@ -1,0 +1,410 @@
+"""A run that was stopped, killed or half failed goes on to the same end, and pays for nothing twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lotbench import results
+from lotbench.edge.disk import shipped
+from lotbench.errors import RunFolderError, UsageError
+from lotbench.evaluation import resume
+from lotbench.results import Run, load_run
+from lotbench.session import Status
+from tests.fakes import game_rule
+from tests.faults import Mixed
+from tests.killing import essence, finish, journaled, lost, running, serving, stop_at, the_run
+from tests.playing import outcomes, play, steps
+from tests.runner import CONCURRENCY
+from tests.server import FakeServer
+
+SMALL: dict[str, Any] = {"limit": 3, "repeats": 2, "concurrency": 4}
+
+
+@pytest.fixture
+def stores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Go on with another store, empty until now."""
+
+    def other(name: str) -> None:
+        monkeypatch.setenv("LOTBENCH_HOME", str(tmp_path / f"home-{name}"))
+
+    return other
+
+
+async def whole(out: Path, **more: Any) -> tuple[Run, int]:
+    """An unbroken run, and the port to play it on again."""
+    with FakeServer(caches=False) as server:
+        return await play(server, out, **SMALL, **more), server.port
+
+
+def lines(run: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (run / "calls.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def keys(run: Path) -> list[str]:
+    return [json.dumps(line["key"], sort_keys=True) for line in lines(run)]
+
+
+async def test_an_unbroken_run_asks_for_nothing_twice(tmp_path: Path) -> None:
+    with FakeServer(caches=False) as server:
+        run = await play(server, tmp_path, **SMALL)
+        log = server.log()
+
+    assert log["repeated"] == {}
+    assert log["finished"] == len(lines(run.path)) == len(set(keys(run.path)))
+    assert run.summary["usage"]["calls"] == log["finished"]
+
+
+async def test_a_finished_run_is_resumed_without_a_call(tmp_path: Path) -> None:
+    with FakeServer(caches=False) as server:
+        run = await play(server, tmp_path, **SMALL)
+        before, calls = essence(run.path), server.log()["requests"]
+        again = await resume(run.path)
+        assert server.log()["requests"] == calls
+
+    assert essence(again.path) == before
+
+
+@pytest.mark.parametrize("seed", [2])
+async def test_what_a_kill_leaves_is_gone_on_with_to_the_same_end(
+    tmp_path: Path, stores: Any, seed: int
+) -> None:
+    """A copy of the folder in the middle of a run, with its last lines torn, is what kill -9 leaves."""
+    stores("whole")
+    first, port = await whole(tmp_path / "whole")
+    chance = random.Random(seed)
+    moment = chance.randrange(1, len(lines(first.path)))
+    copy = tmp_path / "killed" / "run"
+
+    async def snap(status: Status) -> None:
+        while status.tally.calls < moment:
+            await asyncio.sleep(0)
+        shutil.copytree(status.path, copy)
+
+    stores("killed")
+    with FakeServer(caches=False, port=port) as server:
+        await play(server, tmp_path / "living", **SMALL, watch=snap)
+    kept = len(lines(copy))
+    for name in ("calls.jsonl", "traces.jsonl"):
+        with (copy / name).open("ab") as file:
+            file.write(b'{"key": {"sample": "lot-00'[: chance.randrange(1, 26)])
+    stores("resumed")
+    with FakeServer(caches=False, port=port) as server:
+        done = await resume(copy)
+        # The journal was there; the store of the killed process was not.
+        assert server.log()["finished"] == len(lines(first.path)) - kept
+
+    assert essence(done.path) == essence(first.path)
+    assert sorted(keys(done.path)) == sorted(keys(first.path))
+
+
+@pytest.mark.parametrize("seed", [1])
+async def test_a_cancelled_run_goes_on_to_the_same_end(tmp_path: Path, stores: Any, seed: int) -> None:
+    stores("whole")
+    first, port = await whole(tmp_path / "whole")
+    chance = random.Random(seed)
+
+    stores("cancelled")
+    with FakeServer(caches=False, port=port, latency=0.002) as server:
+        game = asyncio.create_task(play(server, tmp_path / "out", **SMALL))
+        before = asyncio.all_tasks()
+        for moment in sorted(chance.sample(range(1, len(lines(first.path)) - 8), 3)):
+            while not game.done() and journaled(tmp_path / "out") < moment:
+                await asyncio.sleep(0)
+            game.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await game
+            assert asyncio.all_tasks() <= before
+            left = load_run(the_run(tmp_path / "out"))
+            assert left.summary["complete"] is False
+            game = asyncio.create_task(resume(left.path, concurrency=4))
+            before = asyncio.all_tasks()
+        done = await game
+        assert lost(server.log()) <= 3 * 2 * SMALL["concurrency"]
+
+    assert essence(done.path) == essence(first.path)
+    assert len(set(keys(done.path))) == len(lines(done.path))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("faults", ["none", "mixed"])
+def test_three_kills_cost_the_calls_in_flight_and_nothing_else(tmp_path: Path, faults: str) -> None:
+    options = ("--latency", "0.005-0.03", "--faults", faults, "--rate", "0.05", "--seed", "1")
+    with serving(0, *options) as server:
+        finish(tmp_path / "home-1", "begin", server.url, tmp_path / "whole")
+        port, calls = server.port, journaled(tmp_path / "whole")
+
+    out, home = tmp_path / "killed", tmp_path / "home-2"
+    with serving(port, *options) as server:
+        arguments: list[str | Path] = ["begin", server.url, out]
+        for moment in sorted(random.Random(5).sample(range(1, calls - 10), 3)):
+            with running(home, *arguments) as process:
+                stop_at(process, out, moment, signal.SIGKILL)
+                assert process.returncode == -signal.SIGKILL
+            arguments = ["resume", the_run(out)]
+        finish(home, *arguments)
+        log = server.log()
+
+    assert essence(the_run(out)) == essence(the_run(tmp_path / "whole"))
+    assert len(set(keys(the_run(out)))) == journaled(out) == calls
+    # Every reply beyond the journal's was on its way when the process died.
+    assert log["finished"] - calls == lost(log) <= 3 * CONCURRENCY
+
+
+@pytest.mark.slow
+def test_ctrl_c_leaves_a_run_that_can_be_resumed(tmp_path: Path) -> None:
+    with serving(0, "--latency", "0.01") as server:
+        finish(tmp_path / "home-1", "begin", server.url, tmp_path / "whole")
+        port = server.port
+    with serving(port, "--latency", "0.01") as server:
+        out, home = tmp_path / "stopped", tmp_path / "home-2"
+        with running(home, "begin", server.url, out) as process:
+            stop_at(process, out, 40, signal.SIGINT)
+            told = process.stdout.read() if process.stdout else ""
+            assert process.returncode == -signal.SIGINT
+        assert told.strip().endswith("KeyboardInterrupt")
+        assert "never retrieved" not in told and "was destroyed" not in told
+        left = load_run(the_run(out))
+        assert left.summary["complete"] is False and (left.path / "report.md").is_file()
+        finish(home, "resume", left.path)
+
+    assert essence(left.path) == essence(the_run(tmp_path / "whole"))
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data set of one's own: two shipped samples with their pictures."""
+    folder = tmp_path / "mine"
+    (folder / "images").mkdir(parents=True)
+    source = shipped("data", "lotbench")
+    text = (source / "samples.jsonl").read_text(encoding="utf-8").splitlines()[:2]
+    (folder / "samples.jsonl").write_text("\n".join(text) + "\n", encoding="utf-8")
+    for line in text:
+        shutil.copy(source / json.loads(line)["image"], folder / "images")
+    return folder
+
+
+async def stopped(server: FakeServer, out: Path, **fields: Any) -> Path:
+    """A run that was cancelled after a few calls."""
+    game = asyncio.create_task(play(server, out, **fields))
+    while journaled(out) < 6:
+        await asyncio.sleep(0.001)
+        assert not game.done()
+    game.cancel()
+    await asyncio.gather(game, return_exceptions=True)
+    return the_run(out)
+
+
+def change_json(path: Path, *place: str, value: Any) -> None:
+    table = json.loads(path.read_text(encoding="utf-8"))
+    inner = table
+    for name in place[:-1]:
+        inner = inner[name]
+    assert inner[place[-1]] != value
+    inner[place[-1]] = value
+    path.write_text(json.dumps(table), encoding="utf-8")
+
+
+async def test_changed_data_refuse_to_be_gone_on_with(tmp_path: Path, data: Path) -> None:
+    with FakeServer() as server:
+        run = await stopped(server, tmp_path / "runs", data=str(data), limit=2)
+        calls, before = server.log()["requests"], (run / "calls.jsonl").read_bytes()
+        samples = (data / "samples.jsonl").read_text(encoding="utf-8")
+
+        (data / "samples.jsonl").write_text(samples.replace("toaster", "roaster"), encoding="utf-8")
+        with pytest.raises(RunFolderError, match=r"changed since the run began: .*data") as caught:
+            await resume(run)
+        assert caught.value.exit_code == 2
+
+        # Another line order in a record is no other data.
+        rows = [dict(reversed(json.loads(line).items())) for line in samples.splitlines()]
+        (data / "samples.jsonl").write_text("\n\n".join(map(json.dumps, rows)), encoding="utf-8")
+        picture = next((data / "images").iterdir())
+        content = picture.read_bytes()
+        picture.write_bytes(next(p for p in (data / "images").iterdir() if p != picture).read_bytes())
+        with pytest.raises(RunFolderError, match=r"changed since the run began: .*data"):
+            await resume(run)
+
+        assert server.log()["requests"] == calls
+        assert (run / "calls.jsonl").read_bytes() == before
+        picture.write_bytes(content)
+        assert (await resume(run)).summary["complete"] is True
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "named"),
+    [
+        (("experiment", "seed"), 5, "experiment"),
+        (("experiment", "settings", "max_rounds"), 4, "experiment"),
+        (("experiment", "sampling"), {"judge": {"temperature": 1.0}}, "experiment"),
+    ],
+)
+async def test_another_experiment_refuses_to_be_gone_on_with(
+    tmp_path: Path, place: tuple[str, ...], value: Any, named: str
+) -> None:
+    with FakeServer() as server:
+        run = await stopped(server, tmp_path)
+        change_json(run / "run.json", *place, value=value)
+        with pytest.raises(RunFolderError, match=rf"changed since the run began: .*{named}"):
+            await resume(run)
+
+
+async def test_changed_prompts_refuse_to_be_gone_on_with(tmp_path: Path) -> None:
+    with FakeServer() as server:
+        run = await stopped(server, tmp_path)
+        prompt = run / "prompts" / "en" / "respond.txt"
+        prompt.write_text(prompt.read_text(encoding="utf-8") + "Be quick.\n", encoding="utf-8")
+        with pytest.raises(RunFolderError, match=r"changed since the run began: .*prompts"):
+            await resume(run)
+
+
+async def test_limits_may_change_and_nothing_else_may(tmp_path: Path) -> None:
+    with FakeServer() as server:
+        run = await stopped(server, tmp_path)
+        with pytest.raises(UsageError, match="seed: unknown key; known: concurrency"):
+            await resume(run, seed=3)
+        with pytest.raises(UsageError, match="retries: "):
+            await resume(run, retries=-1)
+        done = await resume(run, concurrency=1, retries=2, timeout_s=30, token_limit=10**9, max_failed=1.0)
+    assert done.summary["complete"] is True
+
+
+async def test_a_run_that_another_session_writes_cannot_be_resumed(tmp_path: Path) -> None:
+    with FakeServer(latency=0.01) as server:
+        game = asyncio.create_task(play(server, tmp_path))
+        while journaled(tmp_path) < 6:
+            await asyncio.sleep(0.001)
+        with pytest.raises(RunFolderError, match="another process is writing to this run"):
+            await resume(the_run(tmp_path))
+        assert (await game).summary["complete"] is True
+
+
+def judged(body: Any) -> bool:
+    return "same_creative_point" in json.dumps(body.get("response_format", {}))
+
+
+async def test_walks_whose_last_call_never_arrived_are_walked_again(
+    tmp_path: Path, waits: list[float]
+) -> None:
+    with FakeServer(
+        rule=game_rule(solve=0), faults=lambda index, body: "500" if judged(body) else None
+    ) as server:
+        run = await play(server, tmp_path, max_failed=1.0)
+        assert set(outcomes(run).values()) == {"judge_failed"}
+        assert not any(trace.arrived for trace in run.traces)
+        assert run.summary["complete"] is True
+        server.change(faults=None)
+        done = await resume(run.path)
+        assert server.log()["repeated"] == {}
+    assert set(outcomes(done).values()) == {"unsolved"}
+    assert len(done.traces) == len(run.traces) == 3
+
+
+async def test_walks_that_ended_on_unreadable_replies_stand_until_they_are_wanted_anew(
+    tmp_path: Path,
+) -> None:
+    with FakeServer(
+        rule=game_rule(solve=0), faults=lambda index, body: "garbage" if judged(body) else None
+    ) as server:
+        run = await play(server, tmp_path, max_failed=1.0, settings={"judge_mode": "explained"})
+        assert set(outcomes(run).values()) == {"judge_failed"}
+        assert all(trace.arrived for trace in run.traces)
+        server.change(faults=None)
+        calls = server.log()["requests"]
+
+        stands = await resume(run.path, max_failed=1.0)
+        assert server.log()["requests"] == calls
+        assert outcomes(stands) == outcomes(run)
+
+        done = await resume(run.path, retry_failed=True)
+        again = await resume(run.path)
+    assert set(outcomes(done).values()) == {"unsolved"}
+    assert outcomes(again) == outcomes(done)
+    # The fillings that came before the verdict were readable and are not asked for again.
+    responds = [line["key"] for line in lines(run.path) if line["key"]["step"] == "respond"]
+    assert len(responds) == len({json.dumps(key) for key in responds})
+
+
+async def test_a_chain_that_could_not_be_read_is_built_again_when_wanted_anew(tmp_path: Path) -> None:
+    def chains(index: int, body: Any) -> str | None:
+        return "garbage" if "scene_chain" in json.dumps(body.get("response_format", {})) else None
+
+    with FakeServer(rule=game_rule(solve=0), faults=chains) as server:
+        run = await play(server, tmp_path, limit=1, repeats=2, max_failed=1.0)
+        assert set(outcomes(run).values()) == {"judge_failed"}
+        server.change(faults=None)
+        done = await resume(run.path, retry_failed=True, max_failed=1.0)
+    assert set(outcomes(done).values()) == {"unsolved"}
+
+
+async def test_what_a_run_takes_from_the_store_is_in_its_journal(tmp_path: Path) -> None:
+    with FakeServer(rule=game_rule(solve=0)) as server:
+        first = await play(server, tmp_path / "1")
+        second = await play(server, tmp_path / "2", seed=1)
+        third = await play(server, tmp_path / "3", seed=2, fresh=True)
+
+    def shared(run: Run, source: str) -> set[str]:
+        return {
+            json.dumps(line["key"], sort_keys=True)
+            for line in lines(run.path)
+            if line["from"] == source and line["key"]["step"] in ("chain", "chain_check")
+        }
+
+    assert shared(first, "call") and not shared(first, "store")
+    assert shared(second, "store") == shared(first, "call") and not shared(second, "call")
+    assert shared(third, "call") and not shared(third, "store")
+    # Nothing else comes from there, and what comes from there was not paid for.
+    taken = [line for line in lines(second.path) if line["from"] == "store"]
+    assert {line["key"]["step"] for line in taken} <= {"chain", "chain_check"}
+    assert second.summary["usage"]["calls"] == len(lines(second.path)) - len(taken)
+    assert steps(first, "chain")[0] == steps(second, "chain")[0]
+
+
+async def test_a_run_folder_is_complete_without_store_and_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with FakeServer(rule=game_rule(solve=0)) as server:
+        await play(server, tmp_path / "1")
+        run = await play(server, tmp_path / "2", seed=1)
+    monkeypatch.setenv("LOTBENCH_HOME", str(tmp_path / "nothing"))
+    before = essence(run.path)
+    (run.path / "summary.json").unlink()
+    (run.path / "traces.jsonl").unlink()
+
+    again = await resume(run.path, check=False, max_failed=1.0)
+
+    assert essence(again.path) == before
+    assert results.load_run(run.path).summary["complete"] is True
+
+
+async def test_a_damaged_journal_line_costs_that_call(tmp_path: Path) -> None:
+    with FakeServer(caches=False) as server:
+        run = await play(server, tmp_path, **SMALL)
+        before = essence(run.path)
+        text = (run.path / "calls.jsonl").read_bytes().splitlines(keepends=True)
+        place = next(n for n, line in enumerate(text) if b'"step":"respond"' in line)
+        text[place] = b"\x00" * 40 + b"\n"
+        (run.path / "calls.jsonl").write_bytes(b"".join(text))
+        (run.path / "traces.jsonl").unlink()
+        calls = server.log()["finished"]
+        done = await resume(run.path)
+        assert server.log()["finished"] == calls + 1
+    assert essence(done.path) == before
+
+
+async def test_faults_on_the_way_change_nothing(tmp_path: Path, stores: Any, waits: list[float]) -> None:
+    stores("whole")
+    first, port = await whole(tmp_path / "whole")
+    stores("rough")
+    with FakeServer(caches=False, port=port, faults=Mixed(rate=0.4, seed=3)) as server:
+        run = await stopped(server, tmp_path / "rough", **SMALL)
+        done = await resume(run)
+        assert lost(server.log()) <= 2 * SMALL["concurrency"]
+    assert essence(done.path) == essence(first.path)

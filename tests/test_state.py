@@ -1,0 +1,129 @@
+"""The state of a walk: small plain JSON, joined by the same rules in a node as in the graph."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langgraph.graph import END, START, StateGraph
+
+from lotbench.benchmark import take
+from lotbench.benchmarks.lotbench.task import benchmark
+from lotbench.errors import LotbenchError
+from lotbench.state import REDUCERS, Walk, WalkState, joined, plus, start
+from lotbench.types import Answer, Question
+from tests.play import NO, Room, candidate, judge, oracle, play
+
+
+def test_a_walk_begins_with_every_declared_key() -> None:
+    assert start("s", 2, "lane", {"a": 1}).keys() == WalkState.__annotations__.keys()
+    begun = start("s", 2, "lane", {"a": 1})
+    assert (begun["round"], begun["outcome"], begun["arrived"], begun["memory"]) == (1, None, True, {"a": 1})
+
+
+def test_two_walks_share_nothing() -> None:
+    one, other = start("s", 1, "a"), start("s", 2, "b")
+    one["history"].append({})
+    assert other["history"] == []
+
+
+def test_keys_are_replaced_or_reduced() -> None:
+    state = joined(start("s", 1, "lane"), {"turn": {"a": 1}, "history": [{"n": 1}], "usage": {"calls": 1}})
+    state = joined(state, {"turn": {"b": 2}, "history": [{"n": 2}], "usage": {"calls": 2, "input_tokens": 5}})
+    assert state["turn"] == {"b": 2}
+    assert state["history"] == [{"n": 1}, {"n": 2}]
+    assert state["usage"] == {"calls": 3, "input_tokens": 5}
+
+
+def test_joining_changes_neither_side() -> None:
+    state, update = start("s", 1, "lane"), {"history": [{"n": 1}]}
+    joined(state, update)
+    assert (state["history"], update) == ([], {"history": [{"n": 1}]})
+
+
+def test_an_update_of_a_key_that_no_state_has_is_refused() -> None:
+    with pytest.raises(LotbenchError, match=r"\['colour', 'shape'\]"):
+        joined(start("s", 1, "lane"), {"shape": 1, "colour": 2, "turn": {}})
+
+
+def test_the_declared_reducers_are_the_ones_that_join() -> None:
+    hints = get_type_hints(WalkState, include_extras=True)
+    declared = {name: hint.__metadata__[0] for name, hint in hints.items() if hasattr(hint, "__metadata__")}
+    assert declared == dict(REDUCERS)
+
+
+COUNTS = st.dictionaries(st.sampled_from(["calls", "input_tokens", "output_tokens"]), st.integers(0, 99))
+
+
+@given(COUNTS, COUNTS, COUNTS)
+def test_counts_add_up_in_any_order(
+    one: dict[str, int], other: dict[str, int], third: dict[str, int]
+) -> None:
+    assert plus(one, other) == plus(other, one)
+    assert plus(plus(one, other), third) == plus(one, plus(other, third))
+
+
+UPDATES = st.fixed_dictionaries(
+    {},
+    optional={
+        "turn": st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
+        "history": st.lists(st.just({"filling": "x"}), max_size=2),
+        "steps": st.lists(st.just({"step": "check"}), max_size=2),
+        "usage": COUNTS,
+        "outcome": st.sampled_from([None, "solved"]),
+    },
+)
+
+
+@given(st.lists(UPDATES, min_size=1, max_size=3))
+def test_updates_are_joined_as_langgraph_joins_them(updates: list[dict[str, Any]]) -> None:
+    graph = StateGraph(WalkState)
+    last = START
+    for number, update in enumerate(updates):
+        graph.add_node(str(number), lambda state, update=update: update)  # type: ignore[misc]
+        graph.add_edge(last, str(number))
+        last = str(number)
+    graph.add_edge(last, END)
+    begun = start("s", 1, "lane")
+    wanted: dict[str, Any] = dict(begun)
+    for update in updates:
+        wanted = joined(wanted, update)
+    assert graph.compile().invoke(begun) == wanted
+
+
+async def test_the_state_of_a_played_game_is_plain_json_and_small() -> None:
+    game = await play(candidate(), judge(NO), max_rounds=15)
+    whole = [game.trace.steps, game.trace.usage, game.trace.score.parts]
+    assert json.loads(json.dumps(whole)) == json.loads(json.dumps(whole, default=str))
+    assert len(json.dumps(game.trace.steps)) < 40_000
+
+
+async def test_a_step_is_read_once_with_no_answers_if_it_asks_nothing(tmp_path: Path) -> None:
+    heard: list[int] = []
+
+    def read(walk: Walk, answers: Sequence[Answer]) -> dict[str, Any]:
+        heard.append(len(answers))
+        return {"turn": {"done": True}}
+
+    def ask(walk: Walk) -> Sequence[Question]:
+        return ()
+
+    room = Room(tmp_path, candidate(), [judge()], oracle())
+    context = replace(room.context, benchmark=replace(benchmark, ask=ask, read=read))
+    with room.journal:
+        update = await take("respond", start("lot-1", 1, "lane"), context)
+    assert (heard, update["turn"]) == ([0], {"done": True})
+
+
+async def test_usage_is_the_sum_over_a_walks_own_calls() -> None:
+    player, checker, teller = candidate(), judge(NO), oracle()
+    game = await play(player, checker, teller, max_rounds=3, judge_mode="explained")
+    calls = len(player.asked) + len(checker.asked) + len(teller.asked)
+    assert game.trace.usage["calls"] == calls == 3 + 3 + 2 + 2
+    assert game.trace.usage["input_tokens"] > game.trace.usage["output_tokens"] > 0

@@ -1,0 +1,366 @@
+"""The rules about words, as tables, and what holds of them for any text."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from lotbench.benchmarks.lotbench import words
+from lotbench.errors import Unread
+
+# ---- The frame ----
+
+FRAMES = [
+    ("He bought an [alarm clock] today.", "He bought a(n) <MASK> today."),
+    ("He bought a [drum] today.", "He bought a(n) <MASK> today."),
+    ("An [apple] a day.", "A(n) <MASK> a day."),
+    ("A [drum]!", "A(n) <MASK>!"),
+    ("I like this [drum].", "I like this/these <MASK>."),
+    ("These [drums] hurt.", "This/these <MASK> hurt."),
+    ("Not that [drum] again.", "Not that/those <MASK> again."),
+    ("The [drum] is loud.", "The <MASK> is/are loud."),
+    ("The [drums] are loud.", "The <MASK> is/are loud."),
+    ("The [drum] was loud.", "The <MASK> was/were loud."),
+    ("The [drums] have gone.", "The <MASK> has/have gone."),
+    ("The [drum] does not sleep.", "The <MASK> does/do not sleep."),
+    ("The [drum] isn't loud.", "The <MASK> isn't/aren't loud."),
+    ("The [drums] don’t sleep.", "The <MASK> doesn't/don't sleep."),
+    ("There is [milk] in it.", "There is/are <MASK> in it."),
+    ("Are [drums] loud?", "Is/are <MASK> loud?"),
+    ("Quiet! Where are [drums] now?", "Quiet! Where is/are <MASK> now?"),
+    ("[Drums] are loud.", "<MASK> is/are loud."),
+    ('The "[drums]" are loud.', 'The "<MASK>" is/are loud.'),
+    ('He is a "[drum]".', 'He is a(n) "<MASK>".'),
+    # What does not agree with the hidden part stays as it is.
+    ("He is [loud] today.", "He is <MASK> today."),
+    ("A man with the [drum] is here, a friend.", "A man with the <MASK> is/are here, a friend."),
+    ("The [drum] that was lost.", "The <MASK> that was lost."),
+    ("The [drum], is it loud?", "The <MASK>, is it loud?"),
+    ("Two [pianist]s are here.", "Two <MASK>s are here."),
+    ("A loud [drum] sleeps.", "A loud <MASK> sleeps."),
+    ("[drum]", "<MASK>"),
+]
+
+
+def masked(marked: str, language: str = "en") -> str:
+    before, key, after = re.split(r"[\[\]]", marked)
+    return words.frame(before + key + after, (len(before), len(before) + len(key)), language)
+
+
+@pytest.mark.parametrize(("marked", "frame"), FRAMES)
+def test_the_frame_beside_the_mask_gives_no_article_or_number_away(marked: str, frame: str) -> None:
+    assert masked(marked) == frame
+
+
+@pytest.mark.parametrize("marked", ["他养了一只[闹钟]。", "a [闹钟] is", "[闹钟]"])
+def test_a_chinese_frame_is_the_response_with_the_mask(marked: str) -> None:
+    assert masked(marked, "zh") == re.sub(r"\[.*\]", "<MASK>", marked)
+
+
+PIECES = st.text("an is the.!'\"日 ", max_size=15)
+
+
+@given(PIECES, st.text("xyz", min_size=1), st.text("uvw", min_size=1), PIECES, st.sampled_from(["en", "zh"]))
+def test_the_frame_depends_on_what_stands_around_the_key_text_alone(
+    before: str, key: str, other: str, after: str, language: str
+) -> None:
+    frames = {
+        words.frame(before + each + after, (len(before), len(before) + len(each)), language)
+        for each in (key, other)
+    }
+    assert len(frames) == 1
+    assert frames.pop().count(words.MASK) == 1
+
+
+# ---- A filling ----
+
+FRAME = "My neighbour keeps a(n) <MASK> in the tank."
+PHRASES = [
+    ("church bell", "church bell"),
+    ("  church   bell \n", "church bell"),
+    ('"church bell"', "church bell"),
+    ("**church bell**", "church bell"),
+    ("church bell.", "church bell"),
+    ("《闹钟》", "闹钟"),
+    ("a very old and quite rusty church bell", "a very old and quite rusty church bell"),
+    ("日" * 16, "日" * 16),
+    ("AC/DC", None),
+    ("bell / drum", None),
+    ("bell; drum", None),
+    ("bell or drum", None),
+    ("bell OR drum", None),
+    ("bell and/or drum", None),
+    ("bell | drum", None),
+    ("钟、鼓", None),
+    ("钟或鼓", None),
+    ("钟或者鼓", None),
+    ("钟还是鼓", None),
+    ("或许", "或许"),
+    ("orchestra of doors", "orchestra of doors"),
+    ("1. bell", None),
+    ("1) bell", None),
+    ("(1) bell", None),
+    ("- bell", None),
+    ("• bell", None),
+    ("3.5-inch disk", "3.5-inch disk"),
+    ("2 bells", "2 bells"),
+    ("bell\ndrum", None),
+    ("a very old and really quite rusty church bell", None),
+    ("日" * 17, None),
+    ("what is it?", None),
+    ("它是什么？", None),
+    ("<MASK>", None),
+    ("[MASK]", None),
+    ("MASKED BALL", "MASKED BALL"),
+    ("...", None),
+    ("___", None),
+    ("🔔", None),
+    ("", None),
+    # The frame repeated: cut to what stands in the mask.
+    ("My neighbour keeps a church bell in the tank.", "church bell"),
+    ("my neighbour keeps an old bell in the tank", "old bell"),
+    ("My neighbour keeps a(n) bell in the tank.", "bell"),
+    ("“My neighbour keeps a bell in the tank!”", "bell"),
+    ("My neighbour keeps a <MASK> in the tank.", None),
+    ("My neighbour keeps a bell or a drum in the tank.", None),
+    ("The neighbour keeps a bell in the very large tank.", None),
+]
+
+
+@pytest.mark.parametrize(("said", "filling"), PHRASES)
+def test_a_filling_is_one_short_phrase_cut_out_of_the_frame(said: str, filling: str | None) -> None:
+    if filling is not None:
+        assert words.filling(said, FRAME, 8, 16) == filling
+        return
+    with pytest.raises(Unread) as caught:
+        words.filling(said, FRAME, 8, 16)
+    assert caught.value.kind == "not_a_phrase"
+    assert caught.value.reason
+
+
+ECHOES = [
+    ("The <MASK>.", "Theatre", "Theatre"),
+    ("The <MASK>.", "The atre.", "atre"),
+    ("<MASK> at work", "man at work", "man"),
+    ("<MASK> at work", "repeat work", "repeat work"),
+    ("the <MASK> has/have begun", "the film has begun", "film"),
+    ("the <MASK> has/have begun", "the films have begun", "films"),
+    ("the <MASK> has/have begun", "the film has/have begun", "film"),
+    ("the <MASK> isn't/aren't here", "The film isn’t here!", "film"),
+    ("It's <MASK> o'clock", "It’s tea o’clock", "tea"),
+    ("邻居在鱼缸里养了一只<MASK>。", "邻居在鱼缸里养了一只闹钟。", "闹钟"),
+    ("<MASK>请放心,明早就能走", "家属请放心，明早就能走", "家属"),
+    ("整栋楼都冲太阳<MASK>。", "整栋楼都冲太阳吐舌头", "吐舌头"),
+    ("<MASK>", "bell", "bell"),
+    ("<MASK>!", "bell!", "bell"),
+]
+
+
+@pytest.mark.parametrize(("frame", "said", "filling"), ECHOES)
+def test_a_repeated_frame_is_recognised_in_any_of_its_forms(frame: str, said: str, filling: str) -> None:
+    assert words.filling(said, frame, 8, 16) == filling
+
+
+@given(
+    st.text("abc 日钟'-", min_size=1, max_size=12),
+    st.sampled_from([FRAME, "The <MASK> is/are here", "一只<MASK>。"]),
+)
+def test_a_filling_means_the_same_alone_and_in_its_frame(said: str, frame: str) -> None:
+    assume(re.search(r"\w", said) and said == said.strip(" '-"))
+    alone = words.filling(said, frame, 8, 16)
+    whole = frame.replace("a(n)", "a").replace("is/are", "is").replace(words.MASK, said)
+    assert words.same(words.filling(whole, frame, 8, 16)) == words.same(alone)
+
+
+@given(st.text(max_size=60), st.sampled_from([FRAME, "<MASK>", "一只<MASK>。"]))
+def test_any_text_is_a_filling_or_refused_with_a_reason(said: str, frame: str) -> None:
+    try:
+        made = words.filling(said, frame, 8, 16)
+    except Unread as error:
+        assert error.kind == "not_a_phrase"
+        return
+    assert made == made.strip() and len(made.splitlines()) == 1
+    assert len(made.split()) <= 8
+
+
+# ---- A question ----
+
+QUESTIONS = [
+    ("Is it alive?", "Is it alive?"),
+    (' "Is it alive?" ', "Is it alive?"),
+    ("Is it alive", "Is it alive"),
+    ("Q: Is it alive?", "Is it alive?"),
+    ("Question: Does it ring?", "Does it ring?"),
+    ("So, does it ring?", "So, does it ring?"),
+    ("Could it be found where people sleep?", "Could it be found where people sleep?"),
+    ("Wasn't it used long ago?", "Wasn't it used long ago?"),
+    ("Won’t it bite?", "Won’t it bite?"),
+    ("Is it\n\n", "Is it"),
+    ("它是活的吗？", "它是活的吗？"),
+    ("是不是活的", "是不是活的"),
+    ("人们会用它做什么吗？", "人们会用它做什么吗？"),
+    ("它能吃？", "它能吃？"),
+    ("问：它是活的吗？", "它是活的吗？"),
+    ("What does it do?", None),
+    ("How big is it?", None),
+    ("Which room is it in?", None),
+    ("It is alive.", None),
+    ("Is it alive? Is it big?", None),
+    ("Is it alive?\nIs it big?", None),
+    ("它是什么？", None),
+    ("谁用它？", None),
+    ("", None),
+    ("Is it " + "very " * 80 + "big?", None),
+]
+
+
+@pytest.mark.parametrize(("said", "question"), QUESTIONS)
+def test_a_question_is_one_that_yes_or_no_answers(said: str, question: str | None) -> None:
+    if question is not None:
+        assert words.question(said, []) == question
+        return
+    with pytest.raises(Unread) as caught:
+        words.question(said, [])
+    assert caught.value.kind == "not_a_question"
+
+
+@pytest.mark.parametrize("again", ["Is it alive?", "is it ALIVE", "Is  it alive ?!", "“Is it alive?”"])
+def test_a_question_asked_before_is_none(again: str) -> None:
+    with pytest.raises(Unread, match="asked before"):
+        words.question(again, ["Is it big?", "Is it alive?"])
+
+
+@given(st.text(max_size=80))
+def test_any_text_is_a_question_or_refused_with_a_reason(said: str) -> None:
+    try:
+        made = words.question(said, [])
+    except Unread as error:
+        assert error.kind == "not_a_question"
+        return
+    with pytest.raises(Unread):
+        words.question(made, [made])
+
+
+# ---- The same words ----
+
+SAME = [
+    ("alarm clock", "Alarm Clock"),
+    ("alarm clock", "an alarm clock"),
+    ("alarm clock", "THE  alarm\nclock."),
+    ("alarm clock", "'alarm clock'"),
+    ("alarm clock", "alarm-clock"),
+    ("alarm clock", "alarm_clock"),
+    ("alarm clock", "ａｌａｒｍ　ｃｌｏｃｋ"),
+    ("café", "cafe\u0301"),
+    ("file", "ﬁle"),
+    ("it's", "it’s"),
+    ("straße", "STRASSE"),
+    ("闹钟", "鬧鐘"),
+    ("闹钟", "「闹 钟」"),
+    ("闹钟", "闹\u200b钟"),
+    ("WiFi闹钟", "wifi鬧鐘"),
+]
+DIFFERENT = [
+    ("alarm clock", "alarm clocks"),
+    ("alarm clock", "alarmclock"),
+    ("clock", "alarm clock"),
+    ("a", "the"),
+    ("theatre", "atre"),
+    ("闹钟", "钟"),
+    ("cafe", "café"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SAME)
+def test_the_same_words(one: str, other: str) -> None:
+    assert words.same(one) == words.same(other)
+
+
+@pytest.mark.parametrize(("one", "other"), DIFFERENT)
+def test_different_words(one: str, other: str) -> None:
+    assert words.same(one) != words.same(other)
+
+
+def test_every_key_text_of_the_data_is_the_same_as_itself_in_another_dress() -> None:
+    from lotbench.benchmarks.lotbench.sample import Item
+    from lotbench.edge import disk
+
+    for item in disk.samples(disk.data_folder("", "lotbench"), Item):
+        dressed = f" “{item.key_text.upper()}”! "
+        assert words.same(dressed) == words.same(item.key_text)
+        assert words.same(item.key_text)
+
+
+@given(st.text("abcdé日钟 -'", min_size=1, max_size=20))
+def test_case_width_quotes_and_punctuation_make_no_difference(text: str) -> None:
+    wide = "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in text)
+    for dressed in (text.upper(), f"“{text}”", f"{text}!?", unicodedata.normalize("NFD", text), wide):
+        assert words.same(dressed) == words.same(text)
+
+
+@given(st.text(max_size=30))
+def test_the_normal_form_has_no_edges_no_capitals_and_no_marks(text: str) -> None:
+    normal = words.same(text)
+    assert normal == normal.strip()
+    assert "  " not in normal
+    assert not re.search(r"[^\w ]", normal)
+
+
+# ---- Leaks and languages ----
+
+LEAKS = [
+    ("Is it an alarm clock?", "alarm clock", True),
+    ("Is it an Alarm-Clock?", "alarm clock", True),
+    ("Is it about alarm clocks?", "alarm clock", False),
+    ("Is it a clock?", "alarm clock", False),
+    ("Is it a filmmaker?", "film", False),
+    ("Is it 'film'?", "film", True),
+    ("它是闹钟吗？", "闹钟", True),
+    ("它是鬧鐘嗎？", "闹钟", True),
+    ("它是钟吗？", "闹钟", False),
+    ("它是WiFi吗？", "wifi", True),
+    ("它是WiFi6吗？", "wifi", False),
+    ("Is it a 闹钟?", "闹钟", True),
+    ("Is it c++?", "", False),
+    ("Is it a(n) drum?", "a(n) drum", True),
+]
+
+
+@pytest.mark.parametrize(("question", "secret", "leak"), LEAKS)
+def test_a_question_leaks_a_secret_that_it_holds_as_whole_words(
+    question: str, secret: str, leak: bool
+) -> None:
+    assert words.leaks(question, ["nothing", secret]) is leak
+
+
+@given(
+    st.text("ab 日.-", max_size=10), st.text("ab日", min_size=1, max_size=5), st.text("ab 日.-", max_size=10)
+)
+def test_a_secret_between_spaces_is_always_found(before: str, secret: str, after: str) -> None:
+    assert words.leaks(f"{before} x {secret} x {after}", [secret])
+
+
+LANGUAGES = [
+    ("bell", "en", False),
+    ("café 24", "en", False),
+    ("闹钟", "en", True),
+    ("bell 钟", "en", True),
+    ("часы", "en", True),
+    ("42", "en", False),
+    ("闹钟", "zh", False),
+    ("鬧鐘", "zh", False),
+    ("WiFi闹钟", "zh", False),
+    ("alarm clock", "zh", True),
+    ("アラーム", "zh", True),
+    ("目覚まし", "zh", True),
+    ("42", "zh", False),
+]
+
+
+@pytest.mark.parametrize(("text", "language", "other"), LANGUAGES)
+def test_a_filling_in_another_script_is_in_another_language(text: str, language: str, other: bool) -> None:
+    assert words.other_language(text, language) is other
