@@ -198,10 +198,7 @@ class Session:
 
         self._place.keep(self._traces.values())
         with Journal(self._place.path / "calls.jsonl") as journal:
-            for trace in self._again:
-                for step in trace.steps[-2:]:
-                    if step["call"]:
-                        journal.retry(str(step["call"]))
+            self._retry(journal)
             desk = self._desk(journal)
             context = Context(self._plan.benchmark, self._plan.view, desk.ask)
             lanes = self._plan.lanes()
@@ -244,6 +241,13 @@ class Session:
         if loop.crashed:
             raise _crash(loop, self._place.path)
         return load_run(self._place.path)
+
+    def _retry(self, journal: Journal) -> None:
+        """Have the last calls of walks that are tried again made again."""
+        for trace in self._again:
+            for step in trace.steps[-2:]:
+                if step["call"]:
+                    journal.retry(str(step["call"]))
 
     def _desk(self, journal: Journal) -> Desk:
         budget = Budget(self._plan.limits)
