@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
@@ -47,7 +47,7 @@ class Prompt:
         Raises:
             UsageError: A field has no value, or a value has no field; or a section is of no speaker.
         """
-        self._check(frozenset(values), self.fields)
+        self._check(values.keys(), self.fields)
         if not self.sections or self.sections.keys() - set(SPEAKERS):
             found = ", ".join(f"[{name}]" for name in self.sections) or "none"
             raise UsageError(
@@ -68,10 +68,12 @@ class Prompt:
         if section not in self.sections:
             raise UsageError(f"prompt {self.name!r} has no section [{section}]")
         text = self.sections[section]
-        self._check(frozenset(values), _fields(text))
+        self._check(values.keys(), _fields(text))
         return "".join(values[piece] if index % 2 else piece for index, piece in enumerate(_pieces(text)))
 
-    def _check(self, given: frozenset[str], wanted: frozenset[str]) -> None:
+    def _check(self, given: Set[str], wanted: Set[str]) -> None:
+        if given == wanted:
+            return
         if missing := sorted(wanted - given):
             raise UsageError(f"prompt {self.name!r}: no value for {', '.join(missing)}")
         if unknown := sorted(given - wanted):
