@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from lotbench import results
 from lotbench.benchmark import Context
+from lotbench.checking.anchors import anchors
 from lotbench.edge import folder, preflight
 from lotbench.edge.desk import Desk, Seat, Tally
 from lotbench.edge.journal import Journal
@@ -20,7 +21,6 @@ from lotbench.edge.models import Models
 from lotbench.edge.store import Store
 from lotbench.errors import LotbenchError
 from lotbench.plan import Plan
-from lotbench.probing import anchors
 from lotbench.results import Run, load_run
 from lotbench.run import Loop
 from lotbench.state import start
