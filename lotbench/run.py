@@ -8,7 +8,7 @@ can escape stops the run, and a bug in one walk does not stop the others.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -57,7 +57,7 @@ class Loop:
     _stop: LotbenchError | None = None
     _failed: int = 0
 
-    async def traces(self, lanes: Iterable[Sequence[Planned]]) -> AsyncIterator[Trace]:
+    async def traces(self, lanes: Iterable[Sequence[Planned]]) -> AsyncGenerator[Trace, None]:
         """Take the walks of every lane; traces come as they are finished.
 
         Walks of earlier sessions that failed count towards `max_failed`.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -103,9 +103,10 @@ class Session:
                 async with _watched(watch, self._status(desk, loop, journal)):
                     if check:
                         await self._check(desk)
-                    async for trace in loop.traces(self._plan.lanes()):
-                        self._traces[trace.sample, trace.repeat] = trace
-                        self._place.append(trace)
+                    async with aclosing(loop.traces(self._plan.lanes())) as traces:
+                        async for trace in traces:
+                            self._traces[trace.sample, trace.repeat] = trace
+                            self._place.append(trace)
                     self._place.write_json("anchors.json", await anchors(self._plan, desk, self._place.path))
             except LotbenchError as error:
                 error.run = self._place.path

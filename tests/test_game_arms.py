@@ -97,6 +97,17 @@ async def test_the_candidate_is_drawn_at_temperature_1_and_judge_and_oracle_at_0
     assert {asked.sampling.temperature for asked in (*checker.asked, *teller.asked)} == {0.0}
 
 
+async def test_the_candidate_is_told_how_long_a_filling_may_be() -> None:
+    for settings, told in (
+        ({}, "at most 8 words (in Chinese 16 characters)"),
+        ({"max_words": 3}, "at most 3 words"),
+    ):
+        player = candidate("a very loud bell", "bell")
+        game = await play(player, max_rounds=1, **settings)
+        assert told in text_of(player.asked[0])
+        assert game.read("respond", "status")[0] == ("not_a_phrase" if settings else "ok")
+
+
 # ---- Frameworks ----
 
 

@@ -67,16 +67,12 @@ async def test_chain_and_both_criteria_are_one_call_with_each_reason_before_its_
     assert game.values("check")[0]["intervened_chain"] == "it swells -> it rings"
 
 
-MODES = {
-    "zero_shot": ({}, False, False),
-    "explained": ({}, True, False),
-    "causal": ({}, True, True),
-}
+MODES = {"zero_shot": (False, False), "explained": (True, False), "causal": (True, True)}
 
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_the_judge_knows_what_its_mode_says(mode: str) -> None:
-    _, explanation, chain = MODES[mode]
+    explanation, chain = MODES[mode]
     checker = judge(NO)
     await play(candidate(), checker, max_rounds=1, judge_mode=mode)
     (text,) = checker.heard("check")
@@ -255,6 +251,19 @@ async def test_a_second_opinion_that_cannot_be_read_is_a_judge_failure() -> None
     assert len(at(second, "confirm")) == 2
     checker = judge(YES, confirms=[GARBAGE])
     assert (await play(candidate(), checker, confirm="same_judge")).outcome == "judge_failed"
+
+
+async def test_the_same_judge_that_cannot_be_read_gives_way_to_nobody() -> None:
+    first, second = judge(YES, confirms=[GARBAGE], name="a"), judge(YES, confirms=[YES], name="b")
+    game = await play(candidate(), [first, second], confirm="same_judge")
+    assert (game.outcome, second.asked) == ("judge_failed", [])
+
+
+async def test_a_judge_that_took_over_confirms_itself() -> None:
+    first, second = judge(GARBAGE, name="a"), judge(YES, confirms=[YES], name="b")
+    game = await play(candidate(), [first, second], confirm="same_judge")
+    assert game.outcome == "solved"
+    assert (len(at(first, "confirm")), len(at(second, "confirm"))) == (0, 1)
 
 
 async def test_a_third_judge_may_give_the_second_opinion() -> None:

@@ -220,10 +220,14 @@ def alike(one: str, other: str) -> float:
     return len(mine & theirs) / max(1, min(len(mine), len(theirs)))
 
 
-def test_there_are_three_examples_for_each_thing_that_is_asked_of_a_player() -> None:
-    for language, file in product(("en", "zh"), ("respond.txt", "ask.txt", "answer.txt")):
-        text = PROMPTS.files[f"{language}/{file}"]
-        assert len(re.findall(r"^(?:Example \d|例[一二三])$", text, re.MULTILINE)) == 3
+COUNTS = {"respond": 3, "ask": 3, "answer": 3}
+COUNTS |= {f"check_{mode}": 2 for mode in ("zero_shot", "explained", "causal", "per_call")}
+
+
+def test_every_prompt_whose_appendix_has_examples_has_them() -> None:
+    for language, name in product(("en", "zh"), COUNTS):
+        text = PROMPTS.files[f"{language}/{name}.txt"]
+        assert len(re.findall(r"^(?:Example \d|例[一二三])$", text, re.MULTILINE)) == COUNTS[name]
 
 
 def test_few_shot_examples_share_no_key_text_with_any_sample() -> None:
@@ -245,7 +249,7 @@ def test_few_shot_fillings_are_no_alternatives_of_any_sample() -> None:
 def test_few_shot_examples_share_no_response_or_scene_with_any_sample() -> None:
     compared = 0
     for language, file, line in examples():
-        found = re.match(r"(?:IMAGE CAPTION: |RESPONSE: |图片描述：|配文：)(.*)", line)
+        found = re.match(r"(?:IMAGE CAPTION: |RESPONSE: |CAPTION: |图片描述：|配文：)(.*)", line)
         for item in SHIPPED if found else ():
             for text in (item.response, item.caption) if item.language == language else ():
                 compared += 1

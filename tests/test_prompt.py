@@ -149,7 +149,12 @@ def static(prompt: Prompt) -> str:
 def test_what_changes_stands_in_the_last_message(language: str) -> None:
     for name, prompt in SHIPPED.prompts[language].items():
         if name != "lines":
-            assert set(re.findall(r"\{\{(\w+)\}\}", static(prompt))) <= {"shape", "method"}, name
+            assert set(re.findall(r"\{\{(\w+)\}\}", static(prompt))) <= {
+                "shape",
+                "method",
+                "max_words",
+                "max_characters",
+            }, name
             assert list(prompt.sections) == ["system", "user"], name
             assert prompt.sections["user"].endswith("OUTPUT:"), name
 

@@ -234,6 +234,9 @@ def _question(walk: Walk, step: str, form: type[Form], draw: int = 0) -> Questio
         values["method"] = lines.line(FRAMEWORKS[options(walk).framework].method)
         values["rationale"] = lines.line("rationale", text=draft["notes"]) if draft.get("notes") else None
         values["again"] = lines.line("again", reason=draft["reason"]) if "reason" in draft else None
+    if step == "respond":
+        limits = options(walk)
+        values |= {"max_words": str(limits.max_words), "max_characters": str(limits.max_characters)}
     messages = walk.prompt(step).messages(**values)
     attempt = int(draft.get("attempt", 0)) if step != "decompose" else 0
     return Question("candidate", step, messages, schema(form), round=walk.round, draw=draw, attempt=attempt)
