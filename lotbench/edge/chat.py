@@ -160,13 +160,14 @@ class ChatModel:
 
     async def _posted(self, made: dict[str, Any], able: wire.Abilities) -> Reply | wire.Abilities:
         """Post a body once: a reply, less to ask for, or an error that says whether to try again."""
+        import aiohttp
         import httpx2
 
         http, started = self._http(), time.monotonic()
         try:
             async with asyncio.timeout(self._limits.timeout_s):
                 response = await http.post("chat/completions", content=orjson.dumps(made))
-        except (httpx2.HTTPError, OSError) as error:
+        except (httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
             # A broken connection comes under many names; what lies beneath tells a timeout.
             chain = _chain(error)
             if any(isinstance(link, TimeoutError) for link in chain):

@@ -6,6 +6,7 @@ letter by letter: each costs more than the rest of what happens to a call.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import orjson
@@ -18,4 +19,9 @@ def fields(record: Any) -> dict[str, Any]:
 
 def line(table: dict[str, Any]) -> bytes:
     """One line of JSON in UTF-8; records inside the table are tables of their fields."""
-    return orjson.dumps(table, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY)
+    try:
+        return orjson.dumps(table, option=orjson.OPT_APPEND_NEWLINE)
+    except TypeError:
+        # A whole number of more than 64 bits, which only the standard encoder takes.
+        text = json.dumps(table, ensure_ascii=False, separators=(",", ":"), default=fields)
+        return text.encode() + b"\n"
