@@ -297,12 +297,6 @@ def test_what_is_no_chat_completion_is_no_reply(answer: object) -> None:
     assert reply(answer) is None
 
 
-def test_a_completion_under_another_content_type_is_read() -> None:
-    found = reply(json.dumps(completion({"content": "a"})))
-
-    assert found is not None and found.text == "a"
-
-
 def test_an_error_with_status_200_is_told() -> None:
     assert wire.complaint({"error": {"message": "overloaded"}}) == '{"message": "overloaded"}'
     assert wire.complaint({"choices": []}) == wire.complaint("<html>") == ""

@@ -1,9 +1,10 @@
 """Models behind an OpenAI-compatible API.
 
-langchain-openai's ChatOpenAI holds key, base URL and options; the hot path posts through its client
-without building typed objects, which halves the CPU of a call. Calls are tried again here and nowhere
-else: the client's own retries are off, because they cannot time a whole attempt, wait longer than two
-minutes, ask again for a broken body, or say how many calls are waiting.
+langchain-openai's ChatOpenAI knows base URL and headers; the hot path posts bytes through the connections
+that it was given, and reads JSON: the client above them would build typed objects on the way out and in,
+for more CPU than all else that happens to a call. Calls are tried again here and nowhere else: the client
+cannot time a whole attempt, wait longer than two minutes, ask again for a broken body, or say how many
+calls are waiting.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
+
+import orjson
 
 from lotbench.config import Limits
 from lotbench.edge import wire
@@ -158,22 +161,24 @@ class ChatModel:
     async def _posted(self, made: dict[str, Any], able: wire.Abilities) -> Reply | wire.Abilities:
         """Post a body once: a reply, less to ask for, or an error that says whether to try again."""
         import aiohttp
-        import openai
+        import httpx2
 
-        client, started = self._http(), time.monotonic()
+        http, started = self._http(), time.monotonic()
         try:
             async with asyncio.timeout(self._limits.timeout_s):
-                answer = await client.post("/chat/completions", body=made, cast_to=object)
-        except openai.APIStatusError as error:
-            return self._refused(error, made, able)
-        except (openai.APIResponseValidationError, json.JSONDecodeError, UnicodeDecodeError):
-            raise _PassingError("the server's answer is not JSON", tries=MALFORMED_TRIES) from None
-        except (openai.APIConnectionError, aiohttp.ClientError, OSError, UnicodeError) as error:
-            # The client calls every broken connection a timeout; what lies beneath tells.
+                response = await http.post("chat/completions", content=orjson.dumps(made))
+        except (httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
+            # A broken connection comes under many names; what lies beneath tells a timeout.
             chain = _chain(error)
             if any(isinstance(link, TimeoutError) for link in chain):
                 raise _PassingError(f"no answer within {self._limits.timeout_s:g} s") from None
             raise _PassingError(f"no connection to {self.url} ({type(chain[-1]).__name__})") from None
+        if not response.is_success:
+            return self._refused(response, made, able)
+        try:
+            answer = json.loads(response.content)
+        except (ValueError, RecursionError):
+            raise _PassingError("the server's answer is not JSON", tries=MALFORMED_TRIES) from None
         found = wire.reply(answer, time.monotonic() - started, wire.sent(made, able))
         if found is None:
             told = wire.complaint(answer)
@@ -182,9 +187,9 @@ class ChatModel:
         self._sees = self._sees or wire.has_picture(made)
         return found
 
-    def _refused(self, error: Any, made: dict[str, Any], able: wire.Abilities) -> Reply | wire.Abilities:
+    def _refused(self, response: Any, made: dict[str, Any], able: wire.Abilities) -> Reply | wire.Abilities:
         """What a status other than 200 means."""
-        status, text = error.status_code, _told(error)
+        status, text = response.status_code, wire.told(response.content)
         told = f"{self.name.text}: {status}: {_short(text, self._secret)}"
         if status in (400, 403) and wire.withheld(text):
             return Reply("", made["model"], "content_filter", sent=wire.sent(made, able))
@@ -197,7 +202,7 @@ class ChatModel:
         if wire.no_pictures(text, made) and not self._sees:
             raise Unescapable(f"{told} (no picture input: to play without, --set arm=caption)")
         if status in PASSING or status >= 500:
-            wait = wire.retry_after(error.response.headers, time.time())
+            wait = wire.retry_after(response.headers, time.time())
             raise _PassingError(f"{status}: {_short(text, self._secret)}", wait)
         if status == 404:
             raise Unescapable(f"{told} (no such model or address: {self.url})")
@@ -214,12 +219,12 @@ class ChatModel:
             raise Unescapable(f"{told} (no picture input: to play without, --set arm=caption)")
 
     def _http(self) -> Any:
-        """The client, built at the first call, inside the running loop."""
+        """The connections, made at the first call, inside the running loop."""
         if self._client is None:
             from langchain_openai import ChatOpenAI
             from openai import DefaultAioHttpClient
 
-            hooks = {"request": [self._bare]} if self.name.provider != "openai" else {}
+            self._client = DefaultAioHttpClient(timeout=self._limits.timeout_s)
             chat = ChatOpenAI(
                 model=self.name.model or "local",
                 api_key=cast(Any, self._secret),
@@ -227,23 +232,20 @@ class ChatModel:
                 timeout=self._limits.timeout_s,
                 max_retries=0,
                 openai_proxy=None,
-                http_async_client=DefaultAioHttpClient(
-                    timeout=self._limits.timeout_s, event_hooks=cast(Any, hooks)
-                ),
-            )
-            self._client = chat.root_async_client
+                http_async_client=self._client,
+            ).root_async_client
+            self._client.base_url = chat.base_url
+            said = {name: value for name, value in chat.default_headers.items() if isinstance(value, str)}
+            if self.name.provider != "openai":
+                # Out of the environment comes what only OpenAI may see.
+                said = {name: value for name, value in said.items() if name.lower() in HEADERS}
+            self._client.headers.update({**said, "Authorization": f"Bearer {self._secret}"})
         return self._client
-
-    async def _bare(self, request: Any) -> None:
-        """Take out of a request what only OpenAI may see."""
-        for name in [name for name in request.headers if name.lower() not in HEADERS]:
-            del request.headers[name]
-        request.headers["Authorization"] = f"Bearer {self._secret}"
 
     async def close(self) -> None:
         """Close the connections."""
         if self._client is not None:
-            await self._client.close()
+            await self._client.aclose()
 
 
 def _backoff(attempt: int, place: str) -> float:
@@ -258,13 +260,6 @@ def _chain(error: BaseException) -> list[BaseException]:
     while (beneath := found[-1].__cause__ or found[-1].__context__) is not None:
         found.append(beneath)
     return found
-
-
-def _told(error: Any) -> str:
-    """What a status error says: the message of its body first, then the body."""
-    body = error.body if isinstance(error.body, dict) else {}
-    message = body.get("message")
-    return f"{message if isinstance(message, str) else error.message} {json.dumps(body) if body else ''}"
 
 
 def _short(text: str, secret: str) -> str:

@@ -14,7 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lotbench.config import RoleSampling, digest
+import orjson
+
+from lotbench.config import RoleSampling
 from lotbench.edge.journal import Entry, Journal, Source
 from lotbench.edge.limits import Bucket, Budget, Price
 from lotbench.edge.store import Store
@@ -121,7 +123,8 @@ class Desk:
             "schema": question.schema,
             "sampling": [sampling.temperature, sampling.top_p, sampling.seed, sampling.max_tokens],
         }
-        key = Key(*place, digest=digest(meant)[:16])
+        canonical = orjson.dumps(meant, option=orjson.OPT_SORT_KEYS)
+        key = Key(*place, digest=hashlib.sha256(canonical).hexdigest()[:16])
         return Request(key, seat.name, question.messages, question.schema, sampling)
 
     async def close(self) -> None:

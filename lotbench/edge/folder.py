@@ -175,4 +175,4 @@ def trace(table: Mapping[str, Any]) -> Trace:
 
 def trace_line(made: Trace) -> str:
     """A finished walk as a line of traces.jsonl."""
-    return line({"schema": SCHEMA, **fields(made)})
+    return line({"schema": SCHEMA, **fields(made)}).decode()

@@ -112,7 +112,7 @@ class Journal:
         Raises:
             RunFolderError: The disk is full or the file cannot be written.
         """
-        text = line(_table(made)).encode()
+        text = line(_table(made))
         try:
             written = self._file.write(text)
             if written != len(text):

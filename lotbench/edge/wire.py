@@ -72,11 +72,7 @@ def sent(made: Mapping[str, Any], able: Abilities) -> dict[str, JSON]:
 
 
 def reply(answer: object, seconds: float, how: Mapping[str, JSON]) -> Reply | None:
-    """A reply from the body of a response, or None if the body is no chat completion.
-
-    A body that came under another content type than JSON is a string here, and read all the same.
-    """
-    answer = _parsed(answer)
+    """A reply from the body of a response, or None if the body is no chat completion."""
     if not isinstance(answer, dict) or not isinstance(answer.get("choices"), list) or not answer["choices"]:
         return None
     choice = answer["choices"][0]
@@ -98,15 +94,6 @@ def reply(answer: object, seconds: float, how: Mapping[str, JSON]) -> Reply | No
 def finish(reason: object) -> Finish:
     """Why a reply ended, in our words."""
     return FINISHES.get(str(reason).lower(), "other")
-
-
-def _parsed(answer: object) -> object:
-    if not isinstance(answer, str):
-        return answer
-    try:
-        return json.loads(answer)
-    except (ValueError, RecursionError):
-        return None
 
 
 def usage(table: object) -> Usage:
@@ -175,6 +162,17 @@ def no_pictures(error: str, made: Mapping[str, Any]) -> bool:
 def has_picture(made: Mapping[str, Any]) -> bool:
     """Whether a body carries a picture."""
     return any(isinstance(message["content"], list) for message in made["messages"])
+
+
+def told(content: bytes) -> str:
+    """What the body of a refusal says: its message first, then all of it; a web page says nothing."""
+    try:
+        answer = json.loads(content)
+    except (ValueError, RecursionError):
+        return "no reason given"
+    error = answer.get("error", answer) if isinstance(answer, dict) else answer
+    message = error.get("message") if isinstance(error, dict) else None
+    return f"{message} {json.dumps(error)}" if isinstance(message, str) else json.dumps(error)
 
 
 def complaint(answer: object) -> str:
