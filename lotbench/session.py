@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from lotbench import results
 from lotbench.benchmark import Context
@@ -175,7 +175,8 @@ def _ask_anew(journal: Journal, unread: Sequence[Trace]) -> None:
     """Forget the replies that ended these walks unread."""
     for trace in unread:
         for step in trace.steps[-2:]:
-            if step["call"]:
+            value: Any = step["value"]
+            if step["call"] and value.get("status", "ok") != "ok":
                 journal.retry(str(step["call"]))
 
 
