@@ -109,8 +109,8 @@ def _changes(run: Run, made: plan.Plan) -> list[str]:
         before = json.loads((run.path / "run.json").read_text(encoding="utf-8"))["experiment"]
         changed += differences(before, made.experiment.model_dump(mode="json"), "experiment")
     if "data" in changed:
-        before = run.samples
-        pairs = ((before.get(item.id), item.model_dump(mode="json")) for item in made.chosen)
+        played = run.samples
+        pairs = ((played.get(item.id), item.model_dump(mode="json")) for item in made.chosen)
         changed += [name for old, new in pairs for name in differences(old, new, f"data.{new['id']}")]
     return changed
 
