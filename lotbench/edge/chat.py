@@ -128,6 +128,7 @@ class ChatModel:
         self._sees = False
         """Whether it has answered to a picture: then a refused picture is that picture's fault."""
         self._client: Any = None
+        self._address: Any = None
 
     async def __call__(self, request: Request) -> Reply:
         """Answer a request; what the endpoint refuses is left out from then on."""
@@ -166,7 +167,7 @@ class ChatModel:
         http, started = self._http(), time.monotonic()
         try:
             async with asyncio.timeout(self._limits.timeout_s):
-                response = await http.post("chat/completions", content=orjson.dumps(made))
+                response = await http.post(self._address, content=orjson.dumps(made))
         except (httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
             # A broken connection comes under many names; what lies beneath tells a timeout.
             chain = _chain(error)
@@ -234,7 +235,7 @@ class ChatModel:
                 openai_proxy=None,
                 http_async_client=self._client,
             ).root_async_client
-            self._client.base_url = chat.base_url
+            self._address = chat.base_url.join("chat/completions")
             said = {name: value for name, value in chat.default_headers.items() if isinstance(value, str)}
             if self.name.provider != "openai":
                 # Out of the environment comes what only OpenAI may see.

@@ -157,9 +157,10 @@ def leaks(question: str, secrets: list[str]) -> bool:
     asked = same(question)
     # Chinese has no spaces: "它是wifi吗" has the word wifi in it.
     letter = rf"[^\W{_HAN}{_KANA}]"
-    for secret in filter(None, map(same, secrets)):
+    # Most secrets are nowhere in the question: only for one that is there does the pattern pay.
+    for secret in (known for known in map(same, secrets) if known and known in asked):
         whole = rf"(?<!{letter}){re.escape(secret)}(?!{letter})"
-        if secret in asked if _CJK.search(secret) else re.search(whole, asked):
+        if _CJK.search(secret) or re.search(whole, asked):
             return True
     return False
 
