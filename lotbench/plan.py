@@ -173,6 +173,8 @@ def _names(benchmark: Benchmark, experiment: Experiment) -> dict[str, tuple[Mode
         given = experiment.roles.get(role) or declared.default
         if given:
             names[role] = tuple(parse(name) for name in given)
+            if len({(name.provider, name.kind, name.model, name.url) for name in names[role]}) < len(given):
+                raise UsageError(f"{role}: {', '.join(given)} names a model twice")
         elif declared.required:
             raise UsageError(f"{benchmark.name} has no default {role}: give --{role} NAME")
     return names

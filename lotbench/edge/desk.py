@@ -103,7 +103,8 @@ class Desk:
         name = str(request.key)
         if name not in self._shared or _failed(self._shared[name]):
             self._shared[name] = asyncio.create_task(self._asked(question, request))
-        return await asyncio.shield(self._shared[name])
+        # Whoever asked first, the answer is one to this question (of another round, another seat).
+        return replace(await asyncio.shield(self._shared[name]), question=question)
 
     def request(self, question: Question, sample: str, repeat: int) -> Request:
         """A question as it is addressed to its model, with its key."""
