@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
@@ -27,7 +28,7 @@ from lotbench.edge.journal import Journal
 from lotbench.edge.limits import Budget
 from lotbench.edge.models import Models
 from lotbench.edge.store import Store
-from lotbench.errors import UsageError
+from lotbench.errors import LotbenchError, UsageError
 from lotbench.plan import Plan
 from lotbench.state import Update, WalkState, start
 from lotbench.types import Reply, Request
@@ -92,6 +93,10 @@ class Unkept(Store):
         """Keep nothing; the journal has it."""
 
 
+class StudioError(ValueError):
+    """What ended a walk early, as an error whose words the server passes on; of others it tells the type only."""
+
+
 class Node(Protocol):
     """A node: from a state to what it changes and where it leads."""
 
@@ -104,10 +109,11 @@ async def begin(state: StudioState, *, runtime: Runtime[Asked]) -> Update:
     """Make the plan and the models of a walk; the state in which it begins.
 
     Raises:
-        UsageError: Something asked for is missing, unknown or does not fit.
+        StudioError: Something asked for is missing, unknown or does not fit.
     """
     folder = await asyncio.to_thread(tempfile.mkdtemp, prefix="lotbench-studio-")
-    made = (await _table(folder, runtime.context)).plan
+    with _told():
+        made = (await _table(folder, runtime.context)).plan
     sample, repeat = made.chosen[0], runtime.context.repeat
     first = start(sample.id, repeat, made.benchmark.lane(sample, repeat))
     return {**first, "folder": folder}
@@ -137,22 +143,34 @@ def build() -> Studio:
 def _node(step: str) -> Node:
     async def node(state: StudioState, *, runtime: Runtime[Asked]) -> Command[str]:
         folder = state["folder"]
-        table = await _table(folder, runtime.context)
-        try:
-            # Opened for each node: a node that is taken again asks again, and its journal answers.
-            with Journal(Path(folder) / "calls.jsonl") as journal:
-                desk = _desk(table, journal)
-                try:
-                    context = Context(table.plan.benchmark, table.plan.view, desk.ask)
-                    changed = await take(step, state, context)
-                finally:
-                    await desk.close()
-        except BaseException:
-            await _close(folder)
-            raise
+        with _told():
+            table = await _table(folder, runtime.context)
+            try:
+                changed = await _taken(step, state, table)
+            except BaseException:
+                await _close(folder)
+                raise
         return Command(update=changed, goto=_shown(after(step, {**state, **changed})))
 
     return node
+
+
+async def _taken(step: str, state: StudioState, table: Table) -> Update:
+    """What one step changes; the journal is opened anew for each, so that a step taken again may ask again."""
+    with Journal(Path(state["folder"]) / "calls.jsonl") as journal:
+        desk = _desk(table, journal)
+        try:
+            return await take(step, state, Context(table.plan.benchmark, table.plan.view, desk.ask))
+        finally:
+            await desk.close()
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except LotbenchError as error:
+        raise StudioError(str(error)) from error
 
 
 def _shown(destination: str) -> str:

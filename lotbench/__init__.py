@@ -6,8 +6,8 @@ that importing a part of lotbench never imports the whole.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+# Read by type checkers by its name; `typing` itself would take longer than all else that `--help` imports.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from lotbench.evaluation import evaluate, evaluate_sync
     from lotbench.results import load_run
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["evaluate", "evaluate_sync", "load_run"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name in ("evaluate", "evaluate_sync"):
         from lotbench import evaluation  # noqa: PLC0415
 

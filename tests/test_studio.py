@@ -21,9 +21,8 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graphs import studio
-from graphs.studio import Asked, graph
+from graphs.studio import Asked, StudioError, graph
 from lotbench.edge import journal
-from lotbench.errors import UsageError
 from tests.pages import ROOT
 from tests.playing import outcomes, play
 from tests.rules import game_rule
@@ -114,7 +113,7 @@ async def test_a_walk_taken_again_from_the_middle_pays_for_no_reply_twice(tempor
 async def test_what_does_not_fit_is_said_at_the_first_node(
     temporary: Path, changed: dict[str, Any], word: str
 ) -> None:
-    with pytest.raises(UsageError, match=word):
+    with pytest.raises(StudioError, match=word):
         await walk(asked("http://127.0.0.1:1/v1") | changed)
     assert studio._tables == {}
 
@@ -204,5 +203,7 @@ def test_langgraph_dev_serves_the_graphs_and_plays_two_rounds(tmp_path: Path) ->
         body = {"assistant_id": "studio", "input": {}, "context": context}
         status, last = fetched(f"{url}/runs/wait", body, timeout=120)
         assert status == 200
+        wrong = fetched(f"{url}/runs/wait", body | {"context": context | {"sample": "nobody"}})[1]
+        assert "nobody" in wrong["__error__"]["message"]
         assert last.get("outcome") == "unsolved", last
         assert rounds(last, "check") == [1, 2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -87,7 +88,8 @@ class Models:
 
     def _embedded(self, name: ModelName) -> Model:
         server = Embedded.start(weights(name.text), slots=LOCAL_SLOTS)
-        self._open.callback(server.close)
+        # Closing waits for the server's process, which must not hold up the loop.
+        self._open.push_async_callback(asyncio.to_thread, server.close)
         model = ChatModel(
             name,
             self._pictures.data_url,

@@ -1,0 +1,78 @@
+"""`lotbench --help` is instant: nothing heavy is imported before a command runs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.pages import ROOT
+
+HEAVY = {
+    "PIL",
+    "aiohttp",
+    "asyncio",
+    "httpx2",
+    "langchain_core",
+    "langchain_openai",
+    "langgraph",
+    "numpy",
+    "openai",
+    "opencc",
+    "orjson",
+    "pydantic",
+    "rich",
+    "scipy",
+    "sklearn",
+    "torch",
+    "xllamacpp",
+}
+LIST = """
+import sys
+before = set(sys.modules)
+from lotbench.cli import main
+try:
+    code = main({arguments})
+except SystemExit as ended:
+    code = ended.code
+import json
+print(json.dumps([code, sorted(set(sys.modules) - before)]), file=sys.stderr)
+"""
+
+
+def imported(*arguments: str) -> tuple[int, set[str]]:
+    """The exit code of a command, and what its process has imported."""
+    # Isolated from the sites' .pth files, some of which import on their own.
+    script = f"import sys; sys.path[:0] = {[str(ROOT), *sys.path]!r}\n" + LIST.format(
+        arguments=list(arguments)
+    )
+    done = subprocess.run([sys.executable, "-S", "-c", script], capture_output=True, text=True, check=True)
+    code, names = json.loads(done.stderr.splitlines()[-1])
+    return code, set(names)
+
+
+def tops(names: set[str]) -> set[str]:
+    return {name.partition(".")[0] for name in names}
+
+
+@pytest.mark.parametrize("command", [["--help"], ["evaluate", "--help"], ["data", "check", "--help"]])
+def test_help_imports_nothing_heavy(command: list[str]) -> None:
+    code, names = imported(*command)
+    assert code == 0
+    assert tops(names) & HEAVY == set()
+    ours = {name for name in names if name.startswith(("lotbench", "graphs"))}
+    assert ours == {"lotbench", "lotbench.cli", "lotbench.cli.parser"}
+
+
+def test_a_wrong_flag_is_refused_without_importing_a_command() -> None:
+    code, names = imported("evaluate", "--no-such-flag")
+    assert code == 2
+    assert tops(names) & HEAVY == set()
+
+
+def test_a_command_does_import_what_it_needs() -> None:
+    code, names = imported("list")
+    assert code == 0
+    assert {"lotbench.cli.runs", "pydantic"} <= names
