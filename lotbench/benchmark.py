@@ -13,21 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from lotbench.errors import CallFailed
+from lotbench.finding import Finding, Sight
 from lotbench.probe import Validation
+from lotbench.section import Metric, Section
 from lotbench.state import State, Update, Walk, joined
-from lotbench.types import (
-    JSON,
-    Answer,
-    Finding,
-    Metric,
-    Question,
-    Sample,
-    Sampling,
-    Score,
-    Section,
-    Sight,
-    Trace,
-)
+from lotbench.types import JSON, Answer, Question, Sample, Sampling, Score, Trace
 
 
 @dataclass(frozen=True, slots=True)

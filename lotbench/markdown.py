@@ -10,7 +10,8 @@ import json
 import re
 from collections.abc import Iterable
 
-from lotbench.types import JSON, Table
+from lotbench.section import Table
+from lotbench.types import JSON
 
 _BREAKS = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]")

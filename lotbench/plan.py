@@ -17,7 +17,7 @@ from lotbench.benchmark import Benchmark
 from lotbench.config import Config, Experiment, Limits, digest, read_toml, validate
 from lotbench.edge import disk
 from lotbench.edge.desk import sampling
-from lotbench.errors import RunFolderError, UsageError
+from lotbench.errors import UsageError
 from lotbench.names import ModelName, parse
 from lotbench.prompt import Pack
 from lotbench.run import Planned
@@ -151,18 +151,6 @@ def reference(benchmark: Benchmark) -> tuple[str, Any]:
     """The name and the settings of the preset that a benchmark's reports compare with."""
     table = read_toml(disk.shipped("configs", benchmark.reference)).get("settings", {})
     return benchmark.reference.removesuffix(".toml"), validate(benchmark.Settings, table)
-
-
-def same_or_refuse(plan: Plan, recorded: Mapping[str, str], run: Path) -> None:
-    """Refuse to go on with a run whose experiment, data or prompts are no longer what they were.
-
-    Raises:
-        RunFolderError: They differ; the message names which.
-    """
-    now = plan.digests
-    changed = [name for name in ("experiment", "data", "prompts") if recorded.get(name) != now[name]]
-    if changed:
-        raise RunFolderError(f"{run}: changed since the run began: {', '.join(changed)}")
 
 
 def version() -> str:

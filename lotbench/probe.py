@@ -14,8 +14,9 @@ from typing import Any
 from pydantic import BaseModel
 
 from lotbench.prompt import Pack
+from lotbench.section import Metric, Section
 from lotbench.state import State
-from lotbench.types import JSON, Metric, Section, Trace
+from lotbench.types import JSON, Trace
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lotbench.markdown import bullets, number, plain, table
-from lotbench.types import JSON, Metric, Section, Table, Trace
+from lotbench.section import Metric, Section, Table
+from lotbench.types import JSON, Trace
 
 Cell = str | float | int | None
 

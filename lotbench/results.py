@@ -14,11 +14,12 @@ from typing import Any
 
 from lotbench import benchmarks, plan
 from lotbench.benchmark import Benchmark
-from lotbench.config import Config, Experiment, Limits, validate
+from lotbench.config import Config, Experiment, Limits, differences, validate
 from lotbench.edge import checks, folder
 from lotbench.edge.disk import prompt_files
 from lotbench.edge.journal import read as read_journal
 from lotbench.edge.limits import price
+from lotbench.errors import RunFolderError
 from lotbench.names import ModelName, parse, related
 from lotbench.probe import Inquiry, Standing
 from lotbench.prompt import pack
@@ -95,8 +96,23 @@ def planned(run: Run, limits: Limits) -> plan.Plan:
     """
     prompts = pack(prompt_files(run.path / "prompts"))
     made = plan.make(Config(experiment=run.config, limits=limits), prompts)
-    plan.same_or_refuse(made, run.digests, run.path)
+    if changed := _changes(run, made):
+        raise RunFolderError(f"{run.path}: changed since the run began: {', '.join(changed)}")
     return made
+
+
+def _changes(run: Run, made: plan.Plan) -> list[str]:
+    """The fields in which a run's experiment, data or prompts are no longer what they were, by name."""
+    now = made.digests
+    changed = [name for name in ("experiment", "data", "prompts") if run.digests.get(name) != now[name]]
+    if "experiment" in changed:
+        before = json.loads((run.path / "run.json").read_text(encoding="utf-8"))["experiment"]
+        changed += differences(before, made.experiment.model_dump(mode="json"), "experiment")
+    if "data" in changed:
+        played = run.samples
+        pairs = ((played.get(item.id), item.model_dump(mode="json")) for item in made.chosen)
+        changed += [name for old, new in pairs for name in differences(old, new, f"data.{new['id']}")]
+    return changed
 
 
 def write(made: plan.Plan, out: folder.Folder, traces: Sequence[Trace], wall_s: float) -> Report:

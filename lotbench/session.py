@@ -8,10 +8,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from lotbench import results
 from lotbench.benchmark import Context
+from lotbench.checking.anchors import anchors
 from lotbench.edge import folder, preflight
 from lotbench.edge.desk import Desk, Seat, Tally
 from lotbench.edge.journal import Journal
@@ -20,7 +21,6 @@ from lotbench.edge.models import Models
 from lotbench.edge.store import Store
 from lotbench.errors import LotbenchError
 from lotbench.plan import Plan
-from lotbench.probing import anchors
 from lotbench.results import Run, load_run
 from lotbench.run import Loop
 from lotbench.state import start
@@ -175,7 +175,8 @@ def _ask_anew(journal: Journal, unread: Sequence[Trace]) -> None:
     """Forget the replies that ended these walks unread."""
     for trace in unread:
         for step in trace.steps[-2:]:
-            if step["call"]:
+            value: Any = step["value"]
+            if step["call"] and value.get("status", "ok") != "ok":
                 journal.retry(str(step["call"]))
 
 

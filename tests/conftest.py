@@ -9,9 +9,10 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+import pathlib
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import hypothesis
@@ -121,3 +122,36 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
     monkeypatch.setattr(Waiting, "wait", wait)
     return waited
+
+
+# ---- Skips: in CI (CI=true) one that tests/allowed_skips.txt does not list is a failure ----
+
+ALLOWED = pathlib.Path(__file__).parent / "allowed_skips.txt"
+skipped: dict[str, str] = {}
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.skipped and not hasattr(report, "wasxfail"):
+        skipped[report.nodeid] = str(report.longrepr)
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    if report.skipped:
+        skipped[report.nodeid] = str(report.longrepr)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if os.environ.get("CI") and (unlisted := not_allowed(skipped, ALLOWED.read_text(encoding="utf-8"))):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        for name in unlisted:
+            print(f"\nskipped, and not in {ALLOWED.name}: {name}: {skipped[name]}")
+
+
+def not_allowed(names: Iterable[str], listed: str) -> list[str]:
+    """The skipped tests that no line of the list begins with; a line is `NODEID  # reason`."""
+    lines = (line.split("#") for line in listed.splitlines())
+    allowed = tuple(
+        line[0].strip() for line in lines if len(line) > 1 and line[0].strip() and line[1].strip()
+    )
+    return [name for name in names if not name.startswith(allowed)]

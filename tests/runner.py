@@ -7,6 +7,7 @@ python -m tests.runner resume RUN
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -27,4 +28,6 @@ async def _main(what: str, place: str, out: str = "", *size: str) -> None:
 
 
 if __name__ == "__main__":
+    # Whoever started the tests in the background had them ignore Ctrl-C, and children inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     asyncio.run(_main(*sys.argv[1:]))

@@ -14,7 +14,7 @@ from lotbench.benchmarks.lotbench import lints, words
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.edge import disk, look
-from lotbench.types import Sight
+from lotbench.finding import Sight
 
 FOLDER = disk.shipped("data", "lotbench")
 JUDGE_SETS = disk.shipped("data", "judge_sets")

@@ -1,4 +1,4 @@
-"""The drawing of the game is the game: graphs/game.mmd is what LangGraph draws of the compiled graph.
+"""The drawings are the graphs: graphs/*.mmd is what LangGraph draws of each compiled graph.
 
 `LOTBENCH_GOLDEN=1 pytest tests/test_drawing.py` writes it anew; that is the only way it changes.
 """
@@ -9,9 +9,13 @@ import os
 import re
 from pathlib import Path
 
+import pytest
+
+from graphs import game, studio
 from graphs.game import graph
 
-DRAWING = Path(__file__).parent.parent / "graphs" / "game.mmd"
+GRAPHS = Path(__file__).parent.parent / "graphs"
+DRAWN = {"game": game.graph, "studio": studio.graph}
 STEPS = ("respond", "check", "ask", "answer", "reveal")
 
 
@@ -23,10 +27,19 @@ def edges(text: str) -> set[tuple[str, str]]:
     return set(re.findall(r"^\s*(\w+) -(?:\.-|-)>\s*(\w+);$", text, re.MULTILINE))
 
 
-def test_the_drawing_is_what_the_graph_is() -> None:
+@pytest.mark.parametrize("name", DRAWN)
+def test_the_drawing_is_what_the_graph_is(name: str) -> None:
+    drawing, made = GRAPHS / f"{name}.mmd", DRAWN[name].get_graph().draw_mermaid()
     if os.environ.get("LOTBENCH_GOLDEN"):
-        DRAWING.write_text(drawn(), encoding="utf-8")
-    assert DRAWING.read_text(encoding="utf-8") == drawn()
+        drawing.write_text(made, encoding="utf-8")
+    assert drawing.read_text(encoding="utf-8") == made
+
+
+def test_the_studio_plays_the_nodes_of_the_game_and_grades_where_it_ends() -> None:
+    ends = {(one, "grade" if other == "__end__" else other) for one, other in edges(drawn())}
+    opened = {("__start__", "begin"), ("begin", "respond"), ("grade", "__end__")}
+    theirs = edges(studio.graph.get_graph().draw_mermaid())
+    assert theirs == (ends - {("__start__", "respond")}) | opened
 
 
 def test_the_drawing_shows_every_way_through_the_game() -> None:

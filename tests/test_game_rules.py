@@ -240,6 +240,7 @@ async def test_a_question_that_is_not_yes_or_no_is_asked_for_again_once(said: st
     player = candidate(asks=[said, "Is it alive?"])
     game = await play(player, max_rounds=2)
     assert game.read("ask", "question") == [None, "Is it alive?"]
+    assert [asked.key.attempt for asked in player.asked if asked.key.step == "ask"] == [0, 1]
     first, second = said_to_candidate(player, "ask")
     assert "could not be used" not in first
     assert "Your last answer could not be used (" in second

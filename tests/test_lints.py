@@ -11,10 +11,10 @@ from PIL import Image, ImageDraw, PngImagePlugin
 from lotbench import benchmarks
 from lotbench.benchmarks.lotbench import lints
 from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.checking.guess import caption_alone
 from lotbench.cli import main
 from lotbench.edge import look, sheet
-from lotbench.guess import caption_alone
-from lotbench.types import Finding, Sight
+from lotbench.finding import Finding, Sight
 
 EN: dict[str, Any] = {
     "id": "s1",

@@ -228,8 +228,10 @@ def test_close_does_not_wait_for_an_open_request() -> None:
     assert broken, "the request outlived its server"
 
 
+# Whoever started the tests in the background had them ignore Ctrl-C, and children inherit that.
 PLAYER = """
-import sys, threading, time, urllib.request
+import signal, sys, threading, time, urllib.request
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from lotbench.edge import local, wire
 server = local.Embedded.start(local.weights("local"), slots=1, n_ctx=2048)
 print(server._process.pid, flush=True)

@@ -7,7 +7,8 @@ import pytest
 
 from lotbench.benchmark import remark
 from lotbench.benchmarks.lotbench.sections import sections
-from lotbench.types import Section, Trace
+from lotbench.section import Section
+from lotbench.types import Trace
 from tests.games import Rules, answer, ask, broken, check, lost, respond, trace, unsolved, won
 
 SMALL = Rules(max_rounds=3)

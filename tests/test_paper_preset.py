@@ -31,8 +31,8 @@ LITERAL: dict[str, Any] = {
     "alpha": 0.2,
     "beta": 1.0,
 }
-PAPER_SILENT = {"votes", "max_words", "max_characters"}
-"""The paper says nothing of these: how many votes CoT-SC has here, how long a filling may be."""
+PAPER_SILENT = {"votes", "max_words", "max_characters", "max_fpr", "anchors"}
+"""The paper says nothing of these: votes of CoT-SC here, length of a filling, when a judge is good enough."""
 OURS = {"clue_reveal", "chain", "verdict", "confirm", "oracle_sees", "unsolved"}
 """Where our default is another reading than the letter."""
 
@@ -74,5 +74,5 @@ def test_the_preset_opens_with_the_command_that_runs_it() -> None:
 
 
 def test_settings_that_change_the_score_alone_are_those_that_no_message_depends_on() -> None:
-    assert {"round_origin", "unsolved", "alpha", "beta"} == SCORE_ONLY
+    assert {"round_origin", "unsolved", "alpha", "beta", "max_fpr", "anchors"} == SCORE_ONLY
     assert benchmark.score_only == SCORE_ONLY

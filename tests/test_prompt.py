@@ -53,6 +53,19 @@ def test_a_line_of_emptied_fields_is_dropped_and_any_other_line_stays() -> None:
     assert user(label=None, image=None, frame="", tips=None, again=None) == ("FRAME:  and \nOUTPUT:",)
 
 
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ({"a": "x", "b": None, "c": None}, "x  \nend"),
+        ({"a": None, "b": "x", "c": None}, " x \nend"),
+        ({"a": None, "b": None, "c": "x"}, "  x\nend"),
+        ({"a": None, "b": "", "c": None}, "end"),
+    ],
+)
+def test_a_line_stays_if_any_of_its_fields_has_a_value(values: dict[str, str | None], text: str) -> None:
+    assert parse("t", "[user]\n{{a}} {{b}} {{c}}\nend\n").messages(**values)[0].parts == (text,)
+
+
 def test_spaces_within_the_braces_make_no_other_field() -> None:
     assert parse("t", "[user]\n{{ name }}!\n").messages(name="x")[0].parts == ("x!",)
 

@@ -8,19 +8,19 @@ from typing import Annotated, Any, Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from lotbench.errors import Unread
-from lotbench.reply import Form, YesNo, cut, read, schema, shape, visible
+from lotbench.reply import Form, YesNo, fills, prose, read, schema, shape, visible
 from lotbench.types import Reply
 
 
 class One(Form):
-    filling: Annotated[str, Field(max_length=40, description="what is missing")]
+    filling: Annotated[str, prose(40, "what is missing")]
 
 
 class Two(Form):
-    reason: Annotated[str, BeforeValidator(cut(30)), Field(max_length=30)]
+    reason: Annotated[str, prose(30)]
     same: YesNo
 
 
@@ -96,10 +96,8 @@ UNPARSED = {
     "two fences": f"```\n{BELL}\n```\n```\n{BELL}\n```",
     "prose after it": f"{BELL} is my answer",
     "in the middle of a sentence": f"I would never say {BELL}",
-    "too long": json.dumps({"filling": "b" * 41}),
     "NaN beside it": '{"filling": "bell", "x": NaN}',
     "Infinity beside it": '{"filling": "bell", "x": -Infinity}',
-    "half a character": '{"filling": "\\ud83d"}',
     "nested without end": '{"a":' * 50_000,
     "a number without end": '{"filling": "bell", "x": ' + "9" * 10_000 + "}",
 }
@@ -222,8 +220,13 @@ def test_a_decision_is_yes_or_no_and_nothing_else_is_read_as_one(said: Any, deci
         assert read(Reply(text, "m"), Two).same is decided
 
 
-def test_prose_before_a_decision_is_cut_where_a_server_let_it_run_on() -> None:
-    assert read(Reply(json.dumps({"reason": "so " * 30, "same": "no"}), "m"), Two).reason == "so " * 10
+def test_prose_is_bounded_in_the_schema_and_read_where_a_server_let_it_run_on() -> None:
+    assert read(Reply(json.dumps({"reason": "so " * 30, "same": "no"}), "m"), Two).reason == "so " * 30
+
+
+def test_half_a_character_which_no_file_can_hold_becomes_a_mark() -> None:
+    assert read(Reply('{"filling": "bell \\ud83d"}', "m"), One).filling == "bell \ufffd"
+    assert read(Reply('{"filling": "bell \\ud83d\\ude00"}', "m"), One).filling == "bell 😀"
 
 
 @pytest.mark.parametrize("said", ["NaN", "Infinity", "1e999", "11", '"7"x', "[7]"])
@@ -256,17 +259,32 @@ def test_a_schema_is_flat_closed_and_bounded() -> None:
     made = schema(Two)
     assert made["required"] == ["reason", "same"]
     assert made["additionalProperties"] is False
-    assert made["properties"] == {"reason": {"type": "string", "maxLength": 30}, "same": {"type": "boolean"}}
+    bounded = {"type": "string", "maxLength": 30, "description": "..."}
+    assert made["properties"] == {"reason": bounded, "same": {"type": "boolean"}}
 
 
-def test_a_shape_shows_every_field_as_the_schema_has_it() -> None:
+def test_a_shape_shows_every_field_and_no_words_to_copy() -> None:
     class Choice(Form):
         answer: Literal["Yes", "No"]
         sure: YesNo
-        why: Annotated[str, Field(max_length=9, description='say "why"')]
+        why: Annotated[str, prose(9, "say why")]
 
-    wanted = '{\n  "answer": "Yes" or "No",\n  "sure": true or false,\n  "why": "say \\"why\\""\n}'
-    assert shape(Choice) == wanted
+    assert shape(Choice) == '{\n  "answer": "Yes" or "No",\n  "sure": false or true,\n  "why": "..."\n}'
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ('{"reason": 1, "same": 2, "more": 3}', True),
+        ('OUTPUT: {"reason": "", "same": null}', True),
+        ('{"reason": 1}', False),
+        ("reason: 1, same: 2", False),
+        ("<think>", False),
+        ("", False),
+    ],
+)
+def test_a_reply_fills_a_schema_if_every_field_is_there_whatever_it_says(text: str, whole: bool) -> None:
+    assert fills(Reply(text, "m"), schema(Two)) is whole
 
 
 def test_a_form_that_is_not_flat_or_has_a_string_without_bound_is_a_bug() -> None:

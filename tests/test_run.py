@@ -79,6 +79,13 @@ async def test_as_many_lanes_as_allowed_go_side_by_side(concurrency: int, peak: 
     assert graph.peak == peak
 
 
+async def test_the_loop_says_how_many_walks_are_in_flight() -> None:
+    seen: list[int] = []
+    one = loop(Path(lambda state: (seen.append(one.in_flight), {"outcome": "solved"})[1]), concurrency=2)
+    await walk(one, *(lane(name) for name in "abcd"))
+    assert (max(seen), one.in_flight) == (2, 0)
+
+
 async def test_what_is_done_is_not_walked_again_and_its_memory_goes_on() -> None:
     graph = Path()
     walked = await walk(loop(graph, done=[ended("a", 1, memory="kept")]), lane("a", 2))

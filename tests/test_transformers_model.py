@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-from lotbench.edge import pretrained
 from lotbench.edge import transformers as edge
-from lotbench.edge.generation import answer
-from lotbench.edge.transformers import TransformersModel
+from lotbench.edge.transformers import TransformersModel, loading
+from lotbench.edge.transformers.generation import answer
 from lotbench.errors import Unescapable, UsageError
 from lotbench.types import Image, Key, Message, Reply, Request, Sampling
 
@@ -155,7 +154,7 @@ async def together(model: TransformersModel, *requests: Request) -> list[Reply]:
 
 
 def test_missing_packages_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pretrained, "find_spec", lambda name: None)
+    monkeypatch.setattr(loading, "find_spec", lambda name: None)
     with pytest.raises(
         UsageError, match=r"hf:a/b\+c needs torch, .*peft: pip install 'lotbench\[train\]'"
     ) as raised:
@@ -229,7 +228,7 @@ def test_draws_follow_temperature_and_top_p() -> None:
     import torch
     from transformers import GenerationConfig
 
-    from lotbench.edge.generation import Draws
+    from lotbench.edge.transformers.generation import Draws
 
     odds = torch.tensor([0.5, 0.3, 0.15, 0.05])
     count = 4000

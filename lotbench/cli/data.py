@@ -30,7 +30,7 @@ def check(parsed: argparse.Namespace) -> int:
     path, lines = folder / "samples.jsonl", disk.lines(folder)
     findings = list(declared.lints(items, look.sights(folder, items)))
     if parsed.model:
-        from lotbench.guess import caption_alone
+        from lotbench.checking.guess import caption_alone
 
         findings += caption_alone(folder, parsed.benchmark, parsed.model)
     for note in [finding for finding in findings if not finding.grave]:

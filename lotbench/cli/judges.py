@@ -12,11 +12,12 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from lotbench import checkup, config
-from lotbench.checkplan import Prepared, Wanted
+from lotbench import config
+from lotbench.checking import rates
+from lotbench.checking.check import Checked, Watch, judge_check
+from lotbench.checking.plan import Prepared, Wanted
 from lotbench.cli.evaluate import LIMITS, config_file
 from lotbench.errors import LotbenchError
-from lotbench.judgecheck import Checked, Watch, judge_check
 from lotbench.metrics.agreement import Rate
 from lotbench.results import load_run
 
@@ -85,12 +86,12 @@ def told(checked: Checked) -> int:
 def _value(rate: Rate) -> str:
     if rate.value is None:
         return "none"
-    ends = checkup.interval(rate)
+    ends = rates.interval(rate)
     return f"{rate.value:.3f}" + (f" [{ends}]" if ends else "")
 
 
 def _draw(parsed: argparse.Namespace) -> int:
-    from lotbench.fieldcheck import draw
+    from lotbench.checking.field import draw
 
     file = draw(load_run(parsed.from_run, Path(parsed.out)), parsed.n, Path(parsed.out))
     print(f"{file}: set each `label` to true (a DAESO) or false; what you cannot decide stays null")
@@ -100,7 +101,7 @@ def _draw(parsed: argparse.Namespace) -> int:
 
 
 def _labels(file: Path) -> int:
-    from lotbench.fieldcheck import labelled
+    from lotbench.checking.field import labelled
 
     found = labelled(file)
     rng = np.random.default_rng(1)

@@ -39,7 +39,7 @@ def score(parsed: argparse.Namespace) -> int:
 
     run = load_run(parsed.run, Path(parsed.out))
     if parsed.labels:
-        from lotbench.fieldcheck import labelled
+        from lotbench.checking.field import labelled
 
         print(f"labels kept: {labelled(Path(parsed.labels)).kept}")
     again = asyncio.run(rewalk(run))

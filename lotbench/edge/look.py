@@ -14,7 +14,8 @@ from typing import Any
 
 from lotbench.edge import draw
 from lotbench.errors import UsageError
-from lotbench.types import Sample, Sight
+from lotbench.finding import Sight
+from lotbench.types import Sample
 
 SIDE = 16
 PATCHES = 16

@@ -108,7 +108,7 @@ def verdict_card(item: Any, row: Mapping[str, Any], picture: bool) -> Card:
     if isinstance(row.get("filling"), str):
         fields.append(Shown("explanation", item.explanation, locked=True))
         fields.append(Shown("rebuilt", item.rebuilt(row["filling"]), locked=True))
-        asked = "Does this filling make the same creative point, by the same function?"
+        asked = "Does this filling make the same creative point, and has the caption the same function?"
         return Card(item.id, "daeso", item.language, tuple(fields), asked, row["filling"], picture)
     if isinstance(row.get("question"), str):
         asked = "About the key text: is the answer to this question yes?"

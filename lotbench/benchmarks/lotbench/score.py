@@ -16,8 +16,9 @@ import numpy as np
 from lotbench.benchmarks.lotbench.games import FAILED, Game, game, read
 from lotbench.metrics import survival
 from lotbench.metrics.intervals import Floats, bootstrap
+from lotbench.section import Metric
 from lotbench.state import Walk
-from lotbench.types import Metric, Score, Trace
+from lotbench.types import Score, Trace
 
 
 class Rules(Protocol):

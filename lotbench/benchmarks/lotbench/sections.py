@@ -13,7 +13,8 @@ from lotbench.benchmarks.lotbench.games import FAILED, Game, game, latest, verdi
 from lotbench.benchmarks.lotbench.score import Rules, bound, estimate, mean_rounds, parts, solve_rate, tally
 from lotbench.metrics import survival
 from lotbench.metrics.intervals import share
-from lotbench.types import Metric, Plot, Section, Table, Trace
+from lotbench.section import Metric, Plot, Section, Table
+from lotbench.types import Trace
 
 Cell = str | float | int | None
 

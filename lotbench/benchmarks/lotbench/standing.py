@@ -16,7 +16,7 @@ from lotbench.benchmarks.lotbench.games import game
 from lotbench.benchmarks.lotbench.validation import judged, key
 from lotbench.metrics.agreement import Field, Stratum
 from lotbench.probe import Inquiry, Standing
-from lotbench.types import Metric, Section, Table
+from lotbench.section import Metric, Section, Table
 
 Record = Mapping[str, Any]
 Cell = str | float | int | None

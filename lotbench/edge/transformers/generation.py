@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from lotbench.edge.pretrained import Loaded
+from lotbench.edge.transformers.loading import Loaded
 from lotbench.errors import CallFailed
 from lotbench.types import JSON, Finish, Reply, Sampling, Usage
 

@@ -22,8 +22,8 @@ from lotbench.edge.limits import Budget
 from lotbench.edge.models import Models
 from lotbench.edge.store import Store
 from lotbench.errors import LotbenchError, UsageError
+from lotbench.finding import Finding
 from lotbench.state import start
-from lotbench.types import Finding
 
 TIMES = 5
 

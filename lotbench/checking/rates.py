@@ -14,7 +14,8 @@ from lotbench.markdown import bullets, number, plain, table
 from lotbench.metrics.agreement import Agreement, Rate, agreement, flips, kappa
 from lotbench.probe import Panel, Probe, Said
 from lotbench.report import Spent
-from lotbench.types import JSON, Table
+from lotbench.section import Table
+from lotbench.types import JSON
 
 Cell = str | float | int | None
 AUTHOR = "author labels: no other people have reviewed them yet"

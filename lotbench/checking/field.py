@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from lotbench import results
+from lotbench.checking.anchors import key_of
 from lotbench.config import Limits
 from lotbench.edge import checks, folder
 from lotbench.edge.judge_set import lines
 from lotbench.errors import DataError, UsageError, at
 from lotbench.metrics.agreement import Field, Stratum
-from lotbench.probing import key_of
 from lotbench.results import Run
 
 

@@ -14,9 +14,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from lotbench import checkup, results
-from lotbench.checkplan import Prepared, Wanted, prepare
-from lotbench.checkup import Judged, Measure
+from lotbench import results
+from lotbench.checking import rates
+from lotbench.checking.anchors import key_of, put, side_by_side
+from lotbench.checking.plan import Prepared, Wanted, prepare
+from lotbench.checking.rates import Judged, Measure
 from lotbench.config import digest
 from lotbench.edge import checks, folder, preflight
 from lotbench.edge.desk import Desk
@@ -26,7 +28,6 @@ from lotbench.edge.models import Models
 from lotbench.edge.store import Store
 from lotbench.names import slug
 from lotbench.probe import Panel, Probe
-from lotbench.probing import key_of, put, side_by_side
 from lotbench.state import start
 
 
@@ -137,11 +138,11 @@ def _written(made: Prepared, place: folder.Folder, judged: Sequence[Judged]) -> 
     panels = {id(panel): index for index, panel in enumerate(made.panels)}
     rows = sorted(judged, key=lambda one: (panels[id(one.panel)], order[one.probe.id], one.repeat))
     names = {role: [name.text for name in given] for role, given in made.names.items()}
-    found = checkup.measures(rows, made.plan.experiment.seed)
+    found = rates.measures(rows, made.plan.experiment.seed)
     notes = tuple(_notes(made, len(rows)))
     spent, _ = results.spent(place.path, made.names)
     place.write("checks.jsonl", "".join(f"{_line(one)}\n" for one in rows))
-    place.write("report.md", checkup.to_markdown(found, names, notes, spent))
+    place.write("report.md", rates.to_markdown(found, names, notes, spent))
     place.write_json(
         "summary.json",
         {
@@ -187,11 +188,9 @@ def _notes(made: Prepared, done: int) -> list[str]:
     notes = [] if done == made.total else [f"Not complete: {done} of {made.total} judgings are done."]
     about = made.rows.about
     if about.labels == "author":
-        notes.append(f"Labels: {checkup.AUTHOR}.")
-    for role, (rows, contested, agreed) in checkup.labelling(
-        made.every_row, made.plan.experiment.seed
-    ).items():
-        value = "none" if agreed.value is None else f"{agreed.value:.3f} ({checkup.interval(agreed)})"
+        notes.append(f"Labels: {rates.AUTHOR}.")
+    for role, (rows, contested, agreed) in rates.labelling(made.every_row, made.plan.experiment.seed).items():
+        value = "none" if agreed.value is None else f"{agreed.value:.3f} ({rates.interval(agreed)})"
         notes.append(
             f"{role}: {rows} rows, {contested} contested and left out; kappa of the two labellings: {value}."
         )
@@ -237,7 +236,7 @@ def _kept(made: Prepared, checked: Checked) -> Checked:
         if key is None:
             continue
         names = [checked.names[one.role][seat] for seat in one.seats]
-        record = checkup.record(one, key, names, about)
+        record = rates.record(one, key, names, about)
         before = checks.find(key)
         if before and before["set"].get("digest") == made.rows.digest and before["of"] > record["of"]:
             continue

@@ -16,8 +16,8 @@ from typing import TypeAlias
 
 import PIL.Image
 
-from lotbench.edge.generation import Asked, answer
-from lotbench.edge.pretrained import load, rendered
+from lotbench.edge.transformers.generation import Asked, answer
+from lotbench.edge.transformers.loading import load, rendered
 from lotbench.errors import Unescapable
 from lotbench.types import Image, Reply, Request
 

@@ -1,0 +1,213 @@
+"""The game for `langgraph dev`: the same nodes, begun from a context of plain JSON.
+
+A server of graphs can hand over names and numbers but no clients or pictures. The first node turns the one
+into the other and keeps it beside the state, which names only the folder of its journal: a walk that is
+gone on with later, or taken again from an earlier node, opens the folder anew and pays for no reply twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+
+from graphs.game import NODES, after
+from lotbench import config, plan
+from lotbench.benchmark import Context, take
+from lotbench.edge.desk import Desk, Seat
+from lotbench.edge.journal import Journal
+from lotbench.edge.limits import Budget
+from lotbench.edge.models import Models
+from lotbench.edge.store import Store
+from lotbench.errors import UsageError
+from lotbench.plan import Plan
+from lotbench.state import Update, WalkState, start
+from lotbench.types import Reply, Request
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What one walk is to be; plain JSON.
+
+    Attributes:
+        model: The candidate, in any of the model name forms that need no Python object.
+        roles: The models of each other role, by name.
+        data: A shipped data set's name or a folder; the benchmark's own if empty.
+        sample: The id of the sample; the first if empty.
+        repeat: Which of the independent walks on it, from 1; another one draws other replies.
+        settings: Of the benchmark, by name.
+    """
+
+    model: str = ""
+    roles: dict[str, list[str]] = field(default_factory=dict)
+    benchmark: str = "lotbench"
+    data: str = ""
+    sample: str = ""
+    repeat: int = 1
+    seed: int = 0
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+class StudioState(WalkState, total=False):
+    """The state of a walk, where its journal is, and in the end what it is worth."""
+
+    folder: str
+    score: dict[str, Any]
+
+
+Studio: TypeAlias = StateGraph[StudioState, Asked, StudioState, StudioState]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What a walk needs and no state can hold, for as long as the walk is under way."""
+
+    plan: Plan
+    models: Models
+    seats: Mapping[str, tuple[Seat, ...]]
+    loop: asyncio.AbstractEventLoop
+    """Connections live in the event loop that they were made in."""
+
+
+_tables: dict[str, Table] = {}
+"""By folder. A walk that somebody stopped half-way and never went on with stays here until the server ends."""
+
+
+class Unkept(Store):
+    """A store that keeps nothing: a walk that somebody watches finds its causal chain before their eyes."""
+
+    def get(self, request: Request, model_id: str) -> Reply | None:
+        """Nothing is ever there."""
+        return None
+
+    def put(self, request: Request, reply: Reply) -> None:
+        """Keep nothing; the journal has it."""
+
+
+class Node(Protocol):
+    """A node: from a state to what it changes and where it leads."""
+
+    async def __call__(self, state: StudioState, *, runtime: Runtime[Asked]) -> Command[str]:
+        """Put the questions of one step."""
+        ...
+
+
+async def begin(state: StudioState, *, runtime: Runtime[Asked]) -> Update:
+    """Make the plan and the models of a walk; the state in which it begins.
+
+    Raises:
+        UsageError: Something asked for is missing, unknown or does not fit.
+    """
+    folder = await asyncio.to_thread(tempfile.mkdtemp, prefix="lotbench-studio-")
+    made = (await _table(folder, runtime.context)).plan
+    sample, repeat = made.chosen[0], runtime.context.repeat
+    first = start(sample.id, repeat, made.benchmark.lane(sample, repeat))
+    return {**first, "folder": folder}
+
+
+async def grade(state: StudioState, *, runtime: Runtime[Asked]) -> Update:
+    """Say what the finished walk is worth, and close its connections."""
+    made = (await _table(state["folder"], runtime.context)).plan
+    score = made.benchmark.grade(made.view(state, "end"))
+    await _close(state["folder"])
+    return {"score": asdict(score)}
+
+
+def build() -> Studio:
+    """The uncompiled graph."""
+    studio: Studio = StateGraph(StudioState, context_schema=Asked)
+    studio.add_node("begin", begin)
+    for step, destinations in NODES.items():
+        studio.add_node(step, _node(step), destinations=tuple(map(_shown, destinations)))
+    studio.add_node("grade", grade)
+    studio.add_edge(START, "begin")
+    studio.add_edge("begin", "respond")
+    studio.add_edge("grade", END)
+    return studio
+
+
+def _node(step: str) -> Node:
+    async def node(state: StudioState, *, runtime: Runtime[Asked]) -> Command[str]:
+        folder = state["folder"]
+        table = await _table(folder, runtime.context)
+        try:
+            # Opened for each node: a node that is taken again asks again, and its journal answers.
+            with Journal(Path(folder) / "calls.jsonl") as journal:
+                desk = _desk(table, journal)
+                try:
+                    context = Context(table.plan.benchmark, table.plan.view, desk.ask)
+                    changed = await take(step, state, context)
+                finally:
+                    await desk.close()
+        except BaseException:
+            await _close(folder)
+            raise
+        return Command(update=changed, goto=_shown(after(step, {**state, **changed})))
+
+    return node
+
+
+def _shown(destination: str) -> str:
+    """Where a node of the game leads here: what ends a game is graded first."""
+    return "grade" if destination == END else destination
+
+
+async def _table(folder: str, asked: Asked) -> Table:
+    """The table of a walk; laid anew if the server or its event loop is another one than before."""
+    loop = asyncio.get_running_loop()
+    found = _tables.get(folder)
+    if found is None or found.loop is not loop:
+        # Files are read and a model may be started: the server refuses to wait for that in its event loop.
+        made = await asyncio.to_thread(_plan, asked)
+        models = Models(made.pictures, made.limits, {})
+        try:
+            seats = await asyncio.to_thread(models.seats, made.names)
+        except BaseException:
+            await models.__aexit__()
+            raise
+        found = _tables[folder] = Table(made, models, seats, loop)
+    return found
+
+
+async def _close(folder: str) -> None:
+    table = _tables.pop(folder, None)
+    if table is not None:
+        await table.models.__aexit__()
+
+
+def _plan(asked: Asked) -> Plan:
+    """The plan of one walk, its picture read."""
+    if asked.repeat < 1:
+        raise UsageError(f"repeat {asked.repeat}: walks are counted from 1")
+    given = {
+        "benchmark": asked.benchmark,
+        "model": asked.model,
+        "roles": asked.roles,
+        "data": asked.data,
+        "samples": [asked.sample] if asked.sample else [],
+        "repeats": asked.repeat,
+        "seed": asked.seed,
+        "settings": asked.settings,
+    }
+    made = plan.make(config.load(None, (), given))
+    picture = made.pictures.get(made.chosen[0].id)
+    if picture is not None:
+        made.pictures.data_url(picture.sha256)
+    return made
+
+
+def _desk(table: Table, journal: Journal) -> Desk:
+    made = table.plan
+    seed = made.experiment.seed
+    return Desk(table.seats, made.sampling(), journal, Unkept(), Budget(made.limits), seed=seed)
+
+
+graph: CompiledStateGraph[StudioState, Asked, StudioState, StudioState] = build().compile()

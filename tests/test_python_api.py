@@ -1,0 +1,166 @@
+"""lotbench as a notebook uses it: own models as callables and chat models, runs read back, errors that say where."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.language_models.chat_models import SimpleChatModel
+from langchain_core.messages import BaseMessage
+
+import lotbench
+from lotbench import evaluate, evaluate_sync, load_run
+from lotbench.edge.journal import read
+from lotbench.errors import RunFolderError, TooManyFailures, Unescapable, UsageError
+from lotbench.evaluation import resume
+from lotbench.results import Run
+from tests.playing import SETTINGS, outcomes, steps
+from tests.rules import game_rule, hear
+
+RULE = game_rule(solve=0.4)
+
+
+def said(messages: list[dict[str, Any]]) -> str:
+    answer = RULE({"model": "mine", "messages": messages})
+    return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+
+
+def connection_test(messages: list[dict[str, Any]]) -> bool:
+    return "word" in hear({"model": "mine", "messages": messages}).form
+
+
+async def mine(messages: list[dict[str, Any]]) -> str:
+    """Bring your own model: one async callable."""
+    return said(messages)
+
+
+class Chat(SimpleChatModel):
+    """A LangChain chat model that follows the rule of the game."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "ruled"
+
+    def _call(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **more: Any
+    ) -> str:
+        return said([{"content": message.content} for message in messages])
+
+
+def small(out: Path, **other: Any) -> dict[str, Any]:
+    """Two samples, one walk each, three rounds, everybody played by the callable."""
+    given: dict[str, Any] = {"model": mine, "roles": {"judge": mine, "oracle": mine}, "out": out}
+    return given | {"limit": 2, "repeats": 1, "settings": SETTINGS} | other
+
+
+async def test_a_notebook_evaluates_while_its_loop_runs(tmp_path: Path) -> None:
+    ours, theirs = asyncio.get_running_loop(), set()
+
+    async def watched(messages: list[dict[str, Any]]) -> str:
+        theirs.add(asyncio.get_running_loop())
+        return said(messages)
+
+    run = evaluate_sync(**small(tmp_path, model=watched))
+    assert isinstance(run, Run)
+    assert len(run.traces) == 2
+    # The notebook's loop waits meanwhile, and goes on.
+    assert len(theirs) == 1
+    assert ours not in theirs
+    assert await asyncio.sleep(0, "here") == "here"
+
+
+def test_a_script_evaluates_without_a_loop(tmp_path: Path) -> None:
+    run = evaluate_sync(**small(tmp_path))
+    assert 0 <= (run.score() or 0.0) <= 1
+    assert "python:mine" in run.report.read_text(encoding="utf-8")
+
+
+async def test_awaited_and_sync_come_to_the_same(tmp_path: Path) -> None:
+    run = await evaluate(**small(tmp_path / "one"))
+    twin = evaluate_sync(**small(tmp_path / "two"))
+    assert outcomes(run) == outcomes(twin)
+    assert run.score() == twin.score()
+    assert run.config.model == "python:mine"
+
+
+async def test_a_chat_model_of_langchain_judges(tmp_path: Path) -> None:
+    run = await evaluate(**small(tmp_path, roles={"judge": Chat(), "oracle": mine}))
+    assert run.config.roles["judge"] == ("python:Chat",)
+    entries = [entry for entry in read(run.path / "calls.jsonl") if entry.role == "judge"]
+    assert {entry.reply.model for entry in entries} == {"Chat"}
+    assert {"solved", "unsolved"} >= set(outcomes(run).values())
+    assert steps(run, "check")
+
+
+async def test_a_run_is_read_back_by_path_by_name_and_as_the_latest(tmp_path: Path) -> None:
+    run = await evaluate(**small(tmp_path))
+    for found in (load_run(run.path), load_run(run.path.name, tmp_path), load_run("latest", tmp_path)):
+        assert found == run
+        assert found.samples.keys() == {trace.sample for trace in run.traces}
+    with pytest.raises(RunFolderError, match="not a run folder"):
+        load_run("nowhere", tmp_path)
+
+
+async def test_a_callable_that_raises_ends_its_walk_as_candidate_failed(tmp_path: Path) -> None:
+    async def breaks(messages: list[dict[str, Any]]) -> str:
+        if connection_test(messages):
+            return said(messages)
+        raise ValueError("no more ideas")
+
+    run = await evaluate(**small(tmp_path, model=breaks, max_failed=1.0))
+    assert set(outcomes(run).values()) == {"candidate_failed"}
+    assert all("no more ideas" in (trace.why or "") for trace in run.traces)
+    assert not any(trace.arrived for trace in run.traces)
+
+
+async def test_too_many_failures_say_which_run_and_it_can_be_resumed(tmp_path: Path) -> None:
+    broken = True
+
+    async def flaky(messages: list[dict[str, Any]]) -> str:
+        if broken and not connection_test(messages):
+            raise ConnectionError("gone")
+        return said(messages)
+
+    with pytest.raises(TooManyFailures) as stopped:
+        await evaluate(**small(tmp_path, model=flaky))
+    where = stopped.value.run
+    assert where is not None
+    assert load_run(where).config.model == "python:flaky"
+    broken = False
+    own = {"python:flaky": flaky, "python:mine": mine}
+    run = await resume(where, own=own)
+    assert {"solved", "unsolved"} >= set(outcomes(run).values())
+    assert outcomes(run) == outcomes(await evaluate(**small(tmp_path / "whole")))
+
+
+@pytest.mark.parametrize("sync", [True, False])
+async def test_an_error_carries_its_run(tmp_path: Path, sync: bool) -> None:
+    async def mute(messages: list[dict[str, Any]]) -> Any:
+        return None
+
+    with pytest.raises(Unescapable, match="NoneType") as stopped:
+        if sync:
+            evaluate_sync(**small(tmp_path, model=mute))
+        else:
+            await evaluate(**small(tmp_path, model=mute))
+    assert stopped.value.run is not None
+    assert stopped.value.run.parent == tmp_path
+    assert load_run(stopped.value.run).summary["scores"]
+
+
+async def test_what_does_not_fit_is_refused_before_there_is_a_folder(tmp_path: Path) -> None:
+    for wrong in ({"settings": {"rounds": 2}}, {"model": ""}, {"roles": {"jury": mine}}, {"colour": "red"}):
+        with pytest.raises(UsageError) as refused:
+            await evaluate(**small(tmp_path / "runs", **wrong))
+        assert refused.value.run is None
+    assert not (tmp_path / "runs").exists()
+
+
+def test_the_api_is_three_names() -> None:
+    assert lotbench.__all__ == ["evaluate", "evaluate_sync", "load_run"]
+    assert all(callable(getattr(lotbench, name)) for name in lotbench.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'judge_everything'"):
+        lotbench.judge_everything  # noqa: B018

