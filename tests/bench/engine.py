@@ -22,11 +22,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-from tests.bench.calls import copies, record
+from tests.bench.calls import REPEATS
+from tests.bench.recording import copies, record
 from tests.bench.variants import VARIANTS
 
-ROUNDS = {20: 15, 100: 6, 300: 4}
-"""Rounds of a game by games in flight: as many as keep one measurement below two minutes."""
+SHAPES = {20: (60, 15), 100: (150, 8), 300: (300, 6)}
+"""Games and rounds by games in flight: as many as keep one measurement below two minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def measure(variant: str, setting: Setting, folder: Path, measured: Measured) ->
     data, recorded = folder / f"data-{setting.games}", folder / f"scripts-{setting.rounds}.json"
     if not data.exists():
         data.mkdir()
-        copies(data, setting.games)
+        copies(data, setting.games // REPEATS)
     if not recorded.exists():
         record(data, setting.rounds, recorded)
     with server(setting.latency) as url, tempfile.TemporaryDirectory(dir=folder) as scratch:
@@ -178,7 +179,7 @@ def main() -> None:
     )
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
     parser.add_argument("--latency", nargs="+", type=float, default=[0.05, 0.2])
-    parser.add_argument("--flight", nargs="+", type=int, choices=ROUNDS, default=list(ROUNDS))
+    parser.add_argument("--flight", nargs="+", type=int, choices=SHAPES, default=list(SHAPES))
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--growth", action=argparse.BooleanOptionalAction, default=True)
     options = parser.parse_args()
@@ -186,10 +187,12 @@ def main() -> None:
         folder = Path(scratch)
         for latency in options.latency:
             for flight in options.flight:
-                setting = Setting(latency, flight, max(flight, 40), ROUNDS[flight])
+                setting = Setting(latency, flight, *SHAPES[flight])
                 print(shown(setting, block(setting, options.variants, options.repeats, folder)), flush=True)
         if options.growth:
-            print(growth(Setting(0.05, 20, 40, 15), options.variants, options.repeats, folder), flush=True)
+            print(
+                growth(Setting(0.05, 20, *SHAPES[20]), options.variants, options.repeats, folder), flush=True
+            )
 
 
 if __name__ == "__main__":

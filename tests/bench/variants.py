@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from tests.bench.calls import Body, players, scripts
+from tests.bench.calls import REPEATS, Body, players, scripts
 
 Play: TypeAlias = Callable[[Sequence[Body]], Awaitable[None]]
 Work: TypeAlias = Callable[[int, int], int]
@@ -91,8 +91,8 @@ def lotbench(url: str, options: argparse.Namespace) -> Work:
             **players(url),
             data=str(options.data),
             out=out,
-            limit=games,
-            repeats=1,
+            limit=games // REPEATS,
+            repeats=REPEATS,
             concurrency=flight,
             settings={"max_rounds": options.rounds},
         )
@@ -199,7 +199,7 @@ def main() -> None:
     parser.add_argument("--flight", type=int, required=True)
     options = parser.parse_args()
     work = VARIANTS[options.variant](options.url, options)
-    work(2, 2)
+    work(REPEATS, REPEATS)
     before, started, cpu = _memory_mb("VmRSS"), time.monotonic(), time.process_time()
     calls = work(options.games, options.flight)
     measured = {
