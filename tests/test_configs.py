@@ -1,0 +1,36 @@
+"""The shipped configurations: each opens with its command, and the defaults written out are the defaults."""
+
+from __future__ import annotations
+
+import pytest
+
+from lotbench.benchmarks.lotbench.settings import Settings
+from lotbench.benchmarks.lotbench.task import benchmark
+from lotbench.config import load
+from lotbench.edge import disk
+from lotbench.plan import make
+
+FILES = sorted(disk.shipped("configs").glob("**/*.toml"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_configuration_opens_with_the_command_that_runs_it(path: object) -> None:
+    first = path.read_text(encoding="utf-8").splitlines()[0]  # type: ignore[attr-defined]
+    assert first.startswith("# lotbench evaluate --config configs/")
+
+
+def test_the_defaults_written_out_are_the_defaults() -> None:
+    written = load(disk.shipped("configs", "lotbench.toml")).experiment
+    assert Settings(**written.settings) == Settings()
+    assert set(written.settings) == set(Settings.model_fields) - {"confirm"}
+    assert written.repeats == benchmark.repeats
+    assert written.roles == {"judge": ("gpt-4o-mini",), "oracle": ("gpt-4o-mini",)}
+    for role, sampling in written.sampling.items():
+        assert sampling.temperature == benchmark.roles[role].sampling.temperature
+
+
+def test_the_configuration_to_try_visits_every_node_and_ends_soon() -> None:
+    plan = make(load(disk.shipped("configs", "try.toml")))
+    assert (len(plan.chosen), plan.experiment.repeats, plan.settings.max_rounds) == (3, 1, 4)
+    assert (plan.settings.clue_interval, plan.settings.arm) == (2, "caption")
+    assert {name.kind for names in plan.names.values() for name in names} == {"local"}
