@@ -156,10 +156,10 @@ class Validation:
 
 
 def stratified(probes: Sequence[Probe], n: int, seed: str) -> list[Probe]:
-    """At most n probes, one after the other from each stratum of label, kind and language; in their order."""
+    """At most n probes, one after the other from each stratum of kind, language and label; in their order."""
     strata: dict[tuple[Any, ...], list[Probe]] = {}
     for one in probes:
-        strata.setdefault((one.label, one.kind or "", one.language), []).append(one)
+        strata.setdefault((one.kind or "", one.language, one.label), []).append(one)
     rng = Random(seed)
     piles = [rng.sample(strata[name], len(strata[name])) for name in sorted(strata)]
     turns = [pile[at] for at in range(max(map(len, piles), default=0)) for pile in piles if at < len(pile)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +44,9 @@ class Run:
     config: Experiment
     limits: Mapping[str, Any]
     digests: Mapping[str, str]
-    traces: tuple[Trace, ...]
-    summary: Mapping[str, Any]
+    # Not shown: asyncio.run writes its result out in passing, and a notebook writes it out on purpose.
+    traces: tuple[Trace, ...] = field(repr=False)
+    summary: Mapping[str, Any] = field(repr=False)
 
     def score(self, name: str | None = None) -> float | None:
         """The value of a metric; by default the first of the benchmark's."""

@@ -160,6 +160,8 @@ class Session:
         self._place.keep(traces)
         wall_s = self._wall_s + time.monotonic() - self._started
         results.write(self._plan, self._place, traces, wall_s)
+        # The run is read back from its folder: a second copy would double what it takes up.
+        self._traces.clear()
 
 
 def _crash(loop: Loop, path: Path) -> LotbenchError:

@@ -83,7 +83,7 @@ class Desk:
         self._store = store
         self._budget = budget
         self._seed = seed
-        self._shared: dict[str, asyncio.Task[Answer]] = {}
+        self._shared: dict[str, asyncio.Task[Reply]] = {}
         self._open: set[asyncio.Task[Any]] = set()
         """The tasks that wait for a reply."""
         self._mean_reply: dict[str, float] = {}
@@ -96,15 +96,14 @@ class Desk:
             Unescapable: None can come.
             LimitReached: A budget is used up.
         """
-        sample, repeat = walk.sample.id, walk.repeat
+        request = self.request(question, walk.sample.id, 0 if question.shared else walk.repeat)
         if not question.shared:
-            return await self._asked(question, self.request(question, sample, repeat))
-        request = self.request(question, sample, 0)
+            return Answer(question, request.key, await self._asked(question, request))
         name = str(request.key)
         if name not in self._shared or _failed(self._shared[name]):
             self._shared[name] = asyncio.create_task(self._asked(question, request))
         # Whoever asked first, the answer is one to this question (of another round, another seat).
-        return replace(await asyncio.shield(self._shared[name]), question=question)
+        return Answer(question, request.key, await asyncio.shield(self._shared[name]))
 
     def request(self, question: Question, sample: str, repeat: int) -> Request:
         """A question as it is addressed to its model, with its key."""
@@ -135,7 +134,7 @@ class Desk:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
 
-    async def _asked(self, question: Question, request: Request) -> Answer:
+    async def _asked(self, question: Question, request: Request) -> Reply:
         task = asyncio.current_task()
         assert task is not None
         self._open.add(task)
@@ -144,17 +143,17 @@ class Desk:
         finally:
             self._open.discard(task)
 
-    async def _answered(self, question: Question, request: Request) -> Answer:
+    async def _answered(self, question: Question, request: Request) -> Reply:
         self._journal.ask(request.key)
         seat = self.seats[question.role][question.seat]
         if (known := self._journal.get(request.key)) is not None:
             seat.model_id = known.reply.model
-            return Answer(question, request.key, known.reply)
+            return known.reply
         if question.shared and seat.model_id:
             kept = self._store.get(request, seat.model_id)
             if kept is not None:
                 self._write(question, request, seat, kept, "store", time.time())
-                return Answer(question, request.key, kept)
+                return kept
         try:
             reply = await self._called(question, request, seat)
         except BaseException:
@@ -163,7 +162,7 @@ class Desk:
         # A reply that nobody can read must not come back in every run from now on.
         if question.shared and (question.schema is None or fills(reply, question.schema)):
             self._store.put(request, reply)
-        return Answer(question, request.key, reply)
+        return reply
 
     async def _called(self, question: Question, request: Request, seat: Seat) -> Reply:
         asked, told = _estimate(request), round(self._mean_reply.get(question.step, REPLY_TOKENS))
@@ -243,5 +242,5 @@ def _storable(reply: Reply) -> Reply:
     return replace(reply, **broken) if broken else reply
 
 
-def _failed(task: asyncio.Task[Answer]) -> bool:
+def _failed(task: asyncio.Task[Reply]) -> bool:
     return task.done() and (task.cancelled() or task.exception() is not None)

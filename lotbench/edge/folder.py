@@ -53,7 +53,7 @@ class Folder:
     ) -> None:
         self._lock.close()
 
-    def write(self, name: str, text: str) -> None:
+    def write(self, name: str, text: str | Iterable[str]) -> None:
         """Write a file of the folder, whole or not at all.
 
         Raises:
@@ -80,7 +80,7 @@ class Folder:
 
     def keep(self, traces: Iterable[Trace]) -> None:
         """Replace traces.jsonl by these walks, in this order."""
-        self.write("traces.jsonl", "".join(map(trace_line, traces)))
+        self.write("traces.jsonl", map(trace_line, traces))
 
 
 def create(root: Path, benchmark: str, candidate: str, experiment_digest: str) -> Folder:
@@ -151,15 +151,16 @@ def traces(path: Path, *, strict: bool = True) -> list[Trace]:
     if not file.is_file():
         return []
     found = []
-    for number, text in enumerate(file.read_bytes().splitlines(keepends=True), 1):
-        if not text.endswith(b"\n"):
-            break
-        try:
-            found.append(trace(json.loads(text)))
-        except (ValueError, KeyError, TypeError):
-            if not strict:
-                continue
-            raise RunFolderError(f"{file}:{number}: damaged; lotbench resume writes it anew") from None
+    with file.open("rb") as lines:
+        for number, text in enumerate(lines, 1):
+            if not text.endswith(b"\n"):
+                break
+            try:
+                found.append(trace(json.loads(text)))
+            except (ValueError, KeyError, TypeError):
+                if not strict:
+                    continue
+                raise RunFolderError(f"{file}:{number}: damaged; lotbench resume writes it anew") from None
     return found
 
 

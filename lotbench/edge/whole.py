@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 
-def write(path: Path, text: str) -> None:
-    """Write a text file, with its folder if that is missing.
+def write(path: Path, text: str | Iterable[str]) -> None:
+    """Write a text file, whole or piece by piece, with its folder if that is missing.
 
     Raises:
         OSError: It cannot be written; what stood there before still does.
@@ -20,7 +21,7 @@ def write(path: Path, text: str) -> None:
     number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with open(number, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+            file.writelines([text] if isinstance(text, str) else text)
         os.chmod(name, 0o644)
         os.replace(name, path)
     except BaseException:
