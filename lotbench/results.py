@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lotbench import benchmarks, plan
-from lotbench.benchmark import Benchmark
+from lotbench import plan
 from lotbench.config import Config, Experiment, Limits, differences, validate
 from lotbench.edge import checks, folder
 from lotbench.edge.disk import prompt_files
@@ -244,8 +243,3 @@ def rewritten(run: Run, limits: Limits | None = None) -> Report:
     made = planned(run, limits or Limits())
     with folder.Folder(run.path) as out:
         return write(made, out, run.traces, run.summary.get("wall_s", 0.0))
-
-
-def benchmark_of(run: Run) -> Benchmark:
-    """The benchmark that a run plays."""
-    return benchmarks.get(run.config.benchmark)

@@ -12,9 +12,9 @@ from lotbench.errors import DataError, at
 
 def listing(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data list`."""
-    for path in sorted(disk.shipped("data").glob("*/samples.jsonl")):
-        lines = path.read_text(encoding="utf-8").splitlines()
-        print(f"{path.parent.name:14} {len(lines):5} samples  {path.parent}")
+    for folder in disk.data_sets():
+        lines = (folder / "samples.jsonl").read_text(encoding="utf-8").splitlines()
+        print(f"{folder.name:14} {len(lines):5} samples  {folder}")
     return 0
 
 

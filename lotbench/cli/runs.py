@@ -99,10 +99,7 @@ def listing(parsed: argparse.Namespace) -> int:
             print(f"  role     {role:12} {about.about}{default}")
         for setting, field in declared.Settings.model_fields.items():
             print(f"  setting  {setting:16} {json.dumps(field.default)}")
-    print(
-        "data sets: "
-        + ", ".join(sorted(path.parent.name for path in disk.shipped("data").glob("*/samples.jsonl")))
-    )
+    print("data sets: " + ", ".join(place.name for place in disk.data_sets()))
     return 0
 
 

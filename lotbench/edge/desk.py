@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -50,7 +49,6 @@ class Tally:
     in_flight: int = 0
     calls: int = 0
     usage: dict[str, Usage] = field(default_factory=dict)
-    calls_by_role: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     cost: dict[str, float | None] = field(default_factory=dict)
 
 
@@ -195,7 +193,6 @@ class Desk:
     def _count(self, role: str, seat: Seat, reply: Reply) -> None:
         tally = self.tally
         tally.calls += 1
-        tally.calls_by_role[role] += 1
         tally.usage[role] = added(tally.usage.get(role, Usage()), reply.usage)
         before = tally.cost.get(role, 0.0)
         tally.cost[role] = (

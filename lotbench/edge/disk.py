@@ -68,6 +68,11 @@ def prompt_files(root: Path) -> dict[str, str]:
     }
 
 
+def data_sets() -> list[Path]:
+    """The folders of the data sets that come with lotbench, by name."""
+    return sorted(path.parent for path in shipped("data").glob("*/samples.jsonl"))
+
+
 def data_folder(name: str, benchmark_data: str) -> Path:
     """The folder of a data set: a path, or the name of one that is shipped.
 
