@@ -10,14 +10,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from lotbench.errors import CallFailed
+from lotbench.evidence import Evidence
 from lotbench.finding import Finding, Sight
+from lotbench.names import ModelName
 from lotbench.probe import Validation
 from lotbench.section import Metric, Section
 from lotbench.state import State, Update, Walk, joined
 from lotbench.types import JSON, Answer, Question, Sample, Sampling, Score, Trace
+
+Names: TypeAlias = Mapping[str, tuple[ModelName, ...]]
+"""The models of each role, by seat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,13 @@ class Benchmark:
         supersteps: The most nodes that a walk can visit, for the graph's recursion limit.
         calls: The most calls a walk can make, by role, for the plan of a dry run.
         preview: One question of each step, filled in for a walk, for people to read.
+        build: The samples that are played, from the items of the data set, the settings and the run's seed;
+            the items themselves unless the benchmark composes its samples of them.
+        seat: Who sits in each role and in which order, of the models that were named (a judge that is the
+            candidate's sibling may have to leave); from the settings, the names by role (candidate
+            included) and the run's seed.
+        texts: The texts whose embeddings its report needs, and `encoder` the name of what embeds them.
+        review: The answers of a run for people to label, a row each, with nothing of what judges said.
         validation: How its judges are checked; None if it has no judge set.
     """
 
@@ -72,8 +84,8 @@ class Benchmark:
     ask: Callable[[Walk], Sequence[Question]]
     read: Callable[[Walk, Sequence[Answer]], Update]
     grade: Callable[[Walk], Score]
-    metrics: Callable[[Sequence[Trace], Any], Mapping[str, Metric]]
-    sections: Callable[[Sequence[Trace], Any], Sequence[Section]]
+    metrics: Callable[[Sequence[Trace], Any, Evidence], Mapping[str, Metric]]
+    sections: Callable[[Sequence[Trace], Any, Evidence], Sequence[Section]]
     supersteps: Callable[[Any], int]
     calls: Callable[[Any], Mapping[str, int]]
     preview: Callable[[Walk], Sequence[Question]]
@@ -83,6 +95,11 @@ class Benchmark:
     lints: Callable[[Sequence[Any], Mapping[str, Sight]], Sequence[Finding]] = lambda items, sights: ()
     needs_pictures: Callable[[Any], bool] = lambda settings: False
     unrankable: Callable[[Any], Sequence[str]] = lambda settings: ()
+    build: Callable[[Sequence[Any], Any, int], Sequence[Any]] = lambda items, settings, seed: items
+    seat: Callable[[Any, Names, int], Names] = lambda settings, names, seed: names
+    texts: Callable[[Sequence[Trace], Any], Sequence[str]] = lambda traces, settings: ()
+    encoder: Callable[[Any], str] = lambda settings: ""
+    review: Callable[[Sequence[Trace], Any, Evidence], Sequence[Mapping[str, JSON]]] | None = None
     validation: Validation | None = None
     lane: Callable[[Sample, int], str] = field(default=lambda sample, repeat: f"{sample.id}/{repeat}")
 

@@ -36,7 +36,7 @@ class Plan:
         experiment: With every default filled in.
         settings: The benchmark's settings, resolved.
         folder: The data set's folder.
-        data: All its samples; `chosen` are those that are played.
+        data: All samples built from it; `chosen` are those that are played.
         names: The models of each role, candidate included.
     """
 
@@ -116,11 +116,13 @@ def make(config: Config, prompts: Pack | None = None) -> Plan:
     benchmark = benchmarks.get(experiment.benchmark)
     names = _names(benchmark, experiment)
     settings = validate(benchmark.Settings, experiment.settings, prefix="settings.")
+    names = benchmark.seat(settings, names, experiment.seed)
     settings = benchmark.resolve(settings, {role: len(set(given)) for role, given in names.items()})
     if unknown := experiment.sampling.keys() - names.keys():
         raise UsageError(f"sampling: no role {', '.join(sorted(unknown))}; there are: {', '.join(names)}")
     folder = disk.data_folder(experiment.data, benchmark.data)
-    data = disk.samples(folder, benchmark.Item)
+    items = disk.samples(folder, benchmark.Item)
+    data = tuple(benchmark.build(items, settings, experiment.seed))
     chosen = disk.select(data, experiment.samples, experiment.limit)
     resolved = experiment.model_copy(
         update={
@@ -158,7 +160,7 @@ def version() -> str:
     return metadata.version("lotbench")
 
 
-def _names(benchmark: Benchmark, experiment: Experiment) -> dict[str, tuple[ModelName, ...]]:
+def _names(benchmark: Benchmark, experiment: Experiment) -> Mapping[str, tuple[ModelName, ...]]:
     if not experiment.model:
         raise UsageError("no candidate: give --model NAME (or model = in the config)")
     if unknown := experiment.roles.keys() - benchmark.roles.keys() | (

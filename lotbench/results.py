@@ -14,16 +14,19 @@ from typing import Any
 
 from lotbench import plan
 from lotbench.config import Config, Experiment, Limits, differences, validate
-from lotbench.edge import checks, folder
+from lotbench.edge import checks, embed, folder
 from lotbench.edge.disk import prompt_files
 from lotbench.edge.journal import read as read_journal
 from lotbench.edge.limits import price
-from lotbench.errors import RunFolderError
+from lotbench.errors import RunFolderError, UsageError
+from lotbench.evidence import Evidence
 from lotbench.names import ModelName, parse, related
 from lotbench.probe import Inquiry, Standing
 from lotbench.prompt import pack
 from lotbench.report import Facts, Report, Spent, build, to_markdown, to_summary
 from lotbench.types import Trace
+
+VECTORS = "vectors.npz"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +138,7 @@ def _measured(made: plan.Plan, path: Path, traces: Sequence[Trace], wall_s: floa
     preset, theirs = plan.reference(benchmark)
     rescored = settings.model_copy(update={name: getattr(theirs, name) for name in benchmark.score_only})
     spending, ids = spent(path, made.names)
+    beside = evidence(made, path, traces)
     standing = _standing(made, path, traces)
     facts = Facts(
         benchmark=benchmark.name,
@@ -157,12 +161,39 @@ def _measured(made: plan.Plan, path: Path, traces: Sequence[Trace], wall_s: floa
     )
     report = build(
         traces,
-        {**benchmark.metrics(traces, settings), **(standing.scores or {})},
-        (*benchmark.sections(traces, settings), *standing.sections),
+        {**benchmark.metrics(traces, settings, beside), **(standing.scores or {})},
+        (*benchmark.sections(traces, settings, beside), *standing.sections),
         facts,
-        benchmark.metrics(traces, rescored),
+        benchmark.metrics(traces, rescored, beside),
     )
     return report, standing
+
+
+def evidence(made: plan.Plan, path: Path, traces: Sequence[Trace]) -> Evidence:
+    """What a run's numbers rest on beside its traces; embeds what has not been embedded yet.
+
+    Vectors are kept in the run folder, so that a score can be made again without the encoder.
+    """
+    benchmark, settings = made.benchmark, made.settings
+    labels = path / "labels.jsonl"
+    texts, encoder = benchmark.texts(traces, settings), benchmark.encoder(settings)
+    vectors, why = {}, None
+    if texts:
+        kept = embed.read(path / VECTORS, encoder, texts)
+        try:
+            vectors = embed.embedded(encoder, texts, kept)
+        except UsageError as error:
+            why = str(error)
+        if len(vectors) > len(kept):
+            embed.write(path / VECTORS, encoder, vectors)
+    return Evidence(
+        samples=made.by_id,
+        candidate=made.names["candidate"][0].text,
+        vectors=vectors,
+        encoder=encoder,
+        why=why,
+        labels=tuple(map(json.loads, labels.read_text("utf-8").splitlines())) if labels.is_file() else (),
+    )
 
 
 def _standing(made: plan.Plan, path: Path, traces: Sequence[Trace]) -> Standing:

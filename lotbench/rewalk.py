@@ -21,6 +21,7 @@ from lotbench.errors import CallFailed, UsageError
 from lotbench.plan import Plan
 from lotbench.results import Run, planned
 from lotbench.run import Loop
+from lotbench.session import graph
 from lotbench.state import Walk
 from lotbench.types import Answer, Question, Reply, Request, Trace
 
@@ -54,8 +55,6 @@ async def rewalk(run: Run, heard: Callable[[Request], None] | None = None) -> Re
         run: The run.
         heard: Is told every request, as it would be sent.
     """
-    from graphs.game import graph  # noqa: PLC0415 - LangGraph takes a second to import
-
     made = planned(run, Limits())
     with Journal(run.path / "calls.jsonl") as journal:
         desk = _desk(made, journal, run.path)
@@ -68,7 +67,9 @@ async def rewalk(run: Run, heard: Callable[[Request], None] | None = None) -> Re
         old = {(trace.sample, trace.repeat): trace for trace in run.traces}
         lanes = [[walk for walk in lane if (walk.sample, walk.repeat) in old] for lane in made.lanes()]
         context = Context(made.benchmark, made.view, ask)
-        loop = Loop(graph, context, {}, made.benchmark.supersteps(made.settings), 1, len(old))
+        loop = Loop(
+            graph(made.benchmark.graph), context, {}, made.benchmark.supersteps(made.settings), 1, len(old)
+        )
         new = {(trace.sample, trace.repeat): trace async for trace in loop.traces(lanes)}
     result = Rewalked(made)
     for place, trace in old.items():

@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -22,7 +23,7 @@ from lotbench.edge.store import Store
 from lotbench.errors import LotbenchError
 from lotbench.plan import Plan
 from lotbench.results import Run, load_run
-from lotbench.run import Loop
+from lotbench.run import Graph, Loop
 from lotbench.state import start
 from lotbench.types import Trace
 
@@ -123,11 +124,9 @@ class Session:
         return load_run(self._place.path)
 
     def _loop(self, desk: Desk) -> Loop:
-        from graphs.game import graph  # noqa: PLC0415 - LangGraph takes a second to import
-
         made, lanes = self._plan, self._plan.lanes()
         return Loop(
-            graph=graph,
+            graph=graph(made.benchmark.graph),
             context=Context(made.benchmark, made.view, desk.ask),
             done=dict(self._traces),
             supersteps=made.benchmark.supersteps(made.settings),
@@ -162,6 +161,12 @@ class Session:
         results.write(self._plan, self._place, traces, wall_s)
         # The run is read back from its folder: a second copy would double what it takes up.
         self._traces.clear()
+
+
+def graph(name: str) -> Graph:
+    """The compiled graph of that name; imported when it is wanted: LangGraph takes a second."""
+    found: Graph = import_module(f"graphs.{name}").graph
+    return found
 
 
 def _crash(loop: Loop, path: Path) -> LotbenchError:

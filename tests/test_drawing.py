@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from graphs import game, studio
+from graphs import game, panel, studio
 from graphs.game import graph
 
 GRAPHS = Path(__file__).parent.parent / "graphs"
-DRAWN = {"game": game.graph, "studio": studio.graph}
+DRAWN = {"game": game.graph, "panel": panel.graph, "studio": studio.graph}
 STEPS = ("respond", "check", "ask", "answer", "reveal")
 
 

@@ -14,6 +14,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from lotbench.benchmarks.lotbench.games import FAILED, Game, game, read
+from lotbench.evidence import NOTHING, Evidence
 from lotbench.metrics import survival
 from lotbench.metrics.intervals import Floats, bootstrap
 from lotbench.section import Metric
@@ -99,7 +100,7 @@ def grade(walk: Walk) -> Score:
     )
 
 
-def metrics(traces: Sequence[Trace], settings: Rules) -> dict[str, Metric]:
+def metrics(traces: Sequence[Trace], settings: Rules, evidence: Evidence = NOTHING) -> dict[str, Metric]:
     """The metrics of a run, with 95 % intervals over samples; n counts games, censored ones too."""
     games = [game(trace) for trace in traces]
     lost = unsolved_worth(settings)

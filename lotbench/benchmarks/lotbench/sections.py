@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from lotbench.benchmarks.lotbench.games import FAILED, Game, game, latest, verdicts
 from lotbench.benchmarks.lotbench.score import Rules, bound, estimate, mean_rounds, parts, solve_rate, tally
+from lotbench.evidence import NOTHING, Evidence
 from lotbench.metrics import survival
 from lotbench.metrics.intervals import share
 from lotbench.section import Metric, Plot, Section, Table
@@ -30,7 +31,7 @@ CONFIRM = {
 }
 
 
-def sections(traces: Sequence[Trace], settings: Rules) -> tuple[Section, ...]:
+def sections(traces: Sequence[Trace], settings: Rules, evidence: Evidence = NOTHING) -> tuple[Section, ...]:
     """The sections of a game run's report, the survival table first."""
     games = [game(trace) for trace in traces]
     return (

@@ -1,0 +1,165 @@
+"""Walks of any benchmark in a test: scripted players at a real desk, through its graph and the loop.
+
+    walked = await walk(benchmark, ITEMS, {"candidate": ScriptedModel(...), "judge": [one, other]}, k=2)
+    assert walked.outcomes == ["scored"] and walked.value("originality") == 7.5
+
+Nothing is written but a journal and a store in a folder that is thrown away, unless one is given: a second
+call with the same folder goes on from the journal, as a resumed run does.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from lotbench.benchmark import Benchmark, Context
+from lotbench.config import Limits
+from lotbench.edge import disk
+from lotbench.edge.desk import Desk, Seat
+from lotbench.edge.journal import Entry, Journal, read
+from lotbench.edge.limits import Bucket, Budget, Price
+from lotbench.edge.store import Store
+from lotbench.evidence import Evidence
+from lotbench.names import parse
+from lotbench.run import Loop, Planned
+from lotbench.section import Metric, Section
+from lotbench.session import graph
+from lotbench.state import State, Walk
+from lotbench.types import Image, Trace
+
+
+@dataclass(frozen=True)
+class Walked:
+    """What came of the walks, in data order."""
+
+    benchmark: Benchmark
+    settings: Any
+    traces: list[Trace]
+    calls: list[Entry]
+    evidence: Evidence
+
+    @property
+    def outcomes(self) -> list[str]:
+        return [trace.outcome for trace in self.traces]
+
+    def steps(self, step: str, trace: int = 0) -> list[Mapping[str, Any]]:
+        """The values of a step, in order."""
+        return [one["value"] for one in self.traces[trace].steps if one["step"] == step]
+
+    def metrics(self, **beside: Any) -> Mapping[str, Metric]:
+        return self.benchmark.metrics(self.traces, self.settings, replace(self.evidence, **beside))
+
+    def value(self, name: str) -> float | None:
+        return self.metrics()[name].value
+
+    def sections(self, **beside: Any) -> Sequence[Section]:
+        return self.benchmark.sections(self.traces, self.settings, replace(self.evidence, **beside))
+
+    def section(self, title: str) -> Section:
+        """The section whose title holds these words."""
+        (found,) = [one for one in self.sections() if title.lower() in one.title.lower()]
+        return found
+
+
+async def walk(
+    benchmark: Benchmark,
+    items: Sequence[Any],
+    players: Mapping[str, Any],
+    *,
+    folder: Path | None = None,
+    repeats: int = 1,
+    seed: int = 0,
+    concurrency: int = 20,
+    only: Sequence[str] = (),
+    **settings: Any,
+) -> Walked:
+    """Take every walk on these items.
+
+    Args:
+        players: A model or several of them for each role; their names are their `model_id`.
+        folder: Where journal and store are.
+        only: The samples that are played; all by default.
+        **settings: Of the benchmark.
+    """
+    if folder is None:
+        with tempfile.TemporaryDirectory() as made:
+            return await walk(
+                benchmark,
+                items,
+                players,
+                folder=Path(made),
+                repeats=repeats,
+                seed=seed,
+                concurrency=concurrency,
+                only=only,
+                **settings,
+            )
+    chosen = benchmark.Settings(**settings)
+    seated = {
+        role: tuple(given if isinstance(given, list | tuple) else [given]) for role, given in players.items()
+    }
+    by_name = {f"python:{one.model_id}": one for given in seated.values() for one in given}
+    names = benchmark.seat(
+        chosen,
+        {role: tuple(parse(f"python:{one.model_id}") for one in g) for role, g in seated.items()},
+        seed,
+    )
+    chosen = benchmark.resolve(chosen, {role: len(given) for role, given in names.items()})
+    data = tuple(benchmark.build(items, chosen, seed))
+    by_id, prompts = {one.id: one for one in data}, disk.prompts(benchmark.name)
+
+    def view(state: State, step: str) -> Walk:
+        return Walk(
+            sample=by_id[state["sample"]],
+            repeat=state["repeat"],
+            step=step,
+            settings=chosen,
+            state=state,
+            prompts=prompts,
+            data=data,
+            seats={role: len(given) for role, given in names.items()},
+            seed=seed,
+            pictures={one.id: Image(f"sha-of-{one.id}") for one in data if one.image},
+        )
+
+    def seat(name: str) -> Seat:
+        model = by_name[name]
+        return Seat(name, model, Price(0, 0, 0), Bucket(None), Bucket(None), model.model_id)
+
+    with Journal(folder / "calls.jsonl") as journal:
+        desk = Desk(
+            {role: tuple(seat(name.text) for name in given) for role, given in names.items()},
+            {role: (benchmark.roles[role].sampling, True) for role in names},
+            journal,
+            Store(folder),
+            Budget(Limits()),
+            seed=seed,
+        )
+        loop = Loop(
+            graph(benchmark.graph),
+            Context(benchmark, view, desk.ask),
+            {},
+            benchmark.supersteps(chosen),
+            concurrency,
+            1000,
+        )
+        lanes: dict[str, list[Planned]] = {}
+        for one in data:
+            if only and one.id not in only:
+                continue
+            for repeat in range(1, repeats + 1):
+                lane = benchmark.lane(one, repeat)
+                lanes.setdefault(lane, []).append(Planned(one.id, repeat, lane))
+        try:
+            traces = [trace async for trace in loop.traces(lanes.values())]
+        finally:
+            await desk.close()
+    for error in loop.crashed.values():
+        raise error
+    order = [(planned.sample, planned.repeat) for lane in lanes.values() for planned in lane]
+    traces.sort(key=lambda trace: order.index((trace.sample, trace.repeat)))
+    calls = list(read(folder / "calls.jsonl")) if (folder / "calls.jsonl").is_file() else []
+    return Walked(benchmark, chosen, traces, calls, Evidence(by_id, names["candidate"][0].text))
