@@ -1,0 +1,98 @@
+"""The Oogiri row: one response to a picture, a question or both, with how people liked it; and its split.
+
+Evaluation and training share this record, so that what one holds out the other never sees. Likes and ratings
+are two kinds of preference and are never mixed: a row has the one, the other, or none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from typing import Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Type: TypeAlias = Literal["I2T", "T2T", "IT2T"]
+Language: TypeAlias = Literal["en", "zh", "ja"]
+
+
+class Ratings(BaseModel):
+    """Votes of people on a scale of three: unfunny 1, somewhat funny 2, funny 3."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    unfunny: int = Field(ge=0)
+    somewhat: int = Field(ge=0)
+    funny: int = Field(ge=0)
+
+    @property
+    def n(self) -> int:
+        """The number of votes."""
+        return self.unfunny + self.somewhat + self.funny
+
+    @property
+    def mean(self) -> float:
+        """The mean vote, 1 to 3; nan without votes."""
+        return (self.unfunny + 2 * self.somewhat + 3 * self.funny) / self.n if self.n else math.nan
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean vote; nan with fewer than two votes."""
+        if self.n < 2:
+            return math.nan
+        mean, counts = self.mean, (self.unfunny, self.somewhat, self.funny)
+        squares = sum(count * (vote - mean) ** 2 for vote, count in enumerate(counts, 1))
+        return math.sqrt(squares / (self.n - 1) / self.n)
+
+
+class Row(BaseModel):
+    """One response; a line of an Oogiri-shaped data set (`samples.jsonl`).
+
+    `group` names the picture or question that the response answers: rows of one group never straddle a
+    split. `star` counts likes; 22 % of the rows of Oogiri-GO have none.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    id: str = Field(min_length=1)
+    type: Type
+    language: Language
+    group: str = Field(min_length=1)
+    question: str | None = None
+    image: str | None = None
+    """Path of the picture relative to the data set's folder."""
+    text: str = Field(min_length=1)
+    star: int | None = Field(default=None, ge=0)
+    ratings: Ratings | None = None
+
+    @model_validator(mode="after")
+    def _has_what_its_type_needs(self) -> Row:
+        if ("I" in self.type) != (self.image is not None):
+            raise ValueError(
+                f"a row of type {self.type} {'needs an' if 'I' in self.type else 'has no'} image"
+            )
+        if (self.type != "I2T") != bool(self.question):
+            raise ValueError(
+                f"a row of type {self.type} {'has no' if self.type == 'I2T' else 'needs a'} question"
+            )
+        return self
+
+    @property
+    def preference(self) -> float | None:
+        """How people liked it: the mean rating, else the likes; None if nobody was asked."""
+        if self.ratings is not None and self.ratings.n:
+            return self.ratings.mean
+        return None if self.star is None else float(self.star)
+
+
+def held_out(
+    row: Row, *, share: float = 0.05, split: Literal["group", "row"] = "group", seed: int = 0
+) -> bool:
+    """Whether a row belongs to the part that is never trained on.
+
+    Decided by a hash of the group (or, as in the paper, of the row), so that neither the order of the rows
+    nor the rows beside it matter.
+    """
+    name = row.group if split == "group" else row.id
+    drawn = hashlib.sha256(f"{seed}:split:{name}".encode()).digest()
+    return int.from_bytes(drawn[:8], "big") < share * 2**64
