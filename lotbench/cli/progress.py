@@ -80,6 +80,9 @@ def line(status: Status, seconds: float) -> str:
         parts.append(f"${sum(cost or 0.0 for cost in tally.cost.values()):.4f}")
     if status.models.waiting.retries:
         parts.append(f"{status.models.waiting.retries} waiting on retries")
+    for pace in status.models.paces.values():
+        if pace.places < pace.most:
+            parts.append(f"an endpoint is crowded: {int(pace.places)} of {pace.most} places")
     return ", ".join(parts)
 
 
