@@ -20,7 +20,7 @@ from lotbench.edge.journal import Journal
 from lotbench.edge.limits import Budget
 from lotbench.edge.models import Models
 from lotbench.edge.store import Store
-from lotbench.errors import LotbenchError
+from lotbench.errors import LimitReached, LotbenchError
 from lotbench.plan import Plan
 from lotbench.results import Run, load_run
 from lotbench.run import Graph, Loop
@@ -113,6 +113,9 @@ class Session:
                     self._place.write_json("anchors.json", await anchors(self._plan, desk, self._place.path))
             except LotbenchError as error:
                 error.run = self._place.path
+                if isinstance(error, LimitReached) and desk.budget.overspent:
+                    # The calls that were in flight have ended by now.
+                    error.args = (f"{error}; overspent by {desk.budget.overspent}",)
                 raise
             except asyncio.CancelledError as error:
                 # Whoever cancelled (Ctrl-C) is told where to go on.
