@@ -171,6 +171,12 @@ def _data(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     )
     one.add_argument("--benchmark", metavar="NAME", default="lotbench")
     _review(data)
+    one = _command(data, "import", "data:imported", "make a data set of data in another layout")
+    one.add_argument(
+        "name", metavar="NAME", choices=["oogiri-go", "caption-contest"], help="oogiri-go, caption-contest"
+    )
+    one.add_argument("source", metavar="SRC", help="the folder that has the files, or a name on the hub")
+    one.add_argument("out", metavar="DEST", help="the folder that is made; it may not hold a data set yet")
     local = commands.add_parser("local", help="the embedded model").add_subparsers(
         title="commands", metavar="COMMAND", required=True
     )

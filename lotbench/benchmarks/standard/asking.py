@@ -103,6 +103,8 @@ PREPARATIONS: dict[str, tuple[str, type[Form]]] = {
     "rewrite": ("rewriter", Rewrite),
 }
 """What a model writes before the candidate is asked: the step, who is asked, and the form."""
+WRITTEN = {"captioner": "caption", "rewriter": "rewrite"}
+"""The steps in which options are written, by their origin."""
 
 
 def _preparations(walk: Walk) -> list[str]:
@@ -253,7 +255,7 @@ def _scene(walk: Walk) -> dict[str, Value]:
     return {
         "image": picture,
         "image_label": lines.line("image") if picture else None,
-        "caption": lines.line("caption", text=caption) if described else None,
+        "caption": lines.line("caption", text=caption) if described and caption else None,
         "question": _question_line(walk),
     }
 
@@ -265,9 +267,7 @@ def _question_line(walk: Walk) -> str | None:
 
 def _listed(walk: Walk, order: int) -> str:
     """The options, a letter and a line each."""
-    texts = [
-        option.text or walk.state["shared"].get({"captioner": "caption"}.get(option.origin, "rewrite"), "...")
-        for option in problem(walk).options
-    ]
+    made = walk.state["shared"]
+    texts = [option.text or str(made[WRITTEN[option.origin]]) for option in problem(walk).options]
     turned = shown(walk, problem(walk), order)
     return "\n".join(f"{LETTERS[place]}. {' '.join(texts[i].split())}" for place, i in enumerate(turned))
