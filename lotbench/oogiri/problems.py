@@ -300,11 +300,10 @@ class _Making:
     def _low(self, right: Sequence[Row]) -> Row:
         """A response to the same prompt that people like clearly less than each right one."""
         bottom = self.prompt.liked[-max(1, int(LOW * len(self.prompt.liked))) :]
-        fresh = [row for row in bottom if same(row.text) not in self.taken]
-        found = [row for row in fresh if all(self.rules.apart(better, row) for better in right)]
-        if not found:
-            raise _LeftOutError("no response that people like clearly less")
-        return self.rng.choice(found)
+        for row in self.rng.sample(bottom, len(bottom)):
+            if same(row.text) not in self.taken and all(self.rules.apart(one, row) for one in right):
+                return row
+        raise _LeftOutError("no response that people like clearly less")
 
     def _elsewhere(self) -> Row:
         """A response to another picture or question, of the same type and language."""

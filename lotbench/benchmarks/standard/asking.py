@@ -63,10 +63,12 @@ def options(walk: Walk) -> Settings:
     return walk.settings
 
 
-def draws(settings: Settings, kind: str) -> tuple[int, int]:
-    """The orders that are shown and the votes on each."""
+def draws(settings: Settings, one: Problem) -> tuple[int, int]:
+    """The orders in which a problem is shown, and the votes on each."""
+    if one.kind == "generate":
+        return 1, 1
     votes = settings.votes if FRAMEWORKS[settings.framework].votes else 1
-    return (1, votes if kind != "generate" else 1) if kind == "generate" else (settings.orders, votes)
+    return min(settings.orders, len(one.options)), votes
 
 
 def ask(walk: Walk) -> Sequence[Question]:
@@ -78,7 +80,7 @@ def ask(walk: Walk) -> Sequence[Question]:
     draft, framework = walk.state["draft"], FRAMEWORKS[options(walk).framework]
     if framework.notes and "notes" not in draft:
         return (_question(walk, "decompose", Notes),)
-    orders, votes = draws(options(walk), problem(walk).kind)
+    orders, votes = draws(options(walk), problem(walk))
     answers = walk.state["turn"].get("answers", {})
     missing = [draw for draw in range(orders * votes) if str(draw) not in answers]
     return tuple(_response(walk, draw, votes) for draw in missing)
@@ -165,8 +167,10 @@ def _noted(walk: Walk, answer: Answer) -> Update:
 
 def _response(walk: Walk, draw: int, votes: int) -> Question:
     settings, kind = options(walk), problem(walk).kind
-    temperature = settings.write_temperature if kind == "generate" else None
-    if FRAMEWORKS[settings.framework].votes:
+    temperature = None
+    if kind == "generate":
+        temperature = settings.write_temperature
+    elif FRAMEWORKS[settings.framework].votes:
         temperature = settings.vote_temperature
     made = _question(walk, "respond", form_of(walk), draw, order=draw // votes)
     if settings.scoring == "loglik":
@@ -212,7 +216,7 @@ def _read(walk: Walk, answer: Answer) -> tuple[Any, dict[str, Any]]:
         if not said["response"].strip():
             raise Unread("unparsed", "the response is empty")
         return said["response"].strip(), said
-    _, votes = draws(options(walk), one.kind)
+    _, votes = draws(options(walk), one)
     order = shown(walk, one, answer.question.draw // votes)
     if answer.question.logprobs:
         picked, letters = likeliest(answer.reply, one.wanted, order)
