@@ -204,12 +204,14 @@ def _begun(dest: Path, identity: str) -> Progress:
     Raises:
         UsageError: It was an import of something else.
     """
-    if not (dest / NOTE).exists():
+    if not (dest / NOTE).exists() or not (dest / PART).exists():
         return Progress()
     table = json.loads((dest / NOTE).read_text(encoding="utf-8"))
     if table.pop("identity") != identity:
         raise UsageError(f"{dest}: holds the beginning of another import; choose another folder, or empty it")
-    return Progress(**{**table, "skipped": Counter(table["skipped"])})
+    done = Progress(**{**table, "skipped": Counter(table["skipped"])})
+    # After a loss of power the file may be shorter than what was noted of it.
+    return done if (dest / PART).stat().st_size >= done.bytes else Progress()
 
 
 def _note(dest: Path, identity: str, done: Progress) -> None:
