@@ -132,6 +132,26 @@ async def test_a_letter_is_read_however_it_is_written(said: str) -> None:
     assert walked.value("accuracy_3t1") == 1
 
 
+@pytest.mark.parametrize(
+    ("said", "letters"),
+    [
+        ("B > A > C > E > D", "BACED"),
+        ("B, A, C, E and D.", "BACED"),
+        ("B. one\nA. two\nC. three\nE. four\nD. five", "BACED"),
+        ("B > A > C", None),
+        ("B > A > C > E > E", None),
+        ("A better one is B, then C, D and E", None),
+        ("B. one\nI like A\nC. three\nE. four\nD. five", None),
+    ],
+)
+async def test_a_ranking_may_come_as_letters_alone(said: str, letters: str | None) -> None:
+    walked = await alone(ScriptedModel(said, loop=True), "rank")
+    value = walked.steps("respond")[0]
+    assert value["status"] == ("ok" if letters else "unparsed")
+    if letters:
+        assert value["picked"] == [value["shown"]["ABCDE".index(letter)] for letter in letters]
+
+
 async def test_a_reply_that_cannot_be_read_is_asked_for_once_more_with_the_reason() -> None:
     model = ScriptedModel('{"answer": "F"}', '{"answer": "A"}')
     walked = await alone(model, "3t1")
