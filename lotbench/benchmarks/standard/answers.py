@@ -23,8 +23,9 @@ from lotbench.types import Reply
 LETTERS = "ABCDE"
 PLACES = ("first", "second", "third", "fourth", "fifth")
 REASONING = prose(1200, "step by step")
-_LETTER = re.compile(r"^\W*(?:option|选项|選択肢)?\W*([A-E])(?:\W.*)?$", re.IGNORECASE | re.DOTALL)
-_LETTERS = re.compile(r"\W*[A-E](?:(?:\W|\band\b)+[A-E])*\W*")
+# Possessive throughout: a reply of nothing but punctuation must not be tried in every way.
+_LETTER = re.compile(r"\W*+(?:(?:option|选项|選択肢)\W*+)?([A-E])(?:\W.*)?", re.IGNORECASE | re.DOTALL)
+_LETTERS = re.compile(r"\W*+[A-E](?:(?:\W|\band\b)++[A-E])*+\W*+")
 _BEGINS = re.compile(r"\W*([A-E])\s*[.:)、．：）]")
 
 
@@ -61,7 +62,7 @@ class ReasonedWritten(Form):
 
 def _letter(said: object) -> object:
     """The letter that was meant ('b', '(B)', 'B. a response'); anything else as it is."""
-    found = _LETTER.match(said) if isinstance(said, str) else None
+    found = _LETTER.fullmatch(said) if isinstance(said, str) else None
     return found[1].upper() if found else said
 
 
