@@ -16,7 +16,7 @@ from lotbench.benchmarks.standard.settings import Settings, build, resolve
 from lotbench.benchmarks.standard.task import benchmark
 from lotbench.config import load
 from lotbench.edge import disk
-from lotbench.errors import CallFailed, UsageError
+from lotbench.errors import CallFailed, Unescapable, UsageError
 from lotbench.evaluation import evaluate_sync
 from lotbench.oogiri import Row
 from lotbench.oogiri.problems import Problem
@@ -417,3 +417,23 @@ def test_a_server_that_tells_none_stops_the_run_and_names_the_setting(able: Any,
             check=False,
             settings={"scoring": "loglik"},
         )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scoring", ["generate", "loglik"])
+def test_the_embedded_model_answers_on_the_shipped_rows(scoring: str, tmp_path: Path) -> None:
+    run = evaluate_sync(
+        "standard", model="local", out=tmp_path, limit=5, settings={"arm": "caption", "scoring": scoring}
+    )
+    assert [trace.outcome for trace in run.traces] == ["scored"] * 5
+    assert {trace.score.parts["kind"] for trace in run.traces} == set(KINDS)
+    assert "the arm is caption, not image" in run.summary["reasons"]
+    if scoring == "loglik":
+        letters_of = [step["value"]["letters"] for trace in run.traces for step in trace.steps]  # type: ignore[index, call-overload]
+        assert all(value < 0 for letters in letters_of for value in letters.values())  # type: ignore[union-attr]
+
+
+@pytest.mark.slow
+def test_the_embedded_model_without_captions_names_the_arm(tmp_path: Path) -> None:
+    with pytest.raises(Unescapable, match="--set arm=caption"):
+        evaluate_sync("standard", model="local", out=tmp_path, limit=1)
