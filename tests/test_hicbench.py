@@ -361,10 +361,12 @@ async def test_orders_are_seeded_shuffles_walked_side_by_side() -> None:
 
     async def orders(seed: int) -> dict[str, list[str]]:
         candidate = counting()
-        players = {"candidate": candidate, "judge": judge(lambda _: IH), "dhp_judge": judge(lambda _: IH, "k")}
-        done = await walk(
-            benchmark, items, players, repeats=3, seed=seed, answers=1, dhp=True, orders=3
-        )
+        players = {
+            "candidate": candidate,
+            "judge": judge(lambda _: IH),
+            "dhp_judge": judge(lambda _: IH, "k"),
+        }
+        done = await walk(benchmark, items, players, repeats=3, seed=seed, answers=1, dhp=True, orders=3)
         assert candidate.peak == 3
         made: dict[str, list[str]] = {}
         for request in candidate.asked:
