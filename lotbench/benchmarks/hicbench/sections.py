@@ -257,7 +257,7 @@ def _orders(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
     for repeat in sorted(set(repeats.tolist())):
         mine = part(rated, repeats == repeat)
         ih, dh = shares(mine, settings.panel_rule, settings.classes)
-        alike = fluency(mine, evidence).value
+        alike = fluency(mine, evidence, settings.encoder).value
         rows.append((repeat, len(mine.texts), *map(_finite, (ih, dh, ifs(ih, dh, settings.w1))), alike))
     note = (
         "The examples that a prompt shows come of the tasks before it, so the result depends on the order; "
