@@ -13,6 +13,7 @@ from lotbench import benchmarks, config, plan, results
 from lotbench.cli.evaluate import LIMITS, interruptible, told
 from lotbench.cli.progress import watch
 from lotbench.edge import disk, folder
+from lotbench.errors import UsageError
 from lotbench.evaluation import resume as go_on
 from lotbench.results import Run, load_run
 from lotbench.state import start
@@ -93,6 +94,8 @@ def replay(parsed: argparse.Namespace) -> int:
     from lotbench.viewer import replay as viewer
 
     run = load_run(parsed.run, Path(parsed.out))
+    if benchmarks.get(run.config.benchmark).graph != "game":
+        raise UsageError(f"{run.path}: no games to tell; `lotbench export --steps` has every step")
     game = viewer.game(run.traces, run.samples, parsed.sample, parsed.repeat)
     print(json.dumps(game.table(), ensure_ascii=False, indent=2) if parsed.json else viewer.to_text(game))
     return 0

@@ -138,7 +138,7 @@ def counts(ratings: Ratings, rule: Rule, classes: Classes) -> Floats:
     if rule == "majority":
         half = readable.sum(axis=1, keepdims=True) / 2
         ih, dh = (np.asarray(of.sum(axis=1, keepdims=True) > half) for of in (ih, dh))
-        readable = readable.any(axis=1, keepdims=True)
+        readable = np.asarray(readable.any(axis=1, keepdims=True))
     return np.stack([readable, ih, dh, ih & dh], axis=-1).astype(float)
 
 
