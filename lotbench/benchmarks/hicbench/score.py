@@ -23,6 +23,7 @@ from lotbench.benchmarks.hicbench.ratings import (
     answered,
     by_task,
     counts,
+    finite,
     mean,
     over,
     ratings,
@@ -48,7 +49,7 @@ def grade(walk: Walk) -> Score:
     )
     rated = ratings([trace])
     ih, dh = shares(rated, settings.panel_rule, settings.classes)
-    marks: dict[str, JSON] = {name: _number(mean_mark(rated, at)) for at, name in enumerate(MARKS)}
+    marks: dict[str, JSON] = {name: finite(mean_mark(rated, at)) for at, name in enumerate(MARKS)}
     over_length = sum(bool(step["value"].get("over_length")) for step in state["steps"])
     parts: dict[str, JSON] = {
         "field": item(walk).field,
@@ -217,7 +218,3 @@ def _task_mean(values: Floats, rated: Ratings) -> Floats:
     there = ~np.isnan(values)
     sums = by_task(np.stack([there, np.nan_to_num(values)], axis=-1).astype(float), rated)
     return over(sums[..., 1], sums[..., 0])
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else value
