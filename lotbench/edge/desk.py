@@ -113,16 +113,10 @@ class Desk:
         sampling, seeded = self._sampling[question.role]
         if question.temperature is not None:
             sampling = replace(sampling, temperature=question.temperature)
-        if question.logprobs:
-            sampling = replace(sampling, max_tokens=1)
-        place = (
-            question.about or sample,
-            repeat,
-            question.round,
-            question.step,
-            question.draw,
-            question.attempt,
-        )
+        if question.max_tokens is not None:
+            sampling = replace(sampling, max_tokens=question.max_tokens)
+        about = question.about or sample
+        place = (about, repeat, question.round, question.step, question.draw, question.attempt)
         if seeded:
             # A shared question outlives the run, so the run's seed must not be part of it.
             first = "shared" if question.shared else str(self._seed)

@@ -174,7 +174,7 @@ def _response(walk: Walk, draw: int, votes: int) -> Question:
         temperature = settings.vote_temperature
     made = _question(walk, "respond", form_of(walk), draw, order=draw // votes)
     if settings.scoring == "loglik":
-        made = replace(made, schema=None, logprobs=True)
+        made = replace(made, schema=None, logprobs=True, max_tokens=1)
     return replace(made, temperature=temperature)
 
 
