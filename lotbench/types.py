@@ -87,7 +87,8 @@ class Question:
     """What a benchmark wants to have asked: of which role, for which purpose, in which words.
 
     `seat` chooses among the models of a role (the second judge is seat 1). A `shared` question belongs
-    to the sample, not to the walk: it is asked once for all walks and runs, and kept in the store.
+    to the sample, not to the walk: it is asked once for all walks and runs, and kept in the store. A
+    `general` question, which is shared too, belongs to no sample: it is asked once for all of them.
     """
 
     role: str
@@ -99,6 +100,7 @@ class Question:
     draw: int = 0
     attempt: int = 0
     shared: bool = False
+    general: bool = False
     temperature: float | None = None
     """Replaces the role's temperature for this question."""
 

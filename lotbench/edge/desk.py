@@ -25,6 +25,8 @@ from lotbench.types import Answer, Image, Key, Model, Question, Reply, Request, 
 
 PICTURE_TOKENS = 1_000
 CHARACTERS_A_TOKEN = 3
+EVERY = "*"
+"""What stands in a key for the sample of a question that belongs to none."""
 REPLY_TOKENS = 300
 """What a reply is thought to cost before any has come."""
 
@@ -94,7 +96,7 @@ class Desk:
             Unescapable: None can come.
             LimitReached: A budget is used up.
         """
-        request = self.request(question, walk.sample.id, 0 if question.shared else walk.repeat)
+        request = self.request(question, *owner(walk, question))
         if not question.shared:
             return Answer(question, request.key, await self._asked(question, request))
         name = str(request.key)
@@ -198,6 +200,11 @@ class Desk:
         tally.cost[role] = (
             None if before is None or seat.price is None else before + seat.price.of(reply.usage)
         )
+
+
+def owner(walk: Walk, question: Question) -> tuple[str, int]:
+    """The sample and the repeat under which a walk's question is asked."""
+    return EVERY if question.general else walk.sample.id, 0 if question.shared else walk.repeat
 
 
 def added(one: Usage, other: Usage) -> Usage:
