@@ -43,6 +43,16 @@ def check(parsed: argparse.Namespace) -> int:
     return 0
 
 
+def imported(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench data import`."""
+    from lotbench.edge import published
+
+    source, folder = Path(parsed.source), Path(parsed.path)
+    found = published.READERS[parsed.name](source)
+    print(f"{folder}: {published.write(found, folder)} samples of {source}")
+    return 0
+
+
 def render(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data render`."""
     from lotbench.edge.draw import render as drawn
