@@ -181,7 +181,12 @@ def _data(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     )
     one.add_argument("path", metavar="PATH")
     one = _command(data, "import", "data:imported", "make a data set of a benchmark's published file")
-    one.add_argument("name", metavar="NAME", choices=["hicbench"], help="hicbench: CDID.csv")
+    one.add_argument(
+        "name",
+        metavar="NAME",
+        choices=["hicbench", "rinobench"],
+        help="hicbench: CDID.csv; rinobench: train.json or test.json",
+    )
     one.add_argument("source", metavar="SRC", help="the published file")
     one.add_argument("path", metavar="DEST", help="the folder that is made")
     one = _command(data, "sheet", "data:sheet", "draw contact sheets: nine pictures a page, with their texts")
