@@ -91,10 +91,18 @@ def _labelled(run: Run, labels: Path) -> str:
 def replay(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench replay`."""
     from lotbench.viewer import replay as viewer
+    from lotbench.viewer import telling
 
     run = load_run(parsed.run, Path(parsed.out))
-    game = viewer.game(run.traces, run.samples, parsed.sample, parsed.repeat)
-    print(json.dumps(game.table(), ensure_ascii=False, indent=2) if parsed.json else viewer.to_text(game))
+    told: Any
+    if benchmarks.get(run.config.benchmark).graph == "game":
+        told = viewer.game(run.traces, run.samples, parsed.sample, parsed.repeat)
+        text = viewer.to_text(told)
+    else:
+        trace = telling.walk(run.traces, parsed.sample, parsed.repeat)
+        told = telling.Telling(run.samples[trace.sample], trace, results.readings(run, trace))
+        text = telling.to_text(told)
+    print(json.dumps(told.table(), ensure_ascii=False, indent=2) if parsed.json else text)
     return 0
 
 
