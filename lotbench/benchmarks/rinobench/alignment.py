@@ -48,8 +48,8 @@ def ask_steps(walk: Walk, *, attempt: int, again: str | None) -> Question:
     )
 
 
-def read_steps(answer: Answer) -> list[str]:
-    """The steps.
+def read_steps(answer: Answer) -> dict[str, list[str]]:
+    """The steps, under `steps`.
 
     Raises:
         Unread: The reply is not the form, or its steps say nothing.
@@ -57,7 +57,7 @@ def read_steps(answer: Answer) -> list[str]:
     steps = [step.strip() for step in read(answer.reply, Steps).steps if step.strip()]
     if not steps:
         raise Unread("unparsed", "steps: they are empty")
-    return steps
+    return {"steps": steps}
 
 
 def ask(walk: Walk, steps: Sequence[str], draw: int, **asking: Any) -> Question:

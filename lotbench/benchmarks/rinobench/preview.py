@@ -16,7 +16,7 @@ from lotbench.types import Question
 FOUND = {
     "gold": {"known": {"gk1": "A gold argument."}, "novelty": {"gn1": "Another gold argument."}},
     "claims": {"known": {"k1": "A claim of what is known."}, "novelty": {"n1": "A claim of what is new."}},
-    "steps": ["A first evaluation step.", "A second one."],
+    "steps": {"steps": ["A first evaluation step.", "A second one."]},
 }
 
 
