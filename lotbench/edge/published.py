@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from lotbench import benchmarks
 from lotbench.benchmarks.rinobench import official
+from lotbench.benchmarks.rinobench.construction import Paper
 from lotbench.edge import whole
 from lotbench.errors import DataError, UsageError, at
 
@@ -54,7 +55,7 @@ def hicbench(source: Path) -> list[BaseModel]:
     return made
 
 
-def rinobench(source: Path) -> list[BaseModel]:
+def rinobench(source: Path) -> Sequence[BaseModel]:
     """The ideas of the official train.json or test.json, with ids for ideas (`test-0001`) and works (`w1`).
 
     Raises:
@@ -65,13 +66,35 @@ def rinobench(source: Path) -> list[BaseModel]:
         try:
             made.append(official.item(row, f"{source.stem}-{number:04}"))
         except ValidationError as error:
-            faults += [
-                f"{source}: row {number}: {'.'.join(map(str, one['loc']))}: {one['msg']}"
-                for one in error.errors()
-            ]
+            faults += _faults(source, number, error)
     if faults:
         raise DataError(faults)
     return made
+
+
+def papers(source: Path) -> list[Paper]:
+    """The papers of an OpenReview-shaped JSON list; one without a venue has that of the file's name.
+
+    Raises:
+        DataError: The file is no list, or each row that is no paper, with its number and field.
+    """
+    made: list[Paper] = []
+    faults: list[str] = []
+    for number, row in enumerate(_rows(source), 1):
+        given = {"id": f"{source.stem}-{number:04}", "venue": source.stem}
+        try:
+            made.append(Paper.model_validate(given | row if isinstance(row, dict) else row))
+        except ValidationError as error:
+            faults += _faults(source, number, error)
+    if faults:
+        raise DataError(faults)
+    return made
+
+
+def _faults(source: Path, number: int, error: ValidationError) -> list[str]:
+    return [
+        f"{source}: row {number}: {'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()
+    ]
 
 
 READERS: Mapping[str, Callable[[Path], Sequence[BaseModel]]] = {
