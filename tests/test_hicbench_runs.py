@@ -14,6 +14,8 @@ import pytest
 
 from lotbench import config, evaluate_sync, load_run, plan
 from lotbench.benchmarks.hicbench.sample import Item
+from lotbench.benchmarks.hicbench.settings import Settings
+from lotbench.benchmarks.hicbench.task import benchmark
 from lotbench.cli import main
 from lotbench.edge import disk, embed, published
 from lotbench.errors import DataError, UsageError
@@ -155,6 +157,29 @@ def test_a_file_of_examples_that_cannot_be_read_is_named(tmp_path: Path, name: s
         file.write_text(text, encoding="utf-8")
     with pytest.raises(UsageError, match=name):
         config.load(None, [f"examples=@{file}"])
+
+
+def test_the_defaults_written_out_are_the_defaults() -> None:
+    written = config.load(disk.shipped("configs", "hicbench.toml")).experiment
+    assert Settings(**written.settings) == Settings()
+    assert set(written.settings) == set(Settings.model_fields) - {"judges", "examples"}
+    assert written.repeats == benchmark.repeats
+
+
+def test_the_papers_preset_turns_every_setting_to_its_letter() -> None:
+    _, theirs = plan.reference(benchmark)
+    turned = {name for name, value in Settings() if getattr(theirs, name) != value}
+    assert turned == {
+        "rag_source",
+        "answer_cap",
+        "exclude_self",
+        "judges",
+        "panel_rule",
+        "classes",
+        "encoder",
+        "dhp_judge",
+        "order",
+    }
 
 
 # Export and labels.
