@@ -259,18 +259,37 @@ async def test_a_reading_shows_which_argument_matched_what() -> None:
     assert "though in the gold" in texts["novelty n2"]
 
 
-async def test_who_wrote_the_gold_is_marked() -> None:
-    items = (idea(1, gold_writers=("gpt-oss-120b",)), idea(2))
+@pytest.mark.parametrize(
+    ("candidate", "marked"),
+    [
+        ("openrouter/openai/gpt-oss-120b", "gpt-oss-120b"),
+        ("anthropic/claude-opus-9", "claude"),
+        ("gpt-4o-mini", None),
+        ("file:claude.json", None),
+    ],
+)
+async def test_who_wrote_the_gold_is_marked(candidate: str, marked: str | None) -> None:
+    items = (idea(1, gold_writers=("gpt-oss-120b",)), idea(2, gold_writers=("claude",)))
     walked = await play(None, items=items, justification=False)
-    plain = walked.section("who wrote").notes
-    assert plain == ("Gold justifications written by gpt-oss-120b: 1 of 2.",)
-    sections = benchmark.sections(
-        walked.traces,
-        walked.settings,
-        type(walked.evidence)(walked.evidence.samples, "openrouter/openai/gpt-oss-120b"),
-    )
-    (marked,) = [section for section in sections if section.title == "Who wrote the gold"]
-    assert marked.notes[0].startswith("MARK: openrouter/openai/gpt-oss-120b or a sibling")
+    (told,) = [s for s in walked.sections(candidate=candidate) if s.title == "Who wrote the gold"]
+
+    assert "Gold justifications written by claude: 1 of 2." in told.notes
+    marks = [note for note in told.notes if note.startswith("MARK")]
+    assert len(marks) == (marked is not None)
+    assert not marked or f"{candidate} is {marked}, or of its family" in marks[0]
+
+
+def test_the_starter_set_has_every_class_and_gives_no_score_away() -> None:
+    folder = disk.shipped("data", "rinobench")
+    items = disk.samples(folder, Item)
+
+    assert len(items) >= 60
+    assert min(sum(one.novelty_score == label for one in items) for label in range(1, 6)) >= 10
+    assert all(len(one.related_works) >= 8 for one in items)
+    assert {one.field for one in items} > {"machine learning", "medicine"}
+    assert benchmark.lints(items, {}) == []
+    leaky = idea(novelty_reasoning="I would rate it 4 out of 5.")
+    assert [found.field for found in benchmark.lints([leaky], {})] == ["novelty_reasoning"]
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ class Item(BaseModel):
     novelty_score: Literal[1, 2, 3, 4, 5]
     novelty_reasoning: Text
     gold_writers: tuple[str, ...] = ()
-    """The models that wrote the gold justification, if models did: they do not compete on equal terms."""
+    """Models or families (`claude`) that wrote the gold justification: they do not compete on equal terms."""
     source: str = ""
     licence: str = ""
     canary: str = ""

@@ -24,7 +24,7 @@ from lotbench.benchmarks.rinobench.settings import Settings
 from lotbench.evidence import NOTHING, Evidence
 from lotbench.metrics import classification as classes
 from lotbench.metrics.intervals import Floats
-from lotbench.names import related
+from lotbench.names import base_model
 from lotbench.section import Grid, Metric, Section, Table
 from lotbench.types import Trace
 
@@ -191,14 +191,14 @@ def _replies(traces: Sequence[Trace], answers: Sequence[Judged], settings: Setti
 def _marks(traces: Sequence[Trace], evidence: Evidence) -> Section | None:
     """Why a contestant does not compete on equal terms: it wrote the gold that it is measured by."""
     played = [evidence.samples[trace.sample] for trace in traces if trace.sample in evidence.samples]
-    writers = Counter(name for item in played for name in getattr(item, "gold_writers", ()))
+    writers = Counter(name for item in played for name in item.gold_writers)
     if not writers:
         return None
     notes = [
-        f"MARK: {evidence.candidate} or a sibling of it ({name}) wrote the gold justifications of {count} of "
-        f"{len(played)} ideas: its claims are measured against its own words."
+        f"MARK: {evidence.candidate} is {name}, or of its family, which wrote the gold justifications of {count} "
+        f"of {len(played)} ideas: it is measured against its own words."
         for name, count in writers.items()
-        if evidence.candidate and related(evidence.candidate, name)
+        if base_model(evidence.candidate).startswith(base_model(name))
     ]
     notes += [
         f"Gold justifications written by {name}: {count} of {len(played)}." for name, count in writers.items()

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from lotbench.benchmark import Benchmark, Role
 from lotbench.benchmarks.rinobench import answering, judge
+from lotbench.benchmarks.rinobench.lints import lints
 from lotbench.benchmarks.rinobench.preview import preview
 from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.benchmarks.rinobench.score import grade, metrics
@@ -78,5 +79,6 @@ benchmark = Benchmark(
     preview=preview,
     score_only=SCORE_ONLY,
     resolve=resolve,
+    lints=lints,
     unrankable=unrankable,
 )
