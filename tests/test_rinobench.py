@@ -111,6 +111,11 @@ async def test_a_checker_with_the_wrong_ids_is_asked_again_and_then_a_judge_fail
     assert "no justification" in str(metrics["known_recall"].why)
 
 
+async def test_arguments_that_say_nothing_or_come_twice_are_none() -> None:
+    walked = await play(judge(["...", "a", " a ", ""], [], {"ground_known": known("k1")}))
+    assert walked.steps("claims")[0]["known"] == {"k1": "a"}
+
+
 async def test_both_kinds_are_checked_apart_or_together() -> None:
     together = judge(*CLAIMS, {"ground": {**K["ground_known"], **N["ground_novelty"]}})
     joint = await play(together, grounding="joint")
@@ -185,7 +190,7 @@ async def test_a_score_is_read_however_it_is_spelt(said: Any) -> None:
 
 async def test_an_answer_that_nobody_can_read_is_wrong_and_has_no_claims() -> None:
     judging = judge([], [], {})
-    walked = await play(judging, "I think it is quite new.", answer(3, " "))
+    walked = await play(judging, "I think it is quite new.", answer(3, "..."))
 
     assert walked.outcomes == ["invalid"]
     assert walked.traces[0].score.parts["status"] == "unparsed"

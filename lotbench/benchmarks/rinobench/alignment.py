@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from lotbench.benchmarks.rinobench.answering import item, options
+from lotbench.benchmarks.rinobench.answering import item, options, says_something
 from lotbench.errors import Unread
 from lotbench.reply import Form, prose, read, schema, shape
 from lotbench.state import Walk
@@ -54,7 +54,7 @@ def read_steps(answer: Answer) -> dict[str, list[str]]:
     Raises:
         Unread: The reply is not the form, or its steps say nothing.
     """
-    steps = [step.strip() for step in read(answer.reply, Steps).steps if step.strip()]
+    steps = [step.strip() for step in read(answer.reply, Steps).steps if says_something(step)]
     if not steps:
         raise Unread("unparsed", "steps: they are empty")
     return {"steps": steps}

@@ -33,6 +33,11 @@ def label(said: object) -> int | None:
     return int(said) if said in LABELS else None
 
 
+def says_something(text: str) -> bool:
+    """Whether a text has a letter or a digit: a small model copies the `...` of the form."""
+    return any(map(str.isalnum, text))
+
+
 class Judgment(Form):
     """The answer of the candidate."""
 
@@ -78,8 +83,8 @@ def read_answer(walk: Walk, answers: Sequence[Answer]) -> Update:
     answer = answers[0]
     try:
         made = read(answer.reply, Judgment)
-        if not made.reasoning.strip():
-            raise Unread("unparsed", "reasoning: it is empty")
+        if not says_something(made.reasoning):
+            raise Unread("unparsed", "reasoning: it says nothing")
         status = "ok" if made.novelty_score else "invalid"
         value = {"status": status, "novelty_score": made.novelty_score, "reasoning": made.reasoning.strip()}
         reason = OUT_OF_RANGE

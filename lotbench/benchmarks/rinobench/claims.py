@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, create_model
 
-from lotbench.benchmarks.rinobench.answering import item, options
+from lotbench.benchmarks.rinobench.answering import item, options, says_something
 from lotbench.benchmarks.rinobench.works import shown
 from lotbench.prompt import Prompt, Value
 from lotbench.reply import Form, YesNo, prose, read, schema, shape
@@ -59,7 +59,7 @@ def extract(
 
 
 def read_arguments(answer: Answer, limit: int, prefix: str = "") -> dict[str, dict[str, str]]:
-    """The arguments by kind, with ids k1.. and n1.. after a prefix; empty ones and repetitions are dropped.
+    """The arguments by kind, with ids k1.. and n1.. after a prefix; ones that say nothing and repetitions are dropped.
 
     Raises:
         Unread: The reply is not the form.
@@ -68,7 +68,9 @@ def read_arguments(answer: Answer, limit: int, prefix: str = "") -> dict[str, di
     return {
         kind: {
             f"{prefix}{kind[0]}{number}": text
-            for number, text in enumerate(dict.fromkeys(filter(None, map(str.strip, made[kind]))), 1)
+            for number, text in enumerate(
+                dict.fromkeys(filter(says_something, map(str.strip, made[kind]))), 1
+            )
         }
         for kind in KINDS
     }

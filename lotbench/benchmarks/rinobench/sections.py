@@ -120,7 +120,7 @@ def _classes(answers: Sequence[Judged]) -> Section:
         caption="Answers by gold and predicted score",
     )
     matrix = Table(
-        ("gold \\ predicted", *names),
+        ("gold, predicted", *names),
         tuple((label, *(int(counts[label - 1, at]) for at in (*LABELS, 0))) for label in LABELS),
         "Confusion matrix",
     )
