@@ -136,7 +136,7 @@ def listing(parsed: argparse.Namespace) -> int:
             default = f"; default {', '.join(about.default)}" if about.default else ""
             print(f"  role     {role:12} {about.about}{default}")
         for setting, field in declared.Settings.model_fields.items():
-            print(f"  setting  {setting:16} {json.dumps(field.default)}")
+            print(f"  setting  {setting:16} {json.dumps(field.get_default(call_default_factory=True))}")
     print("data sets: " + ", ".join(place.name for place in disk.data_sets()))
     return 0
 
