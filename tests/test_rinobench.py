@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from lotbench.benchmarks.rinobench import works
 from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.benchmarks.rinobench.settings import Settings, resolve
 from lotbench.benchmarks.rinobench.task import benchmark
@@ -219,11 +222,11 @@ async def test_novelty_scores_alone_need_no_judge() -> None:
 
 
 async def test_long_related_works_are_cut_evenly_marked_and_counted() -> None:
-    works = [
+    given_works = [
         {"id": "w1", "title": "Short", "abstract": "One sentence."},
         {"id": "w2", "title": "Long", "abstract": "First sentence. " * 40},
     ]
-    items = (idea(related_works=works),)
+    items = (idea(related_works=given_works),)
     judging = judge(["a"], [], {"ground_known": known("k1", [], ["w2"])})
     walked = await play(judging, items=items, works_chars=200)
 
@@ -235,6 +238,27 @@ async def test_long_related_works_are_cut_evenly_marked_and_counted() -> None:
     assert "1 of 2, in 1 of 1 prompts" in walked.section("replies").notes[0]
     whole = await play(judge([], [], {}), items=items)
     assert whole.steps("respond")[0]["shortened"] == 0
+
+
+@given(
+    st.lists(st.lists(st.sampled_from(["A few words.", "Why?", "one two three"]), max_size=30), min_size=1),
+    st.integers(0, 2000),
+)
+def test_related_works_stay_within_the_budget_and_every_cut_is_marked(
+    abstracts: list[list[str]], budget: int
+) -> None:
+    texts = [" ".join(parts) for parts in abstracts]
+    limit = works.even(list(map(len, texts)), budget)
+    kept = [works.shortened(text, limit) for text in texts]
+
+    assert sum(max(len(one) - len(works.MARK), 0) for one in kept) <= budget
+    for text, one in zip(texts, kept, strict=True):
+        assert one == text if len(text) <= limit else one.endswith(works.MARK)
+        assert text.startswith(one.removesuffix(works.MARK).rstrip())
+    if sum(map(len, texts)) <= budget:
+        assert kept == texts
+    if limit >= len(works.MARK):
+        assert sum(map(len, kept)) <= budget
 
 
 async def test_only_so_many_arguments_are_looked_for_and_the_report_says_so() -> None:

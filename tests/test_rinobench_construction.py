@@ -211,6 +211,30 @@ async def test_a_build_goes_on_where_it_was_and_takes_from_the_store(tmp_path: P
     assert {r.key.sample for r in judge.asked if r.key.step != "preflight"} == {"mumbled"}
 
 
+async def test_a_writer_that_writes_nothing_is_asked_again_and_then_a_failure(tmp_path: Path) -> None:
+    def blank(request: Any) -> Any:
+        said = writer_rule(request)
+        if request.key.sample == "good00" and request.key.step == "idea":
+            return {**said, "objective": "..."}
+        return said
+
+    made, writer, _ = await built(tmp_path, writer=blank)
+    assert made.stages["with an idea and a justification that hold"] == 19
+    (row,) = [one for one in rows(tmp_path / "out" / "dropped.jsonl") if one["paper"] == "good00"]
+    assert (row["stage"], row["reason"]) == ("writer_failed", "idea: objective: it says nothing")
+    assert len([r for r in writer.asked if r.key.sample == "good00" and r.key.step == "idea"]) == 2
+
+
+async def test_the_writer_reads_reviews_in_words_without_their_ratings(tmp_path: Path) -> None:
+    _, writer, _ = await built(tmp_path, [paper("one", (2, 3), (3, 3))])
+
+    (idea,), (justification,) = writer.heard("idea"), writer.heard("justification")
+    assert "(2) They leap." in idea
+    assert "technical novelty and significance: in words" in justification
+    assert "Looking is known, leaping is new." in justification
+    assert "2: in words" not in justification and "They leap." not in justification
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

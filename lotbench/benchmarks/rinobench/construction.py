@@ -23,6 +23,7 @@ SECTIONS = ("introduction", "related work", "related works", "background and rel
 """Works cited elsewhere are data sets and measures, of no use for novelty."""
 _NUMBER = re.compile(r"^(?:[\d.]+|[IVX]+\.?)\s+")
 _RATING = re.compile(r"\s*([1-4])\s*(?::|$)")
+_NUMBERED = re.compile(r"^\s*\d+\s*(?::\s*|$)")
 _LEAK = re.compile(
     r"\b(?:novelty|scores?|scored|ratings?|rated)\s*(?:scores?|ratings?)?\s*(?:of|is|was|as|at|:|=)?\s*"
     r"[1-5](?:\.\d+)?\b(?!\s*(?:%|percent))"
@@ -86,13 +87,13 @@ class Reply(BaseModel):
     content: Mapping[str, Any] = Field(default_factory=dict)
 
     def text(self) -> str:
-        """The review in words, field by field, without its summary of the paper and without bare numbers."""
-        said = {name: value for name, value in self.content.items() if name != SUMMARY}
-        return "\n".join(
-            f"{name.replace('_', ' ')}: {value}"
-            for name, value in said.items()
-            if isinstance(value, str) and not value.strip().isdecimal()
-        )
+        """The review in words, field by field, without its summary of the paper and the numbers of ratings."""
+        said = {
+            name.replace("_", " "): _NUMBERED.sub("", value)
+            for name, value in self.content.items()
+            if name != SUMMARY and isinstance(value, str)
+        }
+        return "\n".join(f"{name}: {value}" for name, value in said.items() if value)
 
 
 class Paper(BaseModel):

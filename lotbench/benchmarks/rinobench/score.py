@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from lotbench.benchmarks.rinobench.answering import item
 from lotbench.benchmarks.rinobench.claims import KINDS
 from lotbench.benchmarks.rinobench.sample import LABELS
 from lotbench.benchmarks.rinobench.settings import Settings
@@ -50,7 +51,7 @@ def grade(walk: Walk) -> Score:
     """The score of one walk: 1 for the gold score, 0 for another; counts of its justification beside it."""
     steps, outcome = walk.state["steps"], walk.state["outcome"]
     answers = [step["value"] for step in steps if step["step"] == "respond"]
-    gold = getattr(walk.sample, "novelty_score", None)
+    gold = item(walk).novelty_score
     if not answers or outcome == "candidate_failed":
         return Score(None, why=f"{outcome}: {walk.state.get('why')}", parts={"gold": gold, "status": None})
     answer = answers[-1]

@@ -42,7 +42,7 @@ def sections(
         _against_gold(answers, settings) if answers else None,
         _classes(answers) if answers else None,
         _justifications(answers) if any(one.counts for one in answers) else None,
-        _replies(traces, answers, settings),
+        _replies(traces, answers, settings, evidence),
         _marks(traces, evidence),
         readings(traces, evidence),
     )
@@ -74,8 +74,7 @@ def _paper(answers: Sequence[Judged], settings: Settings) -> Section:
 def _against_gold(answers: Sequence[Judged], settings: Settings) -> Section:
     """How well scores agree with the gold, beside players that read nothing."""
     valid = [one for one in answers if one.said is not None]
-    gold, said = [one.gold for one in answers], [one.said for one in answers]
-    p_f1, p_mae = classes.shuffled(gold, said, len(LABELS), draws=settings.permutations, seed=0)
+    p_f1, p_mae = _chances(answers, settings.permutations)
     rows = [
         _row("macro F1", score.of_scores(answers, classes.macro_f1)),
         _row("MAE of valid scores", score.of_scores(valid, classes.mae)),
@@ -88,10 +87,10 @@ def _against_gold(answers: Sequence[Judged], settings: Settings) -> Section:
         ("quadratic kappa of valid scores", _kappa(valid), None, None, len(valid)),
         ("Spearman correlation of valid scores", _spearman(valid), None, None, len(valid)),
     ]
-    trivial = [(name, *pair) for name, pair in score.baselines(gold).items()]
+    trivial = [(name, *pair) for name, pair in score.baselines([one.gold for one in answers]).items()]
     notes = (
         "An answer without a score of 1 to 5 is wrong in macro F1 and in both accuracies.",
-        f"Shuffling the predictions over the ideas does as well in macro F1 with p = {p_f1:.4g} and in MAE with "
+        f"Shuffling the first answers over the ideas does as well in macro F1 with p = {p_f1:.4g} and in MAE with "
         f"p = {p_mae:.4g} ({settings.permutations} shuffles). A model with p above .05 is not told apart from chance.",
         "Guessing: the exact expectation of drawing each score independently, any score alike (uniform) or with "
         "the gold's own shares (prior).",
@@ -158,7 +157,9 @@ def _justifications(answers: Sequence[Judged]) -> Section:
     return Section("Justifications", notes, (Table(columns, tuple(rows)), counted))
 
 
-def _replies(traces: Sequence[Trace], answers: Sequence[Judged], settings: Settings) -> Section:
+def _replies(
+    traces: Sequence[Trace], answers: Sequence[Judged], settings: Settings, evidence: Evidence
+) -> Section:
     """What became of the candidate's replies, and what the prompts could not hold."""
     seen = Counter(one.status for one in answers)
     rows: list[tuple[Cell, ...]] = [(status, seen[status], len(answers)) for status in STATUSES]
@@ -180,7 +181,7 @@ def _replies(traces: Sequence[Trace], answers: Sequence[Judged], settings: Setti
         f"Justifications with {settings.max_claims} arguments of a kind, the most that are looked for: {full}.",
         "An answer that could not be read has no claims and no part in the justification metrics.",
     ]
-    if settings.join == "position":
+    if settings.join == "position" and evidence.candidate.startswith("file:"):
         notes.insert(
             0,
             "WARNING: predictions were joined to ideas by position; nothing shows that they are of these ideas.",
@@ -204,6 +205,13 @@ def _marks(traces: Sequence[Trace], evidence: Evidence) -> Section | None:
         f"Gold justifications written by {name}: {count} of {len(played)}." for name, count in writers.items()
     ]
     return Section("Who wrote the gold", tuple(notes))
+
+
+def _chances(answers: Sequence[Judged], draws: int) -> tuple[float, float]:
+    """The p of macro F1 and of MAE by shuffling one answer to each idea: several are not exchangeable."""
+    first = list({one.sample: one for one in reversed(answers)}.values())
+    gold, said = [one.gold for one in first], [one.said for one in first]
+    return classes.shuffled(gold, said, len(LABELS), draws=draws, seed=0)
 
 
 def _kappa(valid: Sequence[Judged]) -> float | None:

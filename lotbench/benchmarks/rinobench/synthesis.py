@@ -13,11 +13,13 @@ from typing import Annotated, Any
 
 from lotbench.benchmark import Benchmark, Role
 from lotbench.benchmarks.rinobench import claims, judge, pieces
+from lotbench.benchmarks.rinobench.answering import says_something
 from lotbench.benchmarks.rinobench.claims import KINDS
 from lotbench.benchmarks.rinobench.construction import SUMMARY, Paper, Rules, leak
 from lotbench.benchmarks.rinobench.pieces import Piece
 from lotbench.benchmarks.rinobench.sample import Idea, Item, Work
 from lotbench.benchmarks.rinobench.settings import Settings
+from lotbench.errors import Unread
 from lotbench.reply import Form, YesNo, prose, read, schema, shape
 from lotbench.state import Update, Walk
 from lotbench.types import Answer, Question, Sampling, Score
@@ -62,7 +64,7 @@ class Synthesis(Form):
 
 
 class Justification(Form):
-    """The answer to `justify`."""
+    """The answer to `justification`."""
 
     justification: Annotated[str, prose(3000)]
 
@@ -186,13 +188,21 @@ def _grounded(walk: Walk, done: Mapping[str, Any]) -> Iterator[Piece]:
 
 
 def _piece(walk: Walk, name: str, role: str, form: type[Form], values: Mapping[str, str]) -> Piece:
-    """A piece whose answer is a form, kept as it was filled in."""
+    """A piece whose answer is a form, kept as it was filled in; what is written has to say something."""
 
     def asked(*, attempt: int, again: Any) -> Question:
         messages = walk.prompt(name).messages(shape=shape(form), again=again, **values)
         return Question(role, name, messages, schema(form), attempt=attempt)
 
-    return Piece(name, asked, lambda answer: read(answer.reply, form).model_dump())
+    def made(answer: Answer) -> dict[str, Any]:
+        found = read(answer.reply, form).model_dump()
+        if role == "writer" and (
+            blank := [field for field, text in found.items() if not says_something(text)]
+        ):
+            raise Unread("unparsed", f"{', '.join(blank)}: it says nothing")
+        return found
+
+    return Piece(name, asked, made)
 
 
 def _draft(walk: Walk) -> Draft:

@@ -55,7 +55,10 @@ def even(lengths: Sequence[int], budget: int) -> int:
 
 
 def shortened(text: str, limit: int) -> str:
-    """A text of at most `limit` characters, cut at the end of a sentence or else of a word, and marked."""
+    """A text of at most `limit` characters, cut at the end of a sentence or else of a word, and marked.
+
+    Where there is no room the mark stands alone.
+    """
     if len(text) <= limit:
         return text
     room = text[: max(0, limit - len(MARK) - 1) + 1]
