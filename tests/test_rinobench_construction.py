@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -345,6 +346,23 @@ async def test_faults_of_the_input_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no paper has 5 related works"):
         await built(tmp_path, [paper("a", (2, 2), related_works=[])])
     assert not (tmp_path / "out").exists()
+
+
+def test_the_command_builds_from_recorded_replies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made, *_ = asyncio.run(built(tmp_path))
+    calls = f"file:{tmp_path / 'out' / 'calls.jsonl'}"
+    command = [
+        "data", "build-rinobench", str(tmp_path / "conf2031.json"), "--out", str(tmp_path / "again"),
+        "--writer", calls, "--judge", calls, "--no-preflight", "--set", "test_share=0.5",
+    ]  # fmt: skip
+    assert main(command) == 0
+
+    assert "20  with an idea and a justification that hold" in capsys.readouterr().out
+    train = disk.samples(tmp_path / "again" / "train", Item)
+    test = disk.samples(tmp_path / "again" / "test", Item)
+    texts = {item.id: item.research_idea for item in (*made.train, *made.test)}
+    assert {item.id: item.research_idea for item in (*train, *test)} == texts
+    assert len(test) >= 9
 
 
 def test_the_command_names_what_is_wrong_with_a_rule(
