@@ -238,6 +238,8 @@ def _plain(field: dict[str, Any]) -> dict[str, Any]:
 
 
 def _example(field: dict[str, Any]) -> str:
+    if field["type"] == "array":
+        return '["...", ...]'
     if field["type"] == "boolean":
         # A model too small to judge copies what stands first; it must not end games by that.
         return "false or true"

@@ -25,6 +25,7 @@ from lotbench.names import ModelName, parse, related
 from lotbench.probe import Inquiry, Standing
 from lotbench.prompt import pack
 from lotbench.report import Facts, Report, Spent, build, to_markdown, to_summary
+from lotbench.section import Reading
 from lotbench.types import Trace
 
 VECTORS = "vectors.npz"
@@ -195,6 +196,22 @@ def evidence(made: plan.Plan, path: Path, traces: Sequence[Trace]) -> Evidence:
         encoder=encoder,
         why=why,
         labels=_labels(path / LABELS),
+    )
+
+
+def readings(run: Run, trace: Trace) -> tuple[Reading, ...]:
+    """What a run's sections give to read of one walk; nothing if its data are no longer what they were."""
+    try:
+        made = planned(run, Limits())
+    except UsageError:
+        return ()
+    beside = Evidence(made.by_id, made.names["candidate"][0].text, why="no texts are embedded for one walk")
+    found = made.benchmark.sections([trace], made.settings, beside)
+    return tuple(
+        one
+        for section in found
+        for one in section.readings
+        if (one.sample, one.repeat) == (trace.sample, trace.repeat)
     )
 
 

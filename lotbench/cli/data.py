@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 from pathlib import Path
 
 from lotbench import benchmarks, config
@@ -50,6 +51,31 @@ def imported(parsed: argparse.Namespace) -> int:
     source, folder = Path(parsed.source), Path(parsed.path)
     found = published.READERS[parsed.name](source)
     print(f"{folder}: {published.write(found, folder)} samples of {source}")
+    return 0
+
+
+def build(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench data build-rinobench`."""
+    from lotbench import building
+    from lotbench.benchmarks.rinobench.construction import Rules
+    from lotbench.cli.evaluate import LIMITS
+
+    limits = {f"limits.{name}": getattr(parsed, name) for name in LIMITS}
+    asked = config.load(None, parsed.sets, limits)
+    wanted = building.Wanted(
+        sources=tuple(map(Path, parsed.sources)),
+        out=Path(parsed.out),
+        writer=parsed.writer,
+        judge=parsed.judge,
+        rules=config.validate(Rules, asked.experiment.settings, prefix="settings."),
+        seed=parsed.seed,
+        limits=asked.limits,
+        preflight=not parsed.no_preflight,
+    )
+    built = asyncio.run(building.build(wanted))
+    for stage, count in built.stages.items():
+        print(f"{count:7,}  {stage}")
+    print(f"{wanted.out}: {len(built.train)} ideas to train on, {len(built.test)} to test on")
     return 0
 
 

@@ -194,9 +194,15 @@ def _data(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     )
     one.add_argument("path", metavar="PATH")
     one = _command(data, "import", "data:imported", "make a data set of a benchmark's published file")
-    one.add_argument("name", metavar="NAME", choices=["hicbench"], help="hicbench: CDID.csv")
+    one.add_argument(
+        "name",
+        metavar="NAME",
+        choices=["hicbench", "rinobench"],
+        help="hicbench: CDID.csv; rinobench: train.json or test.json",
+    )
     one.add_argument("source", metavar="SRC", help="the published file")
     one.add_argument("path", metavar="DEST", help="the folder that is made")
+    _build(data)
     one = _command(data, "sheet", "data:sheet", "draw contact sheets: nine pictures a page, with their texts")
     one.add_argument("path", metavar="PATH")
     one.add_argument(
@@ -233,6 +239,28 @@ def _ballot(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     one = _command(ballot, "count", "ballot:count", "count the votes on a ballot: shares by type")
     one.add_argument("ballot", metavar="FILE", help="a ballot, with its key beside it")
     one.add_argument("votes", metavar="VOTES", help="a JSON line a vote: id, voter, letters")
+
+
+def _build(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    one = _command(
+        data, "build-rinobench", "data:build", "make ideas with a gold score of papers with their reviews"
+    )
+    one.add_argument(
+        "sources", metavar="SRC", nargs="+", help="OpenReview-shaped JSON, a file for each conference"
+    )
+    one.add_argument(
+        "--out", metavar="DEST", required=True, help="the folder that is made; again to go on with a build"
+    )
+    one.add_argument(
+        "--writer", metavar="M", required=True, help="the model that writes ideas and justifications"
+    )
+    one.add_argument("--judge", metavar="M", required=True, help="the model that checks them")
+    one.add_argument(
+        "--set", metavar="K=V", action="append", default=[], dest="sets", help="any rule, by name"
+    )
+    one.add_argument("--seed", metavar="N", type=int, default=0)
+    one.add_argument("--no-preflight", action="store_true", help="do not test each model with one call first")
+    _limits(one)
 
 
 def _review(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from lotbench import benchmarks
+from lotbench.benchmarks.rinobench import official
+from lotbench.benchmarks.rinobench.construction import Paper
 from lotbench.edge import whole
 from lotbench.errors import DataError, UsageError, at
 
@@ -52,7 +55,52 @@ def hicbench(source: Path) -> list[BaseModel]:
     return made
 
 
-READERS: Mapping[str, Callable[[Path], Sequence[BaseModel]]] = {"hicbench": hicbench}
+def rinobench(source: Path) -> Sequence[BaseModel]:
+    """The ideas of the official train.json or test.json, with ids for ideas (`test-0001`) and works (`w1`).
+
+    Raises:
+        DataError: The file is no list, or each row that is no idea, with its number and field.
+    """
+    made, faults = [], []
+    for number, row in enumerate(_rows(source), 1):
+        try:
+            made.append(official.item(row, f"{source.stem}-{number:04}"))
+        except ValidationError as error:
+            faults += _faults(source, number, error)
+    if faults:
+        raise DataError(faults)
+    return made
+
+
+def papers(source: Path) -> list[Paper]:
+    """The papers of an OpenReview-shaped JSON list; one without a venue has that of the file's name.
+
+    Raises:
+        DataError: The file is no list, or each row that is no paper, with its number and field.
+    """
+    made: list[Paper] = []
+    faults: list[str] = []
+    for number, row in enumerate(_rows(source), 1):
+        given = {"id": f"{source.stem}-{number:04}", "venue": source.stem}
+        try:
+            made.append(Paper.model_validate(given | row if isinstance(row, dict) else row))
+        except ValidationError as error:
+            faults += _faults(source, number, error)
+    if faults:
+        raise DataError(faults)
+    return made
+
+
+def _faults(source: Path, number: int, error: ValidationError) -> list[str]:
+    return [
+        f"{source}: row {number}: {'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()
+    ]
+
+
+READERS: Mapping[str, Callable[[Path], Sequence[BaseModel]]] = {
+    "hicbench": hicbench,
+    "rinobench": rinobench,
+}
 
 
 def write(samples: Sequence[BaseModel], folder: Path) -> int:
@@ -69,6 +117,21 @@ def write(samples: Sequence[BaseModel], folder: Path) -> int:
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     return len(samples)
+
+
+def _rows(path: Path) -> list[Any]:
+    """The rows of a JSON list.
+
+    Raises:
+        DataError: The file cannot be read, or is no list.
+    """
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise DataError([f"{path}: {error}"]) from None
+    if not isinstance(found, list) or not found:
+        raise DataError([f"{path}: not a list of rows"])
+    return found
 
 
 def _table(path: Path, columns: set[str]) -> list[tuple[int, dict[str, str]]]:
