@@ -299,6 +299,7 @@ def entry(run: Run, *, curves: bool = False) -> Entry:
         failed=failed,
         conditions={
             "benchmark": config.benchmark,
+            "version": folder.read_json(run.path / "run.json").get("version"),
             "data": run.digests["data"],
             "prompts": run.digests["prompts"],
             "roles": {role: list(names) for role, names in config.roles.items()},
