@@ -44,16 +44,6 @@ def check(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def imported(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench data import`."""
-    from lotbench.edge import published
-
-    source, folder = Path(parsed.source), Path(parsed.path)
-    found = published.READERS[parsed.name](source)
-    print(f"{folder}: {published.write(found, folder)} samples of {source}")
-    return 0
-
-
 def build(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data build-rinobench`."""
     from lotbench import building
@@ -109,8 +99,12 @@ def sheet(parsed: argparse.Namespace) -> int:
 
 def imported(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data import`."""
-    from lotbench.edge import caption_contest, importing, oogiri_go
+    from lotbench.edge import caption_contest, importing, oogiri_go, published
 
+    if parsed.name in published.READERS:
+        found = published.READERS[parsed.name](Path(parsed.source))
+        print(f"{parsed.out}: {published.write(found, Path(parsed.out))} samples of {parsed.source}")
+        return 0
     sources = {"oogiri-go": oogiri_go.source, "caption-contest": caption_contest.source}
     dest = Path(parsed.out)
     done = importing.bring(sources[parsed.name](parsed.source, importing.Pictures(dest)), dest)

@@ -108,6 +108,7 @@ def _runs(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     one.add_argument(
         "runs", metavar="RUN", nargs="+", help="a run; or several that differ in one thing, to be compared"
     )
+    one.add_argument("--png", action="store_true", help="every plot as a picture and as CSV too, in plots/")
     one.add_argument("--out", metavar="DIR", default="runs", help="where runs are kept (default: runs)")
     one = _command(
         commands, "export", "runs:export", "the walks of a run as a table, or its answers to label"
@@ -119,6 +120,20 @@ def _runs(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "--out", metavar="FILE", help="where rows are written: .csv, else a JSON line each (default: here)"
     )
     one.add_argument("--runs", metavar="DIR", default="runs", help="where runs are kept (default: runs)")
+    one = _command(commands, "compare", "compare:compare", "rank runs, and say which models were told apart")
+    one.add_argument(
+        "runs", metavar="RUN", nargs="+", help="runs of several models, of one benchmark or more"
+    )
+    one.add_argument(
+        "--table", metavar="FILE", help="a CSV file with a column model: is its other columns' order ours?"
+    )
+    one.add_argument(
+        "--to", metavar="DIR", default="compare", help="where compare.html is written (default: compare)"
+    )
+    one.add_argument(
+        "--png", action="store_true", help="every plot as a picture and as CSV too, in DIR/plots/"
+    )
+    one.add_argument("--out", metavar="DIR", default="runs", help="where runs are kept (default: runs)")
     one = _command(commands, "replay", "runs:replay", "show how an idea came about, round by round")
     _run(one)
     one.add_argument("--sample", metavar="ID", help="by default the first that was played")
@@ -193,15 +208,7 @@ def _data(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         data, "render", "data:render", "draw the SVG drawings of a data set as the PNG pictures beside them"
     )
     one.add_argument("path", metavar="PATH")
-    one = _command(data, "import", "data:imported", "make a data set of a benchmark's published file")
-    one.add_argument(
-        "name",
-        metavar="NAME",
-        choices=["hicbench", "rinobench"],
-        help="hicbench: CDID.csv; rinobench: train.json or test.json",
-    )
-    one.add_argument("source", metavar="SRC", help="the published file")
-    one.add_argument("path", metavar="DEST", help="the folder that is made")
+    _import(data)
     _build(data)
     one = _command(data, "sheet", "data:sheet", "draw contact sheets: nine pictures a page, with their texts")
     one.add_argument("path", metavar="PATH")
@@ -213,12 +220,6 @@ def _data(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     )
     one.add_argument("--benchmark", metavar="NAME", default="lotbench")
     _review(data)
-    one = _command(data, "import", "data:imported", "make a data set of data in another layout")
-    one.add_argument(
-        "name", metavar="NAME", choices=["oogiri-go", "caption-contest"], help="oogiri-go, caption-contest"
-    )
-    one.add_argument("source", metavar="SRC", help="the folder that has the files, or a name on the hub")
-    one.add_argument("out", metavar="DEST", help="the folder that is made; it may not hold a data set yet")
     local = commands.add_parser("local", help="the embedded model").add_subparsers(
         title="commands", metavar="COMMAND", required=True
     )
@@ -239,6 +240,19 @@ def _ballot(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     one = _command(ballot, "count", "ballot:count", "count the votes on a ballot: shares by type")
     one.add_argument("ballot", metavar="FILE", help="a ballot, with its key beside it")
     one.add_argument("votes", metavar="VOTES", help="a JSON line a vote: id, voter, letters")
+
+
+def _import(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    one = _command(data, "import", "data:imported", "make a data set of what others have published")
+    one.add_argument(
+        "name",
+        metavar="NAME",
+        choices=["oogiri-go", "caption-contest", "hicbench", "rinobench"],
+        help="oogiri-go, caption-contest (a folder, or a name on the hub); hicbench (CDID.csv); rinobench "
+        "(train.json or test.json)",
+    )
+    one.add_argument("source", metavar="SRC", help="the file or the folder that was published")
+    one.add_argument("out", metavar="DEST", help="the folder that is made")
 
 
 def _build(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -58,7 +58,12 @@ def report(parsed: argparse.Namespace) -> int:
 
         print(compared(runs), end="")
         return 0
-    results.rewritten(runs[0])
+    made = results.rewritten(runs[0])
+    if parsed.png:
+        from lotbench.cli.compare import drawn
+        from lotbench.viewer.report import drawings
+
+        drawn(runs[0].path / "plots", drawings(made))
     return told(load_run(runs[0].path))
 
 
