@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lotbench import benchmarks, config
 from lotbench.edge import disk, look
-from lotbench.errors import DataError, at
+from lotbench.errors import DataError, UsageError, at
 
 
 def listing(parsed: argparse.Namespace) -> int:
@@ -68,6 +68,17 @@ def sheet(parsed: argparse.Namespace) -> int:
     for made, page in enumerate(pages(folder, items, font), 1):
         page.save(out / f"page-{made:02}.png")
     print(f"{out}: {made} pages, {len(items)} samples")
+    return 0
+
+
+def imported(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench data import`."""
+    from lotbench.cli import liveidea
+
+    source, out = Path(parsed.source), Path(parsed.out)
+    if (out / "samples.jsonl").exists():
+        raise UsageError(f"{out}: holds a data set already")
+    print({"liveideabench": liveidea.keywords}[parsed.name](source, out))
     return 0
 
 

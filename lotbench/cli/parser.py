@@ -37,6 +37,7 @@ def _evaluate(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     play.add_argument(
         "--role", metavar="NAME=M", action="append", default=[], help="the model of any other role"
     )
+    play.add_argument("--panel", metavar="FILE", help="a panel file, whose models judge (`data panel`)")
     what = one.add_argument_group("what is played")
     what.add_argument(
         "--data", metavar="NAME|PATH", help="a data set: a shipped one, or a folder with samples.jsonl"
@@ -171,6 +172,7 @@ def _data(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     )
     one.add_argument("--benchmark", metavar="NAME", default="lotbench")
     _review(data)
+    _imports(data)
     local = commands.add_parser("local", help="the embedded model").add_subparsers(
         title="commands", metavar="COMMAND", required=True
     )
@@ -193,6 +195,30 @@ def _review(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     one.add_argument("--name", metavar="WHO", default="", help="who decides, as it is written down")
     one.add_argument("--port", metavar="N", type=int, default=0, help="the local port (default: a free one)")
     one.add_argument("--no-browser", action="store_true", help="print the address only")
+
+
+def _imports(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    one = _command(data, "import", "data:imported", "make a data set of the official files of a benchmark")
+    one.add_argument("name", metavar="NAME", choices=["liveideabench"], help="liveideabench")
+    one.add_argument("source", metavar="SRC", help="the folder that has the files")
+    one.add_argument("out", metavar="DEST", help="the folder that is made; it may not hold a data set yet")
+    one = _command(data, "panel", "liveidea:panel", "choose a panel of judges from a leaderboard, by rule")
+    one.add_argument("path", metavar="LEADERBOARD.csv", help="columns Model, Organization, Global Average")
+    one.add_argument("--out", metavar="FILE", required=True, help="the panel file; its name names the panel")
+    one.add_argument("--date", metavar="YYYY-MM-DD", help="of the leaderboard (default: from its name)")
+    one.add_argument(
+        "--rules",
+        choices=["v1", "v2"],
+        default="v2",
+        help="v1: the first so many; v2: two an organisation, no variants of one base model (default)",
+    )
+    one.add_argument("--size", metavar="N", type=int, default=10, help="how many judges (default: 10)")
+    one.add_argument(
+        "--pin", metavar="ROW=WHY", action="append", default=[], help="take this row, for this reason"
+    )
+    one.add_argument(
+        "--ban", metavar="ROW=WHY", action="append", default=[], help="pass this row over, for this reason"
+    )
 
 
 def _run(one: argparse.ArgumentParser) -> None:

@@ -1,0 +1,70 @@
+"""Commands that LiveIdeaBench needs: a panel from a leaderboard, the official keywords as a data set."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import re
+from pathlib import Path
+
+from lotbench import panel as panels
+from lotbench.benchmarks.liveideabench import official
+from lotbench.edge import embed, whole
+from lotbench.errors import UsageError
+
+RULES = {"v1": panels.Rules(per_organisation=None, siblings=True), "v2": panels.Rules()}
+
+
+def panel(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench data panel`."""
+    path, out = Path(parsed.path), Path(parsed.out)
+    raw = _read(path)
+    found = re.search(r"(20\d\d)-?(\d\d)-?(\d\d)", path.name)
+    date = parsed.date or (found and "-".join(found.groups()))
+    if not date:
+        raise UsageError(f"{path}: its name has no date: give --date YYYY-MM-DD")
+    base = RULES[parsed.rules]
+    rules = panels.Rules(
+        parsed.size, base.per_organisation, base.siblings, _reasons(parsed.pin), _reasons(parsed.ban)
+    )
+    choices = panels.choose(panels.leaderboard(raw.decode("utf-8-sig"), path), rules)
+    source = f"{path.name}, sha256 {hashlib.sha256(raw).hexdigest()[:16]}, rules of {parsed.rules}"
+    whole.write(out, panels.to_toml(out.stem, date, source, choices))
+    made = panels.load(out)
+    for choice in choices:
+        if choice.taken:
+            print(f"{choice.standing.model:40} {choice.why}")
+    print(f"{out}: panel {made.id}, {len(made.judge)} judges; {len(made.passed)} passed over, with reasons")
+    return 0
+
+
+def keywords(source: Path, out: Path) -> str:
+    """Import the official keyword list; returns what to say of it."""
+    classes = source / official.CLASSES
+    found = official.items(
+        _read(source / official.KEYWORDS).decode("utf-8-sig"),
+        _read(classes).decode("utf-8-sig") if classes.is_file() else "",
+        lambda texts: embed.embedded(embed.PACKAGED, texts),
+        source,
+    )
+    out.mkdir(parents=True, exist_ok=True)
+    whole.write(out / "samples.jsonl", (f"{item.model_dump_json(exclude_defaults=True)}\n" for item in found))
+    return f"{out}: {len(found)} keywords in {len({item.category for item in found})} categories"
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+
+
+def _reasons(pairs: list[str]) -> dict[str, str]:
+    """`ROW=WHY` pairs; a row without a reason is refused."""
+    made = {}
+    for pair in pairs:
+        row, _, why = pair.partition("=")
+        if not why.strip():
+            raise UsageError(f"{pair!r}: expected ROW=WHY, the reason why")
+        made[row.strip()] = why.strip()
+    return made
