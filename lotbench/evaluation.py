@@ -15,6 +15,7 @@ from lotbench.edge import folder
 from lotbench.edge.limits import refuse_unpriced
 from lotbench.edge.models import Models
 from lotbench.edge.store import Store
+from lotbench.edge.traces import Traces
 from lotbench.plan import Plan
 from lotbench.results import Run, load_run
 from lotbench.session import Session, Watch
@@ -123,7 +124,7 @@ async def resume(
     """
     path = folder.find(str(run), Path(root))
     with folder.Folder(path) as place:
-        place.keep(folder.traces(path, strict=False))
+        place.keep(Traces(path / folder.TRACES, strict=False))
         found = load_run(path)
         made = results.planned(found, config.validate(Limits, {**found.limits, **limits}))
         async with Models(made.pictures, made.limits, own or {}) as models:

@@ -7,7 +7,6 @@ failed is asked again by a resumed run. Asking for a key twice in one run is a b
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,6 +14,8 @@ from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeAlias
+
+import orjson
 
 from lotbench.edge.lines import fields, line
 from lotbench.errors import LotbenchError, RunFolderError
@@ -100,7 +101,7 @@ class Journal:
         if place is None:
             return None
         text = os.pread(self._file.fileno(), place[1], place[0])
-        return entry(json.loads(text))
+        return entry(orjson.loads(text))
 
     def retry(self, key: str) -> None:
         """Ask for a key again in this run although a reply came to it: that reply could not be read."""
@@ -130,7 +131,7 @@ class Journal:
                     os.truncate(self._file.fileno(), self._end)
                     break
                 try:
-                    name = _name(str(entry(json.loads(text)).key))
+                    name = _name(str(entry(orjson.loads(text)).key))
                     self._places[name] = (self._end, len(text))
                 except (ValueError, KeyError, TypeError):
                     self.damaged.append(number)
@@ -142,7 +143,7 @@ def read(path: Path) -> Iterator[Entry]:
     with path.open("rb") as lines:
         for text in lines:
             try:
-                yield entry(json.loads(text))
+                yield entry(orjson.loads(text))
             except (ValueError, KeyError, TypeError):
                 continue
 
