@@ -21,16 +21,19 @@ from lotbench.types import JSON, Answer, Question, Reply
 
 STATUSES = ("ok", "refused", "truncated", "too_long", "unparsed")
 _CJK = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
-_I_CANNOT = (
-    r"i(?:['’]m| am)? (?:really |truly |afraid (?:that )?i )?(?:can(?:no|['’])t|can not|not able to|unable to|won['’]t"
-    r"|will not|must (?:respectfully )?(?:decline|refuse)|(?:have to|need to) (?:decline|refuse)|decline|refuse)\b"
+_CANNOT = (
+    r"can(?:no|['’])t|can not|not able to|unable to|won['’]t|will not|(?:must |have to |need to )?(?:respectfully )?"
+    r"(?:decline|refuse)"
 )
-_DECLINED = re.compile(
-    r"^\W*(?:(?:(?:i['’]m|i am) (?:so |very )?sorry|sorry|i apologi[sz]e|my apologies|unfortunately|thank you[^.!?\n]{0,80})"
-    rf"[^.!?\n]{{0,80}}?[,.!;:]?\s*(?:but |and )?)?(?:as an? (?:ai|(?:large )?language model|assistant)\b[^.!?\n]{{0,80}}?,?\s+)?{_I_CANNOT}"
-    r"|^\W*(?:抱歉|对不起|很遗憾|不好意思)?[^。！？\n]{0,20}?(?:我|本人)(?:无法|不能|不便)(?:提供|回答|协助|帮助|继续|讨论|满足|参与|生成)",
-    re.IGNORECASE,
+_I_CANNOT = rf"\bi(?:['’]m| am)? (?:really |truly )?(?:{_CANNOT})\b"
+_SORRY = r"(?:i['’]?m|i am) (?:so |very )?(?:sorry|afraid)|sorry|i apologi[sz]e|my apologies|unfortunately"
+_BEFORE = rf"(?:(?:{_SORRY})[^.!?\n]{{0,80}}?[,.!;:]?\s*(?:but |and )?)?"
+_MODEL = r"(?:as an? (?:ai|(?:large )?language model|assistant)(?![\w-])[^.!?,\n]{0,80},?\s+)?"
+_REFUSED_ZH = (
+    r"(?:抱歉|对不起|很遗憾|不好意思)?[^。！？\n]{0,20}?(?:我|本人)(?:无法|不能|不便)"
+    r"(?:提供|回答|协助|帮助|继续|讨论|满足|参与|生成)"
 )
+_DECLINED = re.compile(rf"^\W*(?:{_BEFORE}{_MODEL}{_I_CANNOT}|{_REFUSED_ZH})", re.IGNORECASE)
 # "I can't help thinking that ..." declines nothing; nor does what then offers an idea all the same.
 _NO_DECLINE = re.compile(
     r"^\W*i can(?:no|['’])t (?:help (?:but|\w+ing)|overstate|stress|imagine)\b", re.IGNORECASE

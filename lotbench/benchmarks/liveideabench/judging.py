@@ -27,7 +27,9 @@ from lotbench.state import Update, Walk
 from lotbench.types import Answer, Question
 
 Grade = Annotated[int, Strict(), Field(ge=1, le=10, description="1 to 10")]
-_LETTER = re.compile(r"^\W*(?:(?:the )?(?:answer|grade|option|choice)(?: is)?\W*)?([A-Da-d])\W*$")
+_LETTER = re.compile(
+    r"^\W*(?:(?:the )?(?:answer|grade|option|choice)(?: is)?\b\W*)?([A-D])\W*$", re.IGNORECASE
+)
 
 
 class Scores(Form):

@@ -71,7 +71,9 @@ def nearest(words: Sequence[str], embed: Embed) -> dict[str, tuple[str, float]]:
     vectors = embed([*words, *CATEGORIES])
     near = np.stack([vectors[word] for word in words]) @ np.stack([vectors[name] for name in CATEGORIES]).T
     best = near.argmax(axis=1)
-    return {word: (CATEGORIES[one], float(row[one])) for word, one, row in zip(words, best, near, strict=True)}
+    return {
+        word: (CATEGORIES[one], float(row[one])) for word, one, row in zip(words, best, near, strict=True)
+    }
 
 
 def _rows(text: str, path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
