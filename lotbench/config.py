@@ -107,7 +107,8 @@ def load(path: Path | None, sets: Sequence[str] = (), flags: Mapping[str, Any] |
     Args:
         path: A TOML file with the fields of Experiment, and `[limits]`.
         sets: `key=value` pairs. A bare key is a setting of the benchmark, a dotted one a path
-            (`sampling.candidate.temperature=0.7`), and a field of Experiment or Limits is itself.
+            (`sampling.candidate.temperature=0.7`), and a field of Experiment or Limits is itself. `@FILE` as
+            a value is the content of a TOML or JSON file.
         flags: Fields by dotted path; None values are left out.
 
     Raises:
@@ -211,12 +212,26 @@ def _put(table: dict[str, Any], place: Sequence[str], value: Any) -> None:
 
 
 def _value(text: str) -> Any:
-    """A value as TOML writes it; anything else is a string."""
+    """A value as TOML writes it, or the content of `@FILE`; anything else is a string."""
+    if text.startswith("@"):
+        return _content(Path(text[1:]))
     try:
         found = tomllib.loads(f"v = {text}")
     except tomllib.TOMLDecodeError:
         return text
     return found["v"] if found.keys() == {"v"} else text
+
+
+def _content(path: Path) -> Any:
+    """What a TOML or JSON file holds; it is part of the experiment from then on, whatever becomes of the file."""
+    if path.suffix != ".json":
+        return read_toml(path)
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}") from None
 
 
 def _message(model: type[BaseModel], error: Any) -> str:

@@ -63,13 +63,14 @@ class Plan:
         }
 
     def lanes(self) -> list[list[Planned]]:
-        """The walks of the run by lane, in data order."""
+        """The walks of the run by lane, each lane in the order in which it is walked."""
         lanes: dict[str, list[Planned]] = {}
         for sample in self.chosen:
             for repeat in range(1, self.experiment.repeats + 1):
-                lane = self.benchmark.lane(sample, repeat)
+                lane = self.benchmark.lane(sample, repeat, self.settings)
                 lanes.setdefault(lane, []).append(Planned(sample.id, repeat, lane))
-        return list(lanes.values())
+        order, seed = self.benchmark.order, self.experiment.seed
+        return [list(order(name, walks, self.settings, seed)) for name, walks in lanes.items()]
 
     def view(self, state: State, step: str) -> Walk:
         """What the benchmark sees of a walk."""
@@ -129,7 +130,7 @@ def make(config: Config, prompts: Pack | None = None) -> Plan:
             "roles": {
                 role: tuple(n.text for n in given) for role, given in names.items() if role != "candidate"
             },
-            "repeats": experiment.repeats or benchmark.repeats,
+            "repeats": _repeats(benchmark, experiment, settings),
             "settings": settings.model_dump(mode="json"),
             "data": experiment.data or benchmark.data,
         }
@@ -158,6 +159,13 @@ def reference(benchmark: Benchmark) -> tuple[str, Any]:
 def version() -> str:
     """The version of lotbench."""
     return metadata.version("lotbench")
+
+
+def _repeats(benchmark: Benchmark, experiment: Experiment, settings: Any) -> int:
+    told = benchmark.repeated(settings)
+    if told and experiment.repeats and told != experiment.repeats:
+        raise UsageError(f"repeats: the settings ask for {told} walks a sample, not {experiment.repeats}")
+    return experiment.repeats or told or benchmark.repeats
 
 
 def _names(benchmark: Benchmark, experiment: Experiment) -> Mapping[str, tuple[ModelName, ...]]:

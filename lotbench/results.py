@@ -28,6 +28,8 @@ from lotbench.report import Facts, Report, Spent, build, to_markdown, to_summary
 from lotbench.types import Trace
 
 VECTORS = "vectors.npz"
+LABELS = "labels.jsonl"
+"""What people said of the answers of a run, in its folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +178,6 @@ def evidence(made: plan.Plan, path: Path, traces: Sequence[Trace]) -> Evidence:
     Vectors are kept in the run folder, so that a score can be made again without the encoder.
     """
     benchmark, settings = made.benchmark, made.settings
-    labels = path / "labels.jsonl"
     texts, encoder = benchmark.texts(traces, settings), benchmark.encoder(settings)
     vectors, why = {}, None
     if texts:
@@ -193,8 +194,13 @@ def evidence(made: plan.Plan, path: Path, traces: Sequence[Trace]) -> Evidence:
         vectors=vectors,
         encoder=encoder,
         why=why,
-        labels=tuple(map(json.loads, labels.read_text("utf-8").splitlines())) if labels.is_file() else (),
+        labels=_labels(path / LABELS),
     )
+
+
+def _labels(path: Path) -> tuple[dict[str, Any], ...]:
+    lines = path.read_text(encoding="utf-8").split("\n") if path.is_file() else []
+    return tuple(json.loads(line) for line in lines if line)
 
 
 def _standing(made: plan.Plan, path: Path, traces: Sequence[Trace]) -> Standing:

@@ -101,6 +101,8 @@ class Question:
     shared: bool = False
     temperature: float | None = None
     """Replaces the role's temperature for this question."""
+    max_tokens: int | None = None
+    """Replaces the role's longest reply for this question."""
 
 
 @dataclass(frozen=True, slots=True)

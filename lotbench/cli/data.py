@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lotbench import benchmarks, config
 from lotbench.edge import disk, look
-from lotbench.errors import DataError, UsageError, at
+from lotbench.errors import DataError, at
 
 
 def listing(parsed: argparse.Namespace) -> int:
@@ -43,6 +43,16 @@ def check(parsed: argparse.Namespace) -> int:
     return 0
 
 
+def imported(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench data import`."""
+    from lotbench.edge import published
+
+    source, folder = Path(parsed.source), Path(parsed.path)
+    found = published.READERS[parsed.name](source)
+    print(f"{folder}: {published.write(found, folder)} samples of {source}")
+    return 0
+
+
 def render(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data render`."""
     from lotbench.edge.draw import render as drawn
@@ -68,17 +78,6 @@ def sheet(parsed: argparse.Namespace) -> int:
     for made, page in enumerate(pages(folder, items, font), 1):
         page.save(out / f"page-{made:02}.png")
     print(f"{out}: {made} pages, {len(items)} samples")
-    return 0
-
-
-def imported(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench data import`."""
-    from lotbench.cli import liveidea
-
-    source, out = Path(parsed.source), Path(parsed.out)
-    if (out / "samples.jsonl").exists():
-        raise UsageError(f"{out}: holds a data set already")
-    print({"liveideabench": liveidea.keywords}[parsed.name](source, out))
     return 0
 
 

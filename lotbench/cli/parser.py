@@ -85,9 +85,28 @@ def _runs(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         commands, "score", "runs:score", "read and score a run again from its journal, without a call"
     )
     _run(one)
-    one.add_argument("--labels", metavar="FILE", help="labels of `judge-check --from-run`, to be kept first")
-    one = _command(commands, "report", "runs:report", "write the report of a run again")
-    _run(one)
+    one.add_argument(
+        "--labels",
+        metavar="FILE",
+        help="labels to be kept first: of `export --for-review`, or of `judge-check --from-run`",
+    )
+    one = _command(
+        commands, "report", "runs:report", "write the report of a run again, or compare runs in one table"
+    )
+    one.add_argument(
+        "runs", metavar="RUN", nargs="+", help="a run; or several that differ in one thing, to be compared"
+    )
+    one.add_argument("--out", metavar="DIR", default="runs", help="where runs are kept (default: runs)")
+    one = _command(
+        commands, "export", "runs:export", "the walks of a run as a table, or its answers to label"
+    )
+    one.add_argument("run", metavar="RUN", help="a path, a folder name in runs/, or latest")
+    one.add_argument("--for-review", action="store_true", help="answers for people to label, nothing judged")
+    one.add_argument("--steps", action="store_true", help="one row a step, not one a walk")
+    one.add_argument(
+        "--out", metavar="FILE", help="where rows are written: .csv, else a JSON line each (default: here)"
+    )
+    one.add_argument("--runs", metavar="DIR", default="runs", help="where runs are kept (default: runs)")
     one = _command(commands, "replay", "runs:replay", "show how an idea came about, round by round")
     _run(one)
     one.add_argument("--sample", metavar="ID", help="by default the first that was played")
@@ -162,6 +181,15 @@ def _data(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         data, "render", "data:render", "draw the SVG drawings of a data set as the PNG pictures beside them"
     )
     one.add_argument("path", metavar="PATH")
+    one = _command(data, "import", "data:imported", "make a data set of a benchmark's published file")
+    one.add_argument(
+        "name",
+        metavar="NAME",
+        choices=["hicbench", "liveideabench"],
+        help="hicbench: CDID.csv; liveideabench: the folder with kws.csv and keyword_classifications.csv",
+    )
+    one.add_argument("source", metavar="SRC", help="the published file or folder")
+    one.add_argument("path", metavar="DEST", help="the folder that is made")
     one = _command(data, "sheet", "data:sheet", "draw contact sheets: nine pictures a page, with their texts")
     one.add_argument("path", metavar="PATH")
     one.add_argument(
@@ -172,7 +200,7 @@ def _data(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     )
     one.add_argument("--benchmark", metavar="NAME", default="lotbench")
     _review(data)
-    _imports(data)
+    _panel(data)
     local = commands.add_parser("local", help="the embedded model").add_subparsers(
         title="commands", metavar="COMMAND", required=True
     )
@@ -197,12 +225,8 @@ def _review(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     one.add_argument("--no-browser", action="store_true", help="print the address only")
 
 
-def _imports(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    one = _command(data, "import", "data:imported", "make a data set of the official files of a benchmark")
-    one.add_argument("name", metavar="NAME", choices=["liveideabench"], help="liveideabench")
-    one.add_argument("source", metavar="SRC", help="the folder that has the files")
-    one.add_argument("out", metavar="DEST", help="the folder that is made; it may not hold a data set yet")
-    one = _command(data, "panel", "liveidea:panel", "choose a panel of judges from a leaderboard, by rule")
+def _panel(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    one = _command(data, "panel", "panels:panel", "choose a panel of judges from a leaderboard, by rule")
     one.add_argument("path", metavar="LEADERBOARD.csv", help="columns Model, Organization, Global Average")
     one.add_argument("--out", metavar="FILE", required=True, help="the panel file; its name names the panel")
     one.add_argument("--date", metavar="YYYY-MM-DD", help="of the leaderboard (default: from its name)")

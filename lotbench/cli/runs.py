@@ -1,4 +1,4 @@
-"""Commands on runs: resume, score, report, replay, show, list."""
+"""Commands on runs: resume, score, report, export, replay, show, list."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lotbench.cli.evaluate import LIMITS, interruptible, told
 from lotbench.cli.progress import watch
 from lotbench.edge import disk, folder
 from lotbench.evaluation import resume as go_on
-from lotbench.results import load_run
+from lotbench.results import Run, load_run
 from lotbench.state import start
 from lotbench.types import Message
 
@@ -39,9 +39,7 @@ def score(parsed: argparse.Namespace) -> int:
 
     run = load_run(parsed.run, Path(parsed.out))
     if parsed.labels:
-        from lotbench.checking.field import labelled
-
-        print(f"labels kept: {labelled(Path(parsed.labels)).kept}")
+        print(f"labels kept: {_labelled(run, Path(parsed.labels))}")
     again = asyncio.run(rewalk(run))
     with folder.Folder(run.path) as place:
         place.keep(again.traces)
@@ -53,9 +51,41 @@ def score(parsed: argparse.Namespace) -> int:
 
 def report(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench report`."""
-    run = load_run(parsed.run, Path(parsed.out))
-    results.rewritten(run)
-    return told(load_run(run.path))
+    runs = [load_run(name, Path(parsed.out)) for name in parsed.runs]
+    if len(runs) > 1:
+        from lotbench.checking.compare import compared
+
+        print(compared(runs), end="")
+        return 0
+    results.rewritten(runs[0])
+    return told(load_run(runs[0].path))
+
+
+def export(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench export`."""
+    from lotbench import flat
+    from lotbench.checking import review
+    from lotbench.edge import rows
+
+    run = load_run(parsed.run, Path(parsed.runs))
+    table = flat.steps if parsed.steps else flat.walks
+    made = review.rows(run) if parsed.for_review else list(table(run.traces))
+    written = rows.write(made, Path(parsed.out) if parsed.out else None)
+    if parsed.out:
+        print(f"{parsed.out}: {written} rows")
+    return 0
+
+
+def _labelled(run: Run, labels: Path) -> str:
+    """Keep labels: of answers with the run, of drawn fillings with the judge's checks."""
+    if benchmarks.get(run.config.benchmark).review is None:
+        from lotbench.checking.field import labelled
+
+        return str(labelled(labels).kept)
+    from lotbench.checking import review
+
+    kept = review.keep(run, labels)
+    return f"{kept.labels} of {kept.rows} answers, {kept.path}"
 
 
 def replay(parsed: argparse.Namespace) -> int:

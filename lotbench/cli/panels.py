@@ -1,4 +1,4 @@
-"""Commands that LiveIdeaBench needs: a panel from a leaderboard, the official keywords as a data set."""
+"""`lotbench data panel`: a panel of judges from a leaderboard, by rule, as a dated file."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import re
 from pathlib import Path
 
 from lotbench import panel as panels
-from lotbench.benchmarks.liveideabench import official
-from lotbench.edge import embed, whole
+from lotbench.edge import whole
 from lotbench.errors import UsageError
 
 RULES = {"v1": panels.Rules(per_organisation=None, siblings=True), "v2": panels.Rules()}
@@ -36,20 +35,6 @@ def panel(parsed: argparse.Namespace) -> int:
             print(f"{choice.standing.model:40} {choice.why}")
     print(f"{out}: panel {made.id}, {len(made.judge)} judges; {len(made.passed)} passed over, with reasons")
     return 0
-
-
-def keywords(source: Path, out: Path) -> str:
-    """Import the official keyword list; returns what to say of it."""
-    classes = source / official.CLASSES
-    found = official.items(
-        _read(source / official.KEYWORDS).decode("utf-8-sig"),
-        _read(classes).decode("utf-8-sig") if classes.is_file() else "",
-        lambda texts: embed.embedded(embed.PACKAGED, texts),
-        source,
-    )
-    out.mkdir(parents=True, exist_ok=True)
-    whole.write(out / "samples.jsonl", (f"{item.model_dump_json(exclude_defaults=True)}\n" for item in found))
-    return f"{out}: {len(found)} keywords in {len({item.category for item in found})} categories"
 
 
 def _read(path: Path) -> bytes:
