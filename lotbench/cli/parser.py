@@ -97,6 +97,11 @@ def _runs(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "runs", metavar="RUN", nargs="+", help="a run; or several that differ in one thing, to be compared"
     )
     one.add_argument("--out", metavar="DIR", default="runs", help="where runs are kept (default: runs)")
+    one.add_argument(
+        "--table",
+        metavar="FILE",
+        help="a CSV file, a model a row: correlate the runs' metrics with its columns",
+    )
     one = _command(
         commands, "export", "runs:export", "the walks of a run as a table, or its answers to label"
     )

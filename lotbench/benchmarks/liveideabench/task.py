@@ -11,7 +11,8 @@ from math import comb
 
 from lotbench.benchmark import Benchmark, Role
 from lotbench.benchmarks.liveideabench import idea, judging
-from lotbench.benchmarks.liveideabench.people import review
+from lotbench.benchmarks.liveideabench.across import across
+from lotbench.benchmarks.liveideabench.people import Label, review
 from lotbench.benchmarks.liveideabench.preview import preview
 from lotbench.benchmarks.liveideabench.sample import Item
 from lotbench.benchmarks.liveideabench.score import grade, metrics
@@ -83,4 +84,6 @@ benchmark = Benchmark(
     texts=texts,
     encoder=lambda settings: settings.encoder,
     review=review,
+    Label=Label,
+    across=across,
 )
