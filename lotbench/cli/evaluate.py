@@ -57,8 +57,7 @@ def configuration(parsed: argparse.Namespace) -> Config:
         role, equals, model = pair.partition("=")
         if not equals:
             raise UsageError(f"--role {pair!r}: expected NAME=MODEL")
-        flags.setdefault(f"roles.{role}", [])
-        flags[f"roles.{role}"].append(model)
+        flags[f"roles.{role}"] = [*(flags.get(f"roles.{role}") or ()), model]
     if parsed.panel:
         flags |= _panel(parsed.panel, flags)
     return config.load(config_file(parsed.config), parsed.sets, flags)
