@@ -275,6 +275,7 @@ def _chain(error: BaseException) -> list[BaseException]:
 
 
 def _short(text: str, secret: str) -> str:
-    """An error message for one line, without the key that some servers repeat."""
+    """An error message for one line, without the key that some servers repeat; JSON only if there is no more."""
     clean = text if secret in ("", "none") else text.replace(secret, "***")
+    clean = clean.partition(' {"')[0] or clean
     return " ".join(clean.split())[:300]
