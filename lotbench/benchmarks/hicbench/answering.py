@@ -72,7 +72,7 @@ def read(walk: Walk, answers: Sequence[Answer]) -> Update:
 
 
 def tokens(text: str) -> int:
-    """The length of an answer in tokens, about: its words and marks (tokenizers need no fewer)."""
+    """The length of an answer in tokens, about: its words and marks (tokenizers hardly need fewer)."""
     return len(PIECE.findall(text))
 
 

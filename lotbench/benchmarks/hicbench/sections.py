@@ -85,7 +85,7 @@ def _answers(traces: Sequence[Trace], settings: Settings) -> Section:
     long = sum(bool(value["over_length"]) for value in values)
     rows.append(("of the ok: over length", long, _over(long, seen["ok"])))
     note = (
-        f"Over length: more than {settings.answer_tokens} words and marks, which is at least so many tokens; "
+        f"Over length: more than {settings.answer_tokens} words and marks, of which there are hardly more than tokens; "
         f"with answer_cap=cut, cut off by the server. answer_cap is {settings.answer_cap}."
     )
     return Section("Replies", (note,), (Table(("answers", "count", "share"), tuple(rows)),))
