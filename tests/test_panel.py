@@ -141,6 +141,18 @@ def test_the_command_writes_a_dated_file_with_every_reason(
     assert made.id in capsys.readouterr().out
 
 
+def test_without_a_name_the_file_is_named_for_its_date(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "b.csv").write_text(BOARD, encoding="utf-8")
+    assert main(["data", "panel", "b.csv"]) == 2
+    assert main(["data", "panel", "b.csv", "--date", "2025-04-01", "--rules", "v1"]) == 0
+    made = panel.load(tmp_path / "panel-2025-04-01.toml")
+    assert (made.name, made.date) == ("panel-2025-04-01", "2025-04-01")
+    assert {judge.row for judge in made.judge} >= {"alpha-2-high", "alpha-2-low", "alpha-1"}
+
+
 def test_a_panel_is_known_by_who_is_in_it(tmp_path: Path) -> None:
     path = board(tmp_path)
     made, text = panel.load(path), path.read_text(encoding="utf-8")

@@ -16,12 +16,13 @@ RULES = {"v1": panels.Rules(per_organisation=None, siblings=True), "v2": panels.
 
 def panel(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data panel`."""
-    path, out = Path(parsed.path), Path(parsed.out)
+    path = Path(parsed.path)
     raw = _read(path)
     found = re.search(r"(20\d\d)-?(\d\d)-?(\d\d)", path.name)
     date = parsed.date or (found and "-".join(found.groups()))
     if not date:
         raise UsageError(f"{path}: its name has no date: give --date YYYY-MM-DD")
+    out = Path(parsed.out or f"panel-{date}.toml")
     base = RULES[parsed.rules]
     rules = panels.Rules(
         parsed.size, base.per_organisation, base.siblings, _reasons(parsed.pin), _reasons(parsed.ban)

@@ -233,7 +233,9 @@ def _review(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def _panel(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     one = _command(data, "panel", "panels:panel", "choose a panel of judges from a leaderboard, by rule")
     one.add_argument("path", metavar="LEADERBOARD.csv", help="columns Model, Organization, Global Average")
-    one.add_argument("--out", metavar="FILE", required=True, help="the panel file; its name names the panel")
+    one.add_argument(
+        "--out", metavar="FILE", help="the panel file; its name names the panel (default: panel-DATE.toml)"
+    )
     one.add_argument("--date", metavar="YYYY-MM-DD", help="of the leaderboard (default: from its name)")
     one.add_argument(
         "--rules",
