@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -122,6 +123,15 @@ def load(path: Path) -> Panel:
         UsageError: It cannot be read or does not fit, by file and field.
     """
     return validate(Panel, read_toml(path), path)
+
+
+def checked(text: str, path: Path) -> Panel:
+    """The panel that a file of this text would be.
+
+    Raises:
+        UsageError: The text does not fit, by field.
+    """
+    return validate(Panel, tomllib.loads(text), path)
 
 
 def leaderboard(text: str, path: Path) -> list[Standing]:

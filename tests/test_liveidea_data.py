@@ -24,6 +24,22 @@ def test_the_shipped_keywords_cover_every_category_of_v2() -> None:
     assert min(counts.values()) >= 10 and len({item.keyword.lower() for item in found}) == len(found) >= 240
 
 
+def test_a_keyword_that_stands_twice_is_a_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        Item(id=f"k{n}", language="en", keyword=word, category="c")
+        for n, word in enumerate(("Moss", "fern", "moss"))
+    ]
+    (tmp_path / "samples.jsonl").write_text(
+        "".join(f"{row.model_dump_json()}\n" for row in rows), encoding="utf-8"
+    )
+    assert main(["data", "check", "--benchmark", "liveideabench", str(tmp_path)]) == 2
+    assert "sample k2: keyword: 'moss' stands in sample k0 already" in capsys.readouterr().err
+    assert (
+        main(["data", "check", "--benchmark", "liveideabench", str(disk.shipped("data", "liveideabench"))])
+        == 0
+    )
+
+
 def test_the_official_files_become_a_data_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -109,7 +109,7 @@ def test_the_idea_stands_after_the_final_marker() -> None:
         ("As a model by OpenAI, I propose moss.", ("OpenAI",)),
         ("GPT-4o and Claude 3.5 Sonnet should debate it.", ("GPT-4o", "Claude 3.5")),
         ("I am Claude, made by Anthropic.", ("Claude", "Anthropic")),
-        ("Fine-tune Llama 3 and qwen2.5-max.", ("Llama 3", "qwen2.5-max.")),
+        ("Fine-tune Llama 3 and qwen2.5-max.", ("Llama 3", "qwen2.5-max")),
         ("通义千问认为可以。", ("通义千问",)),
     ],
 )

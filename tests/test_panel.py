@@ -167,6 +167,7 @@ def test_a_panel_is_known_by_who_is_in_it(tmp_path: Path) -> None:
     [
         (["--pin", "delta"], "expected ROW=WHY"),
         (["--date", "March"], "date: String should match pattern"),
+        (["--out", "{place}/b20250315.csv"], "is there already"),
     ],
 )
 def test_what_the_command_refuses(
@@ -174,8 +175,10 @@ def test_what_the_command_refuses(
 ) -> None:
     (tmp_path / "b20250315.csv").write_text(BOARD, encoding="utf-8")
     out = ["--out", str(tmp_path / "p.toml")]
-    assert main(["data", "panel", str(tmp_path / "b20250315.csv"), *out, *options]) == 2
+    given = [option.format(place=tmp_path) for option in options]
+    assert main(["data", "panel", str(tmp_path / "b20250315.csv"), *out, *given]) == 2
     assert message in capsys.readouterr().err
+    assert not (tmp_path / "p.toml").exists()
 
 
 def asked(*flags: str) -> dict[str, object]:

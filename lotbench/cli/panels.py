@@ -23,14 +23,17 @@ def panel(parsed: argparse.Namespace) -> int:
     if not date:
         raise UsageError(f"{path}: its name has no date: give --date YYYY-MM-DD")
     out = Path(parsed.out or f"panel-{date}.toml")
+    if out.exists():
+        raise UsageError(f"{out} is there already, and runs may have used it: give another name with --out")
     base = RULES[parsed.rules]
     rules = panels.Rules(
         parsed.size, base.per_organisation, base.siblings, _reasons(parsed.pin), _reasons(parsed.ban)
     )
     choices = panels.choose(panels.leaderboard(raw.decode("utf-8-sig"), path), rules)
     source = f"{path.name}, sha256 {hashlib.sha256(raw).hexdigest()[:16]}, rules of {parsed.rules}"
-    whole.write(out, panels.to_toml(out.stem, date, source, choices))
-    made = panels.load(out)
+    text = panels.to_toml(out.stem, date, source, choices)
+    made = panels.checked(text, out)
+    whole.write(out, text)
     for choice in choices:
         if choice.taken:
             print(f"{choice.standing.model:40} {choice.why}")

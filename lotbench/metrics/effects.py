@@ -37,7 +37,8 @@ def severities(items: Sequence[int], raters: Sequence[int], scores: Sequence[flo
     left = values - (np.bincount(place, values) / sizes)[place]
     # The smallest of the solutions is the one whose effects add up to zero.
     found, _, rank, _ = np.linalg.lstsq(centred, left, rcond=None)
-    return np.asarray(found, dtype=np.float64) if rank == count - 1 else None
+    # What least squares leaves in the last digits would be printed as a severity.
+    return found.round(12) + 0.0 if rank == count - 1 else None
 
 
 def _sums(rows: Floats, place: np.ndarray[tuple[int], np.dtype[np.intp]], count: int) -> Floats:

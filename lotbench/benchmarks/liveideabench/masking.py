@@ -9,16 +9,18 @@ from __future__ import annotations
 import re
 
 MASKED = "[name]"
+_MORE = r"(?:[\w.-]*\w)?"
+"""What may follow in one word: a version, a size."""
 _NAMES = re.compile(
     r"(?<![\w-])(?:"
-    r"open\s?ai|chatgpt|gpt-?\s?\d[\w.-]*|o[134]-(?:mini|preview|pro)"
-    r"|anthropic|claude(?:[ -]\d[\w.-]*|[ -](?:opus|sonnet|haiku|instant)[\w.-]*)"
-    r"|google(?:\s+(?:deepmind|gemini|bard|ai))?|deepmind|gemini[ -](?:\d[\w.-]*|pro|ultra|flash|nano)|gemma[ -]?\d[\w.-]*"
-    r"|deepseek[\w.-]*|alibaba(?:\s+cloud)?|qwen[\w.-]*|qwq[\w.-]*|tongyi"
-    r"|meta\s+ai|llama[ -]?\d[\w.-]*|mistral\s+ai|mistral-[\w.-]+|mixtral[\w.-]*"
-    r"|microsoft|phi-\d[\w.-]*|amazon\s+(?:nova|bedrock|web\s+services)|nova-(?:pro|lite|micro)[\w.-]*"
-    r"|grok(?:[ -]\d[\w.-]*)|zhipu(?:\s+ai)?|chatglm[\w.-]*|glm-\d[\w.-]*|moonshot\s+ai|kimi[ -]k\d[\w.-]*"
-    r"|baidu|ernie\s+bot|tencent|hunyuan[\w.-]*|bytedance|doubao[\w.-]*|stepfun|command[ -]r\+?"
+    rf"open\s?ai|chatgpt|gpt-?\s?\d{_MORE}|o[134]-(?:mini|preview|pro)"
+    rf"|anthropic|claude(?:[ -]\d{_MORE}|[ -](?:opus|sonnet|haiku|instant){_MORE})"
+    rf"|google(?:\s+(?:deepmind|gemini|bard|ai))?|deepmind|gemini[ -](?:\d{_MORE}|pro|ultra|flash|nano)"
+    rf"|gemma[ -]?\d{_MORE}|deepseek{_MORE}|alibaba(?:\s+cloud)?|qwen{_MORE}|qwq{_MORE}|tongyi"
+    rf"|meta\s+ai|llama[ -]?\d{_MORE}|mistral\s+ai|mistral-\w{_MORE}|mixtral{_MORE}"
+    rf"|microsoft|phi-\d{_MORE}|amazon\s+(?:nova|bedrock|web\s+services)|nova-(?:pro|lite|micro){_MORE}"
+    rf"|grok[ -]\d{_MORE}|zhipu(?:\s+ai)?|chatglm{_MORE}|glm-\d{_MORE}|moonshot\s+ai|kimi[ -]k\d{_MORE}"
+    rf"|baidu|ernie\s+bot|tencent|hunyuan{_MORE}|bytedance|doubao{_MORE}|stepfun|command[ -]r\+?"
     r")(?![\w-])",
     re.IGNORECASE,
 )

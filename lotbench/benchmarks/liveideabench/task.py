@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import comb
+from typing import Any
 
 from lotbench.benchmark import Benchmark, Role
 from lotbench.benchmarks.liveideabench import idea, judging
@@ -58,6 +59,16 @@ def calls(settings: Settings) -> Mapping[str, int]:
     }
 
 
+def faults(items: Sequence[Any], settings: Settings) -> list[str]:
+    """What a data set as a whole gets wrong: a keyword that stands there twice, but for case."""
+    first: dict[str, str] = {}
+    return [
+        f"sample {item.id}: keyword: {item.keyword!r} stands in sample {before} already"
+        for item in items
+        if (before := first.setdefault(item.keyword.casefold(), item.id)) != item.id
+    ]
+
+
 benchmark = Benchmark(
     name="liveideabench",
     version="1",
@@ -79,6 +90,7 @@ benchmark = Benchmark(
     preview=preview,
     score_only=SCORE_ONLY,
     resolve=resolve,
+    faults=faults,
     unrankable=unrankable,
     seat=seat,
     texts=texts,
