@@ -38,6 +38,7 @@ class Plan:
         folder: The data set's folder.
         data: All samples built from it; `chosen` are those that are played.
         names: The models of each role, candidate included.
+        share: Which of how many shares of the lanes this plan takes; a lane is never split.
     """
 
     benchmark: Benchmark
@@ -51,6 +52,7 @@ class Plan:
     prompts: Pack
     names: Mapping[str, tuple[ModelName, ...]]
     by_id: Mapping[str, Sample]
+    share: tuple[int, int] = (0, 1)
 
     @property
     def digests(self) -> dict[str, str]:
@@ -63,14 +65,15 @@ class Plan:
         }
 
     def lanes(self) -> list[list[Planned]]:
-        """The walks of the run by lane, each lane in the order in which it is walked."""
+        """The walks of the plan's share of the run by lane, each lane in the order in which it is walked."""
         lanes: dict[str, list[Planned]] = {}
         for sample in self.chosen:
             for repeat in range(1, self.experiment.repeats + 1):
                 lane = self.benchmark.lane(sample, repeat, self.settings)
                 lanes.setdefault(lane, []).append(Planned(sample.id, repeat, lane))
-        order, seed = self.benchmark.order, self.experiment.seed
-        return [list(order(name, walks, self.settings, seed)) for name, walks in lanes.items()]
+        order, seed, (first, shares) = self.benchmark.order, self.experiment.seed, self.share
+        mine = list(lanes.items())[first::shares]
+        return [list(order(name, walks, self.settings, seed)) for name, walks in mine]
 
     def view(self, state: State, step: str) -> Walk:
         """What the benchmark sees of a walk."""

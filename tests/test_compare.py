@@ -60,9 +60,9 @@ def test_too_few_differences_have_no_p(n: int, mean: float | None) -> None:
 
 
 def test_ten_thousand_flips_of_a_hundred_tasks_are_quick() -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     sign_flips(LARGE[0])
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
 
 
 async def test_runs_are_compared_task_by_task() -> None:

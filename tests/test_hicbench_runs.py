@@ -182,6 +182,44 @@ def test_the_papers_preset_turns_every_setting_to_its_letter() -> None:
     }
 
 
+def test_every_prompt_is_shown_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "hicbench", "--set", "dhp=true", "--set", "strategy=rag"]) == 0
+    shown = capsys.readouterr().out
+    for part in (
+        "=== respond, to the candidate",
+        "=== judge, to the judge",
+        "=== dhp_judge, to the dhp_judge",
+    ):
+        assert part in shown
+    assert "(the positive example)" in shown and "Facts: " in shown
+
+
+def test_a_dry_run_counts_the_calls(capsys: pytest.CaptureFixture[str]) -> None:
+    players = ["--model", "gpt-4o-mini", "--judge", "gpt-4.1", "--judge", "gpt-5", "--role", "dhp_judge=o3"]
+    arguments = ["evaluate", "hicbench", *players, "--set", "dhp=true", "--set", "orders=2", "--dry-run"]
+    assert main(arguments) == 0
+    shown = capsys.readouterr().out
+    assert "walks     200 (2 repeats), 2 side by side" in shown
+    calls = {line.split()[0]: line.split()[1] for line in shown.splitlines() if line and line[-1].isalnum()}
+    assert (calls["candidate"], calls["judge"], calls["dhp_judge"]) == ("2,000", "4,000", "2,000")
+
+
+@pytest.mark.parametrize(
+    ("players", "told"),
+    [
+        ([], "hicbench has no default judge: give --judge NAME"),
+        (["--judge", "gpt-4o-mini-2024-07-18"], "may not judge itself"),
+        (["--judge", "gpt-4.1", "--set", "dhp=true"], "--role dhp_judge=NAME"),
+        (["--judge", "gpt-4.1", "--set", "judges=2"], "judges=2, and 1 sit"),
+    ],
+)
+def test_a_panel_that_cannot_sit_is_refused_before_any_call(
+    players: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["evaluate", "hicbench", "--model", "gpt-4o-mini", *players, "--dry-run"]) == 2
+    assert told in capsys.readouterr().err
+
+
 # Export and labels.
 
 
@@ -206,6 +244,11 @@ def test_walks_and_steps_are_exported_as_flat_rows(
     assert len(steps) == 4 * (3 + 3 * 2)
     assert {row["value.hallucination"] for row in steps} == {"", "true", "false"}
     assert steps[0]["value.answer"] == run.traces[0].steps[0]["value"]["answer"]  # type: ignore[index,call-overload]
+
+
+def test_a_run_without_games_is_not_replayed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", str(play(tmp_path, limit=1).path)]) == 2
+    assert "no games to tell" in capsys.readouterr().err
 
 
 def to_label(run: Run, file: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:

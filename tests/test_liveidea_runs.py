@@ -227,7 +227,7 @@ def test_the_embedded_model_plays_ten_keywords_to_the_end(tmp_path: Path) -> Non
         roles={"judge": [f"local:{path}" for path in judges]},
         out=tmp_path,
         limit=10,
-        settings={"encoder": "nobody/has-this"},
+        settings={"encoder": "nobody/has-this", "judges": 1, "fluency_orders": "one"},
         sampling={"candidate": {"max_tokens": 160}},
         concurrency=2,
         max_failed=1.0,

@@ -13,6 +13,7 @@ from lotbench import benchmarks, config, plan, results
 from lotbench.cli.evaluate import LIMITS, interruptible, told
 from lotbench.cli.progress import watch
 from lotbench.edge import disk, folder
+from lotbench.errors import UsageError
 from lotbench.evaluation import resume as go_on
 from lotbench.results import Run, load_run
 from lotbench.state import start
@@ -28,6 +29,7 @@ def resume(parsed: argparse.Namespace) -> int:
         retry_failed=parsed.retry_failed,
         check=not parsed.no_preflight,
         watch=watch(sys.stderr),
+        shards=parsed.shards,
         **limits,
     )
     return told(interruptible(work))
@@ -94,6 +96,8 @@ def replay(parsed: argparse.Namespace) -> int:
     from lotbench.viewer import replay as viewer
 
     run = load_run(parsed.run, Path(parsed.out))
+    if benchmarks.get(run.config.benchmark).graph != "game":
+        raise UsageError(f"{run.path}: no games to tell; `lotbench export --steps` has every step")
     game = viewer.game(run.traces, run.samples, parsed.sample, parsed.repeat)
     print(json.dumps(game.table(), ensure_ascii=False, indent=2) if parsed.json else viewer.to_text(game))
     return 0
@@ -129,7 +133,7 @@ def listing(parsed: argparse.Namespace) -> int:
             default = f"; default {', '.join(about.default)}" if about.default else ""
             print(f"  role     {role:12} {about.about}{default}")
         for setting, field in declared.Settings.model_fields.items():
-            print(f"  setting  {setting:16} {json.dumps(field.default)}")
+            print(f"  setting  {setting:16} {json.dumps(field.get_default(call_default_factory=True))}")
     print("data sets: " + ", ".join(place.name for place in disk.data_sets()))
     return 0
 

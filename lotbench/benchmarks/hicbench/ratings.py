@@ -6,7 +6,7 @@ A verdict that could not be read is a gap, not a number: every rate is over the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -128,6 +128,25 @@ def classify(marks: Floats, hallucinated: Floats, classes: Classes) -> tuple[Boo
     return (ih & ~dh if classes == "exclusive" else ih), dh
 
 
+def classes_of(rated: Ratings, classes: Classes) -> tuple[Booleans, Booleans]:
+    """The class of each answer, by the judges' mean marks: IH [A] and DH [A] (mean_then_threshold)."""
+    ih, dh = classify(*together(rated.marks, rated.hallucinated), classes)
+    return ih[:, 0], dh[:, 0]
+
+
+def part(rated: Ratings, chosen: Booleans) -> Ratings:
+    """Some of the answers, with the numbering of tasks and walks as it was."""
+    return replace(
+        rated,
+        texts=tuple(text for text, kept in zip(rated.texts, chosen, strict=True) if kept),
+        task=rated.task[chosen],
+        walk=rated.walk[chosen],
+        draw=rated.draw[chosen],
+        marks=rated.marks[chosen],
+        hallucinated=rated.hallucinated[chosen],
+    )
+
+
 def counts(ratings: Ratings, rule: Rule, classes: Classes) -> Floats:
     """What each answer counts for, [A, R, 4]: verdicts, IH, DH and both; R judges, or the panel as one."""
     marks, hallucinated = ratings.marks, ratings.hallucinated
@@ -138,7 +157,7 @@ def counts(ratings: Ratings, rule: Rule, classes: Classes) -> Floats:
     if rule == "majority":
         half = readable.sum(axis=1, keepdims=True) / 2
         ih, dh = (np.asarray(of.sum(axis=1, keepdims=True) > half) for of in (ih, dh))
-        readable = readable.any(axis=1, keepdims=True)
+        readable = np.asarray(readable.any(axis=1, keepdims=True))
     return np.stack([readable, ih, dh, ih & dh], axis=-1).astype(float)
 
 
@@ -156,6 +175,11 @@ def mean(values: Floats, axis: int = -1) -> Floats:
     total = np.where(there, values, 0.0).sum(axis=axis)
     made: Floats = np.divide(total, n, out=np.full(total.shape, np.nan), where=n > 0)
     return made
+
+
+def finite(value: float) -> float | None:
+    """A number as a cell: None where there is none."""
+    return None if np.isnan(value) else float(value)
 
 
 def over(part: Floats, whole: Floats) -> Floats:

@@ -23,6 +23,7 @@ from lotbench.benchmarks.hicbench.ratings import (
     answered,
     by_task,
     counts,
+    finite,
     mean,
     over,
     ratings,
@@ -35,6 +36,7 @@ from lotbench.state import Walk
 from lotbench.types import JSON, Score, Trace
 
 SEED = 0
+"""Of every bootstrap: runs on the same tasks are then drawn alike."""
 NO_ANSWERS = "no answer was judged"
 
 
@@ -48,7 +50,7 @@ def grade(walk: Walk) -> Score:
     )
     rated = ratings([trace])
     ih, dh = shares(rated, settings.panel_rule, settings.classes)
-    marks: dict[str, JSON] = {name: _number(mean_mark(rated, at)) for at, name in enumerate(MARKS)}
+    marks: dict[str, JSON] = {name: finite(mean_mark(rated, at)) for at, name in enumerate(MARKS)}
     over_length = sum(bool(step["value"].get("over_length")) for step in state["steps"])
     parts: dict[str, JSON] = {
         "field": item(walk).field,
@@ -118,7 +120,7 @@ def metrics(
         "ih_ratio": _estimate(table, lambda sums: _share(sums, 1), n),
         "dh_ratio": _estimate(table, lambda sums: _share(sums, 2), n, "lower"),
         "ifs": _estimate(table, balance, n),
-        "fluency": fluency(rated, evidence),
+        "fluency": fluency(rated, evidence, settings.encoder),
         "flexibility": flexibility(rated),
     }
     neutral = {"ih_ratio": 0.0, "dh_ratio": 0.0, "ifs": 1 - w1, "fluency": 1.0}
@@ -128,12 +130,15 @@ def metrics(
     }
 
 
-def fluency(rated: Ratings, evidence: Evidence) -> Metric:
-    """The mean cosine of the answers to one task, walk by walk, averaged over tasks; lower is more diverse."""
+def fluency(rated: Ratings, evidence: Evidence, encoder: str) -> Metric:
+    """The mean cosine of the answers to one task, walk by walk, averaged over tasks; lower is more diverse.
+
+    There is none by an encoder other than the one that the answers were embedded by.
+    """
     vectors = similarity.matrix(rated.texts, evidence.vectors)
-    if vectors is None:
-        why = NO_ANSWERS if not rated.texts else evidence.why or "the answers are not embedded"
-        return Metric(None, n=len(rated.texts), better="lower", why=why, instrument=evidence.encoder)
+    if vectors is None or encoder != evidence.encoder:
+        why = NO_ANSWERS if not rated.texts else evidence.why or f"the answers are not embedded by {encoder}"
+        return Metric(None, n=len(rated.texts), better="lower", why=why, instrument=encoder)
     alike = similarity.within(vectors, rated.walk, len(rated.walks))
     place = {name: index for index, name in enumerate(rated.tasks)}
     table = np.zeros((len(rated.tasks), 2))
@@ -146,7 +151,7 @@ def fluency(rated: Ratings, evidence: Evidence) -> Metric:
         table[table[:, 0] > 0], lambda sums: over(sums[..., 1], sums[..., 0]), len(rated.texts), "lower"
     )
     alone = "no task has two answers" if metric.value is None else None
-    return replace(metric, instrument=evidence.encoder, why=alone)
+    return replace(metric, instrument=encoder, why=alone)
 
 
 def flexibility(rated: Ratings) -> Metric:
@@ -214,7 +219,3 @@ def _task_mean(values: Floats, rated: Ratings) -> Floats:
     there = ~np.isnan(values)
     sums = by_task(np.stack([there, np.nan_to_num(values)], axis=-1).astype(float), rated)
     return over(sums[..., 1], sums[..., 0])
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else value

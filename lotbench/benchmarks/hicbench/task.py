@@ -63,7 +63,7 @@ def seat(settings: Settings, names: Names, seed: int) -> Names:
         own = names.get("dhp_judge", ())
         if len(own) != 1:
             raise UsageError("dhp needs one judge of its own: --role dhp_judge=NAME (or dhp_judge=panel)")
-        if own[0] in judges:
+        if own[0] in judges and own[0].kind != "human":
             raise UsageError(f"dhp_judge: {own[0].text} scores the answers too; name another (or =panel)")
     return {**names, "judge": judges}
 
@@ -96,6 +96,9 @@ def unrankable(settings: Settings) -> list[str]:
 
 
 def _kin(one: ModelName, other: ModelName) -> bool:
+    """Whether two names are of one model or siblings; people are not."""
+    if one.kind == "human":
+        return False
     return one == other or (bool(one.model) and related(one.model, other.model))
 
 
