@@ -244,7 +244,8 @@ def _example(field: dict[str, Any]) -> str:
     if "enum" in field:
         return " or ".join(json.dumps(option, ensure_ascii=False) for option in field["enum"])
     if field["type"] == "integer":
-        return str(field["description"])
+        # In quotes it would invite a string.
+        return str(field.get("description", "a whole number"))
     if field["type"] == "string":
         # What it means stands in the prompt and in the schema: a small model would copy it as its answer.
         return '"..."'

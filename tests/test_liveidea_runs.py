@@ -211,6 +211,19 @@ def test_runs_of_two_models_on_one_panel_compare_and_stand_beside_a_table(
     assert any("2 of the 3 judges" in reason for reason in third.summary["reasons"])
 
 
+def test_a_sibling_on_the_panel_keeps_a_run_out_of_the_ranking(tmp_path: Path) -> None:
+    with FakeServer(rule) as server:
+        run = evaluate_sync(
+            "liveideabench",
+            model=f"judge-2-high@{server.url}",
+            roles={"judge": [f"{name}@{server.url}" for name in SEVERITY]},
+            out=tmp_path,
+            limit=2,
+            settings={"panel": "test@1", "encoder": "nobody/has-this", "exclude": "self"},
+        )
+    assert run.summary["reasons"][0] == "the candidate and the judge are one model or siblings"
+
+
 def test_the_embedded_model_plays_ten_keywords_to_the_end(tmp_path: Path) -> None:
     try:
         weights = local.weights("local")
