@@ -52,13 +52,12 @@ def _front(runs: Read) -> Section:
     """Originality against feasibility, one point a run."""
     found = {name: dimensions(keywords, settings) for name, (keywords, settings) in runs.items()}
     points = {
-        name: (made["feasibility"].value, made["originality"].value)
+        name: (x, y)
         for name, made in found.items()
-        if made["feasibility"].value is not None and made["originality"].value is not None
+        if (x := made["feasibility"].value) is not None and (y := made["originality"].value) is not None
     }
-    values = [(x or 0.0, y or 0.0) for x, y in points.values()]
+    values, names = list(points.values()), list(points)
     best = front(values)
-    names = list(points)
     rows = tuple((names[i], values[i][1], values[i][0]) for i in best)
     plot = Plot(
         "scatter",

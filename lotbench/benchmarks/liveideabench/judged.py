@@ -11,6 +11,7 @@ from statistics import fmean
 from typing import Any
 
 from lotbench.benchmarks.liveideabench.settings import Version
+from lotbench.evidence import Evidence
 from lotbench.types import Trace
 
 FLUENCY = "fluency"
@@ -55,6 +56,14 @@ class Idea:
     def mean(self, dimension: str) -> float | None:
         """The mean over its judges."""
         return mean(row.scores[dimension] for row in self.rows)
+
+    def score(self, dimension: str) -> float:
+        """The mean over the judges of an idea that has some."""
+        return fmean(row.scores[dimension] for row in self.rows)
+
+    def quality(self, version: Version) -> float:
+        """The mean of the judged dimensions of an idea that has judges."""
+        return fmean(map(self.score, version.dimensions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +115,12 @@ class Keyword:
                 whole([*(float(row.scores[name]) for name in version.dimensions), fluency]) for row in rows
             ]
         return [value for value in found if value is not None]
+
+
+def keyword_of(one: Keyword, evidence: Evidence) -> str:
+    """The keyword itself, or its sample's id where the data set is not at hand."""
+    sample = evidence.samples.get(one.sample)
+    return one.sample if sample is None else str(sample.keyword)
 
 
 def mean(values: Iterable[float | None]) -> float | None:

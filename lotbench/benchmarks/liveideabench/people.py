@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 from scipy import stats
 
-from lotbench.benchmarks.liveideabench.judged import Idea, Keyword, mean, read
+from lotbench.benchmarks.liveideabench.judged import Idea, Keyword, keyword_of, mean, read
 from lotbench.benchmarks.liveideabench.settings import Settings, Version
 from lotbench.evidence import Evidence
 from lotbench.metrics.agreement import icc
@@ -40,7 +40,12 @@ def review(traces: Sequence[Trace], settings: Settings, evidence: Evidence) -> l
     for one in (read(trace, settings.rules) for trace in traces):
         asked: dict[str, JSON] = dict.fromkeys(settings.rules.dimensions)
         rows += [
-            {"row": name(one, idea), "keyword": _keyword(one, evidence), "idea": idea.value["shown"], **asked}
+            {
+                "row": name(one, idea),
+                "keyword": keyword_of(one, evidence),
+                "idea": idea.value["shown"],
+                **asked,
+            }
             for idea in one.ideas
             if idea.ok
         ]
@@ -83,8 +88,3 @@ def _row(
     one, other = table[:, 0], table[:, 1]
     r, rho = stats.pearsonr(one, other).statistic, stats.spearmanr(one, other).statistic
     return dimension, len(both), float(one.mean()), float(other.mean()), float(r), float(rho), icc(table)
-
-
-def _keyword(one: Keyword, evidence: Evidence) -> str:
-    sample = evidence.samples.get(one.sample)
-    return sample.keyword if sample is not None else one.sample

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from itertools import combinations
+from collections.abc import Sequence
 
 from lotbench.benchmarks.liveideabench.idea import STATUSES
-from lotbench.benchmarks.liveideabench.judged import FLUENCY, Idea, Keyword, mean, read
+from lotbench.benchmarks.liveideabench.judged import FLUENCY, Idea, Keyword, keyword_of, read
 from lotbench.benchmarks.liveideabench.panelists import judges
 from lotbench.benchmarks.liveideabench.people import agreement
+from lotbench.benchmarks.liveideabench.relations import diversity, front_of_ideas, lengths
 from lotbench.benchmarks.liveideabench.score import Sheet, sheet
 from lotbench.benchmarks.liveideabench.settings import Settings, Version
 from lotbench.evidence import NOTHING, Evidence
-from lotbench.metrics.correlation import spearman
-from lotbench.metrics.diversity import distinct, spread
-from lotbench.metrics.pareto import front
-from lotbench.section import Grid, Metric, Plot, Reading, Section, Table
+from lotbench.section import Grid, Metric, Reading, Section, Table
 from lotbench.types import Trace
 
 Cell = str | float | int | None
@@ -32,10 +29,10 @@ def sections(
     made = [
         _replies(keywords),
         _categories(keywords, version),
-        _front(keywords, evidence),
-        _lengths(keywords, version),
+        front_of_ideas(keywords, evidence),
+        lengths(keywords, version),
         *judges(keywords, version),
-        _diversity(keywords, settings, evidence),
+        diversity(keywords, settings, evidence),
         _names(keywords, settings),
         _readings(keywords, version, evidence),
     ]
@@ -72,7 +69,13 @@ def _refusals(keywords: Sequence[Keyword], evidence: Evidence) -> Section:
     asked_again = [(one, idea) for one, idea in ideas if idea.first is not None]
     still = sum(idea.value["status"] == "refused" for _, idea in asked_again)
     rows = tuple(
-        (keyword(one, evidence), idea.number, str(idea.first["said"]), str(idea.value["status"]), _said(idea))
+        (
+            keyword_of(one, evidence),
+            idea.number,
+            str(idea.first["said"]),
+            str(idea.value["status"]),
+            _said(idea),
+        )
         for one, idea in asked_again
         if idea.first is not None
     )
@@ -114,91 +117,6 @@ def _cell(table: Sheet, name: str) -> Metric:
     return table.metric(table.mean(name), int((column == column).sum()), f"nothing was judged for {name}")
 
 
-def _front(keywords: Sequence[Keyword], evidence: Evidence) -> Section:
-    """Originality against feasibility, idea by idea, and the ideas that none beats on both."""
-    ideas = [(one, idea) for one in keywords for idea in one.ideas if idea.rows]
-    points = [(idea.mean("feasibility") or 0.0, idea.mean("originality") or 0.0) for _, idea in ideas]
-    best = front(points)
-    rows = tuple(
-        (keyword(ideas[i][0], evidence), ideas[i][1].number, points[i][1], points[i][0]) for i in best
-    )
-    series = {"ideas": tuple(points), "front": tuple(points[i] for i in best)}
-    note = (
-        "The front: ideas of which none is more original and as feasible, or more feasible and as original."
-    )
-    return Section(
-        "Originality and feasibility",
-        (note,),
-        (Table(("keyword", "idea", "originality", "feasibility"), rows, "The Pareto front"),),
-        (Plot("scatter", "feasibility (1 to 10)", "originality (1 to 10)", series),),
-    )
-
-
-def _lengths(keywords: Sequence[Keyword], version: Version) -> Section:
-    """What goes with what: length and reasoning with quality, clarity with the other dimensions."""
-    ideas = [(one, idea) for one in keywords for idea in one.ideas if idea.rows]
-    clusters = [one.sample for one, _ in ideas]
-
-    def values(of: Callable[[Idea], float | None]) -> list[float]:
-        return [of(idea) or 0.0 for _, idea in ideas]
-
-    # A CJK character counts as half a word, as the limits of an idea have it.
-    length = values(lambda idea: idea.value["words"] + idea.value["characters"] / 2)
-    reasoning = values(lambda idea: idea.value["reasoning"])
-    scores = {name: values(lambda idea, name=name: idea.mean(name)) for name in version.dimensions}  # type: ignore[misc]
-    quality = values(lambda idea: mean(idea.mean(name) for name in version.dimensions))
-    pairs = [("length of the idea", length, "judged quality", quality)]
-    pairs += [("length of the idea", length, name, scores[name]) for name in version.dimensions]
-    pairs += [("length of the reasoning", reasoning, "judged quality", quality)]
-    named = [(name, scores[name]) for name in version.dimensions]
-    pairs += [(one, x, other, y) for (one, x), (other, y) in combinations(named, 2)]
-    found = [(one, other, spearman(x, y, clusters)) for one, x, other, y in pairs]
-    rows = tuple((one, other, rho.value, rho.low, rho.high, rho.n) for one, other, rho in found)
-    note = (
-        "Spearman's rho over ideas; low and high: 95 % interval, drawing keywords again with the ranks kept."
-    )
-    plot = Plot(
-        "scatter",
-        "length (words)",
-        "mean of the judged dimensions",
-        {"ideas": tuple(zip(length, quality, strict=True))},
-    )
-    columns = ("one", "other", "rho", "low", "high", "ideas")
-    return Section("Length and quality", (note,), (Table(columns, rows),), (plot,))
-
-
-def _diversity(keywords: Sequence[Keyword], settings: Settings, evidence: Evidence) -> Section:
-    """How unlike the ideas are by words and by embeddings, beside what the judge of fluency says."""
-    version, vectors = settings.rules, evidence.vectors
-    ideas = [[idea.text for idea in one.ideas if idea.ok] for one in keywords]
-    everything = [text for texts in ideas for text in texts]
-    rows: list[tuple[Cell, ...]] = []
-    for n in (1, 2):
-        within = mean(distinct(texts, n) for texts in ideas if len(texts) > 1)
-        rows.append((f"distinct-{n}", within, distinct(everything, n)))
-    known = [[vectors[text] for text in texts if text in vectors] for texts in ideas]
-    apart = [spread(some) for some in known]
-    rows.append(
-        (f"embedding distance ({settings.encoder})", mean(apart), spread([v for some in known for v in some]))
-    )
-    both = [
-        (fluency, distance, one.sample)
-        for one, distance in zip(keywords, apart, strict=True)
-        if (fluency := one.fluency(version)) is not None and distance is not None
-    ]
-    rho = spearman([one[0] for one in both], [one[1] for one in both], [one[2] for one in both])
-    notes = [
-        "Between the ideas of one keyword (mean over keywords), and between all ideas of the run. distinct-n: "
-        "different n-grams among all; it falls with the amount of text, so compare runs of one size. Distance: "
-        "1 - cosine, mean over pairs.",
-        f"Fluency and embedding distance go together by Spearman's rho {_interval(rho)} over {rho.n} keywords.",
-    ]
-    if evidence.why:
-        notes.append(f"No embeddings: {evidence.why}")
-    table = Table(("measure", "ideas of one keyword", "all ideas"), tuple(rows))
-    return Section("Diversity", tuple(notes), (table,))
-
-
 def _names(keywords: Sequence[Keyword], settings: Settings) -> Section:
     """The names of models and makers that ideas gave away."""
     found = [idea.value["names"] for one in keywords for idea in one.ideas if idea.ok]
@@ -213,39 +131,28 @@ def _names(keywords: Sequence[Keyword], settings: Settings) -> Section:
 def _readings(keywords: Sequence[Keyword], version: Version, evidence: Evidence) -> Section:
     """The best, the median and the worst idea by the mean of the judged dimensions, and what was refused."""
     judged = [(one, idea) for one in keywords for idea in one.ideas if idea.rows]
-    judged.sort(key=lambda pair: -(_quality(pair[1], version) or 0.0))
+    judged.sort(key=lambda pair: -pair[1].quality(version))
     places = {"Best": 0, "Median": (len(judged) - 1) // 2, "Worst": len(judged) - 1} if judged else {}
     made = [_reading(title, *judged[place], version, evidence) for title, place in places.items()]
     refused = [(one, idea) for one in keywords for idea in one.ideas if idea.value["status"] == "refused"]
     made += [
-        Reading(f"Refused: {keyword(one, evidence)}", (("reply", _said(idea)),), one.sample, one.repeat)
+        Reading(f"Refused: {keyword_of(one, evidence)}", (("reply", _said(idea)),), one.sample, one.repeat)
         for one, idea in refused[:REFUSED_READ]
     ]
     return Section("Ideas to read", readings=tuple(made))
 
 
 def _reading(title: str, one: Keyword, idea: Idea, version: Version, evidence: Evidence) -> Reading:
-    quality = _quality(idea, version)
     scores = "; ".join(
         f"{row.model}: " + ", ".join(f"{name} {row.scores[name]}" for name in version.dimensions)
         for row in idea.rows
     )
     return Reading(
-        f"{title}: {keyword(one, evidence)} ({quality:.2f})",
+        f"{title}: {keyword_of(one, evidence)} ({idea.quality(version):.2f})",
         (("idea", idea.text), ("scores", scores)),
         one.sample,
         one.repeat,
     )
-
-
-def keyword(one: Keyword, evidence: Evidence) -> str:
-    """The keyword itself, or its sample's id where the data set is not at hand."""
-    sample = evidence.samples.get(one.sample)
-    return sample.keyword if sample is not None else one.sample
-
-
-def _quality(idea: Idea, version: Version) -> float | None:
-    return mean(idea.mean(name) for name in version.dimensions)
 
 
 def _said(idea: Idea) -> str:
@@ -258,10 +165,3 @@ def _share(count: int, of: int) -> float | None:
 
 def _of(count: int, of: int) -> str:
     return f"{count} of {of}" + (f" ({100 * count / of:.1f} %)" if of else "")
-
-
-def _interval(metric: Metric) -> str:
-    if metric.value is None:
-        return f"none ({metric.why})"
-    low, high = (f"{end:.2f}" if end is not None else "open" for end in (metric.low, metric.high))
-    return f"{metric.value:.2f} (95 % interval {low} to {high})"
