@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from lotbench.benchmarks.liveideabench import settings as ideas
+from lotbench.benchmarks.liveideabench.task import benchmark as ideas_benchmark
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.benchmarks.lotbench.task import benchmark
 from lotbench.config import load
@@ -27,6 +29,26 @@ def test_the_defaults_written_out_are_the_defaults() -> None:
     assert written.roles == {"judge": ("gpt-4o-mini",), "oracle": ("gpt-4o-mini",)}
     for role, sampling in written.sampling.items():
         assert sampling.temperature == benchmark.roles[role].sampling.temperature
+
+
+def test_the_defaults_of_liveideabench_written_out_are_the_defaults() -> None:
+    written = load(disk.shipped("configs", "liveideabench-v2.toml")).experiment
+    assert ideas.Settings(**written.settings) == ideas.Settings()
+    assert set(written.settings) == set(ideas.Settings.model_fields) - {"panel"}
+    first = load(disk.shipped("configs", "liveideabench-v1.toml")).experiment
+    assert ideas.Settings(**first.settings) == ideas.Settings(version="v1")
+    assert (written.repeats, written.roles) == (ideas_benchmark.repeats, {})
+    for role, sampling in written.sampling.items():
+        assert sampling.temperature == ideas_benchmark.roles[role].sampling.temperature
+
+
+def test_the_papers_of_liveideabench_differ_in_the_version_alone() -> None:
+    one, two = (
+        load(disk.shipped("configs", "paper", f"liveideabench-{version}.toml")).experiment.settings
+        for version in ("v1", "v2")
+    )
+    assert one | {"version": "v2"} == two
+    assert (two["exclude"], two["no_final"], two["fluency_orders"]) == ("self", "judge_all", "one")
 
 
 def test_the_configuration_to_try_visits_every_node_and_ends_soon() -> None:
