@@ -41,7 +41,7 @@ class Instructions(Table):
     rows, 78 % with likes, into about the paper's 600,000."""
     empty_condition: float = Field(default=0.5, ge=0, le=1)
     """rho_c: how often a generation instruction has no condition. The paper gives no value."""
-    unrelated: int = Field(default=1, ge=0, le=20)
+    unrelated: int = Field(default=2, ge=0, le=20)
     """Options of a selection that answer another picture or question."""
     ranked: int = Field(default=5, ge=2, le=10)
     """Responses of a ranking, at most."""
