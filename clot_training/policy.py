@@ -11,14 +11,27 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from clot_training.config import Config
 from clot_training.examples import picture, spoken, written
 from clot_training.records import Prompt
+from clot_training.weights import folder
 from lotbench.edge.transformers.generation import Asked, answer, inputs
 from lotbench.edge.transformers.loading import load, rendered
 from lotbench.errors import UsageError
-from lotbench.types import Sampling
+from lotbench.types import Reply, Sampling
+
+
+def seat(config: Config, adapter: Path | None) -> TransformersPolicy:
+    """The policy of a run: its base with an adapter or without, drawing as `explore` says."""
+    drawn = config.explore
+    return TransformersPolicy(
+        folder(config.model),
+        str(adapter) if adapter else None,
+        sampling=Sampling(temperature=drawn.temperature, top_p=drawn.top_p, max_tokens=drawn.max_tokens),
+    )
 
 
 class TransformersPolicy:
@@ -43,13 +56,15 @@ class TransformersPolicy:
 
     def generate(self, prompts: Sequence[Prompt]) -> list[str]:
         """Write one response to each prompt, drawn with its seed."""
-        replies = [""] * len(prompts)
+        return [reply.text.strip() for reply in self.replies(prompts)]
+
+    def replies(self, prompts: Sequence[Prompt]) -> list[Reply]:
+        """Answer each prompt as `generate` does, with how each reply ended."""
+        found: dict[int, Reply] = {}
         for places in _alike(prompts):
             batch = [self._asked(prompts[place]) for place in places]
-            answered = answer(self._loaded, batch, threading.Event())
-            for place, reply in zip(places, answered, strict=True):
-                replies[place] = reply.text.strip()
-        return replies
+            found.update(zip(places, answer(self._loaded, batch, threading.Event()), strict=True))
+        return [found[place] for place in range(len(prompts))]
 
     def select(self, prompts: Sequence[Prompt], labels: Sequence[Sequence[str]]) -> list[int]:
         """Choose in each prompt the option whose label is likeliest to begin the reply; places from 0.
