@@ -18,7 +18,7 @@ from lotbench.config import put, read_toml, read_value, validate
 from lotbench.edge import whole
 from lotbench.edge.disk import data_folder
 from lotbench.errors import DataError, UsageError
-from lotbench.oogiri import Language
+from lotbench.oogiri import Language, Type
 
 Conditions: TypeAlias = Literal["weak", "random"]
 
@@ -184,6 +184,10 @@ class Config(Table):
     """The base model: name on the hub, a local folder, or a GGUF file that transformers reads."""
     data: tuple[str, ...] = ("oogiri",)
     """Oogiri-shaped data sets: names of shipped ones, or folders."""
+    types: tuple[Type, ...] = ("I2T", "T2T", "IT2T")
+    """Only rows of these types; a model that reads text only can learn from T2T alone."""
+    languages: tuple[Language, ...] = ("en", "zh", "ja")
+    """Only rows in these languages."""
     out: str
     """The work folder: every step reads and writes there."""
     seed: int = Field(default=0, ge=0)

@@ -90,6 +90,9 @@ class Rows:
         if held_out(row, share=config.held_out, split=config.split, seed=config.seed):
             self.skipped["held_out"] += 1
             return
+        if row.type not in config.types or row.language not in config.languages:
+            self.skipped["type_or_language"] += 1
+            return
         if row.question == "None":
             # As Oogiri-GO writes a question that stands in a picture it does not have.
             self.skipped["no_question"] += 1

@@ -109,7 +109,9 @@ class Desk:
         sampling, seeded = self._sampling[question.role]
         if question.temperature is not None:
             sampling = replace(sampling, temperature=question.temperature)
-        place = (sample, repeat, question.round, question.step, question.draw, question.attempt)
+        if question.logprobs:
+            sampling = replace(sampling, max_tokens=1)
+        place = (question.about or sample, repeat, question.round, question.step, question.draw, question.attempt)
         if seeded:
             # A shared question outlives the run, so the run's seed must not be part of it.
             first = "shared" if question.shared else str(self._seed)
@@ -121,9 +123,11 @@ class Desk:
             "schema": question.schema,
             "sampling": [sampling.temperature, sampling.top_p, sampling.seed, sampling.max_tokens],
         }
+        if question.logprobs:
+            meant["logprobs"] = True
         canonical = orjson.dumps(meant, option=orjson.OPT_SORT_KEYS)
         key = Key(*place, digest=hashlib.sha256(canonical).hexdigest()[:16])
-        return Request(key, seat.name, question.messages, question.schema, sampling)
+        return Request(key, seat.name, question.messages, question.schema, sampling, question.logprobs)
 
     async def close(self) -> None:
         """Give up the questions that no walk waits for any more: the journal is about to be closed."""

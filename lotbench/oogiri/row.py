@@ -62,6 +62,8 @@ class Row(BaseModel):
     image: str | None = None
     """Path of the picture relative to the data set's folder."""
     text: str = Field(min_length=1)
+    caption: str | None = None
+    """What can be seen in the picture, in plain words and in the language of the row."""
     star: int | None = Field(default=None, ge=0)
     ratings: Ratings | None = None
 

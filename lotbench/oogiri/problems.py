@@ -1,0 +1,333 @@
+"""Problems made of Oogiri rows: choose the creative response, rank five, or write one (lotbench.txt, Sec. 4).
+
+What is right is what people liked, and nothing is asked that they did not decide: a wrong option from the same
+picture, and each neighbour in a ranking, is told apart by the votes. What cannot be built is counted by reason.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from lotbench.oogiri.row import Language, Ratings, Row, Type, held_out
+
+Kind: TypeAlias = Literal["2t1", "3t1", "4t1", "5t2", "rank", "generate"]
+"""mTn: choose n creative responses from m options; rank five responses; write one."""
+Slot: TypeAlias = Literal["right", "caption", "unrelated", "rewrite", "ranked"]
+Origin: TypeAlias = Literal["response", "elsewhere", "low", "caption", "captioner", "rewriter"]
+"""A response to this prompt, one to another, one that few liked, the row's caption, or a model's text."""
+
+WRONG: Mapping[str, tuple[Slot, ...]] = {
+    "2t1": ("caption",),
+    "3t1": ("caption", "unrelated"),
+    "4t1": ("caption", "unrelated", "rewrite"),
+    "5t2": ("caption", "unrelated", "rewrite"),
+}
+"""The wrong options of each kind of choice."""
+RANKED = 5
+LOW = 0.25
+"""The share of a prompt's responses, from the bottom, that counts as little liked."""
+TRIES = 50
+
+
+class Option(BaseModel):
+    """One thing to choose or to rank, with where it is from.
+
+    `text` is None until a model has written it (a caption, a rewrite). `row` is the row that it is, or is a
+    rewrite of. `star` and `ratings` are what people said of it, where that is the truth.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    slot: Slot
+    origin: Origin
+    text: str | None = None
+    row: str | None = None
+    star: int | None = None
+    ratings: Ratings | None = None
+
+    @property
+    def relevance(self) -> float:
+        """How much people liked it: the mean rating above the lowest, 0 to 2, or log2(1 + likes).
+
+        Likes spread over orders of magnitude; with the gain 2^rel - 1 a response gains its likes.
+        """
+        return self.ratings.mean - 1 if self.ratings else math.log2(1 + (self.star or 0))
+
+
+class Problem(BaseModel):
+    """One problem, as a sample. The right options stand first, ranked ones from best to worst.
+
+    `left_out` counts, by reason, the problems of this kind, type and language that could not be built.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    language: Language
+    type: Type
+    kind: Kind
+    group: str
+    image: str | None = None
+    question: str | None = None
+    caption: str | None = None
+    options: tuple[Option, ...] = ()
+    left_out: dict[str, int] = Field(default_factory=dict)
+
+    @property
+    def wanted(self) -> int:
+        """How many options an answer names."""
+        return sum(option.slot in ("right", "ranked") for option in self.options)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How problems are built.
+
+    Attributes:
+        per_prompt: Problems of each kind of choice, and rankings, for each picture or question.
+        top_ratings: The share of a prompt's rated responses that counts as right; `top_likes` of the liked.
+        min_likes: The likes that a right response needs.
+        errors: Standard errors of the difference by which two ratings are apart; `factor` for likes.
+        captioner: Whether a model writes the captions; `rewriter` the rewrites.
+    """
+
+    kinds: tuple[Kind, ...]
+    per_prompt: int
+    top_ratings: float
+    top_likes: float
+    min_likes: int
+    errors: float
+    factor: float
+    captioner: bool
+    rewriter: bool
+    part: Literal["all", "held_out"]
+    share: float
+    split: Literal["group", "row"]
+    split_seed: int
+
+    def apart(self, better: Row, worse: Row) -> bool:
+        """Whether people liked one response more than another beyond what chance explains."""
+        if better.ratings and worse.ratings:
+            error = math.hypot(better.ratings.error, worse.ratings.error)
+            return better.ratings.mean - worse.ratings.mean >= self.errors * error
+        return (better.star or 0) >= self.factor * max(worse.star or 0, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Prompt:
+    """A picture, a question or both, with the responses to it; `liked` are those with votes, best first."""
+
+    first: Row
+    rows: tuple[Row, ...]
+    liked: tuple[Row, ...]
+
+    @property
+    def name(self) -> str:
+        """An opaque name: groups may hold any character, and one picture may have several questions."""
+        place = (self.first.language, self.first.type, self.first.group, self.first.question or "")
+        return hashlib.sha256("\0".join(place).encode()).hexdigest()[:8]
+
+    @property
+    def cell(self) -> tuple[Type, Language]:
+        return self.first.type, self.first.language
+
+
+class _LeftOut(Exception):
+    """A problem that cannot be built, with the reason."""
+
+
+def problems(rows: Sequence[Row], rules: Rules, seed: int) -> tuple[Problem, ...]:
+    """The problems that rows make, a round of each kind for every prompt before the next round.
+
+    Args:
+        rows: In the order of the data set.
+        rules: How problems are built.
+        seed: Of the draws.
+    """
+    prompts = _prompts(rows, rules)
+    cells: dict[tuple[Type, Language], list[_Prompt]] = {}
+    for prompt in prompts:
+        cells.setdefault(prompt.cell, []).append(prompt)
+    left: dict[tuple[Type, Language, Kind], Counter[str]] = {}
+    made: list[Problem] = []
+    for number in range(rules.per_prompt):
+        for prompt in prompts:
+            for kind in rules.kinds:
+                counts = left.setdefault((*prompt.cell, kind), Counter())
+                try:
+                    made.extend(_problem(prompt, kind, number, cells[prompt.cell], rules, seed))
+                except _LeftOut as reason:
+                    counts[str(reason)] += 1
+    return tuple(
+        one.model_copy(update={"left_out": dict(left[one.type, one.language, one.kind])}) for one in made
+    )
+
+
+def same(text: str) -> str:
+    """A text without what does not make it another one: case, width, spaces and punctuation."""
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    return "".join(letter for letter in plain if letter.isalnum()) or plain.strip()
+
+
+def _prompts(rows: Sequence[Row], rules: Rules) -> list[_Prompt]:
+    gathered: dict[tuple[object, ...], list[Row]] = {}
+    for row in rows:
+        out = rules.part == "all" or held_out(
+            row, share=rules.share, split=rules.split, seed=rules.split_seed
+        )
+        if out:
+            gathered.setdefault((row.language, row.type, row.group, row.question), []).append(row)
+    return [_Prompt(found[0], tuple(found), _liked(found)) for found in gathered.values()]
+
+
+def _liked(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """The responses with votes of one kind, best first: ratings and likes are never mixed."""
+    rated = [row for row in rows if row.ratings and row.ratings.n > 1]
+    voted = rated or [row for row in rows if row.star is not None]
+    return tuple(sorted(voted, key=lambda row: row.preference or 0.0, reverse=True))
+
+
+def _problem(
+    prompt: _Prompt, kind: Kind, number: int, near: Sequence[_Prompt], rules: Rules, seed: int
+) -> Iterator[Problem]:
+    """The problem of this number; none if one is all that there can be.
+
+    Raises:
+        _LeftOut: The rows do not make it.
+    """
+    name = f"{kind}-{prompt.name}-{number + 1}"
+    rng = Random(f"{seed}:{name}:0:build")
+    if kind == "generate":
+        options: tuple[Option, ...] = ()
+        if number:
+            return
+    elif kind == "rank":
+        options = _ranking(prompt, rules, rng)
+    else:
+        options = _choice(prompt, kind, number, near, rules, Random(f"{seed}:{prompt.name}:0:right"), rng)
+    first = prompt.first
+    yield Problem(
+        id=name,
+        language=first.language,
+        type=first.type,
+        kind=kind,
+        group=first.group,
+        image=first.image,
+        question=first.question,
+        caption=_caption(prompt),
+        options=options,
+    )
+
+
+def _choice(
+    prompt: _Prompt,
+    kind: Kind,
+    number: int,
+    near: Sequence[_Prompt],
+    rules: Rules,
+    shared: Random,
+    rng: Random,
+) -> tuple[Option, ...]:
+    """The right responses, each used in one problem of a kind, and the wrong ones of the kind's slots."""
+    count = 2 if kind == "5t2" else 1
+    right = _right(prompt, count, rules)
+    shared.shuffle(right)
+    chosen = right[number * count : (number + 1) * count]
+    if len(chosen) < count:
+        raise _LeftOut("too few responses that enough people like")
+    options = [_option(row, "right", "response") for row in chosen]
+    taken = {same(row.text) for row in chosen}
+    for slot in WRONG[kind]:
+        option = _wrong(slot, prompt, chosen, near, taken, rules, rng)
+        taken.add(same(option.text or ""))
+        options.append(option)
+    return tuple(options)
+
+
+def _right(prompt: _Prompt, count: int, rules: Rules) -> list[Row]:
+    """The responses that count as right: the top of those with votes (two at least if two are asked for)."""
+    if not prompt.liked:
+        raise _LeftOut("nobody voted on the responses")
+    rated = prompt.liked[0].ratings is not None
+    share = rules.top_ratings if rated else rules.top_likes
+    top = prompt.liked[: max(count, math.ceil(share * len(prompt.liked)))]
+    return [row for row in top if rated or (row.star or 0) >= rules.min_likes]
+
+
+def _wrong(
+    slot: Slot,
+    prompt: _Prompt,
+    right: Sequence[Row],
+    near: Sequence[_Prompt],
+    taken: set[str],
+    rules: Rules,
+    rng: Random,
+) -> Option:
+    """What fills a slot: the caption, a response to another prompt, a rewrite; or what stands in for it."""
+    if slot == "caption" and prompt.first.image:
+        if rules.captioner:
+            return Option(slot=slot, origin="captioner")
+        if (caption := _caption(prompt)) and same(caption) not in taken:
+            return Option(slot=slot, origin="caption", text=caption)
+    if slot == "rewrite":
+        if rules.rewriter:
+            return Option(slot=slot, origin="rewriter", row=right[0].id)
+        return _option(_low(prompt, right, taken, rules, rng), slot, "low")
+    return _option(_elsewhere(prompt, near, taken, rng), slot, "elsewhere")
+
+
+def _low(prompt: _Prompt, right: Sequence[Row], taken: set[str], rules: Rules, rng: Random) -> Row:
+    bottom = prompt.liked[-max(1, int(LOW * len(prompt.liked))) :]
+    found = [
+        row
+        for row in bottom
+        if same(row.text) not in taken and all(rules.apart(better, row) for better in right)
+    ]
+    if not found:
+        raise _LeftOut("no response that people like clearly less")
+    return rng.choice(found)
+
+
+def _elsewhere(prompt: _Prompt, near: Sequence[_Prompt], taken: set[str], rng: Random) -> Row:
+    """A response to another picture or question, of the same type and language."""
+    for _ in range(TRIES):
+        other = rng.choice(near)
+        row = rng.choice(other.rows)
+        if other.first.group != prompt.first.group and same(row.text) not in taken:
+            return row
+    raise _LeftOut("no response to another picture or question of this type and language")
+
+
+def _ranking(prompt: _Prompt, rules: Rules, rng: Random) -> tuple[Option, ...]:
+    """Five responses, best first, each pair of neighbours apart; gathered in random order."""
+    for _ in range(TRIES):
+        chosen: list[Row] = []
+        for row in rng.sample(prompt.liked, len(prompt.liked)):
+            if all(_fits(row, other, rules) for other in chosen):
+                chosen.append(row)
+            if len(chosen) == RANKED:
+                chosen.sort(key=lambda one: one.preference or 0.0, reverse=True)
+                return tuple(_option(one, "ranked", "response") for one in chosen)
+    raise _LeftOut("no five responses whose votes are apart")
+
+
+def _fits(row: Row, other: Row, rules: Rules) -> bool:
+    apart = rules.apart(row, other) or rules.apart(other, row)
+    return apart and same(row.text) != same(other.text)
+
+
+def _caption(prompt: _Prompt) -> str | None:
+    return next((row.caption for row in prompt.rows if row.caption), None)
+
+
+def _option(row: Row, slot: Slot, origin: Origin) -> Option:
+    return Option(slot=slot, origin=origin, text=row.text, row=row.id, star=row.star, ratings=row.ratings)
