@@ -111,7 +111,14 @@ class Desk:
             sampling = replace(sampling, temperature=question.temperature)
         if question.logprobs:
             sampling = replace(sampling, max_tokens=1)
-        place = (question.about or sample, repeat, question.round, question.step, question.draw, question.attempt)
+        place = (
+            question.about or sample,
+            repeat,
+            question.round,
+            question.step,
+            question.draw,
+            question.attempt,
+        )
         if seeded:
             # A shared question outlives the run, so the run's seed must not be part of it.
             first = "shared" if question.shared else str(self._seed)

@@ -118,7 +118,8 @@ class Rules:
         """Whether people liked one response more than another beyond what chance explains."""
         if better.ratings and worse.ratings:
             error = math.hypot(better.ratings.error, worse.ratings.error)
-            return better.ratings.mean - worse.ratings.mean >= self.errors * error
+            gap = better.ratings.mean - worse.ratings.mean
+            return gap > 0 and gap >= self.errors * error
         return (better.star or 0) >= self.factor * max(worse.star or 0, 1)
 
 
