@@ -21,7 +21,6 @@ from lotbench.errors import DataError, UsageError
 from lotbench.oogiri import Language, Type
 
 Conditions: TypeAlias = Literal["weak", "random"]
-Stage: TypeAlias = Literal["base", "stage1"]
 
 
 class Table(BaseModel):
@@ -103,7 +102,7 @@ class Clip(Table):
     """An architecture of open_clip, or the path of a JSON file that describes one."""
     checkpoint: str = ""
     """A tag that open_clip knows for the architecture, or a path."""
-    languages: tuple[Literal["en", "zh", "ja"], ...] = ("en",)
+    languages: tuple[Language, ...] = ("en",)
     """What its text tower was trained on. Rows of another language are refused, not compared at random."""
     batch_size: int = Field(default=256, gt=0)
 
@@ -128,6 +127,8 @@ class Explore(Table):
     clip: Clip = Clip()
     encoder: str = "minilm"
     """The sentence encoder that compares questions with keywords (T2T)."""
+    encoder_languages: tuple[Language, ...] = ("en",)
+    """What the sentence encoder was trained on; rows of another language are refused."""
     min_count: int = Field(default=1, gt=0)
     """A keyword is a content word that at least so many training texts have."""
     generator: Literal["transformers", "vllm"] = "transformers"

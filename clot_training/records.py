@@ -74,10 +74,10 @@ class Candidate(BaseModel):
     truths: tuple[str, ...]
     """The responses of people that it was compared with."""
     won: tuple[bool, ...]
-    """Whether it was chosen, for each order of the options: standing first, then last."""
+    """Whether it was chosen, for each order of the options that was asked in: standing first, then last."""
     kept: bool
     why: str | None = None
-    """Why it was not compared: `empty` or `copy` of a response of people."""
+    """Why it was not compared: `empty`, a `copy` of a response of people, or a `double` of another candidate."""
     seed: int
     policy: str
     """The model that wrote and selected: base and adapter."""
