@@ -100,6 +100,22 @@ def _refine(config: Config) -> list[str]:
     return [f"loss {made.before:.3f} -> {made.after:.3f}", *_lost(made.left_out), made.model]
 
 
+def _synthesize(config: Config) -> list[str]:
+    from clot_training.synthesize import synthesize
+
+    made = synthesize(config)
+    lines = [f"{made.proposed} proposals", *_lost(made.left_out)]
+    if made.accepted is None:
+        return [*lines, f"now decide: lotbench data review {made.folder}", "then run this step again"]
+    return [*lines, f"{made.accepted} accepted: lotbench data check {made.folder}"]
+
+
+def _report(config: Config) -> list[str]:
+    from clot_training.report import report
+
+    return [report(config)]
+
+
 def _lost(counts: Mapping[str, int]) -> list[str]:
     return (
         [f"left out: {', '.join(f'{count} {reason}' for reason, count in counts.items())}"] if counts else []
@@ -110,6 +126,11 @@ STEPS: Mapping[str, tuple[Callable[[Config], list[str]], str]] = {
     "instructions": (_instructions, "turn rows into instructions to generate, select and rank"),
     "tune": (_tune, "stage 1: tune an adapter on the instructions"),
     "refine": (_refine, "stage 2: tune again on instructions and kept candidates"),
+    "synthesize": (
+        _synthesize,
+        "propose LoTbench samples, and make a data set of those that a person accepted",
+    ),
+    "report": (_report, "score every stage on the held-out split, in one table"),
 }
 """Each step with what its help says."""
 
