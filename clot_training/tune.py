@@ -155,7 +155,6 @@ def _arguments(settings: Tune, seed: int, out: Path) -> Any:
         ddp_find_unused_parameters=bool(settings.target_modules),
         seed=seed,
         logging_steps=settings.log_steps,
-        logging_first_step=True,
         save_steps=settings.save_steps,
         save_total_limit=2,
         report_to=list(settings.track) or "none",
@@ -229,7 +228,11 @@ def _tell(
     trainer: Any, out: Path, base: str, files: Sequence[Path], examples: Examples, seconds: float
 ) -> None:
     """Write what a later reader wants to know; tune.json last, because it says that the stage is done."""
-    logged = [line for line in trainer.state.log_history if "loss" in line]
+    history = trainer.state.log_history
+    # A run too short to log a step still has the mean loss of all of them.
+    logged = [line for line in history if "loss" in line] or [
+        {"step": line["step"], "loss": line["train_loss"]} for line in history if "train_loss" in line
+    ]
     losses = [line["loss"] for line in logged]
     tenth = max(1, len(losses) // 10)
     tokens = round(sum(examples.lengths) * trainer.state.epoch)
