@@ -62,6 +62,7 @@ class Candidate(BaseModel):
     type: Type
     language: Language
     group: str
+    question: str | None = None
     messages: Chat
     image: str | None
     condition: str | None
