@@ -93,6 +93,18 @@ def _tune(config: Config) -> list[str]:
     return [f"loss {made.before:.3f} -> {made.after:.3f}", *_lost(made.left_out), made.model]
 
 
+def _explore(config: Config) -> list[str]:
+    from clot_training.explore import explore
+
+    summary = explore(config)
+    counts = summary["counts"]
+    lost = {
+        name.partition(": ")[2]: count for name, count in counts.items() if name.startswith("not compared")
+    }
+    kept = f"{counts.get('kept', 0)} of {counts.get('candidates', 0)} candidates kept"
+    return [f"{kept}, {config.explore.conditions} conditions", *_lost(lost)]
+
+
 def _refine(config: Config) -> list[str]:
     from clot_training.refine import refine
 
@@ -125,6 +137,7 @@ def _lost(counts: Mapping[str, int]) -> list[str]:
 STEPS: Mapping[str, tuple[Callable[[Config], list[str]], str]] = {
     "instructions": (_instructions, "turn rows into instructions to generate, select and rank"),
     "tune": (_tune, "stage 1: tune an adapter on the instructions"),
+    "explore": (_explore, "write new responses under weakly associated conditions; keep those that win"),
     "refine": (_refine, "stage 2: tune again on instructions and kept candidates"),
     "synthesize": (
         _synthesize,
