@@ -31,12 +31,14 @@ from lotbench.edge.desk import Seat
 from lotbench.edge.look import sights
 from lotbench.edge.models import Models
 from lotbench.edge.store import Store
-from lotbench.errors import DataError, Unread, UsageError
+from lotbench.errors import Unread, UsageError
 from lotbench.names import parse
 from lotbench.types import Key, Request, Sampling
 
 MAX_TOKENS = 800
 MAX_PX = 1024
+LICENCE = "not cleared: the picture is its owner's, the row its author's"
+"""What a proposal says of its rights; who publishes a set has to know better."""
 
 
 class Proposal(replies.Form):
@@ -45,6 +47,7 @@ class Proposal(replies.Form):
     key_text: str = replies.prose(80, "the words without which nobody would laugh")
     caption: str = replies.prose(400, "what is in the picture")
     explanation: str = replies.prose(800, "why it works, cause by cause")
+    leap: str = replies.prose(40, "the kind of leap from picture to joke")
     clues: str = replies.prose(600, "three hints, a line each, from wide to narrow")
 
 
@@ -93,14 +96,17 @@ def synthesize(config: Config, own: Mapping[str, Any] | None = None) -> Made:
         kept = _kept(config, work, left)
         items = asyncio.run(_proposed(config, work, kept, left, own or {}))
         if not items:
-            told = ", ".join(f"{count} {reason}" for reason, count in left.items())
-            raise UsageError(f"{config.out}: no candidate became a proposal ({told or 'none was kept'})")
+            raise UsageError(
+                f"{config.out}: no candidate became a proposal ({_counted(left) or 'none kept'})"
+            )
         _write(folder, [(item, Path(kept[item.id].image or "")) for item in items])
     proposed = disk.samples(folder, Item)
     review = folder.with_name("proposals.review.jsonl")
     if not review.exists():
         return Made(len(proposed), None, left, folder)
     accepted = _accepted(proposed, review, left, folder)
+    if not accepted:
+        raise UsageError(f"{review}: no proposal became a sample ({_counted(left)})")
     chosen = work.synthesized / "dataset"
     shutil.rmtree(chosen, ignore_errors=True)
     _write(chosen, [(item, folder / item.image) for item in accepted])
@@ -174,7 +180,11 @@ def _sample(id: str, one: Candidate, told: Proposal, proposer: str) -> Item:
         key_text=told.key_text.strip(),
         explanation=told.explanation,
         clues=tuple(clue for clue in clues if clue),
+        leap=told.leap,
+        # Until somebody has played it.
+        tier="medium",
         source=f"written by {one.policy} to row {one.row}, proposed by {proposer}, decided by a person",
+        licence=LICENCE,
     )
 
 
@@ -200,19 +210,21 @@ def _accepted(proposed: Sequence[Item], review: Path, left: Counter[str], folder
             items.append(Item.model_validate({**item.model_dump(mode="json"), **line.changes}))
         except ValidationError:
             left["no sample after the edit"] += 1
-    grave = {found.sample for found in benchmark.lints(items, sights(folder, items)) if found.grave}
-    if grave:
-        left["with a grave finding of `lotbench data check`"] += len(grave)
+    grave = {one.sample: one for one in benchmark.lints(items, sights(folder, items)) if one.grave}
+    for one in grave.values():
+        left[f"{one.field} {one.text}"] += 1
     return [item for item in items if item.id not in grave]
 
 
 def _write(folder: Path, items: Sequence[tuple[Item, Path]]) -> None:
     """Write a data set: the pictures first, as PNG without metadata, then the samples."""
-    if not items:
-        raise DataError([f"{folder}: no sample was accepted, so there is no data set"])
     (folder / "images").mkdir(parents=True, exist_ok=True)
     for item, picture in items:
         (folder / item.image).write_bytes(disk.encoded(picture, MAX_PX))
     whole.write(
-        folder / "samples.jsonl", (item.model_dump_json(exclude_defaults=True) + "\n" for item, _ in items)
+        folder / "samples.jsonl", (item.model_dump_json(exclude_none=True) + "\n" for item, _ in items)
     )
+
+
+def _counted(left: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {reason}" for reason, count in left.items())

@@ -95,6 +95,8 @@ def _train(config: Config, files: Sequence[Path], out: Path, adapter: Path | Non
         train_dataset=examples,
         data_collator=Collator(loaded),
     )
+    trainer.remove_callback(transformers.PrinterCallback)
+    trainer.add_callback(Progress)
     began = time.monotonic()
     trainer.train(
         resume_from_checkpoint=transformers.trainer_utils.get_last_checkpoint(trainer.args.output_dir)
@@ -161,7 +163,7 @@ def _arguments(settings: Tune, seed: int, out: Path) -> Any:
         dataloader_num_workers=settings.workers,
         remove_unused_columns=False,
         label_names=["labels"],
-        disable_tqdm=not sys.stderr.isatty(),
+        disable_tqdm=True,
     )
 
 
@@ -201,6 +203,15 @@ class InOrder(transformers.Trainer):  # type: ignore[misc]
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Order:
         return self._order
+
+
+class Progress(transformers.TrainerCallback):  # type: ignore[misc]
+    """A line on standard error for each logged step: standard output is for what the step made."""
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **more: Any) -> None:
+        """Called by the trainer with what it logs."""
+        if state.is_world_process_zero and "loss" in logs:
+            sys.stderr.write(f"step {state.global_step} of {state.max_steps}: loss {logs['loss']:.3f}\n")
 
 
 def _identity(config: Config, files: Sequence[Path], adapter: Path | None) -> str:
