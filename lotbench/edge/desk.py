@@ -124,7 +124,7 @@ class Desk:
             first = "shared" if question.shared else str(self._seed)
             text = ":".join(map(str, (first, *place)))
             sampling = replace(sampling, seed=int(hashlib.sha256(text.encode()).hexdigest()[:7], 16))
-        meant = {
+        meant: dict[str, Any] = {
             "model": seat.name,
             "messages": [[m.speaker, [_part(part) for part in m.parts]] for m in question.messages],
             "schema": question.schema,

@@ -66,14 +66,12 @@ def _letter(said: object) -> object:
 @cache
 def choosing(options: int, wanted: int, reasoned: bool) -> type[Form]:
     """The form of a choice or a ranking: a letter for each option that is wanted, in order."""
-    letter = Annotated[Literal[tuple(LETTERS[:options])], BeforeValidator(_letter)]
+    letter: Any = Annotated[Literal[tuple(LETTERS[:options])], BeforeValidator(_letter)]
     fields: dict[str, Any] = {"reasoning": (Annotated[str, REASONING], ...)} if reasoned else {}
-    return create_model(
-        "Choice" if wanted < options else "Ranking",
-        __base__=Form,
-        **fields,
-        **{name: (letter, ...) for name in names(wanted)},
-    )
+    fields |= {name: (letter, ...) for name in names(wanted)}
+    name = "Ranking" if wanted == options else "Choice"
+    made: type[Form] = create_model(name, __base__=Form, **fields)
+    return made
 
 
 def names(wanted: int) -> tuple[str, ...]:

@@ -63,10 +63,12 @@ def options(walk: Walk) -> Settings:
     return walk.settings
 
 
-def draws(settings: Settings, kind: str) -> tuple[int, int]:
-    """The orders that are shown and the votes on each."""
+def draws(settings: Settings, one: Problem) -> tuple[int, int]:
+    """The orders in which a problem is shown, and the votes on each."""
+    if one.kind == "generate":
+        return 1, 1
     votes = settings.votes if FRAMEWORKS[settings.framework].votes else 1
-    return (1, votes if kind != "generate" else 1) if kind == "generate" else (settings.orders, votes)
+    return min(settings.orders, len(one.options)), votes
 
 
 def ask(walk: Walk) -> Sequence[Question]:
@@ -78,7 +80,7 @@ def ask(walk: Walk) -> Sequence[Question]:
     draft, framework = walk.state["draft"], FRAMEWORKS[options(walk).framework]
     if framework.notes and "notes" not in draft:
         return (_question(walk, "decompose", Notes),)
-    orders, votes = draws(options(walk), problem(walk).kind)
+    orders, votes = draws(options(walk), problem(walk))
     answers = walk.state["turn"].get("answers", {})
     missing = [draw for draw in range(orders * votes) if str(draw) not in answers]
     return tuple(_response(walk, draw, votes) for draw in missing)
@@ -103,6 +105,8 @@ PREPARATIONS: dict[str, tuple[str, type[Form]]] = {
     "rewrite": ("rewriter", Rewrite),
 }
 """What a model writes before the candidate is asked: the step, who is asked, and the form."""
+WRITTEN = {"captioner": "caption", "rewriter": "rewrite"}
+"""The steps in which options are written, by their origin."""
 
 
 def _preparations(walk: Walk) -> list[str]:
@@ -163,8 +167,10 @@ def _noted(walk: Walk, answer: Answer) -> Update:
 
 def _response(walk: Walk, draw: int, votes: int) -> Question:
     settings, kind = options(walk), problem(walk).kind
-    temperature = settings.write_temperature if kind == "generate" else None
-    if FRAMEWORKS[settings.framework].votes:
+    temperature = None
+    if kind == "generate":
+        temperature = settings.write_temperature
+    elif FRAMEWORKS[settings.framework].votes:
         temperature = settings.vote_temperature
     made = _question(walk, "respond", form_of(walk), draw, order=draw // votes)
     if settings.scoring == "loglik":
@@ -210,7 +216,7 @@ def _read(walk: Walk, answer: Answer) -> tuple[Any, dict[str, Any]]:
         if not said["response"].strip():
             raise Unread("unparsed", "the response is empty")
         return said["response"].strip(), said
-    _, votes = draws(options(walk), one.kind)
+    _, votes = draws(options(walk), one)
     order = shown(walk, one, answer.question.draw // votes)
     if answer.question.logprobs:
         picked, letters = likeliest(answer.reply, one.wanted, order)
@@ -253,7 +259,7 @@ def _scene(walk: Walk) -> dict[str, Value]:
     return {
         "image": picture,
         "image_label": lines.line("image") if picture else None,
-        "caption": lines.line("caption", text=caption) if described else None,
+        "caption": lines.line("caption", text=caption) if described and caption else None,
         "question": _question_line(walk),
     }
 
@@ -265,9 +271,7 @@ def _question_line(walk: Walk) -> str | None:
 
 def _listed(walk: Walk, order: int) -> str:
     """The options, a letter and a line each."""
-    texts = [
-        option.text or walk.state["shared"].get({"captioner": "caption"}.get(option.origin, "rewrite"), "...")
-        for option in problem(walk).options
-    ]
+    made = walk.state["shared"]
+    texts = [option.text or str(made[WRITTEN[option.origin]]) for option in problem(walk).options]
     turned = shown(walk, problem(walk), order)
     return "\n".join(f"{LETTERS[place]}. {' '.join(texts[i].split())}" for place, i in enumerate(turned))

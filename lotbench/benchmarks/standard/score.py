@@ -59,7 +59,7 @@ def grade(walk: Walk) -> Score:
         return Score(
             None, "people vote on free responses: lotbench ballot", parts | {"response": by_draw["0"]}
         )
-    orders, votes = draws(settings, one.kind)
+    orders, votes = draws(settings, one)
     answers = [
         agreed([by_draw[str(order * votes + vote)] for vote in range(votes)], one.kind == "rank")
         for order in range(orders)

@@ -16,12 +16,12 @@ from lotbench.benchmarks.standard.score import CHOICES, Answered
 from lotbench.benchmarks.standard.settings import Settings
 from lotbench.evidence import NOTHING, Evidence
 from lotbench.metrics import ranking
-from lotbench.oogiri.problems import RANKED, Problem
+from lotbench.oogiri.problems import RANKED, Kind, Problem
 from lotbench.section import Metric, Plot, Reading, Section, Table
 from lotbench.types import Trace
 
 Cell = str | float | int | None
-PAPERS = ("3t1", "4t1", "5t2", "rank")
+PAPERS: tuple[Kind, ...] = ("3t1", "4t1", "5t2", "rank")
 """What the paper's Avg. is the mean of (Tables 2-4)."""
 ORIGINS: Mapping[str, str] = {
     "response": "a response to this picture or question",
@@ -117,8 +117,9 @@ def _cells(found: Sequence[Answered], settings: Settings) -> Section:
 
 
 def _values(found: Sequence[Answered], settings: Settings) -> tuple[Cell, ...]:
-    of = {kind: [one for one in found if one.problem.kind == kind] for kind in (*CHOICES, "rank")}
-    worth = {kind: score.accuracy(of[kind]).value for kind in CHOICES}
+    kinds: tuple[Kind, ...] = (*CHOICES, "rank")
+    of = {kind: [one for one in found if one.problem.kind == kind] for kind in kinds}
+    worth: dict[Kind, float | None] = {kind: score.accuracy(of[kind]).value for kind in CHOICES}
     worth["rank"] = score.ndcg(of["rank"], settings).value
     papers = [worth[kind] for kind in PAPERS]
     average = None if None in papers else fmean(value for value in papers if value is not None)

@@ -44,7 +44,7 @@ class Settings(BaseModel):
     write_temperature: float = Field(default=1.0, ge=0, le=2)
     """Temperature of free responses."""
     orders: int = Field(default=1, ge=1, le=5)
-    """In how many orders the options are shown: cyclic permutations of a shuffled one."""
+    """In how many orders the options are shown, each scored: cyclic permutations of a shuffled one, at most one an option."""
     scoring: Literal["generate", "loglik"] = "generate"
     """Whether the answer is written, or read off how likely each option's letter is."""
     captions: Literal["captioner", "rows"] | None = None

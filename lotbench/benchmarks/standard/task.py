@@ -26,8 +26,8 @@ ROLES = {
 def calls(settings: Settings) -> Mapping[str, int]:
     """The most calls that one problem makes, by role, askings-again left out."""
     framework = asking.FRAMEWORKS[settings.framework]
-    orders, votes = asking.draws(settings, settings.kind)
-    made = {"candidate": orders * votes + framework.notes}
+    draws = settings.orders * (settings.votes if framework.votes else 1)
+    made = {"candidate": (1 if settings.kind == "generate" else draws) + framework.notes}
     for role in (settings.captions, settings.rewrites):
         if role not in (None, "rows"):
             made[role] = 1
