@@ -179,7 +179,7 @@ class Maker:
         rng = self._rng(row, "ranking", copy)
         numbers = self._index.rated(row)
         drawn = rng.sample(numbers, min(DRAWN, len(numbers)))
-        ranked = distinct([row, *map(self._index.get, drawn)], self._settings)
+        ranked = distinct(chain([row], map(self._index.get, drawn)), self._settings)
         if len(ranked) == 1:
             self.fewer["nothing_to_rank"] += 1
             return None

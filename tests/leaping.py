@@ -13,9 +13,8 @@ from clot_training.keywords import Words
 from clot_training.records import Prompt
 from lotbench.config import validate
 
-WORDS = (
-    "otter piano glue queue moustache elevator pudding tax bishop drum sofa onion comet sock ladder".split()
-)
+TEXT = "otter piano glue queue moustache elevator pudding tax bishop drum sofa onion comet sock ladder"
+WORDS = TEXT.split()
 
 
 def row(number: int, group: str, **fields: Any) -> dict[str, Any]:

@@ -25,11 +25,10 @@ SHAPES = {
     "cross": "cross plus hospital sword windmill crossing junction signpost scarecrow anchor nurse kite bandage "
     "ambulance crutch",
 }
-CONTEXT = 77
-STEPS = 250
+CONTEXT = 16
+STEPS = 300
 RATE = 5e-3
 SIDE = 32
-SCALE = 10
 
 
 def words() -> tuple[str, ...]:
@@ -139,7 +138,7 @@ def train(folder: Path, steps: int = STEPS) -> tuple[Path, Path]:
         pixels = torch.stack([transform(draw(scene, rng)) for scene in shown])
         named = torch.tensor([[float(word in scene.names) for word in words()] for scene in shown])
         products = model.encode_image(pixels, normalize=True) @ model.encode_text(tokens, normalize=True).T
-        loss = torch.nn.functional.binary_cross_entropy_with_logits(SCALE * products - SCALE * 0.35, named)
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(10 * products - 3.5, named)
         for group in optimizer.param_groups:
             group["lr"] = RATE * min(1.0, (step + 1) / 20) * (1 - step / steps)
         optimizer.zero_grad()

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
@@ -51,10 +52,10 @@ class Chooser(HashPolicy):
     def select(self, prompts: Sequence[Prompt], labels: Sequence[Sequence[str]]) -> list[int]:
         self.selected += prompts
         chosen = []
-        for prompt, row in zip(prompts, labels, strict=True):
+        for prompt, letters in zip(prompts, labels, strict=True):
             said = str(prompt.messages[0]["content"]).splitlines()
-            options = [line[3:] for line in said if line[:3] in [f"{label}. " for label in row]]
-            assert len(options) == len(row)
+            options = [line[3:] for line in said if line[:3] in [f"{label}. " for label in letters]]
+            assert len(options) == len(letters)
             chosen.append(self.pick(options))
         return chosen
 
@@ -181,11 +182,11 @@ def test_a_run_killed_again_and_again_ends_with_the_same_file(tmp_path: Path) ->
     other = random_run(tmp_path / "killed")
     path = Work(Path(other.out)).candidates("random")
     sizes = []
-    for _ in range(3):
+    for _ in range(2):
         before = path.stat().st_size if path.exists() else 0
         process = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path / "killed")])
         while process.poll() is None and (not path.exists() or path.stat().st_size <= before):
-            pass
+            time.sleep(0.01)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         sizes.append(path.stat().st_size)
