@@ -93,11 +93,39 @@ def _tune(config: Config) -> list[str]:
     return [f"loss {made.before:.3f} -> {made.after:.3f}", *_lost(made.left_out), made.model]
 
 
+def _explore(config: Config) -> list[str]:
+    from clot_training.explore import explore
+
+    summary = explore(config)
+    counts = summary["counts"]
+    lost = {
+        name.partition(": ")[2]: count for name, count in counts.items() if name.startswith("not compared")
+    }
+    kept = f"{counts.get('kept', 0)} of {counts.get('candidates', 0)} candidates kept"
+    return [f"{kept}, {config.explore.conditions} conditions", *_lost(lost)]
+
+
 def _refine(config: Config) -> list[str]:
     from clot_training.refine import refine
 
     made = refine(config)
     return [f"loss {made.before:.3f} -> {made.after:.3f}", *_lost(made.left_out), made.model]
+
+
+def _synthesize(config: Config) -> list[str]:
+    from clot_training.synthesize import synthesize
+
+    made = synthesize(config)
+    lines = [f"{made.proposed} proposals", *_lost(made.left_out)]
+    if made.accepted is None:
+        return [*lines, f"now decide: lotbench data review {made.folder}", "then run this step again"]
+    return [*lines, f"{made.accepted} accepted: lotbench data check {made.folder}"]
+
+
+def _report(config: Config) -> list[str]:
+    from clot_training.report import report
+
+    return [report(config)]
 
 
 def _lost(counts: Mapping[str, int]) -> list[str]:
@@ -109,7 +137,13 @@ def _lost(counts: Mapping[str, int]) -> list[str]:
 STEPS: Mapping[str, tuple[Callable[[Config], list[str]], str]] = {
     "instructions": (_instructions, "turn rows into instructions to generate, select and rank"),
     "tune": (_tune, "stage 1: tune an adapter on the instructions"),
+    "explore": (_explore, "write new responses under weakly associated conditions; keep those that win"),
     "refine": (_refine, "stage 2: tune again on instructions and kept candidates"),
+    "synthesize": (
+        _synthesize,
+        "propose LoTbench samples, and make a data set of those that a person accepted",
+    ),
+    "report": (_report, "score every stage on the held-out split, in one table"),
 }
 """Each step with what its help says."""
 

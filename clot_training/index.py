@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from types import TracebackType
+from typing import Literal
 
 from clot_training.config import Config
 from lotbench.edge.oogiri import rows
@@ -71,8 +72,8 @@ class Rows:
         (count,) = self._base.execute("select count(*) from rows").fetchone()
         return int(count)
 
-    def fill(self, config: Config) -> None:
-        """Take in the rows of the configuration's data sets, but those held out.
+    def fill(self, config: Config, part: Literal["train", "held_out"] = "train") -> None:
+        """Take in the rows of the configuration's data sets: those to train on, or those held out.
 
         Raises:
             DataError: A line is no row, or two rows have one id.
@@ -80,15 +81,16 @@ class Rows:
         self._base.execute("begin")
         for folder in config.folders():
             for row in rows(folder):
-                self._take(row, config, folder)
+                self._take(row, config, folder, part)
         self._base.execute("commit")
         self._base.executescript(
             "create index by_kind on rows (kind, place); create index by_unit on rows (unit, number)"
         )
 
-    def _take(self, row: Row, config: Config, folder: Path) -> None:
-        if held_out(row, share=config.held_out, split=config.split, seed=config.seed):
-            self.skipped["held_out"] += 1
+    def _take(self, row: Row, config: Config, folder: Path, part: str) -> None:
+        out = held_out(row, share=config.held_out, split=config.split, seed=config.seed)
+        if out != (part == "held_out"):
+            self.skipped["held_out" if out else "train"] += 1
             return
         if row.type not in config.types or row.language not in config.languages:
             self.skipped["type_or_language"] += 1

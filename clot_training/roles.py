@@ -158,7 +158,7 @@ class _Helper:
                 yield row, None
 
     async def _ask(self, row: Row) -> Reply | None:
-        return await _asked(self.seat, self._request(row), self.store)
+        return await asked(self.seat, self._request(row), self.store)
 
     def _request(self, row: Row) -> Request:
         prompt = templates().get(row.language, self.role)
@@ -178,7 +178,8 @@ class _Helper:
         )
 
 
-async def _asked(seat: Seat, request: Request, store: Store) -> Reply | None:
+async def asked(seat: Seat, request: Request, store: Store) -> Reply | None:
+    """The reply to a request, from the store if it is there; None if the call brought none."""
     if known := store.get(request, seat.name):
         return known
     try:

@@ -95,6 +95,8 @@ def _train(config: Config, files: Sequence[Path], out: Path, adapter: Path | Non
         train_dataset=examples,
         data_collator=Collator(loaded),
     )
+    trainer.remove_callback(transformers.PrinterCallback)
+    trainer.add_callback(Progress)
     began = time.monotonic()
     trainer.train(
         resume_from_checkpoint=transformers.trainer_utils.get_last_checkpoint(trainer.args.output_dir)
@@ -155,14 +157,13 @@ def _arguments(settings: Tune, seed: int, out: Path) -> Any:
         ddp_find_unused_parameters=bool(settings.target_modules),
         seed=seed,
         logging_steps=settings.log_steps,
-        logging_first_step=True,
         save_steps=settings.save_steps,
         save_total_limit=2,
         report_to=list(settings.track) or "none",
         dataloader_num_workers=settings.workers,
         remove_unused_columns=False,
         label_names=["labels"],
-        disable_tqdm=not sys.stderr.isatty(),
+        disable_tqdm=True,
     )
 
 
@@ -204,6 +205,15 @@ class InOrder(transformers.Trainer):  # type: ignore[misc]
         return self._order
 
 
+class Progress(transformers.TrainerCallback):  # type: ignore[misc]
+    """A line on standard error for each logged step: standard output is for what the step made."""
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **more: Any) -> None:
+        """Called by the trainer with what it logs."""
+        if state.is_world_process_zero and "loss" in logs:
+            sys.stderr.write(f"step {state.global_step} of {state.max_steps}: loss {logs['loss']:.3f}\n")
+
+
 def _identity(config: Config, files: Sequence[Path], adapter: Path | None) -> str:
     """The digest of all that the weights depend on."""
     start = [sha256(path) for path in sorted(adapter.glob("adapter_model.*"))] if adapter else []
@@ -229,7 +239,11 @@ def _tell(
     trainer: Any, out: Path, base: str, files: Sequence[Path], examples: Examples, seconds: float
 ) -> None:
     """Write what a later reader wants to know; tune.json last, because it says that the stage is done."""
-    logged = [line for line in trainer.state.log_history if "loss" in line]
+    history = trainer.state.log_history
+    # A run too short to log a step still has the mean loss of all of them.
+    logged = [line for line in history if "loss" in line] or [
+        {"step": line["step"], "loss": line["train_loss"]} for line in history if "train_loss" in line
+    ]
     losses = [line["loss"] for line in logged]
     tenth = max(1, len(losses) // 10)
     tokens = round(sum(examples.lengths) * trainer.state.epoch)

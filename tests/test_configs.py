@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from clot_training import config as training
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.benchmarks.lotbench.task import benchmark
 from lotbench.config import load
 from lotbench.edge import disk
 from lotbench.plan import make
 
-FILES = sorted(disk.shipped("configs").glob("**/*.toml"))
+FILES = sorted(path for path in disk.shipped("configs").glob("**/*.toml") if path.parent.name != "clot")
+TRAINING = sorted(disk.shipped("configs", "clot").glob("*.toml"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_configuration_opens_with_the_command_that_runs_it(path: object) -> None:
     first = path.read_text(encoding="utf-8").splitlines()[0]  # type: ignore[attr-defined]
     assert first.startswith("# lotbench evaluate --config configs/")
+
+
+@pytest.mark.parametrize("path", TRAINING, ids=lambda path: path.stem)
+def test_a_training_configuration_opens_with_its_first_command_and_can_be_read(path: Path) -> None:
+    first = path.read_text(encoding="utf-8").splitlines()[0]
+    assert first.startswith(f"# clot instructions --config configs/clot/{path.name}")
+    training.load(path)
 
 
 def test_the_defaults_written_out_are_the_defaults() -> None:

@@ -111,13 +111,20 @@ class Desk:
             sampling = replace(sampling, temperature=question.temperature)
         if question.logprobs:
             sampling = replace(sampling, max_tokens=1)
-        place = (question.about or sample, repeat, question.round, question.step, question.draw, question.attempt)
+        place = (
+            question.about or sample,
+            repeat,
+            question.round,
+            question.step,
+            question.draw,
+            question.attempt,
+        )
         if seeded:
             # A shared question outlives the run, so the run's seed must not be part of it.
             first = "shared" if question.shared else str(self._seed)
             text = ":".join(map(str, (first, *place)))
             sampling = replace(sampling, seed=int(hashlib.sha256(text.encode()).hexdigest()[:7], 16))
-        meant = {
+        meant: dict[str, Any] = {
             "model": seat.name,
             "messages": [[m.speaker, [_part(part) for part in m.parts]] for m in question.messages],
             "schema": question.schema,

@@ -158,7 +158,7 @@ def _picture_faults(folder: Path, relative: str) -> list[str]:
     try:
         if not path.resolve().is_relative_to(folder.resolve()):
             return [f"{relative!r} leaves the data set's folder"]
-        with _unwarned(), Pillow.open(path) as picture:
+        with unwarned(), Pillow.open(path) as picture:
             width, height = picture.size
             if width * height > MAX_PIXELS:
                 return [f"{relative!r} has {width} x {height} pixels, more than {MAX_PIXELS:,}"]
@@ -257,7 +257,7 @@ def encoded(path: Path, max_px: int) -> bytes:
 
     try:
         raw = path.read_bytes()
-        with _unwarned(), Pillow.open(io.BytesIO(raw)) as picture:
+        with unwarned(), Pillow.open(io.BytesIO(raw)) as picture:
             if picture.format == "PNG" and max(picture.size) <= max_px and _bare(raw):
                 return raw
             upright = ImageOps.exif_transpose(picture)
@@ -289,7 +289,7 @@ def _bare(raw: bytes) -> bool:
 
 
 @contextmanager
-def _unwarned() -> Iterator[None]:
+def unwarned() -> Iterator[None]:
     """Pillow warns of large pictures on its own terms; ours are above."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -11,7 +11,7 @@ import math
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import Literal, TypeAlias
 
@@ -118,7 +118,8 @@ class Rules:
         """Whether people liked one response more than another beyond what chance explains."""
         if better.ratings and worse.ratings:
             error = math.hypot(better.ratings.error, worse.ratings.error)
-            return better.ratings.mean - worse.ratings.mean >= self.errors * error
+            gap = better.ratings.mean - worse.ratings.mean
+            return gap > 0 and gap >= self.errors * error
         return (better.star or 0) >= self.factor * max(worse.star or 0, 1)
 
 
@@ -140,8 +141,12 @@ class _Prompt:
     def cell(self) -> tuple[Type, Language]:
         return self.first.type, self.first.language
 
+    @property
+    def caption(self) -> str | None:
+        return next((row.caption for row in self.rows if row.caption), None)
 
-class _LeftOut(Exception):
+
+class _LeftOutError(Exception):
     """A problem that cannot be built, with the reason."""
 
 
@@ -165,7 +170,7 @@ def problems(rows: Sequence[Row], rules: Rules, seed: int) -> tuple[Problem, ...
                 counts = left.setdefault((*prompt.cell, kind), Counter())
                 try:
                     made.extend(_problem(prompt, kind, number, cells[prompt.cell], rules, seed))
-                except _LeftOut as reason:
+                except _LeftOutError as reason:
                     counts[str(reason)] += 1
     return tuple(
         one.model_copy(update={"left_out": dict(left[one.type, one.language, one.kind])}) for one in made
@@ -190,10 +195,13 @@ def _prompts(rows: Sequence[Row], rules: Rules) -> list[_Prompt]:
 
 
 def _liked(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """The responses with votes of one kind, best first: ratings and likes are never mixed."""
+    """The responses with votes of one kind, best first, each text once: ratings and likes are never mixed."""
     rated = [row for row in rows if row.ratings and row.ratings.n > 1]
     voted = rated or [row for row in rows if row.star is not None]
-    return tuple(sorted(voted, key=lambda row: row.preference or 0.0, reverse=True))
+    once: dict[str, Row] = {}
+    for row in sorted(voted, key=lambda row: row.preference or 0.0, reverse=True):
+        once.setdefault(same(row.text), row)
+    return tuple(once.values())
 
 
 def _problem(
@@ -202,18 +210,18 @@ def _problem(
     """The problem of this number; none if one is all that there can be.
 
     Raises:
-        _LeftOut: The rows do not make it.
+        _LeftOutError: The rows do not make it.
     """
+    if kind == "generate" and number:
+        return
     name = f"{kind}-{prompt.name}-{number + 1}"
-    rng = Random(f"{seed}:{name}:0:build")
-    if kind == "generate":
-        options: tuple[Option, ...] = ()
-        if number:
-            return
-    elif kind == "rank":
-        options = _ranking(prompt, rules, rng)
-    else:
-        options = _choice(prompt, kind, number, near, rules, Random(f"{seed}:{prompt.name}:0:right"), rng)
+    making = _Making(prompt, near, rules, Random(f"{seed}:{name}:0:build"))
+    options: tuple[Option, ...] = ()
+    if kind == "rank":
+        options = making.ranking()
+    elif kind != "generate":
+        # The same responses are right in every kind, so that kinds differ in their wrong options alone.
+        options = making.choice(kind, number, Random(f"{seed}:{prompt.name}:0:right"))
     first = prompt.first
     yield Problem(
         id=name,
@@ -223,111 +231,89 @@ def _problem(
         group=first.group,
         image=first.image,
         question=first.question,
-        caption=_caption(prompt),
+        caption=prompt.caption,
         options=options,
     )
 
 
-def _choice(
-    prompt: _Prompt,
-    kind: Kind,
-    number: int,
-    near: Sequence[_Prompt],
-    rules: Rules,
-    shared: Random,
-    rng: Random,
-) -> tuple[Option, ...]:
-    """The right responses, each used in one problem of a kind, and the wrong ones of the kind's slots."""
-    count = 2 if kind == "5t2" else 1
-    right = _right(prompt, count, rules)
-    shared.shuffle(right)
-    chosen = right[number * count : (number + 1) * count]
-    if len(chosen) < count:
-        raise _LeftOut("too few responses that enough people like")
-    options = [_option(row, "right", "response") for row in chosen]
-    taken = {same(row.text) for row in chosen}
-    for slot in WRONG[kind]:
-        option = _wrong(slot, prompt, chosen, near, taken, rules, rng)
-        taken.add(same(option.text or ""))
-        options.append(option)
-    return tuple(options)
+@dataclass(frozen=True, slots=True)
+class _Making:
+    """One problem in the making: its prompt, the others of its type and language, and its own draws.
 
+    `taken` holds the texts that it has already.
+    """
 
-def _right(prompt: _Prompt, count: int, rules: Rules) -> list[Row]:
-    """The responses that count as right: the top of those with votes (two at least if two are asked for)."""
-    if not prompt.liked:
-        raise _LeftOut("nobody voted on the responses")
-    rated = prompt.liked[0].ratings is not None
-    share = rules.top_ratings if rated else rules.top_likes
-    top = prompt.liked[: max(count, math.ceil(share * len(prompt.liked)))]
-    return [row for row in top if rated or (row.star or 0) >= rules.min_likes]
+    prompt: _Prompt
+    near: Sequence[_Prompt]
+    rules: Rules
+    rng: Random
+    taken: set[str] = field(default_factory=set)
 
+    def choice(self, kind: Kind, number: int, shuffled: Random) -> tuple[Option, ...]:
+        """The right responses, each used in one problem of a kind, and what the kind's slots hold."""
+        count = 2 if kind == "5t2" else 1
+        right = self._right(count)
+        shuffled.shuffle(right)
+        chosen = right[number * count : (number + 1) * count]
+        if len(chosen) < count:
+            raise _LeftOutError("too few responses that enough people like")
+        options = [self._of(row, "right", "response") for row in chosen]
+        return (*options, *(self._wrong(slot, chosen) for slot in WRONG[kind]))
 
-def _wrong(
-    slot: Slot,
-    prompt: _Prompt,
-    right: Sequence[Row],
-    near: Sequence[_Prompt],
-    taken: set[str],
-    rules: Rules,
-    rng: Random,
-) -> Option:
-    """What fills a slot: the caption, a response to another prompt, a rewrite; or what stands in for it."""
-    if slot == "caption" and prompt.first.image:
-        if rules.captioner:
-            return Option(slot=slot, origin="captioner")
-        if (caption := _caption(prompt)) and same(caption) not in taken:
-            return Option(slot=slot, origin="caption", text=caption)
-    if slot == "rewrite":
-        if rules.rewriter:
-            return Option(slot=slot, origin="rewriter", row=right[0].id)
-        return _option(_low(prompt, right, taken, rules, rng), slot, "low")
-    return _option(_elsewhere(prompt, near, taken, rng), slot, "elsewhere")
+    def ranking(self) -> tuple[Option, ...]:
+        """Five responses, best first, each apart from all others; gathered in random order."""
+        liked = self.prompt.liked
+        for _ in range(TRIES):
+            chosen: list[Row] = []
+            for row in self.rng.sample(liked, len(liked)):
+                if all(self.rules.apart(row, other) or self.rules.apart(other, row) for other in chosen):
+                    chosen.append(row)
+                if len(chosen) == RANKED:
+                    chosen.sort(key=lambda one: one.preference or 0.0, reverse=True)
+                    return tuple(self._of(one, "ranked", "response") for one in chosen)
+        raise _LeftOutError("no five responses whose votes are apart")
 
+    def _right(self, count: int) -> list[Row]:
+        """The responses that count as right: the top of those with votes (two at least if two are wanted)."""
+        liked, rules = self.prompt.liked, self.rules
+        if not liked:
+            raise _LeftOutError("nobody voted on the responses")
+        rated = liked[0].ratings is not None
+        share = rules.top_ratings if rated else rules.top_likes
+        top = liked[: max(count, math.ceil(share * len(liked)))]
+        return [row for row in top if rated or (row.star or 0) >= rules.min_likes]
 
-def _low(prompt: _Prompt, right: Sequence[Row], taken: set[str], rules: Rules, rng: Random) -> Row:
-    bottom = prompt.liked[-max(1, int(LOW * len(prompt.liked))) :]
-    found = [
-        row
-        for row in bottom
-        if same(row.text) not in taken and all(rules.apart(better, row) for better in right)
-    ]
-    if not found:
-        raise _LeftOut("no response that people like clearly less")
-    return rng.choice(found)
+    def _wrong(self, slot: Slot, right: Sequence[Row]) -> Option:
+        """What fills a slot: the caption, a response to another prompt, a rewrite; or what stands in for it."""
+        if slot == "caption" and self.prompt.first.image:
+            if self.rules.captioner:
+                return Option(slot=slot, origin="captioner")
+            if (caption := self.prompt.caption) and same(caption) not in self.taken:
+                self.taken.add(same(caption))
+                return Option(slot=slot, origin="caption", text=caption)
+        if slot == "rewrite":
+            if self.rules.rewriter:
+                return Option(slot=slot, origin="rewriter", row=right[0].id)
+            return self._of(self._low(right), slot, "low")
+        return self._of(self._elsewhere(), slot, "elsewhere")
 
+    def _low(self, right: Sequence[Row]) -> Row:
+        """A response to the same prompt that people like clearly less than each right one."""
+        bottom = self.prompt.liked[-max(1, int(LOW * len(self.prompt.liked))) :]
+        for row in self.rng.sample(bottom, len(bottom)):
+            if same(row.text) not in self.taken and all(self.rules.apart(one, row) for one in right):
+                return row
+        raise _LeftOutError("no response that people like clearly less")
 
-def _elsewhere(prompt: _Prompt, near: Sequence[_Prompt], taken: set[str], rng: Random) -> Row:
-    """A response to another picture or question, of the same type and language."""
-    for _ in range(TRIES):
-        other = rng.choice(near)
-        row = rng.choice(other.rows)
-        if other.first.group != prompt.first.group and same(row.text) not in taken:
-            return row
-    raise _LeftOut("no response to another picture or question of this type and language")
+    def _elsewhere(self) -> Row:
+        """A response to another picture or question, of the same type and language."""
+        for _ in range(TRIES):
+            other = self.rng.choice(self.near)
+            row = self.rng.choice(other.rows)
+            if other.first.group != self.prompt.first.group and same(row.text) not in self.taken:
+                return row
+        raise _LeftOutError("no response to another picture or question of this type and language")
 
-
-def _ranking(prompt: _Prompt, rules: Rules, rng: Random) -> tuple[Option, ...]:
-    """Five responses, best first, each pair of neighbours apart; gathered in random order."""
-    for _ in range(TRIES):
-        chosen: list[Row] = []
-        for row in rng.sample(prompt.liked, len(prompt.liked)):
-            if all(_fits(row, other, rules) for other in chosen):
-                chosen.append(row)
-            if len(chosen) == RANKED:
-                chosen.sort(key=lambda one: one.preference or 0.0, reverse=True)
-                return tuple(_option(one, "ranked", "response") for one in chosen)
-    raise _LeftOut("no five responses whose votes are apart")
-
-
-def _fits(row: Row, other: Row, rules: Rules) -> bool:
-    apart = rules.apart(row, other) or rules.apart(other, row)
-    return apart and same(row.text) != same(other.text)
-
-
-def _caption(prompt: _Prompt) -> str | None:
-    return next((row.caption for row in prompt.rows if row.caption), None)
-
-
-def _option(row: Row, slot: Slot, origin: Origin) -> Option:
-    return Option(slot=slot, origin=origin, text=row.text, row=row.id, star=row.star, ratings=row.ratings)
+    def _of(self, row: Row, slot: Slot, origin: Origin) -> Option:
+        self.taken.add(same(row.text))
+        return Option(slot=slot, origin=origin, text=row.text, row=row.id, star=row.star, ratings=row.ratings)
