@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 
 from clot_training.config import Config
 from clot_training.keywords import Words
-from clot_training.records import Prompt
+from clot_training.records import Policy, Prompt
 from lotbench.config import validate
 
 TEXT = "otter piano glue queue moustache elevator pudding tax bishop drum sofa onion comet sock ladder"
@@ -65,6 +67,27 @@ class HashPolicy:
         """Any option."""
         self.selected += prompts
         return [int(_digest(prompt), 16) % len(row) for prompt, row in zip(prompts, labels, strict=True)]
+
+
+class SeenPolicy(HashPolicy):
+    """A HashPolicy that takes its time, and leaves its process's number in the work folder."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self._seen = Path(config.out) / "processes" / str(os.getpid())
+
+    def generate(self, prompts: Sequence[Prompt]) -> list[str]:
+        time.sleep(0.2)
+        self._seen.parent.mkdir(parents=True, exist_ok=True)
+        self._seen.touch()
+        return super().generate(prompts)
+
+
+def bare(config: Config) -> Policy:
+    """The base model of a run, without an adapter."""
+    from clot_training.policy import seat
+
+    return seat(config, None)
 
 
 def _digest(prompt: Prompt) -> str:
