@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -228,13 +228,29 @@ def load(path: Path, sets: Sequence[str] = ()) -> Config:
 
 
 def freeze(config: Config, folder: Path) -> None:
-    """Write the configuration, with the digest of each data set's samples, into a step's folder.
+    """Write the configuration into a step's folder: to be run again, and with the digest of each data set.
+
+    `config.toml` has every setting, the defaults written out; `config.json` the same, and the sha256 of the
+    samples.
 
     Raises:
         DataError: A data set cannot be read.
     """
+    whole.write(folder / "config.toml", "\n".join(_toml(config.model_dump(mode="json"))) + "\n")
     table = {"config": config.model_dump(mode="json"), "data": data_digests(config.folders())}
     whole.write(folder / "config.json", json.dumps(table, indent=2, ensure_ascii=False) + "\n")
+
+
+def _toml(table: Mapping[str, Any], name: str = "") -> Iterator[str]:
+    """A table as lines of TOML: a string, number, list or truth of JSON is spelt alike there."""
+    if name:
+        yield f"\n[{name}]"
+    inner = {key: value for key, value in table.items() if isinstance(value, Mapping)}
+    yield from (
+        f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in table.items() if key not in inner
+    )
+    for key, value in inner.items():
+        yield from _toml(value, f"{name}.{key}" if name else key)
 
 
 def data_digests(folders: Sequence[Path]) -> dict[str, str]:
