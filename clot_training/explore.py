@@ -7,10 +7,12 @@ in one append, and a run that goes on begins with the first batch that is not wh
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import FileIO
 from itertools import chain, islice
 from pathlib import Path
 from random import Random
@@ -44,19 +46,21 @@ def explore(config: Config, seat: Seat | None = None) -> dict[str, Any]:
 
     Raises:
         UsageError: Data, models or packages are missing, or a model does not know a row's language.
-        RunFolderError: The folder holds candidates of another configuration.
+        RunFolderError: The folder holds candidates of another configuration, or another process explores.
     """
     work = Work(Path(config.out))
     folder, path = work.explored(config.explore.conditions), work.candidates(config.explore.conditions)
     folder.mkdir(parents=True, exist_ok=True)
-    with Rows(folder / "rows.sqlite") as index:
-        index.fill(config)
-        kinds = known_kinds(index.all(), config)
-        vocabulary = vocabularies(index.all(), config.explore.min_count)
-        _claim(folder, path, config)
-        left = remaining(path, batches(index, config, vocabulary), config.explore)
-        _append(path, _explored(left, Maker(config, vocabulary, seat or tuned), kinds))
-        summary = summarized(read(path, Candidate)) | {"keywords": sizes(vocabulary)}
+    with path.open("ab", buffering=0) as file:
+        _hold(file, path)
+        with Rows(folder / "rows.sqlite") as index:
+            index.fill(config)
+            kinds = known_kinds(index.all(), config)
+            vocabulary = vocabularies(index.all(), config.explore.min_count)
+            _claim(folder, path, config)
+            left = remaining(path, batches(index, config, vocabulary), config.explore)
+            _append(file, path, _explored(left, Maker(config, vocabulary, seat or tuned), kinds))
+    summary = summarized(read(path, Candidate)) | {"keywords": sizes(vocabulary)}
     whole.write(folder / "summary.json", json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
     return summary
 
@@ -134,7 +138,6 @@ def remaining(path: Path, planned: Iterator[Batch], settings: Explore) -> Iterat
         RunFolderError: The file has more than the planned batches.
     """
     end = 0
-    path.touch()
     with path.open("rb") as file:
         for batch in planned:
             wanted = sum(len(conditions.random(task.keywords, settings)) for task in batch)
@@ -175,7 +178,7 @@ def _claim(folder: Path, path: Path, config: Config) -> None:
         RunFolderError: It has; the fields that differ are named.
     """
     frozen = folder / "config.json"
-    if path.is_file() and path.stat().st_size and frozen.is_file():
+    if path.stat().st_size and frozen.is_file():
         before = json.loads(frozen.read_text(encoding="utf-8"))
         now = {"config": config.model_dump(mode="json"), "data": data_digests(config.folders())}
         if changed := differences(_decisive(before), _decisive(now)):
@@ -193,22 +196,38 @@ def _decisive(frozen: Mapping[str, Any]) -> dict[str, Any]:
     return {name: config[name] for name in general} | {"explore": settings, "data": frozen["data"]}
 
 
-def _append(path: Path, made: Iterable[list[Candidate]]) -> None:
+def _hold(file: FileIO, path: Path) -> None:
+    """Hold the file against other processes, until it is closed.
+
+    Raises:
+        RunFolderError: Another process holds it.
+    """
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise RunFolderError(f"{path}: another process is exploring there") from None
+
+
+def _append(file: FileIO, path: Path, made: Iterable[list[Candidate]]) -> None:
     """Write candidates, a batch in one append.
 
     Raises:
-        RunFolderError: The model is not the one that wrote the candidates before.
+        RunFolderError: The model is not the one that wrote the candidates before, or the disk is full.
     """
     before = next(read(path, Candidate), None)
     policy = before.policy if before else None
-    with path.open("ab", buffering=0) as file:
-        for batch in made:
-            policy = policy or batch[0].policy
-            if batch[0].policy != policy:
-                raise RunFolderError(
-                    f"{path}: was explored with {policy}, not {batch[0].policy}; remove it to begin anew"
-                )
-            file.write("".join(one.model_dump_json() + "\n" for one in batch).encode())
+    for batch in made:
+        policy = policy or batch[0].policy
+        if batch[0].policy != policy:
+            raise RunFolderError(
+                f"{path}: was explored with {policy}, not {batch[0].policy}; remove it to begin anew"
+            )
+        text = "".join(one.model_dump_json() + "\n" for one in batch).encode()
+        try:
+            if file.write(text) != len(text):
+                raise OSError(28, "only part of a batch could be written")
+        except OSError as error:
+            raise RunFolderError(f"{path}: {error.strerror}; the same command goes on") from None
 
 
 def summarized(candidates: Iterable[Candidate]) -> dict[str, Any]:

@@ -149,7 +149,9 @@ class Work:
 
     @property
     def shards(self) -> tuple[Path, ...]:
-        """The files of instructions, in order."""
+        """The files of instructions, in order; none before all are written, which the manifest tells."""
+        if not (self.instructions / "manifest.json").is_file():
+            return ()
         return tuple(sorted(self.instructions.glob("train-*.jsonl")))
 
     @property

@@ -30,7 +30,8 @@ def untagged(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def random_run(folder: Path, rows: Sequence[dict[str, Any]] | None = None, **explore: Any) -> Config:
     made = data_set(folder, rows or plain())
-    return config(folder, made, explore={"conditions": "random", "n": 10, **explore})
+    shared = {"held_out": explore.pop("held_out", 0.05)}
+    return config(folder, made, explore={"conditions": "random", "n": 10, **explore}, **shared)
 
 
 def lines(run: Config) -> list[Candidate]:
@@ -253,6 +254,41 @@ def test_a_worker_depends_on_its_batch_alone(tmp_path: Path) -> None:
     worker = Explorer(run, words, HashPolicy)
     again = {place: worker(batches[place]) for place in shuffled}
     assert [again[place] for place in range(len(batches))] == in_order
+
+
+def test_two_processes_do_not_explore_into_one_file(tmp_path: Path) -> None:
+    import fcntl
+
+    run = random_run(tmp_path)
+    path = Work(Path(run.out)).candidates("random")
+    path.parent.mkdir(parents=True)
+    with path.open("ab") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(RunFolderError, match="another process"):
+            step.explore(run, HashPolicy)
+    step.explore(run, HashPolicy)
+
+
+@pytest.mark.slow
+def test_questions_are_compared_by_the_sentence_encoder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lotbench.edge.embed import Encoder
+
+    monkeypatch.setenv("LOTBENCH_HOME", str(tmp_path / "home"))
+    animals, tools = "cat dog horse cow goat rabbit", "hammer saw drill wrench nail screw"
+    texts = [f"{animals} {tools}" for _ in range(8)]
+    rows = [row(n, f"g{n}", text=text, question="What does my puppy eat?") for n, text in enumerate(texts)]
+    run = random_run(tmp_path, rows, conditions="weak", n=12, alpha=0, beta=50, held_out=0.01)
+    step.explore(run, HashPolicy)
+    found = lines(run)
+    asked = [one.condition for one in found if one.condition]
+    assert set(asked) == set(animals.split()), "the nearer half of the words"
+    encoder = Encoder("minilm")
+    for one in found[:6]:
+        product = float(encoder([one.condition or ""])[0] @ encoder(["What does my puppy eat?"])[0])
+        assert one.similarity == pytest.approx(product, abs=1e-4)
+    assert list((tmp_path / "home" / "store" / "keywords").glob("*.npy"))
 
 
 @pytest.mark.slow
