@@ -170,6 +170,7 @@ def main(given: Sequence[str]) -> None:
         names = [*VARIANTS][turn % 3 :] + [*VARIANTS][: turn % 3]
         for name in names:
             taken[name].append(run(VARIANTS[name], loaded, data))
+            print(f"{turn + 1}/{repeats} {name}: {taken[name][-1][0]:.1f} s", file=sys.stderr)
     print(f"{len(data)} instructions, {tokens} tokens, batch {SETTINGS.batch_size}, {repeats} runs each")
     print(f"torch {torch.__version__}, peft {peft.__version__}, {torch.get_num_threads()} threads")
     print(f"{'':16} tokens/s: median (quartiles)      tokens/CPU-s: median (quartiles)")
