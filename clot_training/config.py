@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -61,14 +61,19 @@ class Tune(Table):
     """`clot tune` (stage 1) and `clot refine` (stage 2): LoRA; the paper gives neither rank nor rates."""
 
     rank: int = Field(default=16, gt=0)
+    """Of the low-rank matrices."""
     alpha: int = Field(default=32, gt=0)
+    """Their weight: what they add is multiplied by alpha / rank."""
     dropout: float = Field(default=0.05, ge=0, lt=1)
+    """Share of their inputs that is dropped while training."""
     target_modules: str | tuple[str, ...] = ""
     """A regular expression or names; empty: the language model's projections, by architecture."""
     modules_to_save: tuple[str, ...] = ()
     """Modules that are trained whole and saved with the adapter."""
     learning_rate: float = Field(default=2e-4, gt=0)
+    """At its highest."""
     epochs: float = Field(default=1.0, gt=0)
+    """Passes over the instructions."""
     max_steps: int = Field(default=0, ge=0)
     """Optimizer steps; 0: as many as the epochs have."""
     batch_size: int = Field(default=8, gt=0)
@@ -80,19 +85,27 @@ class Tune(Table):
     warmup: float = Field(default=0.03, ge=0, lt=1)
     """The share of the steps in which the rate rises."""
     schedule: Literal["cosine", "linear", "constant"] = "cosine"
+    """How the rate falls after it has risen."""
     weight_decay: float = Field(default=0.0, ge=0)
+    """Of AdamW."""
     max_grad_norm: float = Field(default=1.0, gt=0)
+    """Longer gradients are cut to it."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """auto: bfloat16 where the GPU has it, else float32."""
     quantize: Literal["none", "4bit"] = "none"
+    """4bit: the frozen weights in NF4; needs a CUDA GPU and bitsandbytes."""
     gradient_checkpointing: bool = False
+    """Compute activations twice instead of keeping them."""
     group_by_length: bool = True
+    """Put instructions of like length into one batch."""
     log_steps: int = Field(default=10, gt=0)
+    """Optimizer steps between two logged losses."""
     save_steps: int = Field(default=500, gt=0)
     """Optimizer steps between checkpoints: what a killed run loses at most."""
     workers: int = Field(default=0, ge=0)
     """Processes that prepare batches."""
     track: tuple[Literal["tensorboard", "wandb"], ...] = ()
+    """Where losses go besides."""
 
 
 class Clip(Table):
@@ -105,6 +118,7 @@ class Clip(Table):
     languages: tuple[Language, ...] = ("en",)
     """What its text tower was trained on. Rows of another language are refused, not compared at random."""
     batch_size: int = Field(default=256, gt=0)
+    """Pictures or words at once."""
 
 
 class Explore(Table):
@@ -134,11 +148,15 @@ class Explore(Table):
     generator: Literal["transformers", "vllm"] = "transformers"
     """What writes the candidates; vllm is not part of any extra and has to be installed."""
     temperature: float = Field(default=0.9, ge=0, le=2)
+    """Of what it writes."""
     top_p: float = Field(default=0.95, gt=0, le=1)
+    """Share of the probability that is drawn from."""
     max_tokens: int = Field(default=64, gt=0)
+    """Of a response, at most."""
     batch_size: int = Field(default=4, gt=0)
     """Samples a batch; each has all its conditions in it."""
     engine: Literal["local", "ray"] = "local"
+    """ray: several workers, on one machine or many."""
     workers: int = Field(default=1, gt=0)
     """Ray: processes that each hold the model. Changes no candidate."""
     gpus: float = Field(default=0.0, ge=0)
@@ -157,6 +175,7 @@ class Refine(Table):
     """`clot refine`: tune again on the instructions and the kept candidates (stage 2)."""
 
     refine_from: Literal["stage1", "base"] = "stage1"
+    """What stage 2 begins with."""
 
 
 class Synthesize(Table):
@@ -172,16 +191,14 @@ class Report(Table):
     """`clot report`: the held-out choices and rankings, for each stage."""
 
     limit: int = Field(default=0, ge=0)
-    """Held-out questions of each kind; 0: all."""
-    draws: int = Field(default=2_000, gt=0)
-    """Bootstrap draws of an interval."""
+    """Held-out problems, and instructions for the form, of each kind; 0: all."""
 
 
 class Config(Table):
     """A training run."""
 
     model: str
-    """The base model: name on the hub, a local folder, or a GGUF file that transformers reads."""
+    """The base model: name on the hub, a local folder, a GGUF file, or `local`, the embedded model."""
     data: tuple[str, ...] = ("oogiri",)
     """Oogiri-shaped data sets: names of shipped ones, or folders."""
     types: tuple[Type, ...] = ("I2T", "T2T", "IT2T")
@@ -191,6 +208,7 @@ class Config(Table):
     out: str
     """The work folder: every step reads and writes there."""
     seed: int = Field(default=0, ge=0)
+    """Of the split, of every draw, and of the adapter's first weights."""
     split: Literal["group", "row"] = "group"
     """What is held out as one: a picture or question with all its responses, or (the paper's) a row."""
     held_out: float = Field(default=0.05, gt=0, lt=1)
@@ -228,13 +246,29 @@ def load(path: Path, sets: Sequence[str] = ()) -> Config:
 
 
 def freeze(config: Config, folder: Path) -> None:
-    """Write the configuration, with the digest of each data set's samples, into a step's folder.
+    """Write the configuration into a step's folder: to be run again, and with the digest of each data set.
+
+    `config.toml` has every setting, the defaults written out; `config.json` the same, and the sha256 of the
+    samples.
 
     Raises:
         DataError: A data set cannot be read.
     """
+    whole.write(folder / "config.toml", "\n".join(_toml(config.model_dump(mode="json"))) + "\n")
     table = {"config": config.model_dump(mode="json"), "data": data_digests(config.folders())}
     whole.write(folder / "config.json", json.dumps(table, indent=2, ensure_ascii=False) + "\n")
+
+
+def _toml(table: Mapping[str, Any], name: str = "") -> Iterator[str]:
+    """A table as lines of TOML: a string, number, list or truth of JSON is spelt alike there."""
+    if name:
+        yield f"\n[{name}]"
+    inner = {key: value for key, value in table.items() if isinstance(value, Mapping)}
+    yield from (
+        f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in table.items() if key not in inner
+    )
+    for key, value in inner.items():
+        yield from _toml(value, f"{name}.{key}" if name else key)
 
 
 def data_digests(folders: Sequence[Path]) -> dict[str, str]:

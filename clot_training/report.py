@@ -177,7 +177,7 @@ def _told(
     missing = [name for name, metric in explored.items() if metric is None]
     notes = [
         f"base model: {config.model}; held out: {config.held_out:g} of the {config.split}s, seed {config.seed}",
-        "intervals: 95 %, bootstrap over pictures and questions; with few of them they are wide, and so they should be",
+        "intervals: 95 %, bootstrap over pictures and questions; from fewer than ten of them they say little",
         "accuracy and ranking by the likelihood of each option's letter; form: the share of free replies as asked for",
         *(f"no exploration with {name} conditions: --set explore.conditions={name}" for name in missing),
     ]

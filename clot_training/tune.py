@@ -11,9 +11,11 @@ import hashlib
 import json
 import sys
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -83,6 +85,9 @@ def _train(config: Config, files: Sequence[Path], out: Path, adapter: Path | Non
     transformers.utils.logging.disable_progress_bar()
     transformers.set_seed(config.seed)
     settings = config.tune
+    for package in settings.track:
+        if find_spec(package) is None:
+            raise UsageError(f"tune.track: {package} is not installed: pip install {package}")
     loaded = load(config.model, precision=settings.precision, four_bit=settings.quantize == "4bit")
     examples = Examples(files, loaded, min(settings.max_length, loaded.room))
     if not len(examples):
@@ -90,8 +95,8 @@ def _train(config: Config, files: Sequence[Path], out: Path, adapter: Path | Non
     together = settings.batch_size * settings.accumulate
     trainer = InOrder(
         order=Order(examples.lengths, together, settings.group_by_length, config.seed),
-        model=_with_lora(loaded, settings, adapter),
-        args=_arguments(settings, config.seed, out),
+        model=with_lora(loaded, settings, adapter),
+        args=arguments(settings, loaded, config.seed, out),
         train_dataset=examples,
         data_collator=Collator(loaded),
     )
@@ -111,7 +116,7 @@ def _train(config: Config, files: Sequence[Path], out: Path, adapter: Path | Non
     trainer.accelerator.wait_for_everyone()
 
 
-def _with_lora(loaded: Loaded, settings: Tune, adapter: Path | None) -> Any:
+def with_lora(loaded: Loaded, settings: Tune, adapter: Path | None) -> Any:
     """The model with trainable adapter weights in it, and all else frozen."""
     model = loaded.model
     if settings.quantize == "4bit":
@@ -130,14 +135,16 @@ def _with_lora(loaded: Loaded, settings: Tune, adapter: Path | None) -> Any:
         task_type="CAUSAL_LM",
     )
     try:
-        return peft.get_peft_model(model, lora)
+        with warnings.catch_warnings():
+            # That one library uses what the other will drop is nothing a person here can help.
+            warnings.simplefilter("ignore", FutureWarning)
+            return peft.get_peft_model(model, lora)
     except ValueError as error:
         raise UsageError(f"tune.target_modules: {error}") from error
 
 
-def _arguments(settings: Tune, seed: int, out: Path) -> Any:
-    gpu = torch.cuda.is_available()
-    auto = settings.precision == "auto" and gpu and torch.cuda.is_bf16_supported()
+def arguments(settings: Tune, loaded: Loaded, seed: int, out: Path) -> Any:
+    """What the trainer of transformers wants to know."""
     return transformers.TrainingArguments(
         output_dir=str(out / "checkpoints"),
         per_device_train_batch_size=settings.batch_size,
@@ -149,8 +156,8 @@ def _arguments(settings: Tune, seed: int, out: Path) -> Any:
         warmup_steps=settings.warmup,
         weight_decay=settings.weight_decay,
         max_grad_norm=settings.max_grad_norm,
-        bf16=settings.precision == "bfloat16" or auto,
-        use_cpu=not gpu,
+        bf16=loaded.model.dtype == torch.bfloat16,
+        use_cpu=not torch.cuda.is_available(),
         activation_checkpointing=settings.gradient_checkpointing,
         activation_checkpointing_kwargs={"use_reentrant": False},
         # Only layers that somebody named may lie idle in a batch, as a vision tower's do without pictures.

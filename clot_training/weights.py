@@ -12,7 +12,7 @@ import re
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import torch
 import transformers
@@ -22,8 +22,6 @@ from lotbench.edge.local import identity, weights
 from lotbench.edge.store import home
 from lotbench.edge.transformers.loading import Loaded, model_class, with_processor
 from lotbench.errors import UsageError
-
-Precision: TypeAlias = Literal["auto", "float32", "bfloat16"]
 
 
 def folder(base: str) -> str:
@@ -48,7 +46,9 @@ def folder(base: str) -> str:
     return str(made)
 
 
-def load(base: str, *, precision: Precision = "auto", four_bit: bool = False) -> Loaded:
+def load(
+    base: str, *, precision: Literal["auto", "float32", "bfloat16"] = "auto", four_bit: bool = False
+) -> Loaded:
     """Load a base model to be trained.
 
     Its name is what an adapter notes as its base, and what `hf:BASE` means.

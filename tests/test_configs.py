@@ -30,6 +30,19 @@ def test_a_training_configuration_opens_with_its_first_command_and_can_be_read(p
     training.load(path)
 
 
+def test_a_frozen_training_configuration_can_be_run_again(tmp_path: Path) -> None:
+    sets = [
+        "data=['oogiri']",
+        "out='a \"b\" \\\\ é'",
+        "tune.learning_rate=1e-5",
+        "tune.target_modules=['q', 'v']",
+    ]
+    made = training.load(disk.shipped("configs", "clot", "vision-7b.toml"), sets)
+    training.freeze(made, tmp_path)
+    assert training.load(tmp_path / "config.toml") == made
+    assert made.tune.learning_rate == 1e-5
+
+
 def test_the_defaults_written_out_are_the_defaults() -> None:
     written = load(disk.shipped("configs", "lotbench.toml")).experiment
     assert Settings(**written.settings) == Settings()

@@ -14,11 +14,13 @@ from scipy import stats
 from lotbench.benchmarks.standard.answers import agreed, shown
 from lotbench.benchmarks.standard.settings import Settings, build, resolve
 from lotbench.benchmarks.standard.task import benchmark
+from lotbench.config import load
 from lotbench.edge import disk
 from lotbench.errors import CallFailed, UsageError
 from lotbench.evaluation import evaluate_sync
 from lotbench.oogiri import Row
 from lotbench.oogiri.problems import Problem
+from lotbench.plan import make
 from lotbench.types import Reply
 from tests.choosing import FOUR, always_first, by_lot, chooser, liked, perfect
 from tests.fakes import RuleModel, ScriptedModel
@@ -330,6 +332,20 @@ async def test_the_report_has_spearman_what_is_misplaced_and_the_papers_average(
     for row in walked.section("by type and language").tables[0].rows:
         values = [value for value in (*row[4:7], row[8]) if isinstance(value, float)]
         assert row[-1] == pytest.approx(sum(values) / 4)
+
+
+async def test_the_report_says_that_likes_are_guessed() -> None:
+    rows = [row for row in SHIPPED if row.language == "en" and row.type == "T2T"]
+    assert "WARNING: in 25 of 25" in (await play(by_lot, rows)).section("what the options are").notes[-1]
+    assert "WARNING" not in " ".join((await play(by_lot)).section("what the options are").notes)
+
+
+def test_the_defaults_written_out_are_the_defaults_and_the_papers_preset_runs() -> None:
+    written = load(disk.shipped("configs", "standard.toml")).experiment
+    assert Settings(**written.settings) == Settings()
+    assert set(written.settings) == set(Settings.model_fields) - {"captions", "rewrites"}
+    paper = load(disk.shipped("configs", "paper", "standard.toml"), ["share=0.5"], {"model": "human"})
+    assert make(paper).settings.captions == "captioner"
 
 
 async def test_free_responses_are_written_and_not_scored() -> None:

@@ -137,6 +137,44 @@ def test_lora_keeps_out_of_the_vision_tower(seeing_base: str, text_base: str) ->
         assert not any("vision" in place for place in places)
 
 
+ARCHITECTURES = (
+    "llava",
+    "qwen2_vl",
+    "qwen2_5_vl",
+    "qwen3_vl",
+    "smolvlm",
+    "idefics3",
+    "gemma3",
+    "internvl",
+    "mistral3",
+)
+
+
+@pytest.mark.parametrize("kind", ARCHITECTURES)
+def test_the_layers_of_an_architecture_are_found(kind: str) -> None:
+    """Every linear layer of the language model and no other; on models without weights, two blocks each."""
+    import re
+
+    import torch
+    import transformers
+
+    from clot_training.weights import linear_layers
+    from lotbench.edge.transformers.loading import model_class
+
+    shape = transformers.AutoConfig.for_model(kind)
+    words = shape.get_text_config()
+    words.num_hidden_layers = 2
+    if getattr(words, "layer_types", None):
+        words.layer_types = words.layer_types[:2]
+    with torch.device("meta"):
+        model = model_class(shape).from_config(shape)
+    pattern = linear_layers(model)
+    linear = [name for name, module in model.named_modules() if isinstance(module, torch.nn.Linear)]
+    found = [name for name in linear if re.fullmatch(pattern, name)]
+    assert found == [name for name in linear if re.search(r"(language|text)_model\.layers\.", name)]
+    assert len(found) == 14
+
+
 @pytest.fixture(scope="module")
 def tuned(seeing_base: str, pictures: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A stage of the tiny vision model that learnt to name colours."""
@@ -261,6 +299,38 @@ def test_a_killed_stage_goes_on_where_it_was(
     assert [json.loads(a)["loss"] for a in losses[0]] == [json.loads(b)["loss"] for b in losses[1]]
 
 
+def test_checkpointed_activations_change_no_weight(text_base: str, tmp_path: Path) -> None:
+    from safetensors.torch import load_file
+
+    from clot_training.tune import tune
+
+    files = written(tmp_path, [instruction(n, f"number {n}?", "red") for n in range(4)])
+    for stage, checkpointed in (("plain", False), ("checkpointed", True)):
+        chosen = config(text_base, tmp_path, max_steps=3, gradient_checkpointing=checkpointed)
+        tune(chosen, files, tmp_path / stage)
+    plain, checkpointed = (
+        load_file(tmp_path / stage / "adapter" / "adapter_model.safetensors")
+        for stage in ("plain", "checkpointed")
+    )
+    assert all(float((plain[name] - checkpointed[name]).abs().max()) < 1e-6 for name in plain)
+
+
+def test_what_is_not_here_is_named(text_base: str, tmp_path: Path) -> None:
+    from clot_training.tune import tune
+
+    files = written(tmp_path, [instruction(0, "number?", "red")])
+    for settings, told in (
+        ({"quantize": "4bit"}, "needs a CUDA GPU"),
+        ({"target_modules": "no_such_layer"}, "tune.target_modules"),
+        ({"track": ["wandb"]}, "pip install wandb"),
+    ):
+        with pytest.raises(UsageError, match=told):
+            tune(config(text_base, tmp_path, **settings), files, tmp_path / "stage")
+        (tmp_path / "stage" / "identity").unlink()
+    with pytest.raises(UsageError, match="cannot be loaded"):
+        tune(config(str(tmp_path / "absent"), tmp_path), files, tmp_path / "stage")
+
+
 def test_a_model_that_reads_text_only_leaves_pictures_out_and_says_so(
     text_base: str, pictures: dict[str, str], tmp_path: Path
 ) -> None:
@@ -273,13 +343,20 @@ def test_a_model_that_reads_text_only_leaves_pictures_out_and_says_so(
         tune(config(text_base, tmp_path), written(tmp_path, colours(pictures)[:4]), tmp_path / "other")
 
 
-def test_two_processes_give_one_adapter(text_base: str, tmp_path: Path) -> None:
-    """torchrun on CPU, through gloo: the trainer gathers gradients, and one process writes."""
+def test_two_processes_give_the_adapter_of_one(text_base: str, tmp_path: Path) -> None:
+    """torchrun on CPU, through gloo: two processes with half a batch each take the steps of one with a whole."""
+    import torch
+    from safetensors.torch import load_file
+
+    from clot_training.tune import tune
+
     made = [instruction(n, f"number {n}?", "red" if n % 2 else "blue") for n in range(16)]
     (tmp_path / "instructions").mkdir()
-    written(tmp_path / "instructions", made)
+    files = written(tmp_path / "instructions", made)
+    steps = {"max_steps": 6, "group_by_length": False, "learning_rate": 1e-3}
+    tune(config(text_base, tmp_path, **steps, batch_size=8), files, tmp_path / "one")
+    table = "\n".join(f"{key} = {json.dumps(value)}" for key, value in (SETTINGS | steps).items())
     file = tmp_path / "run.toml"
-    table = "\n".join(f"{key} = {json.dumps(value)}" for key, value in (SETTINGS | {"max_steps": 6}).items())
     file.write_text(
         f'model = "{text_base}"\ndata = ["lotbench"]\nout = "{tmp_path}"\n[tune]\n{table}\n', encoding="utf-8"
     )
@@ -297,4 +374,10 @@ def test_two_processes_give_one_adapter(text_base: str, tmp_path: Path) -> None:
     assert done.stdout.count("hf:") == 1, "one process speaks"
     about = json.loads((tmp_path / "stage1" / "tune.json").read_text())
     assert (about["processes"], about["steps"]) == (2, 6)
-    assert (tmp_path / "stage1" / "adapter" / "adapter_model.safetensors").exists()
+    one, two = (
+        load_file(tmp_path / stage / "adapter" / "adapter_model.safetensors") for stage in ("one", "stage1")
+    )
+    moved = max(float(weight.abs().max()) for name, weight in two.items() if "lora_B" in name)
+    assert moved > 1e-3, "it was trained"
+    for name, weight in one.items():
+        torch.testing.assert_close(two[name], weight, atol=1e-5, rtol=1e-3)

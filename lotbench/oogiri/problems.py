@@ -79,6 +79,8 @@ class Problem(BaseModel):
     image: str | None = None
     question: str | None = None
     caption: str | None = None
+    guessed: bool = False
+    """Whether the likes that say what is right are a guess of the writers."""
     options: tuple[Option, ...] = ()
     left_out: dict[str, int] = Field(default_factory=dict)
 
@@ -232,6 +234,7 @@ def _problem(
         image=first.image,
         question=first.question,
         caption=prompt.caption,
+        guessed=first.guessed,
         options=options,
     )
 

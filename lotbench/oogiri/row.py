@@ -65,6 +65,8 @@ class Row(BaseModel):
     caption: str | None = None
     """What can be seen in the picture, in plain words and in the language of the row."""
     star: int | None = Field(default=None, ge=0)
+    guessed: bool = False
+    """Whether the likes are a guess of whoever wrote the row: nobody voted."""
     ratings: Ratings | None = None
 
     @model_validator(mode="after")

@@ -34,7 +34,7 @@ from clot_training import templates
 from clot_training.config import Tune
 from clot_training.examples import Collator, Examples
 from clot_training.records import Instruction
-from clot_training.tune import InOrder, Order, _arguments, _with_lora
+from clot_training.tune import InOrder, Order, arguments, with_lora
 from clot_training.weights import load
 from lotbench.edge.disk import data_folder
 from lotbench.edge.oogiri import rows
@@ -73,7 +73,7 @@ def ours(loaded: Any, model: Any, data: list[Instruction], folder: Path) -> Call
     trainer = InOrder(
         order=Order(examples.lengths, SETTINGS.batch_size, SETTINGS.group_by_length, 0),
         model=model,
-        args=_arguments(SETTINGS, 0, folder),
+        args=arguments(SETTINGS, loaded, 0, folder),
         train_dataset=examples,
         data_collator=Collator(loaded),
     )
@@ -140,7 +140,7 @@ def run(make: Any, loaded: Any, data: list[Instruction]) -> tuple[float, float]:
     """Seconds by the clock and of CPU that a variant takes for an epoch."""
     with tempfile.TemporaryDirectory() as folder:
         torch.manual_seed(0)
-        model = _with_lora(loaded, SETTINGS, None)
+        model = with_lora(loaded, SETTINGS, None)
         train = make(loaded, model, data, Path(folder))
         began, used = time.perf_counter(), time.process_time()
         train()
@@ -150,13 +150,13 @@ def run(make: Any, loaded: Any, data: list[Instruction]) -> tuple[float, float]:
     return seconds
 
 
-def main(arguments: Sequence[str]) -> None:
+def main(given: Sequence[str]) -> None:
     """Print the table."""
     warnings.simplefilter("ignore")
     transformers.utils.logging.set_verbosity_error()
     disable_progress_bar()
-    repeats = int(arguments[0]) if arguments else REPEATS
-    loaded = load(arguments[1] if len(arguments) > 1 else "local")
+    repeats = int(given[0]) if given else REPEATS
+    loaded = load(given[1] if len(given) > 1 else "local")
     data = instructions()
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".jsonl") as file:
         file.writelines(one.model_dump_json() + "\n" for one in data)
@@ -170,6 +170,7 @@ def main(arguments: Sequence[str]) -> None:
         names = [*VARIANTS][turn % 3 :] + [*VARIANTS][: turn % 3]
         for name in names:
             taken[name].append(run(VARIANTS[name], loaded, data))
+            print(f"{turn + 1}/{repeats} {name}: {taken[name][-1][0]:.1f} s", file=sys.stderr)
     print(f"{len(data)} instructions, {tokens} tokens, batch {SETTINGS.batch_size}, {repeats} runs each")
     print(f"torch {torch.__version__}, peft {peft.__version__}, {torch.get_num_threads()} threads")
     print(f"{'':16} tokens/s: median (quartiles)      tokens/CPU-s: median (quartiles)")

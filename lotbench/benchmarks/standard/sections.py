@@ -158,7 +158,12 @@ def _origins(asked: Sequence[Problem]) -> Section:
         "rewrite's by a little liked response to the same; T2T has no caption. Kinds are easier or harder for it, so "
         "compare runs only where this table agrees."
     )
-    return Section("What the options are", (note,), tuple(tables))
+    guessed = sum(one.guessed for one in asked)
+    warning = (
+        f"WARNING: in {guessed} of {len(asked)} problems the likes are guesses of the rows' writers: nobody voted, so "
+        "these scores say how far a model agrees with them, and no more."
+    )
+    return Section("What the options are", (note, *([warning] if guessed else [])), tuple(tables))
 
 
 def _places(traces: Sequence[Trace]) -> Section:
