@@ -65,6 +65,15 @@ def parser() -> argparse.ArgumentParser:
             dest="sets",
             help="any setting, by dotted name",
         )
+        if name == "explore":
+            one.add_argument(
+                "--engine",
+                type="explore.engine={}".format,
+                action="append",
+                dest="sets",
+                metavar="local|ray",
+                help="what hands out the work: the same as --set explore.engine=",
+            )
     return top
 
 

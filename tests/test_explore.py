@@ -258,6 +258,14 @@ def test_a_worker_depends_on_its_batch_alone(tmp_path: Path) -> None:
     assert [again[place] for place in range(len(batches))] == in_order
 
 
+def test_the_engine_has_a_flag_of_its_own() -> None:
+    from clot_training.cli import parser
+
+    asked = parser().parse_args(["explore", "--config", "f", "--set", "seed=1", "--engine", "ray"])
+    assert asked.sets == ["seed=1", "explore.engine=ray"]
+    assert parser().parse_args(["explore", "--config", "f"]).sets == []
+
+
 def test_two_processes_do_not_explore_into_one_file(tmp_path: Path) -> None:
     import fcntl
 
