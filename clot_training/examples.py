@@ -8,6 +8,7 @@ pictures go the same way.
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import PIL.Image
 import PIL.ImageOps
 
 from clot_training.records import Chat, Instruction
+from clot_training.roles import batched
 from lotbench.edge.transformers.loading import Loaded, rendered
 from lotbench.types import Image, Message
 
@@ -44,23 +46,23 @@ class Examples:
         self._files = tuple(files)
         self._places = array("q")
         self.lengths = array("q")
-        self.left_out: dict[str, int] = {}
+        self.left_out: Counter[str] = Counter()
         chats = Chats(loaded)
-        for chunk in _chunks(_located(self._files)):
+        for chunk in batched(_located(self._files), COUNTED_TOGETHER):
             self._add(chunk, chats, loaded, max_tokens)
 
     def _add(self, chunk: list[tuple[int, int, bytes]], chats: Chats, loaded: Loaded, most: int) -> None:
         found = [(file, place, Instruction.model_validate_json(line)) for file, place, line in chunk]
         kept = [one for one in found if loaded.sees or one[2].image is None]
         if blind := len(found) - len(kept):
-            self.left_out["picture"] = self.left_out.get("picture", 0) + blind
+            self.left_out["picture"] += blind
         if not kept:
             return
         texts = ["".join(chats.text(instruction)) for _, _, instruction in kept]
         counted = loaded.tokenizer(texts, add_special_tokens=False)["input_ids"]
         for (file, place, _), tokens in zip(kept, counted, strict=True):
             if len(tokens) > most:
-                self.left_out["too long"] = self.left_out.get("too long", 0) + 1
+                self.left_out["too long"] += 1
             else:
                 self._places.extend((file, place))
                 self.lengths.append(len(tokens))
@@ -164,14 +166,3 @@ def _located(files: Sequence[Path]) -> Iterator[tuple[int, int, bytes]]:
                 if line.strip():
                     yield number, place, line
                 place += len(line)
-
-
-def _chunks(lines: Iterator[tuple[int, int, bytes]]) -> Iterator[list[tuple[int, int, bytes]]]:
-    chunk: list[tuple[int, int, bytes]] = []
-    for line in lines:
-        chunk.append(line)
-        if len(chunk) == COUNTED_TOGETHER:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk
