@@ -112,4 +112,5 @@ def test_the_level_for_few_clusters_is_hesterbergs() -> None:
     assert expanded(9) == pytest.approx(0.9856, abs=1e-4)
     assert expanded(200) == pytest.approx(0.95195, abs=1e-4)
     assert expanded(10**6) == pytest.approx(0.95, abs=1e-5)
+    assert expanded(2) == 0.999
     assert expanded(1) == expanded(0) == 0.95

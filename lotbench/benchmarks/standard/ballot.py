@@ -129,9 +129,7 @@ def shares(
             continue
         made = []
         for place, model in enumerate(models):
-            low, high = bootstrap(
-                counts, partial(_share, place=place), seed=0, level=min(expanded(len(counts)), 0.999)
-            )
+            low, high = bootstrap(counts, partial(_share, place=place), seed=0, level=expanded(len(counts)))
             mine = counts[:, place].sum()
             made.append((type_, model, int(mine), float(mine / total), low, high))
         rows += sorted(made, key=lambda row: -row[2])
