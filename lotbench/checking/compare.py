@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lotbench import benchmarks
-from lotbench.comparison import Compared, section
+from lotbench.comparison import Compared, labels, section
 from lotbench.config import validate
 from lotbench.edge import folder
 from lotbench.report import laid_out
@@ -19,10 +19,13 @@ def compared(runs: Sequence[Run]) -> str:
     Raises:
         UsageError: They differ in nothing or in more, with the list of what differs.
     """
-    first = section([_compared(run) for run in runs])
+    rows = [_compared(run) for run in runs]
+    first, (_, values) = section(rows), labels(rows)
+    # Below the table a run goes by what is different in it, where that tells the runs apart.
+    told = values if len({*values.values()}) == len(values) else {name: name for name in values}
     declared = benchmarks.get(runs[0].config.benchmark)
     across = declared.across(
-        {run.path.name: (run.traces, validate(declared.Settings, run.config.settings)) for run in runs}
+        {told[run.path.name]: (run.traces, validate(declared.Settings, run.config.settings)) for run in runs}
     )
     blocks = [f"# {declared.name}: {len(runs)} runs"]
     blocks += [block for one in (first, *across) for block in laid_out(one)]
