@@ -193,10 +193,6 @@ def _data(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         data, "render", "data:render", "draw the SVG drawings of a data set as the PNG pictures beside them"
     )
     one.add_argument("path", metavar="PATH")
-    one = _command(data, "import", "data:imported", "make a data set of a benchmark's published file")
-    one.add_argument("name", metavar="NAME", choices=["hicbench"], help="hicbench: CDID.csv")
-    one.add_argument("source", metavar="SRC", help="the published file")
-    one.add_argument("path", metavar="DEST", help="the folder that is made")
     one = _command(data, "sheet", "data:sheet", "draw contact sheets: nine pictures a page, with their texts")
     one.add_argument("path", metavar="PATH")
     one.add_argument(
@@ -209,9 +205,14 @@ def _data(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     _review(data)
     one = _command(data, "import", "data:imported", "make a data set of data in another layout")
     one.add_argument(
-        "name", metavar="NAME", choices=["oogiri-go", "caption-contest"], help="oogiri-go, caption-contest"
+        "name",
+        metavar="NAME",
+        choices=["oogiri-go", "caption-contest", "hicbench"],
+        help="oogiri-go, caption-contest, hicbench (CDID.csv)",
     )
-    one.add_argument("source", metavar="SRC", help="the folder that has the files, or a name on the hub")
+    one.add_argument(
+        "source", metavar="SRC", help="the file, the folder that has the files, or a name on the hub"
+    )
     one.add_argument("out", metavar="DEST", help="the folder that is made; it may not hold a data set yet")
     local = commands.add_parser("local", help="the embedded model").add_subparsers(
         title="commands", metavar="COMMAND", required=True
