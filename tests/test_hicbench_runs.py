@@ -294,6 +294,7 @@ def test_labels_that_do_not_fit_the_run_are_named_by_line_and_field(
         {**rows[4], **IH},
         {**rows[5], **IH, "remark": "x"},
         {**rows[6], **IH, "hallucination": "maybe"},
+        {**rows[7], **IH, "spans": [{"text": "no such words", "note": ""}]},
     ]
     assert main(["score", str(run.path), "--labels", str(put(file, wrong))]) == 2
     told = capsys.readouterr().err
@@ -307,6 +308,7 @@ def test_labels_that_do_not_fit_the_run_are_named_by_line_and_field(
         "8: hall",
     ):
         assert f"labels.jsonl:{place}" in told
+    assert "labels.jsonl:9: spans: the answer does not say 'no such words'" in told
     assert "labels.jsonl:5" not in told
     assert not (run.path / "labels.jsonl").exists()
 
@@ -349,7 +351,7 @@ def test_runs_by_strategy_are_compared_in_one_table(
     assert main(["report", *(str(run.path) for run in runs)]) == 0
     said = capsys.readouterr().out
     assert "## Runs by settings.strategy" in said and "| scp |" in said and "| rcp |" in said
-    assert "## Significance of the IH ratio" in said
+    assert "## Significance of the IH ratio" in said and "\n| scp | rcp |" in said
 
 
 def test_runs_that_differ_in_two_settings_are_refused(

@@ -43,16 +43,6 @@ def check(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def imported(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench data import`."""
-    from lotbench.edge import published
-
-    source, folder = Path(parsed.source), Path(parsed.path)
-    found = published.READERS[parsed.name](source)
-    print(f"{folder}: {published.write(found, folder)} samples of {source}")
-    return 0
-
-
 def render(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data render`."""
     from lotbench.edge.draw import render as drawn
@@ -78,6 +68,25 @@ def sheet(parsed: argparse.Namespace) -> int:
     for made, page in enumerate(pages(folder, items, font), 1):
         page.save(out / f"page-{made:02}.png")
     print(f"{out}: {made} pages, {len(items)} samples")
+    return 0
+
+
+def imported(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench data import`."""
+    from lotbench.edge import caption_contest, importing, oogiri_go, published
+
+    dest = Path(parsed.out)
+    if parsed.name in published.READERS:
+        tasks = published.READERS[parsed.name](Path(parsed.source))
+        print(f"{dest}: {published.write(tasks, dest)} samples")
+        return 0
+    sources = {"oogiri-go": oogiri_go.source, "caption-contest": caption_contest.source}
+    done = importing.bring(sources[parsed.name](parsed.source, importing.Pictures(dest)), dest)
+    for fault in done.broken:
+        print(f"note: {fault}")
+    for reason, count in done.skipped.most_common():
+        print(f"skipped {count:7,}  {reason}")
+    print(f"{dest}: {done.kept:,} of {done.read:,} rows kept")
     return 0
 
 

@@ -115,21 +115,24 @@ class Desk:
             sampling = replace(sampling, temperature=question.temperature)
         if question.max_tokens is not None:
             sampling = replace(sampling, max_tokens=question.max_tokens)
-        place = (sample, repeat, question.round, question.step, question.draw, question.attempt)
+        about = question.about or sample
+        place = (about, repeat, question.round, question.step, question.draw, question.attempt)
         if seeded:
             # A shared question outlives the run, so the run's seed must not be part of it.
             first = "shared" if question.shared else str(self._seed)
             text = ":".join(map(str, (first, *place)))
             sampling = replace(sampling, seed=int(hashlib.sha256(text.encode()).hexdigest()[:7], 16))
-        meant = {
+        meant: dict[str, Any] = {
             "model": seat.name,
             "messages": [[m.speaker, [_part(part) for part in m.parts]] for m in question.messages],
             "schema": question.schema,
             "sampling": [sampling.temperature, sampling.top_p, sampling.seed, sampling.max_tokens],
         }
+        if question.logprobs:
+            meant["logprobs"] = True
         canonical = orjson.dumps(meant, option=orjson.OPT_SORT_KEYS)
         key = Key(*place, digest=hashlib.sha256(canonical).hexdigest()[:16])
-        return Request(key, seat.name, question.messages, question.schema, sampling)
+        return Request(key, seat.name, question.messages, question.schema, sampling, question.logprobs)
 
     async def close(self) -> None:
         """Give up the questions that no walk waits for any more: the journal is about to be closed."""
