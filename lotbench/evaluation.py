@@ -95,7 +95,7 @@ async def begin(
     refuse_unpriced(made.limits, {name.text: name for names in made.names.values() for name in names})
     if shards > 1:
         sharded.refuse_alone(made)
-    async with Models(made.pictures, made.limits, own or {}) as models:
+    async with Models(made.pictures, made.limits, own or {}, made.order) as models:
         # A missing key is found before there is a folder.
         seats = models.seats(made.names)
         with folder.create(out, made.benchmark.name, made.experiment.model, digest(made.experiment)) as place:
@@ -159,7 +159,7 @@ async def resume(
         place.keep(Traces(path / folder.TRACES, strict=False))
         found = load_run(path)
         made = results.planned(found, config.validate(Limits, {**found.limits, **limits}))
-        async with Models(made.pictures, made.limits, own or {}) as models:
+        async with Models(made.pictures, made.limits, own or {}, made.order) as models:
             session = Session(made, place, models, models.seats(made.names), Store())
             if shards > 1:
                 await _sharded(session, made, place, shards, check=check, retry_failed=retry_failed)

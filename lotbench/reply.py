@@ -238,11 +238,16 @@ def _plain(field: dict[str, Any]) -> dict[str, Any]:
 
 
 def _example(field: dict[str, Any]) -> str:
+    if field["type"] == "array":
+        return '["...", ...]'
     if field["type"] == "boolean":
         # A model too small to judge copies what stands first; it must not end games by that.
         return "false or true"
     if "enum" in field:
         return " or ".join(json.dumps(option, ensure_ascii=False) for option in field["enum"])
+    if field["type"] == "integer":
+        # In quotes it would invite a string.
+        return str(field.get("description", "a whole number"))
     if field["type"] == "string":
         # What it means stands in the prompt and in the schema: a small model would copy it as its answer.
         return '"..."'

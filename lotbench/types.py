@@ -88,7 +88,7 @@ class Question:
 
     `seat` chooses among the models of a role (the second judge is seat 1). A `shared` question belongs
     to the sample, not to the walk: it is asked once for all walks and runs, and kept in the store. `about`
-    names what it belongs to where several samples have that in common (a picture).
+    names what it belongs to where several samples have that in common (a picture), `*` where all have.
     """
 
     role: str

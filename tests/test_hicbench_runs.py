@@ -246,9 +246,10 @@ def test_walks_and_steps_are_exported_as_flat_rows(
     assert steps[0]["value.answer"] == run.traces[0].steps[0]["value"]["answer"]  # type: ignore[index,call-overload]
 
 
-def test_a_run_without_games_is_not_replayed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["replay", str(play(tmp_path, limit=1).path)]) == 2
-    assert "no games to tell" in capsys.readouterr().err
+def test_a_run_without_games_is_told_step_by_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", str(play(tmp_path, limit=1).path)]) == 0
+    told = capsys.readouterr().out
+    assert "respond, by the candidate" in told and "judge, by the judge" in told
 
 
 def to_label(run: Run, file: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:

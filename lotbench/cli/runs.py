@@ -13,7 +13,6 @@ from lotbench import benchmarks, config, plan, results
 from lotbench.cli.evaluate import LIMITS, interruptible, told
 from lotbench.cli.progress import watch
 from lotbench.edge import disk, folder
-from lotbench.errors import UsageError
 from lotbench.evaluation import resume as go_on
 from lotbench.results import Run, load_run
 from lotbench.state import start
@@ -54,12 +53,18 @@ def score(parsed: argparse.Namespace) -> int:
 def report(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench report`."""
     runs = [load_run(name, Path(parsed.out)) for name in parsed.runs]
-    if len(runs) > 1:
+    table = Path(parsed.table) if parsed.table else None
+    if len(runs) > 1 or table:
         from lotbench.checking.compare import compared
 
-        print(compared(runs), end="")
+        print(compared(runs, table), end="")
         return 0
-    results.rewritten(runs[0])
+    made = results.rewritten(runs[0])
+    if parsed.png:
+        from lotbench.cli.compare import drawn
+        from lotbench.viewer.report import drawings
+
+        drawn(runs[0].path / "plots", drawings(made))
     return told(load_run(runs[0].path))
 
 
@@ -93,12 +98,18 @@ def _labelled(run: Run, labels: Path) -> str:
 def replay(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench replay`."""
     from lotbench.viewer import replay as viewer
+    from lotbench.viewer import telling
 
     run = load_run(parsed.run, Path(parsed.out))
-    if benchmarks.get(run.config.benchmark).graph != "game":
-        raise UsageError(f"{run.path}: no games to tell; `lotbench export --steps` has every step")
-    game = viewer.game(run.traces, run.samples, parsed.sample, parsed.repeat)
-    print(json.dumps(game.table(), ensure_ascii=False, indent=2) if parsed.json else viewer.to_text(game))
+    told: Any
+    if benchmarks.get(run.config.benchmark).graph == "game":
+        told = viewer.game(run.traces, run.samples, parsed.sample, parsed.repeat)
+        text = viewer.to_text(told)
+    else:
+        trace = telling.walk(run.traces, parsed.sample, parsed.repeat)
+        told = telling.Telling(run.samples[trace.sample], trace, results.readings(run, trace))
+        text = telling.to_text(told)
+    print(json.dumps(told.table(), ensure_ascii=False, indent=2) if parsed.json else text)
     return 0
 
 

@@ -98,7 +98,7 @@ class Desk:
             Unescapable: None can come.
             LimitReached: A budget is used up.
         """
-        request = self.request(question, walk.sample.id, 0 if question.shared else walk.repeat)
+        request = self.request(question, *owner(walk, question))
         if not question.shared:
             return Answer(question, request.key, await self._asked(question, request))
         name = str(request.key)
@@ -115,8 +115,7 @@ class Desk:
             sampling = replace(sampling, temperature=question.temperature)
         if question.max_tokens is not None:
             sampling = replace(sampling, max_tokens=question.max_tokens)
-        about = question.about or sample
-        place = (about, repeat, question.round, question.step, question.draw, question.attempt)
+        place = (sample, repeat, question.round, question.step, question.draw, question.attempt)
         if seeded:
             # A shared question outlives the run, so the run's seed must not be part of it.
             first = "shared" if question.shared else str(self._seed)
@@ -211,6 +210,11 @@ class Desk:
         tally.cost[role] = (
             None if before is None or seat.price is None else before + seat.price.of(reply.usage)
         )
+
+
+def owner(walk: Walk, question: Question) -> tuple[str, int]:
+    """The sample and the repeat under which a walk's question is asked."""
+    return question.about or walk.sample.id, 0 if question.shared else walk.repeat
 
 
 def added(one: Usage, other: Usage) -> Usage:
