@@ -38,6 +38,7 @@ class Plan:
         folder: The data set's folder.
         data: All samples built from it; `chosen` are those that are played.
         names: The models of each role, candidate included.
+        share: Which of how many shares of the lanes this plan takes; a lane is never split.
     """
 
     benchmark: Benchmark
@@ -51,6 +52,7 @@ class Plan:
     prompts: Pack
     names: Mapping[str, tuple[ModelName, ...]]
     by_id: Mapping[str, Sample]
+    share: tuple[int, int] = (0, 1)
 
     @property
     def digests(self) -> dict[str, str]:
@@ -63,13 +65,14 @@ class Plan:
         }
 
     def lanes(self) -> list[list[Planned]]:
-        """The walks of the run by lane, in data order."""
+        """The walks of the plan's share of the run by lane, in data order."""
         lanes: dict[str, list[Planned]] = {}
         for sample in self.chosen:
             for repeat in range(1, self.experiment.repeats + 1):
                 lane = self.benchmark.lane(sample, repeat)
                 lanes.setdefault(lane, []).append(Planned(sample.id, repeat, lane))
-        return list(lanes.values())
+        first, shares = self.share
+        return list(lanes.values())[first::shares]
 
     def view(self, state: State, step: str) -> Walk:
         """What the benchmark sees of a walk."""

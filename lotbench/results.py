@@ -18,6 +18,7 @@ from lotbench.edge import checks, embed, folder
 from lotbench.edge.disk import prompt_files
 from lotbench.edge.journal import read as read_journal
 from lotbench.edge.limits import price
+from lotbench.edge.traces import Traces
 from lotbench.errors import RunFolderError, UsageError
 from lotbench.evidence import Evidence
 from lotbench.names import ModelName, parse, related
@@ -38,7 +39,7 @@ class Run:
         config: The frozen experiment.
         limits: What the first session might use, by name.
         digests: Of experiment, data, prompts and code, as recorded when the run began.
-        traces: The finished walks, in data order.
+        traces: The finished walks, in data order; each is read when it is looked at.
         summary: The content of summary.json; empty if the run never ended in order.
     """
 
@@ -47,7 +48,7 @@ class Run:
     limits: Mapping[str, Any]
     digests: Mapping[str, str]
     # Not shown: asyncio.run writes its result out in passing, and a notebook writes it out on purpose.
-    traces: tuple[Trace, ...] = field(repr=False)
+    traces: Sequence[Trace] = field(repr=False)
     summary: Mapping[str, Any] = field(repr=False)
 
     def score(self, name: str | None = None) -> float | None:
@@ -86,7 +87,7 @@ def load_run(run: str | Path, root: Path = Path("runs")) -> Run:
         config=validate(Experiment, table["experiment"], path / "run.json"),
         limits=table.get("limits", {}),
         digests=table["digests"],
-        traces=tuple(folder.traces(path)),
+        traces=Traces(path / folder.TRACES),
         summary=summary,
     )
 

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -20,7 +20,7 @@ from lotbench.edge.journal import Journal
 from lotbench.edge.limits import Budget
 from lotbench.edge.models import Models
 from lotbench.edge.store import Store
-from lotbench.errors import LotbenchError
+from lotbench.errors import LimitReached, LotbenchError
 from lotbench.plan import Plan
 from lotbench.results import Run, load_run
 from lotbench.run import Graph, Loop
@@ -39,6 +39,7 @@ class Status:
     loop: Loop
     models: Models
     traces: Mapping[tuple[str, int], Trace]
+    """The finished walks, without their steps."""
     damaged: Sequence[int] = ()
     """Lines of the journal that could not be read: their calls are made again."""
 
@@ -55,6 +56,7 @@ class Session:
         models: Where calls that wait for a retry are counted.
         seats: The models of each role.
         store: Where replies to shared questions are kept.
+        before: The run that this session takes a share of: its journal is read, its own folder is not written.
     """
 
     def __init__(
@@ -64,13 +66,15 @@ class Session:
         models: Models,
         seats: Mapping[str, tuple[Seat, ...]],
         store: Store,
+        before: Path | None = None,
     ) -> None:
+        self._before = before
         self._plan = made
         self._place = place
         self._models = models
         self._seats = seats
         self._store = store
-        self._traces: dict[tuple[str, int], Trace] = {}
+        self._done: dict[tuple[str, int], Trace] = {}
         self._unread: list[Trace] = []
         self._wall_s = 0.0
         self._started = time.monotonic()
@@ -83,10 +87,13 @@ class Session:
             retry_failed: Walk again where replies came and could not be read, too, and ask for them anew;
                 walks whose last call never arrived are always walked again.
         """
-        failed = [trace for trace in before.traces if trace.outcome.endswith("_failed")]
-        again = [trace for trace in failed if retry_failed or not trace.arrived]
-        self._unread = [trace for trace in again if trace.arrived]
-        self._traces = {(trace.sample, trace.repeat): trace for trace in before.traces if trace not in again}
+        for trace in before.traces:
+            if trace.outcome.endswith("_failed") and (retry_failed or not trace.arrived):
+                self._unread += [trace] if trace.arrived else []
+            else:
+                self._done[trace.sample, trace.repeat] = _ended(trace)
+        if self._before is None:
+            self._place.order(list(self._done))
         self._wall_s = before.summary.get("wall_s", 0.0)
 
     async def play(self, *, check: bool, watch: Watch | None) -> Run:
@@ -95,8 +102,17 @@ class Session:
         Raises:
             LotbenchError: What stopped the run; its `run` is the folder.
         """
-        self._place.keep(self._traces.values())
-        with Journal(self._place.path / "calls.jsonl") as journal:
+        await self.walk(check=check, watch=watch)
+        return load_run(self._place.path)
+
+    async def walk(self, *, check: bool, watch: Watch | None) -> None:
+        """Do what `play` does; of a share, without anchors and report, which are of the whole run.
+
+        Raises:
+            LotbenchError: What stopped the run; its `run` is the folder.
+        """
+        before = self._before / "calls.jsonl" if self._before else None
+        with Journal(self._place.path / "calls.jsonl", before) as journal:
             _ask_anew(journal, self._unread)
             desk = self._desk(journal)
             loop = self._loop(desk)
@@ -106,11 +122,16 @@ class Session:
                         await self._check(desk)
                     async with aclosing(loop.traces(self._plan.lanes())) as traces:
                         async for trace in traces:
-                            self._traces[trace.sample, trace.repeat] = trace
                             self._place.append(trace)
-                    self._place.write_json("anchors.json", await anchors(self._plan, desk, self._place.path))
+                            self._done[trace.sample, trace.repeat] = _ended(trace)
+                    if self._before is None:
+                        found = await anchors(self._plan, desk, self._place.path)
+                        self._place.write_json("anchors.json", found)
             except LotbenchError as error:
                 error.run = self._place.path
+                if isinstance(error, LimitReached) and desk.budget.overspent:
+                    # The calls that were in flight have ended by now.
+                    error.args = (f"{error}; overspent by {desk.budget.overspent}",)
                 raise
             except asyncio.CancelledError as error:
                 # Whoever cancelled (Ctrl-C) is told where to go on.
@@ -118,17 +139,17 @@ class Session:
                 raise
             finally:
                 await desk.close()
-                self._finish()
+                if self._before is None:
+                    self.finish()
         if loop.crashed:
             raise _crash(loop, self._place.path)
-        return load_run(self._place.path)
 
     def _loop(self, desk: Desk) -> Loop:
         made, lanes = self._plan, self._plan.lanes()
         return Loop(
             graph=graph(made.benchmark.graph),
             context=Context(made.benchmark, made.view, desk.ask),
-            done=dict(self._traces),
+            done=dict(self._done),
             supersteps=made.benchmark.supersteps(made.settings),
             concurrency=min(made.limits.concurrency, len(lanes)),
             max_failed=int(made.limits.max_failed * sum(map(len, lanes))),
@@ -137,7 +158,7 @@ class Session:
     def _status(self, desk: Desk, loop: Loop, journal: Journal) -> Status:
         total = sum(map(len, self._plan.lanes()))
         place = self._place.path
-        return Status(self._plan, place, total, desk.tally, loop, self._models, self._traces, journal.damaged)
+        return Status(self._plan, place, total, desk.tally, loop, self._models, self._done, journal.damaged)
 
     def _desk(self, journal: Journal) -> Desk:
         budget = Budget(self._plan.limits)
@@ -152,15 +173,16 @@ class Session:
         walk = self._plan.view(start(first.id, 0, "preflight"), "preflight")
         await preflight.check(desk, walk, self._plan.benchmark, self._plan.settings)
 
-    def _finish(self) -> None:
+    def finish(self) -> None:
         """Put the traces in data order and write the report, also of a run that was stopped."""
         order = [(p.sample, p.repeat) for lane in self._plan.lanes() for p in lane]
-        traces = [self._traces[place] for place in order if place in self._traces]
-        self._place.keep(traces)
         wall_s = self._wall_s + time.monotonic() - self._started
-        results.write(self._plan, self._place, traces, wall_s)
-        # The run is read back from its folder: a second copy would double what it takes up.
-        self._traces.clear()
+        results.write(self._plan, self._place, self._place.order(order), wall_s)
+
+
+def _ended(trace: Trace) -> Trace:
+    """What a session remembers of a finished walk; its steps are on disk."""
+    return replace(trace, steps=())
 
 
 def graph(name: str) -> Graph:

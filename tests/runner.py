@@ -2,6 +2,7 @@
 
 python -m tests.runner begin URL OUT [SAMPLES REPEATS ROUNDS]
 python -m tests.runner resume RUN
+python -m tests.runner cli ARGUMENTS OF lotbench
 """
 
 from __future__ import annotations
@@ -30,4 +31,8 @@ async def _main(what: str, place: str, out: str = "", *size: str) -> None:
 if __name__ == "__main__":
     # Whoever started the tests in the background had them ignore Ctrl-C, and children inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if sys.argv[1] == "cli":
+        from lotbench.cli import main
+
+        raise SystemExit(main(sys.argv[2:]))
     asyncio.run(_main(*sys.argv[1:]))

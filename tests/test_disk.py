@@ -320,13 +320,15 @@ def test_a_picture_is_encoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_pictures_out_of_use_are_let_go_and_come_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(disk, "CACHED_PICTURES", 2)
     folder, found = rows(tmp_path, 9)
+    every = Pictures(folder, found, 32)
+    largest = max(len(every.data_url(one.sha256)) for one in every.values())
+    monkeypatch.setattr(disk, "CACHED_BYTES", 2 * largest)
     pictures = Pictures(folder, found, 32)
 
     urls = {name: pictures.data_url(pictures[name].sha256) for name in pictures}
 
-    assert len(pictures._urls) == 2
+    assert sum(map(len, pictures._urls.values())) == pictures._cached <= 2 * largest
     assert len(set(urls.values())) == 5
     assert {name: pictures.data_url(pictures[name].sha256) for name in pictures} == urls
 

@@ -18,7 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lotbench.edge import folder
-from lotbench.edge.folder import Folder, create, find, read_json, trace, trace_line, traces
+from lotbench.edge.folder import Folder, create, find, read_json
+from lotbench.edge.traces import Traces, trace, trace_line
 from lotbench.errors import RunFolderError
 from lotbench.types import Score, Trace
 
@@ -133,14 +134,14 @@ def test_traces_are_added_and_replaced(tmp_path: Path) -> None:
     with Folder(tmp_path) as place:
         place.append(second)
         place.append(first)
-        assert traces(tmp_path) == [second, first]
+        assert Traces(tmp_path / "traces.jsonl") == [second, first]
         place.keep([first, second])
-        assert traces(tmp_path) == [first, second]
+        assert Traces(tmp_path / "traces.jsonl") == [first, second]
     assert (tmp_path / "traces.jsonl").read_bytes().count(b"\n") == 2
 
 
 def test_a_folder_without_traces_has_none(tmp_path: Path) -> None:
-    assert traces(tmp_path) == []
+    assert Traces(tmp_path / "traces.jsonl") == []
 
 
 def test_a_torn_last_trace_is_passed_over(tmp_path: Path) -> None:
@@ -148,7 +149,7 @@ def test_a_torn_last_trace_is_passed_over(tmp_path: Path) -> None:
     whole = (first + second).encode()
     for size in [*range(len(first.encode()), len(whole), 9), len(whole) - 1]:
         (tmp_path / "traces.jsonl").write_bytes(whole[:size])
-        assert traces(tmp_path) == [walked()]
+        assert Traces(tmp_path / "traces.jsonl") == [walked()]
 
 
 @pytest.mark.parametrize("damage", ["{}", "[]", "3", '{"sample": "x"}', "\x00", ""])
@@ -156,9 +157,9 @@ def test_a_damaged_trace_is_named_or_passed_over(tmp_path: Path, damage: str) ->
     text = trace_line(walked()) + damage + "\n" + trace_line(walked("lot-0002"))
     (tmp_path / "traces.jsonl").write_text(text, encoding="utf-8")
 
-    assert traces(tmp_path, strict=False) == [walked(), walked("lot-0002")]
+    assert Traces(tmp_path / "traces.jsonl", strict=False) == [walked(), walked("lot-0002")]
     with pytest.raises(RunFolderError, match=r"traces\.jsonl:2: damaged; lotbench resume writes it anew"):
-        traces(tmp_path)
+        Traces(tmp_path / "traces.jsonl")
 
 
 texts = st.text(max_size=8)

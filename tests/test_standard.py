@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from pathlib import Path
@@ -16,14 +17,15 @@ from lotbench.benchmarks.standard.settings import Settings, build, resolve
 from lotbench.benchmarks.standard.task import benchmark
 from lotbench.config import load
 from lotbench.edge import disk
-from lotbench.errors import CallFailed, UsageError
+from lotbench.errors import CallFailed, Unescapable, UsageError
 from lotbench.evaluation import evaluate_sync
 from lotbench.oogiri import Row
 from lotbench.oogiri.problems import Problem
 from lotbench.plan import make
+from lotbench.rewalk import rewalk, sent
 from lotbench.types import Reply
 from tests.choosing import FOUR, always_first, by_lot, chooser, liked, perfect
-from tests.fakes import RuleModel, ScriptedModel
+from tests.fakes import RuleModel, ScriptedModel, text_of
 from tests.server import FakeServer
 from tests.walking import Walked, walk
 
@@ -130,6 +132,26 @@ async def test_a_letter_is_read_however_it_is_written(said: str) -> None:
     letter = right_letter(await alone(ScriptedModel('{"answer": "A"}'), "3t1"))
     walked = await alone(ScriptedModel(said.format(letter.lower())), "3t1")
     assert walked.value("accuracy_3t1") == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "letters"),
+    [
+        ("B > A > C > E > D", "BACED"),
+        ("B, A, C, E and D.", "BACED"),
+        ("B. one\nA. two\nC. three\nE. four\nD. five", "BACED"),
+        ("B > A > C", None),
+        ("B > A > C > E > E", None),
+        ("A better one is B, then C, D and E", None),
+        ("B. one\nI like A\nC. three\nE. four\nD. five", None),
+    ],
+)
+async def test_a_ranking_may_come_as_letters_alone(said: str, letters: str | None) -> None:
+    walked = await alone(ScriptedModel(said, loop=True), "rank")
+    value = walked.steps("respond")[0]
+    assert value["status"] == ("ok" if letters else "unparsed")
+    if letters:
+        assert value["picked"] == [value["shown"]["ABCDE".index(letter)] for letter in letters]
 
 
 async def test_a_reply_that_cannot_be_read_is_asked_for_once_more_with_the_reason() -> None:
@@ -319,7 +341,7 @@ async def test_the_gain_changes_the_score_and_not_the_walk() -> None:
 
 
 async def test_the_report_has_spearman_what_is_misplaced_and_the_papers_average() -> None:
-    walked = await play(by_lot, SHIPPED)
+    walked = await play(by_lot, [row for row in SHIPPED if row.language == "ja"])
     ranking = walked.section("ranking")
     assert [row[0] for row in ranking.tables[0].rows] == [
         "top-1",
@@ -356,6 +378,31 @@ async def test_free_responses_are_written_and_not_scored() -> None:
     assert walked.traces[0].score.parts["response"] == "Because of the ants."
     assert all(metric.value is None and metric.why for metric in walked.metrics().values())
     assert "lotbench ballot" in walked.section("free responses").notes[0]
+
+
+class Player(RuleModel):
+    takes_requests = True
+
+
+def test_a_run_is_scored_again_from_its_folder_and_shows_what_was_sent(tmp_path: Path) -> None:
+    seats = {"captioner": 1, "rewriter": 1}
+    candidate = Player(chooser(by_lot, problems(SHIPPED, seats))._rule)
+    helper = Player(lambda request: {"caption": "A thing.", "rewrite": "It is dull."})
+    run = evaluate_sync(
+        "standard",
+        model=candidate,
+        roles={"captioner": helper, "rewriter": helper},
+        out=tmp_path,
+        limit=5,
+        check=False,
+    )
+    again = asyncio.run(rewalk(run))
+    assert again.traces == list(run.traces) and again.kept == []
+    calls = [json.loads(line) for line in (run.path / "calls.jsonl").read_text().splitlines()]
+    about = [call["key"]["sample"] for call in calls if call["key"]["step"] == "caption"]
+    assert about == ["oog-en-i01"]
+    (key,) = {str(s["call"]) for trace in run.traces for s in trace.steps if s["step"] == "caption"}
+    assert "You describe pictures" in text_of(asyncio.run(sent(run, key)))
 
 
 @pytest.mark.slow
@@ -397,3 +444,23 @@ def test_a_server_that_tells_none_stops_the_run_and_names_the_setting(able: Any,
             check=False,
             settings={"scoring": "loglik"},
         )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scoring", ["generate", "loglik"])
+def test_the_embedded_model_answers_on_the_shipped_rows(scoring: str, tmp_path: Path) -> None:
+    run = evaluate_sync(
+        "standard", model="local", out=tmp_path, limit=5, settings={"arm": "caption", "scoring": scoring}
+    )
+    assert [trace.outcome for trace in run.traces] == ["scored"] * 5
+    assert {trace.score.parts["kind"] for trace in run.traces} == set(KINDS)
+    assert "the arm is caption, not image" in run.summary["reasons"]
+    if scoring == "loglik":
+        letters_of = [step["value"]["letters"] for trace in run.traces for step in trace.steps]  # type: ignore[index, call-overload]
+        assert all(value < 0 for letters in letters_of for value in letters.values())  # type: ignore[union-attr]
+
+
+@pytest.mark.slow
+def test_the_embedded_model_without_captions_names_the_arm(tmp_path: Path) -> None:
+    with pytest.raises(Unescapable, match="--set arm=caption"):
+        evaluate_sync("standard", model="local", out=tmp_path, limit=1)

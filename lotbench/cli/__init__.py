@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from lotbench.cli.parser import parser
 
@@ -18,9 +19,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with 3, 4 or 130 can be resumed.
     """
     parsed = parser().parse_args(arguments)
+    from lotbench.edge.environment import read_env_file
     from lotbench.errors import LotbenchError
 
     try:
+        read_env_file(Path.cwd())
         code: int = parsed.run_command(parsed)
         return code
     except LotbenchError as error:

@@ -34,6 +34,7 @@ def evaluate(parsed: argparse.Namespace) -> int:
         fresh=parsed.fresh,
         check=not parsed.no_preflight,
         watch=watch(sys.stderr),
+        shards=parsed.shards,
     )
     return told(interruptible(work))
 

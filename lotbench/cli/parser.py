@@ -56,10 +56,21 @@ def _evaluate(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     how.add_argument(
         "--out", metavar="DIR", default="runs", help="where the run folder is made (default: runs)"
     )
+    _shards(how)
     how.add_argument("--fresh", action="store_true", help="take no causal chain or the like from the store")
     how.add_argument("--no-preflight", action="store_true", help="do not test each model with one call first")
     how.add_argument(
         "--dry-run", action="store_true", help="print the plan and what it may cost; call nothing"
+    )
+
+
+def _shards(one: argparse._ActionsContainer) -> None:
+    one.add_argument(
+        "--shards",
+        metavar="K",
+        type=int,
+        default=1,
+        help="take the walks in K processes, each with 1/K of every limit (needs the extra `scale`)",
     )
 
 
@@ -77,6 +88,7 @@ def _runs(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     one = _command(commands, "resume", "runs:resume", "go on with a run that was stopped")
     _run(one)
     _limits(one)
+    _shards(one)
     one.add_argument(
         "--retry-failed", action="store_true", help="ask again for replies that could not be read"
     )

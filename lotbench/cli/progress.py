@@ -7,11 +7,15 @@ import time
 from collections.abc import Callable
 from typing import TextIO
 
+from lotbench.edge.desk import Tally
 from lotbench.session import Status, Watch
 from lotbench.types import Usage
 
 TERMINAL_S = 0.25
 PIPE_S = 15.0
+STALL_S = 60.0
+"""Without any reply for so long, it is said what is being waited for."""
+SHOWN = 5
 
 
 def watch(stream: TextIO) -> Watch:
@@ -28,6 +32,8 @@ def _in_pipe(stream: TextIO) -> Watch:
             while True:
                 await asyncio.sleep(PIPE_S)
                 print(line(status, time.monotonic() - started), file=stream, flush=True)
+                for waited in stalled(status.tally, time.monotonic()):
+                    print(waited, file=stream, flush=True)
         finally:
             print(line(status, time.monotonic() - started), file=stream, flush=True)
 
@@ -40,6 +46,7 @@ def _on_terminal(stream: TextIO) -> Watch:
         from rich.live import Live
         from rich.progress_bar import ProgressBar
         from rich.table import Table
+        from rich.text import Text
 
         console, started = Console(file=stream), time.monotonic()
         _warn(status, console.print)
@@ -49,6 +56,8 @@ def _on_terminal(stream: TextIO) -> Watch:
             grid = Table.grid(padding=(0, 1))
             bar = ProgressBar(total=max(status.total, 1), completed=len(status.traces), width=30)
             grid.add_row(bar, line(status, time.monotonic() - started))
+            for waited in stalled(status.tally, time.monotonic()):
+                grid.add_row("", Text(waited))
             return grid
 
         with Live(drawn(), console=console, auto_refresh=False, transient=False) as live:
@@ -80,7 +89,21 @@ def line(status: Status, seconds: float) -> str:
         parts.append(f"${sum(cost or 0.0 for cost in tally.cost.values()):.4f}")
     if status.models.waiting.retries:
         parts.append(f"{status.models.waiting.retries} waiting on retries")
+    for pace in status.models.paces.values():
+        if pace.places < pace.most:
+            parts.append(f"an endpoint is crowded: {int(pace.places)} of {pace.most} places")
     return ", ".join(parts)
+
+
+def stalled(tally: Tally, now: float) -> list[str]:
+    """What is in flight and for how long, the longest first, if no reply has come for a while; else nothing."""
+    since = now - tally.replied
+    if not tally.open or since < STALL_S:
+        return []
+    waiting = sorted((started, key, model) for key, (started, model) in tally.open.items())
+    lines = [f"no reply for {since:.0f} s; {len(waiting)} calls in flight:"]
+    lines += [f"  {now - started:.0f} s  {model}  {key}" for started, key, model in waiting[:SHOWN]]
+    return lines + ([f"  and {len(waiting) - SHOWN} more"] if len(waiting) > SHOWN else [])
 
 
 def _tokens(usage: Usage) -> int:

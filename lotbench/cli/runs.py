@@ -28,6 +28,7 @@ def resume(parsed: argparse.Namespace) -> int:
         retry_failed=parsed.retry_failed,
         check=not parsed.no_preflight,
         watch=watch(sys.stderr),
+        shards=parsed.shards,
         **limits,
     )
     return told(interruptible(work))

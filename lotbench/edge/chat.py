@@ -23,12 +23,15 @@ import orjson
 
 from lotbench.config import Limits
 from lotbench.edge import wire
+from lotbench.edge.pace import Pace
 from lotbench.errors import CallFailed, Unescapable, UsageError
 from lotbench.names import ModelName
 from lotbench.types import Reply, Request
 
 MALFORMED_TRIES = 4
 """Times that a response which is no chat completion is asked for: it was paid for, and often it stays one."""
+CROWDED = frozenset({429, 503, 529})
+"""Statuses of an endpoint that has too much to do."""
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 8.0
 """Where the server names no time, each wait doubles from the first to the longest."""
 PASSING = frozenset({408, 409, 425, 429})
@@ -97,6 +100,7 @@ class ChatModel:
         picture: The data URL of a picture.
         limits: Timeout, retries and the longest wait.
         waiting: Where calls that wait to be tried again are counted.
+        pace: The places of its endpoint; of its own by default.
         url: Replaces the base URL of the name (an embedded server).
         secret: Replaces the key of the name.
     """
@@ -108,10 +112,12 @@ class ChatModel:
         limits: Limits,
         waiting: Waiting,
         *,
+        pace: Pace | None = None,
         url: str = "",
         secret: str = "",
     ) -> None:
         self.name = name
+        self._pace = pace or Pace(limits.concurrency)
         self.url = url or name.url
         if name.provider == "openai":
             self.url = os.environ.get("OPENAI_BASE_URL") or self.url
@@ -164,10 +170,12 @@ class ChatModel:
         import aiohttp
         import httpx2
 
-        http, started = self._http(), time.monotonic()
+        http = self._http()
         try:
-            async with asyncio.timeout(self._limits.timeout_s):
-                response = await http.post(self._address, content=orjson.dumps(made))
+            async with self._pace.place():
+                started = time.monotonic()
+                async with asyncio.timeout(self._limits.timeout_s):
+                    response = await http.post(self._address, content=orjson.dumps(made))
         except (httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
             # A broken connection comes under many names; what lies beneath tells a timeout.
             chain = _chain(error)
@@ -186,6 +194,7 @@ class ChatModel:
             about = f": {_short(told, self._secret)}" if told else ""
             raise _PassingError(f"the server's answer is no chat completion{about}", tries=MALFORMED_TRIES)
         self._sees = self._sees or wire.has_picture(made)
+        self._pace.kept_up(found.seconds)
         return found
 
     def _refused(self, response: Any, made: dict[str, Any], able: wire.Abilities) -> Reply | wire.Abilities:
@@ -202,6 +211,8 @@ class ChatModel:
                 return Reply("", made["model"], "length", sent=wire.sent(made, able))
         if wire.no_pictures(text, made) and not self._sees:
             raise Unescapable(f"{told} (no picture input: to play without, --set arm=caption)")
+        if status in CROWDED:
+            self._pace.crowded()
         if status in PASSING or status >= 500:
             wait = wire.retry_after(response.headers, time.time())
             raise _PassingError(f"{status}: {_short(text, self._secret)}", wait)
@@ -264,6 +275,7 @@ def _chain(error: BaseException) -> list[BaseException]:
 
 
 def _short(text: str, secret: str) -> str:
-    """An error message for one line, without the key that some servers repeat."""
+    """An error message for one line, without the key that some servers repeat; JSON only if there is no more."""
     clean = text if secret in ("", "none") else text.replace(secret, "***")
+    clean = clean.partition(' {"')[0] or clean
     return " ".join(clean.split())[:300]

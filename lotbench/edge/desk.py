@@ -48,6 +48,10 @@ class Tally:
 
     in_flight: int = 0
     calls: int = 0
+    open: dict[str, tuple[float, str]] = field(default_factory=dict)
+    """The calls in flight by key: since when (monotonic seconds), and of which model."""
+    replied: float = field(default_factory=time.monotonic)
+    """When the last reply came."""
     usage: dict[str, Usage] = field(default_factory=dict)
     cost: dict[str, float | None] = field(default_factory=dict)
 
@@ -75,11 +79,11 @@ class Desk:
         seed: int,
     ) -> None:
         self.seats = seats
+        self.budget = budget
         self.tally = Tally()
         self._sampling = sampling
         self._journal = journal
         self._store = store
-        self._budget = budget
         self._seed = seed
         self._shared: dict[str, asyncio.Task[Reply]] = {}
         self._open: set[asyncio.Task[Any]] = set()
@@ -176,20 +180,24 @@ class Desk:
     async def _called(self, question: Question, request: Request, seat: Seat) -> Reply:
         asked, told = _estimate(request), round(self._mean_reply.get(question.step, REPLY_TOKENS))
         tokens, cost = asked + told, seat.price.of(Usage(asked, 0, told)) if seat.price else 0.0
-        self._budget.reserve(tokens, cost)
+        self.budget.reserve(tokens, cost)
         used, spent = Usage(), 0.0
         self.tally.in_flight += 1
+        place = str(request.key)
         try:
             await seat.requests.take(1)
             await seat.tokens.take(tokens)
             started = time.time()
+            self.tally.open[place] = time.monotonic(), seat.name
             reply = _storable(await seat.model(request))
             used, spent = reply.usage, seat.price.of(reply.usage) if seat.price else 0.0
             seat.model_id = reply.model
             self._write(question, request, seat, reply, "call", started)
+            self.tally.replied = time.monotonic()
         finally:
             self.tally.in_flight -= 1
-            self._budget.settle(tokens, cost, used, spent)
+            self.tally.open.pop(place, None)
+            self.budget.settle(tokens, cost, used, spent)
         before = self._mean_reply.get(question.step, REPLY_TOKENS)
         self._mean_reply[question.step] = 0.9 * before + 0.1 * reply.usage.output_tokens
         self._count(question.role, seat, reply)

@@ -28,7 +28,8 @@ from lotbench.types import Image, Sample
 PACKAGE = Path(__file__).resolve().parent.parent
 MAX_PIXELS = 50_000_000
 """A picture with more is refused: it would be a decompression bomb."""
-CACHED_PICTURES = 512
+CACHED_BYTES = 16_000_000
+"""Of pictures ready to be sent; one that is not among them is read from its file again."""
 
 
 def shipped(*parts: str) -> Path:
@@ -206,6 +207,7 @@ class Pictures(Mapping[str, Image]):
         self._known: dict[Path, Image] = {}
         """By file: many samples may have one picture."""
         self._urls: OrderedDict[str, str] = OrderedDict()
+        self._cached = 0
 
     def __getitem__(self, sample: str) -> Image:
         path = self._paths[sample]
@@ -240,9 +242,10 @@ class Pictures(Mapping[str, Image]):
 
     def _keep(self, sha256: str, sent: bytes) -> str:
         url = "data:image/png;base64," + base64.b64encode(sent).decode()
+        self._cached += len(url) - len(self._urls.pop(sha256, ""))
         self._urls[sha256] = url
-        if len(self._urls) > CACHED_PICTURES:
-            self._urls.popitem(last=False)
+        while self._cached > CACHED_BYTES:
+            self._cached -= len(self._urls.popitem(last=False)[1])
         return url
 
 

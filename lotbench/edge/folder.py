@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import fcntl
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
 from lotbench.edge import whole
-from lotbench.edge.lines import fields, line
+from lotbench.edge.traces import Traces, trace_line
 from lotbench.errors import RunFolderError
 from lotbench.names import slug
-from lotbench.types import Score, Trace
+from lotbench.types import Trace
 
-SCHEMA = 1
+TRACES = "traces.jsonl"
 
 
 class Folder:
@@ -73,14 +73,19 @@ class Folder:
         """Add a finished walk to traces.jsonl."""
         text = trace_line(trace)
         try:
-            with (self.path / "traces.jsonl").open("a", encoding="utf-8") as file:
+            with (self.path / TRACES).open("a", encoding="utf-8") as file:
                 file.write(text)
         except OSError as error:
-            raise RunFolderError(f"{self.path / 'traces.jsonl'}: {error.strerror}") from None
+            raise RunFolderError(f"{self.path / TRACES}: {error.strerror}") from None
 
     def keep(self, traces: Iterable[Trace]) -> None:
         """Replace traces.jsonl by these walks, in this order."""
-        self.write("traces.jsonl", map(trace_line, traces))
+        self.write(TRACES, map(trace_line, traces))
+
+    def order(self, walks: Sequence[tuple[str, int]]) -> Traces:
+        """Put traces.jsonl in the order of these walks (sample and repeat); returns what is there."""
+        self.write(TRACES, Traces(self.path / TRACES, strict=False).lines(walks))
+        return Traces(self.path / TRACES)
 
 
 def create(root: Path, benchmark: str, candidate: str, experiment_digest: str) -> Folder:
@@ -135,45 +140,3 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise RunFolderError(f"{path}: damaged: not an object")
     return found
-
-
-def traces(path: Path, *, strict: bool = True) -> list[Trace]:
-    """The finished walks of a run folder, in the order of the file; a torn last line is passed over.
-
-    Args:
-        path: The run folder.
-        strict: Refuse a damaged line instead of passing it over.
-
-    Raises:
-        RunFolderError: A line is damaged.
-    """
-    file = path / "traces.jsonl"
-    if not file.is_file():
-        return []
-    found = []
-    with file.open("rb") as lines:
-        for number, text in enumerate(lines, 1):
-            if not text.endswith(b"\n"):
-                break
-            try:
-                found.append(trace(json.loads(text)))
-            except (ValueError, KeyError, TypeError):
-                if not strict:
-                    continue
-                raise RunFolderError(f"{file}:{number}: damaged; lotbench resume writes it anew") from None
-    return found
-
-
-def trace(table: Mapping[str, Any]) -> Trace:
-    """A finished walk from its JSON.
-
-    Raises:
-        KeyError, TypeError: It is no trace.
-    """
-    given = {name: table[name] for name in table if name != "schema"}
-    return Trace(**{**given, "score": Score(**given["score"]), "steps": tuple(given["steps"])})
-
-
-def trace_line(made: Trace) -> str:
-    """A finished walk as a line of traces.jsonl."""
-    return line({"schema": SCHEMA, **fields(made)}).decode()

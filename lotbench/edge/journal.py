@@ -7,7 +7,6 @@ failed is asked again by a resumed run. Asking for a key twice in one run is a b
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,6 +14,8 @@ from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeAlias
+
+import orjson
 
 from lotbench.edge.lines import fields, line
 from lotbench.errors import LotbenchError, RunFolderError
@@ -47,8 +48,12 @@ class Entry:
 class Journal:
     """A run's calls.jsonl, open for reading and appending."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, before: Path | None = None) -> None:
         """Open a journal, or begin one.
+
+        Args:
+            path: The file.
+            before: Another journal, whose replies count as if they stood here; nothing is written to it.
 
         Raises:
             RunFolderError: The file cannot be opened.
@@ -61,6 +66,7 @@ class Journal:
         self._retried: set[bytes] = set()
         self._end = 0
         """Where the next line begins; a run folder has one writer."""
+        self._before = Journal(before) if before is not None and before.is_file() else None
         try:
             self._file = path.open("a+b", buffering=0)
         except OSError as error:
@@ -74,6 +80,8 @@ class Journal:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._file.close()
+        if self._before is not None:
+            self._before._file.close()
 
     def __len__(self) -> int:
         return len(self._places)
@@ -98,9 +106,9 @@ class Journal:
         name = _name(str(key))
         place = self._places.get(name) if name not in self._retried else None
         if place is None:
-            return None
+            return self._before.get(key) if self._before is not None else None
         text = os.pread(self._file.fileno(), place[1], place[0])
-        return entry(json.loads(text))
+        return entry(orjson.loads(text))
 
     def retry(self, key: str) -> None:
         """Ask for a key again in this run although a reply came to it: that reply could not be read."""
@@ -130,7 +138,7 @@ class Journal:
                     os.truncate(self._file.fileno(), self._end)
                     break
                 try:
-                    name = _name(str(entry(json.loads(text)).key))
+                    name = _name(str(entry(orjson.loads(text)).key))
                     self._places[name] = (self._end, len(text))
                 except (ValueError, KeyError, TypeError):
                     self.damaged.append(number)
@@ -142,7 +150,7 @@ def read(path: Path) -> Iterator[Entry]:
     with path.open("rb") as lines:
         for text in lines:
             try:
-                yield entry(json.loads(text))
+                yield entry(orjson.loads(text))
             except (ValueError, KeyError, TypeError):
                 continue
 

@@ -7,14 +7,16 @@ is at most the calls in flight. All roles count, and so does what earlier sessio
 from __future__ import annotations
 
 import asyncio
+import os
 import time
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from lotbench.config import Limits
+from pydantic import BaseModel, ConfigDict, NonNegativeFloat
+
+from lotbench.config import Limits, read_toml, validate
 from lotbench.errors import LimitReached, UsageError
 from lotbench.names import ModelName, base_model
 from lotbench.types import Usage
@@ -39,20 +41,43 @@ class Price:
         return cost / 1e6
 
 
-@cache
+class Prices(BaseModel):
+    """A price table: its date, and for each model input, cached input and output, in US dollars a million tokens."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    date: str
+    usd_per_million: dict[str, tuple[NonNegativeFloat, NonNegativeFloat, NonNegativeFloat]]
+
+
 def price_table() -> tuple[str, Mapping[str, Price]]:
-    """The date of the shipped price table, and the price of each base model it knows."""
-    table = tomllib.loads((Path(__file__).parent / "prices.toml").read_text(encoding="utf-8"))
-    return str(table["date"]), {name: Price(*row) for name, row in table["usd_per_million"].items()}
+    """The date of the prices, and the price of each model that is known.
+
+    A file of one's own, `$LOTBENCH_PRICES`, goes before the shipped table; it can name a model in full
+    (`my-model@http://host/v1`).
+
+    Raises:
+        UsageError: The file cannot be read, with file and field.
+    """
+    return _price_table(os.environ.get("LOTBENCH_PRICES", ""))
+
+
+@cache
+def _price_table(own: str) -> tuple[str, Mapping[str, Price]]:
+    paths = [Path(__file__).parent / "prices.toml", *([Path(own)] if own else [])]
+    tables = [validate(Prices, read_toml(path), path) for path in paths]
+    prices = {name: Price(*row) for table in tables for name, row in table.usd_per_million.items()}
+    return tables[-1].date, prices
 
 
 def price(name: ModelName) -> Price | None:
     """The price of a model: nothing for one that runs here, None for one the table does not know."""
+    known = price_table()[1]
+    if name.text in known:
+        return known[name.text]
     if name.kind in FREE or name.provider in ("ollama", "vllm"):
         return Price(0.0, 0.0, 0.0)
-    if name.provider == "url":
-        return None
-    return price_table()[1].get(base_model(name.model))
+    return None if name.provider == "url" else known.get(base_model(name.model))
 
 
 @dataclass(slots=True)
@@ -92,6 +117,16 @@ class Budget:
         self._held_cost -= cost
         self.count(usage, spent)
 
+    @property
+    def overspent(self) -> str:
+        """By how much a limit was overspent, in words; empty if none was. At most the calls in flight."""
+        limits, over = self.limits, []
+        if limits.token_limit is not None and self.tokens > limits.token_limit:
+            over.append(f"{self.tokens - limits.token_limit:,} tokens")
+        if limits.cost_limit is not None and self.cost > limits.cost_limit:
+            over.append(f"${self.cost - limits.cost_limit:.4f}")
+        return " and ".join(over)
+
     def count(self, usage: Usage, spent: float) -> None:
         """Count usage that was not reserved (of an earlier session)."""
         self.tokens += usage.input_tokens + usage.output_tokens
@@ -109,7 +144,10 @@ def refuse_unpriced(limits: Limits, names: Mapping[str, ModelName]) -> None:
     unpriced = sorted(name.text for name in names.values() if price(name) is None)
     if unpriced:
         date = price_table()[0]
-        raise UsageError(f"--cost-limit: no price for {', '.join(unpriced)} in the table of {date}")
+        raise UsageError(
+            f"--cost-limit: no price for {', '.join(unpriced)} in the table of {date}; give your own "
+            "in a TOML file named by $LOTBENCH_PRICES"
+        )
 
 
 class Bucket:

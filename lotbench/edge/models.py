@@ -15,6 +15,7 @@ from lotbench.edge.disk import Pictures
 from lotbench.edge.given import CallableModel, LangChainModel
 from lotbench.edge.limits import Bucket, price
 from lotbench.edge.local import Embedded, weights
+from lotbench.edge.pace import Pace
 from lotbench.edge.person import PersonModel
 from lotbench.edge.recorded import RecordedModel
 from lotbench.errors import UsageError
@@ -42,6 +43,8 @@ class Models:
         self._own = own
         self._built: dict[str, Model] = {}
         self._rates: dict[str, tuple[Bucket, Bucket]] = {}
+        self.paces: dict[str, Pace] = {}
+        """The places of each endpoint that is reached over the network."""
         self._open = AsyncExitStack()
 
     async def __aenter__(self) -> Models:
@@ -70,7 +73,8 @@ class Models:
 
     def _build(self, role: str, name: ModelName) -> Model:
         if name.kind == "api":
-            model = ChatModel(name, self._pictures.data_url, self._limits, self.waiting)
+            pace = self.paces.setdefault(name.url or name.text, Pace(self._limits.concurrency))
+            model = ChatModel(name, self._pictures.data_url, self._limits, self.waiting, pace=pace)
             self._open.push_async_callback(model.close)
             return model
         if name.kind == "local":

@@ -101,7 +101,8 @@ def verdict_question(
         "caption": sample.caption,
         "response": sample.response,
         "key_text": sample.key_text,
-        "filling": filling,
+        # A filling cannot end its own quotation.
+        "filling": filling.replace('"', "'"),
         "again": None if unread is None else lines.line("again", reason=unread),
     }
     if name != "check_zero_shot":

@@ -22,6 +22,10 @@ _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 _ARTICLE = re.compile(r"^(?:an?|the)\s+", re.IGNORECASE)
 _NUMBERING = re.compile(r"^\s*(?:\(?\d+[.)、](?!\d)|[-*•])\s*")
 _LIST = re.compile(r"[/;；、|]|\s(?:or|and/or)\s|或(?!许|然)|还是", re.IGNORECASE)
+_MARKUP = re.compile(r"[<>{}\[\]=\\`]|[:：](?!\d)")
+"""What belongs to a form, a page or a script and to no phrase; a time of day keeps its colon."""
+_SENTENCE = re.compile(r"(?<=\w{3})[.!]\s+\w|[。！]")
+"""The end of a sentence within a filling; "Dr. No" and "St. Nicholas" have shorter ones."""
 _EDGES = " \t\"'`*_“”‘’「」『』《》.,!。，！:："
 _LABEL = re.compile(r"^\W*(?:q|question|问|问题)\s*[:：]\s*", re.IGNORECASE)
 _WH = re.compile(
@@ -91,6 +95,10 @@ def filling(text: str, framed: str, max_words: int, max_cjk: int) -> str:
         raise Unread("not_a_phrase", "no word in it")
     if _NUMBERING.match(words) or _LIST.search(words):
         raise Unread("not_a_phrase", "a list, not one filling")
+    if _MARKUP.search(words):
+        raise Unread("not_a_phrase", "holds markup or an instruction, not only a phrase")
+    if _SENTENCE.search(words):
+        raise Unread("not_a_phrase", "more than one sentence")
     if "?" in words or "？" in words:
         raise Unread("not_a_phrase", "a question, not a filling")
     if len(words.split()) > max_words or len(_CJK.findall(words)) > max_cjk:

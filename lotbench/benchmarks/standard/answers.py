@@ -12,18 +12,21 @@ from functools import cache
 from random import Random
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, create_model
+from pydantic import BeforeValidator, ValidationError, create_model
 
 from lotbench.errors import Unread, UsageError
 from lotbench.oogiri.problems import Problem
-from lotbench.reply import Form, prose, read
+from lotbench.reply import Form, prose, read, visible
 from lotbench.state import Walk
 from lotbench.types import Reply
 
 LETTERS = "ABCDE"
 PLACES = ("first", "second", "third", "fourth", "fifth")
 REASONING = prose(1200, "step by step")
-_LETTER = re.compile(r"^\W*(?:option|选项|選択肢)?\W*([A-E])(?:\W.*)?$", re.IGNORECASE | re.DOTALL)
+# Possessive throughout: a reply of nothing but punctuation must not be tried in every way.
+_LETTER = re.compile(r"\W*+(?:(?:option|选项|選択肢)\W*+)?([A-E])(?:\W.*)?", re.IGNORECASE | re.DOTALL)
+_LETTERS = re.compile(r"\W*+[A-E](?:(?:\W|\band\b)++[A-E])*+\W*+")
+_BEGINS = re.compile(r"\W*([A-E])\s*[.:)、．：）]")
 
 
 class Notes(Form):
@@ -59,7 +62,7 @@ class ReasonedWritten(Form):
 
 def _letter(said: object) -> object:
     """The letter that was meant ('b', '(B)', 'B. a response'); anything else as it is."""
-    found = _LETTER.match(said) if isinstance(said, str) else None
+    found = _LETTER.fullmatch(said) if isinstance(said, str) else None
     return found[1].upper() if found else said
 
 
@@ -92,11 +95,32 @@ def written(reply: Reply, form: type[Form], order: Sequence[int]) -> tuple[list[
     Raises:
         Unread: The reply is not the form, or names an option twice.
     """
-    said = read(reply, form).model_dump()
+    try:
+        said = read(reply, form).model_dump()
+    except Unread as error:
+        bare = _bare(visible(reply), form) if error.kind == "unparsed" else None
+        if bare is None:
+            raise
+        said = bare
     letters = [said[name] for name in said if name != "reasoning"]
     if len(set(letters)) < len(letters):
         raise Unread("unparsed", "an option is named twice")
     return [order[LETTERS.index(letter)] for letter in letters], said
+
+
+def _bare(text: str, form: type[Form]) -> dict[str, Any] | None:
+    """A form without reasoning may come as letters alone ("B > A > C"), or as lines that begin with one each."""
+    wanted = list(form.model_fields)
+    letters = re.findall("[A-E]", text) if _LETTERS.fullmatch(text) else []
+    if not letters:
+        begun = [_BEGINS.match(line) for line in text.splitlines() if line.strip()]
+        letters = [found[1] for found in begun if found] if all(begun) else []
+    if "reasoning" in wanted or len(letters) != len(wanted):
+        return None
+    try:
+        return form.model_validate(dict(zip(wanted, letters, strict=True))).model_dump()
+    except ValidationError:
+        return None
 
 
 def likeliest(reply: Reply, wanted: int, order: Sequence[int]) -> tuple[list[int], dict[str, float]]:

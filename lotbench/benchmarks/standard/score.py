@@ -18,7 +18,7 @@ from lotbench.benchmarks.standard.asking import draws, options, problem
 from lotbench.benchmarks.standard.settings import Settings
 from lotbench.evidence import NOTHING, Evidence
 from lotbench.metrics import ranking
-from lotbench.metrics.intervals import Floats, bootstrap
+from lotbench.metrics.intervals import Floats, bootstrap, expanded
 from lotbench.oogiri.problems import Kind, Option, Problem
 from lotbench.section import Metric
 from lotbench.state import Walk
@@ -27,6 +27,8 @@ from lotbench.types import Score, Trace
 CHOICES: Mapping[Kind, float] = {"2t1": 1 / 2, "3t1": 1 / 3, "4t1": 1 / 4, "5t2": 1 / 10}
 """Chance of each kind of choice: one over the answers that can be given."""
 REVOTES = 200
+LEVEL_AT_MOST = 0.999
+"""2,000 draws say no more of the tails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +187,7 @@ def estimate(marks: Sequence[Mark]) -> Metric:
     def mean(sums: Floats) -> Floats:
         return np.asarray(sums[..., 0] / sums[..., 1])
 
-    low, high = bootstrap(counts, mean, seed=0)
+    low, high = bootstrap(counts, mean, seed=0, level=min(expanded(len(counts)), LEVEL_AT_MOST))
     return Metric(float(mean(counts.sum(axis=0))), low, high, n=len(marks))
 
 

@@ -12,7 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from lotbench.errors import UsageError
 from lotbench.oogiri import Row
-from lotbench.oogiri.problems import Kind, Problem, Rules, problems
+from lotbench.oogiri.building import problems
+from lotbench.oogiri.problems import Kind, Problem, Rules
 
 KINDS: Mapping[str, tuple[Kind, ...]] = {
     "all": ("2t1", "3t1", "4t1", "5t2", "rank"),

@@ -1,0 +1,39 @@
+"""The `.env` file of the working folder: keys and addresses, for who does not keep them in the environment.
+
+Only the working folder's own file is read, never one of a parent or of a data set, and only variables that
+lotbench itself looks at: a file that came along with somebody's repository must not steer this process.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from dotenv import dotenv_values
+
+from lotbench.errors import UsageError
+
+OURS = re.compile(r"[A-Z0-9_]+_API_KEY|OPENAI_BASE_URL|LOTBENCH_[A-Z_]+")
+
+
+def read_env_file(folder: Path) -> list[str]:
+    """Set the variables of `.env` that the environment does not have.
+
+    Returns:
+        The names of those that were set.
+
+    Raises:
+        UsageError: The file is no text.
+    """
+    path = folder / ".env"
+    if not path.is_file():
+        return []
+    try:
+        found = dotenv_values(path, interpolate=False, encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: {error}") from None
+    taken = {name: value for name, value in found.items() if value and OURS.fullmatch(name)}
+    new = [name for name in taken if name not in os.environ]
+    os.environ.update({name: taken[name] or "" for name in new})
+    return new

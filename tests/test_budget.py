@@ -1,0 +1,149 @@
+"""Ceilings of a run: whatever the ceiling, the overspend is at most the calls that were in flight."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from lotbench.cli.progress import STALL_S, stalled
+from lotbench.config import Limits
+from lotbench.edge.desk import Tally
+from lotbench.edge.journal import read
+from lotbench.edge.limits import Budget, price, price_table
+from lotbench.errors import LimitReached, UsageError
+from lotbench.evaluation import resume
+from lotbench.names import parse
+from lotbench.results import load_run
+from lotbench.types import Usage
+from tests.playing import play
+from tests.server import FakeServer
+
+IN_FLIGHT = 4
+PRICES = """date = "2026-11-22"
+[usd_per_million]
+"candidate@{url}" = [1.0, 0.1, 4.0]
+"judge@{url}" = [10.0, 1.0, 40.0]
+"oracle@{url}" = [2.0, 0.2, 8.0]
+"""
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeServer:
+    with FakeServer() as made:
+        prices = tmp_path / "prices.toml"
+        prices.write_text(PRICES.format(url=made.url), encoding="utf-8")
+        monkeypatch.setenv("LOTBENCH_PRICES", str(prices))
+        yield made
+
+
+def spent(run: Path) -> list[tuple[int, float]]:
+    """Tokens and US dollars of each call of a run."""
+    return [
+        (
+            entry.reply.usage.input_tokens + entry.reply.usage.output_tokens,
+            price(parse(entry.asked)).of(entry.reply.usage),
+        )
+        for entry in read(run / "calls.jsonl")
+    ]
+
+
+def at_most_the_calls_in_flight(costs: list[float], ceiling: float) -> bool:
+    """Whether what was spent before the last calls, as many as may be in flight, was below the ceiling."""
+    return sum(costs) - ceiling <= sum(sorted(costs)[-IN_FLIGHT:]) + 1e-12
+
+
+@pytest.mark.parametrize("ceiling", [1, 700, 1500, 2500, 4000, 6000, 8000, 9500, 11_000, 12_500])
+async def test_a_token_ceiling(server: FakeServer, tmp_path: Path, ceiling: int) -> None:
+    with pytest.raises(LimitReached, match="token limit") as caught:
+        await play(server, tmp_path / "runs", token_limit=ceiling, concurrency=IN_FLIGHT)
+    tokens = [float(each) for each, _ in spent(caught.value.run)]
+    assert at_most_the_calls_in_flight(tokens, ceiling)
+    over = sum(tokens) - ceiling
+    assert ("overspent by" in str(caught.value)) == (over > 0)
+    assert load_run(caught.value.run).summary["complete"] is False
+
+
+@pytest.mark.parametrize("share", [0.02, 0.3, 0.6, 0.9])
+async def test_a_cost_ceiling_and_a_higher_one(server: FakeServer, tmp_path: Path, share: float) -> None:
+    whole = await play(server, tmp_path / "whole", concurrency=IN_FLIGHT)
+    ceiling = share * whole.summary["usage"]["cost_usd"]
+    with pytest.raises(LimitReached, match="cost limit") as caught:
+        await play(server, tmp_path / "runs", cost_limit=ceiling, concurrency=IN_FLIGHT, fresh=True)
+    assert at_most_the_calls_in_flight([cost for _, cost in spent(caught.value.run)], ceiling)
+
+    done = await resume(caught.value.run, cost_limit=100.0)
+    assert done.summary["complete"] is True
+    assert done.summary["scores"] == whole.summary["scores"]
+
+
+async def test_a_time_ceiling_lets_the_calls_in_flight_end(tmp_path: Path) -> None:
+    with FakeServer(latency=0.05) as server:
+        with pytest.raises(LimitReached, match=r"time limit of 0\.2 s"):
+            await play(server, tmp_path, time_limit=0.2)
+        assert server.log()["repeated"] == {}
+
+
+def test_the_overspend_is_told_in_the_units_of_the_limits() -> None:
+    budget = Budget(Limits(token_limit=100, cost_limit=1.0))
+    assert budget.overspent == ""
+    budget.count(Usage(90, 0, 30), 1.5)
+    assert budget.overspent == "20 tokens and $0.5000"
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ('date = "2026-01-01"\n[usd_per_million]\n"x" = [1.0, -1.0, 2.0]\n', r"usd_per_million\.x\.1"),
+        ('[usd_per_million]\n"x" = [1, 1, 2]\n', "date"),
+        ("date = \n", "prices.toml"),
+    ],
+)
+def test_prices_of_ones_own_are_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, fault: str
+) -> None:
+    path = tmp_path / "prices.toml"
+    path.write_text(text, encoding="utf-8")
+    monkeypatch.setenv("LOTBENCH_PRICES", str(path))
+    with pytest.raises(UsageError, match=fault):
+        price_table()
+
+
+def test_prices_of_ones_own_go_before_the_shipped_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "prices.toml"
+    path.write_text('date = "2026-11-01"\n[usd_per_million]\n"gpt-4o" = [1, 2, 3]\n', encoding="utf-8")
+    before = price(parse("gpt-4o-mini"))
+    monkeypatch.setenv("LOTBENCH_PRICES", str(path))
+    assert price_table()[0] == "2026-11-01"
+    assert price(parse("gpt-4o")).output == 3
+    assert price(parse("gpt-4o-mini")) == before
+
+
+def test_a_stall_says_what_is_waited_for() -> None:
+    tally, now = Tally(), time.monotonic()
+    tally.replied = now - STALL_S - 1
+    assert stalled(tally, now) == []
+    tally.open = {f"lot-{n}/1/2/respond": (now - 10 * n, "gpt-4o") for n in range(1, 9)}
+    said = stalled(tally, now)
+    assert said[0] == "no reply for 61 s; 8 calls in flight:"
+    assert said[1] == "  80 s  gpt-4o  lot-8/1/2/respond"
+    assert said[-1] == "  and 3 more"
+    tally.replied = now - 1
+    assert stalled(tally, now) == []
+
+
+async def test_the_tally_knows_the_calls_in_flight(tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    async def watch(status: object) -> None:
+        while True:
+            seen.append(len(status.tally.open))
+            await asyncio.sleep(0.01)
+
+    with FakeServer(latency=0.05) as server:
+        await play(server, tmp_path, watch=watch)
+    assert 0 < max(seen) <= IN_FLIGHT

@@ -1,0 +1,67 @@
+"""The .env file of the working folder: what is taken from it, and what is not."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from lotbench.cli import main
+from lotbench.edge.environment import read_env_file
+from lotbench.errors import UsageError
+
+FILE = """# keys
+OPENAI_API_KEY=sk-from-the-file
+export DEEPSEEK_API_KEY="quoted"
+LOTBENCH_HOME=/somewhere
+PATH=/evil
+LD_PRELOAD=/evil.so
+PYTHONPATH=/evil
+EMPTY_API_KEY=
+GEMINI_API_KEY=${HOME}
+"""
+
+
+@pytest.fixture(autouse=True)
+def restored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test sets in the environment goes with it."""
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+
+
+def test_only_our_own_variables_are_taken_and_the_environment_goes_first(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text(FILE, encoding="utf-8")
+    before = dict(os.environ)
+    os.environ["OPENAI_API_KEY"] = "sk-of-the-environment"
+
+    assert sorted(read_env_file(tmp_path)) == ["DEEPSEEK_API_KEY", "GEMINI_API_KEY"]
+
+    assert os.environ["OPENAI_API_KEY"] == "sk-of-the-environment"
+    assert os.environ["DEEPSEEK_API_KEY"] == "quoted"
+    assert os.environ["GEMINI_API_KEY"] == "${HOME}"
+    for name in ("PATH", "LOTBENCH_HOME"):
+        assert os.environ[name] == before[name]
+    assert not {"LD_PRELOAD", "EMPTY_API_KEY"} & os.environ.keys()
+
+
+def test_a_parents_file_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text(FILE, encoding="utf-8")
+    (tmp_path / "work").mkdir()
+    assert read_env_file(tmp_path / "work") == []
+    assert "DEEPSEEK_API_KEY" not in os.environ
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_bytes(b"OPENAI_API_KEY=\xff\xfe")
+    with pytest.raises(UsageError, match=r"\.env: .*utf-8"):
+        read_env_file(tmp_path)
+
+
+def test_the_command_reads_the_file_of_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / ".env").write_text(FILE, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(["list"]) == 0
+    assert os.environ["OPENAI_API_KEY"] == "sk-from-the-file"
+    assert "sk-from-the-file" not in "".join(capsys.readouterr())
