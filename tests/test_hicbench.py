@@ -168,6 +168,7 @@ async def test_without_any_answer_the_candidate_has_failed() -> None:
         ("Answer 1: one\nAnswer 2: two\nAnswer 3: three", ["one", "two", "three"]),
         ("1. one\n2. at 5.\n5. is no number that is due\n3. three\n4. four", None),
         ("one\n\ntwo\nthree", ["one", "two", "three"]),
+        ('1. (one)\n2. "two"\n3. -3 dB', ["(one)", '"two"', "-3 dB"]),
         ("one\ntwo", []),
         ("1. one\n2. two", ["one", "two"]),
     ],
@@ -198,6 +199,14 @@ async def test_a_verdict_that_cannot_be_read_is_asked_for_again_and_then_a_gap()
     assert "Answer again" in text_of(garbled.asked[1]) and garbled.asked[1].key.attempt == 1
     assert done.value("ih_ratio") == 1.0
     assert done.section("judges").tables[0].rows[0][:3] == (1, 0, 1)
+
+
+@pytest.mark.parametrize("wrong", [0, 6, 2.5, True, "high", None])
+async def test_a_mark_is_a_whole_number_from_1_to_5(wrong: Any) -> None:
+    one = ScriptedModel({**IH, "value": wrong}, {**IH, "value": "4"})
+    done = await walked({"candidate": counting(), "judge": one}, answers=1)
+    assert [value["status"] for value in done.steps("judge")] == ["unparsed", "ok"]
+    assert done.value("value") == 4
 
 
 async def test_without_any_verdict_the_judge_has_failed() -> None:

@@ -295,6 +295,7 @@ def test_labels_that_do_not_fit_the_run_are_named_by_line_and_field(
         {**rows[4], **IH},
         {**rows[5], **IH, "remark": "x"},
         {**rows[6], **IH, "hallucination": "maybe"},
+        {**rows[7], **IH, "spans": [{"text": "no such words", "note": ""}]},
     ]
     assert main(["score", str(run.path), "--labels", str(put(file, wrong))]) == 2
     told = capsys.readouterr().err
@@ -308,6 +309,7 @@ def test_labels_that_do_not_fit_the_run_are_named_by_line_and_field(
         "8: hall",
     ):
         assert f"labels.jsonl:{place}" in told
+    assert "labels.jsonl:9: spans: the answer does not say 'no such words'" in told
     assert "labels.jsonl:5" not in told
     assert not (run.path / "labels.jsonl").exists()
 

@@ -122,7 +122,7 @@ async def walk(
             data=data,
             seats={role: len(given) for role, given in names.items()},
             seed=seed,
-            pictures={one.id: Image(f"sha-of-{one.id}") for one in data if one.image},
+            pictures={one.id: Image(f"sha-of-{one.image}") for one in data if one.image},
         )
 
     def seat(name: str) -> Seat:

@@ -95,5 +95,8 @@ def _faults(
     try:
         benchmark.Label.model_validate(row)
     except ValidationError as error:
-        return [(".".join(map(str, one["loc"])) or None, one["msg"]) for one in error.errors()]
+        return [
+            (".".join(map(str, one["loc"])) or None, one["msg"].removeprefix("Value error, "))
+            for one in error.errors()
+        ]
     return []

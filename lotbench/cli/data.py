@@ -107,6 +107,21 @@ def sheet(parsed: argparse.Namespace) -> int:
     return 0
 
 
+def imported(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench data import`."""
+    from lotbench.edge import caption_contest, importing, oogiri_go
+
+    sources = {"oogiri-go": oogiri_go.source, "caption-contest": caption_contest.source}
+    dest = Path(parsed.out)
+    done = importing.bring(sources[parsed.name](parsed.source, importing.Pictures(dest)), dest)
+    for fault in done.broken:
+        print(f"note: {fault}")
+    for reason, count in done.skipped.most_common():
+        print(f"skipped {count:7,}  {reason}")
+    print(f"{dest}: {done.kept:,} of {done.read:,} rows kept")
+    return 0
+
+
 def install_local(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench local install`."""
     from lotbench.edge.local import install

@@ -20,6 +20,7 @@ def parser() -> argparse.ArgumentParser:
     _runs(commands)
     _judges(commands)
     _data(commands)
+    _ballot(commands)
     return top
 
 
@@ -212,10 +213,32 @@ def _data(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     )
     one.add_argument("--benchmark", metavar="NAME", default="lotbench")
     _review(data)
+    one = _command(data, "import", "data:imported", "make a data set of data in another layout")
+    one.add_argument(
+        "name", metavar="NAME", choices=["oogiri-go", "caption-contest"], help="oogiri-go, caption-contest"
+    )
+    one.add_argument("source", metavar="SRC", help="the folder that has the files, or a name on the hub")
+    one.add_argument("out", metavar="DEST", help="the folder that is made; it may not hold a data set yet")
     local = commands.add_parser("local", help="the embedded model").add_subparsers(
         title="commands", metavar="COMMAND", required=True
     )
     _command(local, "install", "data:install_local", "install the embedded model's weights and runtime here")
+
+
+def _ballot(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    ballot = commands.add_parser("ballot", help="free responses for people to vote on").add_subparsers(
+        title="commands", metavar="COMMAND", required=True
+    )
+    one = _command(ballot, "make", "ballot:make", "write the free responses of several runs to a ballot")
+    one.add_argument("runs", metavar="RUN", nargs="+", help="finished runs with kind=generate, a model each")
+    one.add_argument(
+        "--out", metavar="FILE", required=True, help="the ballot (.jsonl); the names go to FILE.key.json"
+    )
+    one.add_argument("--runs-in", metavar="DIR", default="runs", help="where runs are kept (default: runs)")
+    one.add_argument("--seed", metavar="N", type=int, default=0, help="of the order of the responses")
+    one = _command(ballot, "count", "ballot:count", "count the votes on a ballot: shares by type")
+    one.add_argument("ballot", metavar="FILE", help="a ballot, with its key beside it")
+    one.add_argument("votes", metavar="VOTES", help="a JSON line a vote: id, voter, letters")
 
 
 def _build(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -25,8 +25,6 @@ from lotbench.types import Answer, Image, Key, Model, Question, Reply, Request, 
 
 PICTURE_TOKENS = 1_000
 CHARACTERS_A_TOKEN = 3
-EVERY = "*"
-"""What stands in a key for the sample of a question that belongs to none."""
 REPLY_TOKENS = 300
 """What a reply is thought to cost before any has come."""
 
@@ -123,15 +121,17 @@ class Desk:
             first = "shared" if question.shared else str(self._seed)
             text = ":".join(map(str, (first, *place)))
             sampling = replace(sampling, seed=int(hashlib.sha256(text.encode()).hexdigest()[:7], 16))
-        meant = {
+        meant: dict[str, Any] = {
             "model": seat.name,
             "messages": [[m.speaker, [_part(part) for part in m.parts]] for m in question.messages],
             "schema": question.schema,
             "sampling": [sampling.temperature, sampling.top_p, sampling.seed, sampling.max_tokens],
         }
+        if question.logprobs:
+            meant["logprobs"] = True
         canonical = orjson.dumps(meant, option=orjson.OPT_SORT_KEYS)
         key = Key(*place, digest=hashlib.sha256(canonical).hexdigest()[:16])
-        return Request(key, seat.name, question.messages, question.schema, sampling)
+        return Request(key, seat.name, question.messages, question.schema, sampling, question.logprobs)
 
     async def close(self) -> None:
         """Give up the questions that no walk waits for any more: the journal is about to be closed."""
@@ -214,7 +214,7 @@ class Desk:
 
 def owner(walk: Walk, question: Question) -> tuple[str, int]:
     """The sample and the repeat under which a walk's question is asked."""
-    return EVERY if question.general else walk.sample.id, 0 if question.shared else walk.repeat
+    return question.about or walk.sample.id, 0 if question.shared else walk.repeat
 
 
 def added(one: Usage, other: Usage) -> Usage:

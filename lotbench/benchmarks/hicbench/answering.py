@@ -21,7 +21,7 @@ from lotbench.state import Update, Walk
 from lotbench.types import JSON, Answer, Question
 
 PIECE = re.compile(r"\w+|[^\w\s]")
-NUMBERED = re.compile(r"^\W*(?:answer\s*)?(\d{1,3})\s*[.):]\W*", re.IGNORECASE | re.MULTILINE)
+NUMBERED = re.compile(r"^\W*(?:answer\s*)?(\d{1,3})\s*[.):][\s*_]*", re.IGNORECASE | re.MULTILINE)
 
 
 def item(walk: Walk) -> Item:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from lotbench.benchmark import record
 from lotbench.benchmarks.hicbench import memory, ratings
@@ -22,7 +22,15 @@ from lotbench.reply import Form, YesNo
 from lotbench.state import Update, Walk
 from lotbench.types import Answer, Question
 
-Mark = Annotated[int, Field(ge=1, le=5, description="a whole number, 1 to 5")]
+
+def _no_decision(value: object) -> object:
+    """True is no 1."""
+    if isinstance(value, bool):
+        raise ValueError("a whole number, not a decision")
+    return value
+
+
+Mark = Annotated[int, BeforeValidator(_no_decision), Field(ge=1, le=5, description="a whole number, 1 to 5")]
 
 
 class Verdict(Form):

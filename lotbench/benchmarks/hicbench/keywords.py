@@ -6,7 +6,7 @@ A keyword is a word of three letters or more that is no function word, by its st
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import lru_cache
 
 from snowballstemmer import stemmer  # type: ignore[import-untyped]
 
@@ -25,7 +25,7 @@ FUNCTION_WORDS = frozenset(_WORDS.split())
 _STEMMER = stemmer("english")
 
 
-@cache
+@lru_cache(maxsize=256)
 def keywords(text: str) -> frozenset[str]:
     """The stems of a text's keywords."""
     words = {word for word in WORD.findall(text.lower()) if word not in FUNCTION_WORDS}

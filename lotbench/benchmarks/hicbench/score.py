@@ -36,6 +36,7 @@ from lotbench.state import Walk
 from lotbench.types import JSON, Score, Trace
 
 SEED = 0
+"""Of every bootstrap: runs on the same tasks are then drawn alike."""
 NO_ANSWERS = "no answer was judged"
 
 

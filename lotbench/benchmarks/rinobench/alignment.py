@@ -44,7 +44,7 @@ def ask_steps(walk: Walk, *, attempt: int, again: str | None) -> Question:
     """The question for the evaluation steps, which is of no idea."""
     messages = walk.prompt("alignment_steps").messages(shape=shape(Steps), again=again)
     return Question(
-        "judge", "alignment_steps", messages, schema(Steps), attempt=attempt, shared=True, general=True
+        "judge", "alignment_steps", messages, schema(Steps), attempt=attempt, shared=True, about="*"
     )
 
 
