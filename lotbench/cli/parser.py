@@ -193,15 +193,15 @@ def _data(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         data, "render", "data:render", "draw the SVG drawings of a data set as the PNG pictures beside them"
     )
     one.add_argument("path", metavar="PATH")
-    one = _command(data, "import", "data:imported", "make a data set of a benchmark's published file")
+    one = _command(data, "import", "data:imported", "make a data set of data in another layout")
     one.add_argument(
         "name",
         metavar="NAME",
-        choices=["hicbench", "rinobench"],
-        help="hicbench: CDID.csv; rinobench: train.json or test.json",
+        choices=["oogiri-go", "caption-contest", "hicbench", "rinobench"],
+        help="oogiri-go, caption-contest; hicbench: CDID.csv; rinobench: train.json or test.json",
     )
-    one.add_argument("source", metavar="SRC", help="the published file")
-    one.add_argument("path", metavar="DEST", help="the folder that is made")
+    one.add_argument("source", metavar="SRC", help="the published file or folder, or a name on the hub")
+    one.add_argument("path", metavar="DEST", help="the folder that is made; it may not hold a data set yet")
     _build(data)
     one = _command(data, "sheet", "data:sheet", "draw contact sheets: nine pictures a page, with their texts")
     one.add_argument("path", metavar="PATH")
@@ -213,12 +213,6 @@ def _data(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     )
     one.add_argument("--benchmark", metavar="NAME", default="lotbench")
     _review(data)
-    one = _command(data, "import", "data:imported", "make a data set of data in another layout")
-    one.add_argument(
-        "name", metavar="NAME", choices=["oogiri-go", "caption-contest"], help="oogiri-go, caption-contest"
-    )
-    one.add_argument("source", metavar="SRC", help="the folder that has the files, or a name on the hub")
-    one.add_argument("out", metavar="DEST", help="the folder that is made; it may not hold a data set yet")
     local = commands.add_parser("local", help="the embedded model").add_subparsers(
         title="commands", metavar="COMMAND", required=True
     )
