@@ -13,6 +13,7 @@ from typing import Any
 from lotbench.config import differences
 from lotbench.errors import UsageError
 from lotbench.markdown import number
+from lotbench.metrics.correlation import correlation
 from lotbench.section import Section, Table
 from lotbench.types import JSON
 
@@ -76,6 +77,43 @@ def section(runs: Sequence[Compared]) -> Section:
         "are the same, so the runs are compared pair by pair."
     )
     return Section(f"Runs by {setting}", tuple(notes), (Table(("run", setting, *metrics), rows),))
+
+
+def beside(runs: Sequence[Compared], table: Mapping[str, Mapping[str, float]]) -> Section:
+    """How the runs' metrics go together with a table that the user gives, all metrics side by side.
+
+    Args:
+        runs: One for each model.
+        table: Numbers by model, then by column; models are told by the last part of their names.
+    """
+    known = {_bare(name): columns for name, columns in table.items()}
+    pairs = [(run, known[model]) for run in runs if (model := _bare(str(run.experiment["model"]))) in known]
+    metrics = list(dict.fromkeys(name for run, _ in pairs for name in run.summary.get("scores", {})))
+    columns = list(dict.fromkeys(name for _, row in pairs for name in row))
+    rows = tuple((column, *(_together(pairs, metric, column) for metric in metrics)) for column in columns)
+    missing = [run.name for run in runs if _bare(str(run.experiment["model"])) not in known]
+    notes = [
+        "Pearson's r where both sides pass the Shapiro-Wilk test (p >= 0.05), else Spearman's rho; p is two-sided.",
+        *([f"Not in the table: {', '.join(missing)}."] if missing else []),
+    ]
+    return Section("Beside the table", tuple(notes), (Table(("column", *metrics), rows),))
+
+
+def _together(pairs: Sequence[tuple[Compared, Mapping[str, float]]], metric: str, column: str) -> str:
+    scores = [(run.summary.get("scores", {}).get(metric) or {"value": None})["value"] for run, _ in pairs]
+    both = [
+        (float(score), row[column])
+        for score, (_, row) in zip(scores, pairs, strict=True)
+        if score is not None and column in row
+    ]
+    found = correlation([one for one, _ in both], [other for _, other in both])
+    if found.value is None:
+        return f"none: {found.why}"
+    return f"{found.method} {found.value:.3f} (p = {found.p:.3g}, n = {found.n})"
+
+
+def _bare(model: str) -> str:
+    return model.partition("@http")[0].rsplit("/", 1)[-1].lower()
 
 
 def _reasons(run: Compared) -> bool:

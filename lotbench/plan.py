@@ -124,9 +124,9 @@ def make(config: Config, prompts: Pack | None = None) -> Plan:
     """
     experiment = config.experiment
     benchmark = benchmarks.get(experiment.benchmark)
-    names = _names(benchmark, experiment)
+    named = _names(benchmark, experiment)
     settings = validate(benchmark.Settings, experiment.settings, prefix="settings.")
-    names = benchmark.seat(settings, names, experiment.seed)
+    names = benchmark.seat(settings, named, experiment.seed)
     settings = benchmark.resolve(settings, {role: len(set(given)) for role, given in names.items()})
     if unknown := experiment.sampling.keys() - names.keys():
         raise UsageError(f"sampling: no role {', '.join(sorted(unknown))}; there are: {', '.join(names)}")
@@ -136,8 +136,9 @@ def make(config: Config, prompts: Pack | None = None) -> Plan:
     chosen = disk.select(data, experiment.samples, experiment.limit)
     resolved = experiment.model_copy(
         update={
+            # As they were named: who of them leaves a panel depends on the candidate, the panel does not.
             "roles": {
-                role: tuple(n.text for n in given) for role, given in names.items() if role != "candidate"
+                role: tuple(n.text for n in given) for role, given in named.items() if role != "candidate"
             },
             "repeats": _repeats(benchmark, experiment, settings),
             "settings": settings.model_dump(mode="json"),

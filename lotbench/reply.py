@@ -245,6 +245,9 @@ def _example(field: dict[str, Any]) -> str:
         return "false or true"
     if "enum" in field:
         return " or ".join(json.dumps(option, ensure_ascii=False) for option in field["enum"])
+    if field["type"] == "integer":
+        # In quotes it would invite a string.
+        return str(field.get("description", "a whole number"))
     if field["type"] == "string":
         # What it means stands in the prompt and in the schema: a small model would copy it as its answer.
         return '"..."'

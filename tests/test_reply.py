@@ -268,8 +268,13 @@ def test_a_shape_shows_every_field_and_no_words_to_copy() -> None:
         answer: Literal["Yes", "No"]
         sure: YesNo
         why: Annotated[str, prose(9, "say why")]
+        marks: Annotated[int, Field(description="1 to 10")]
+        years: int
 
-    assert shape(Choice) == '{\n  "answer": "Yes" or "No",\n  "sure": false or true,\n  "why": "..."\n}'
+    assert shape(Choice) == (
+        '{\n  "answer": "Yes" or "No",\n  "sure": false or true,\n  "why": "...",\n  "marks": 1 to 10,'
+        '\n  "years": a whole number\n}'
+    )
 
 
 @pytest.mark.parametrize(

@@ -44,32 +44,6 @@ def check(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def imported(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench data import`."""
-    from lotbench.edge import published
-
-    source, folder = Path(parsed.source), Path(parsed.path)
-    if parsed.name not in published.READERS:
-        return _imported_rows(parsed.name, parsed.source, folder)
-    found = published.READERS[parsed.name](source)
-    print(f"{folder}: {published.write(found, folder)} samples of {source}")
-    return 0
-
-
-def _imported_rows(name: str, source: str, folder: Path) -> int:
-    """Import responses to pictures and questions, row by row; some are broken or of no use."""
-    from lotbench.edge import caption_contest, importing, oogiri_go
-
-    sources = {"oogiri-go": oogiri_go.source, "caption-contest": caption_contest.source}
-    done = importing.bring(sources[name](source, importing.Pictures(folder)), folder)
-    for fault in done.broken:
-        print(f"note: {fault}")
-    for reason, count in done.skipped.most_common():
-        print(f"skipped {count:7,}  {reason}")
-    print(f"{folder}: {done.kept:,} of {done.read:,} rows kept")
-    return 0
-
-
 def build(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data build-rinobench`."""
     from lotbench import building
@@ -120,6 +94,25 @@ def sheet(parsed: argparse.Namespace) -> int:
     for made, page in enumerate(pages(folder, items, font), 1):
         page.save(out / f"page-{made:02}.png")
     print(f"{out}: {made} pages, {len(items)} samples")
+    return 0
+
+
+def imported(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench data import`."""
+    from lotbench.edge import caption_contest, importing, oogiri_go, published
+
+    if parsed.name in published.READERS:
+        found = published.READERS[parsed.name](Path(parsed.source))
+        print(f"{parsed.out}: {published.write(found, Path(parsed.out))} samples of {parsed.source}")
+        return 0
+    sources = {"oogiri-go": oogiri_go.source, "caption-contest": caption_contest.source}
+    dest = Path(parsed.out)
+    done = importing.bring(sources[parsed.name](parsed.source, importing.Pictures(dest)), dest)
+    for fault in done.broken:
+        print(f"note: {fault}")
+    for reason, count in done.skipped.most_common():
+        print(f"skipped {count:7,}  {reason}")
+    print(f"{dest}: {done.kept:,} of {done.read:,} rows kept")
     return 0
 
 

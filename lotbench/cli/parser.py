@@ -38,6 +38,7 @@ def _evaluate(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     play.add_argument(
         "--role", metavar="NAME=M", action="append", default=[], help="the model of any other role"
     )
+    play.add_argument("--panel", metavar="FILE", help="a panel file, whose models judge (`data panel`)")
     what = one.add_argument_group("what is played")
     what.add_argument(
         "--data", metavar="NAME|PATH", help="a data set: a shipped one, or a folder with samples.jsonl"
@@ -108,7 +109,13 @@ def _runs(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     one.add_argument(
         "runs", metavar="RUN", nargs="+", help="a run; or several that differ in one thing, to be compared"
     )
+    one.add_argument("--png", action="store_true", help="every plot as a picture and as CSV too, in plots/")
     one.add_argument("--out", metavar="DIR", default="runs", help="where runs are kept (default: runs)")
+    one.add_argument(
+        "--table",
+        metavar="FILE",
+        help="a CSV file, a model a row: correlate the runs' metrics with its columns",
+    )
     one = _command(
         commands, "export", "runs:export", "the walks of a run as a table, or its answers to label"
     )
@@ -119,6 +126,20 @@ def _runs(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "--out", metavar="FILE", help="where rows are written: .csv, else a JSON line each (default: here)"
     )
     one.add_argument("--runs", metavar="DIR", default="runs", help="where runs are kept (default: runs)")
+    one = _command(commands, "compare", "compare:compare", "rank runs, and say which models were told apart")
+    one.add_argument(
+        "runs", metavar="RUN", nargs="+", help="runs of several models, of one benchmark or more"
+    )
+    one.add_argument(
+        "--table", metavar="FILE", help="a CSV file with a column model: is its other columns' order ours?"
+    )
+    one.add_argument(
+        "--to", metavar="DIR", default="compare", help="where compare.html is written (default: compare)"
+    )
+    one.add_argument(
+        "--png", action="store_true", help="every plot as a picture and as CSV too, in DIR/plots/"
+    )
+    one.add_argument("--out", metavar="DIR", default="runs", help="where runs are kept (default: runs)")
     one = _command(commands, "replay", "runs:replay", "show how an idea came about, round by round")
     _run(one)
     one.add_argument("--sample", metavar="ID", help="by default the first that was played")
@@ -193,15 +214,7 @@ def _data(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         data, "render", "data:render", "draw the SVG drawings of a data set as the PNG pictures beside them"
     )
     one.add_argument("path", metavar="PATH")
-    one = _command(data, "import", "data:imported", "make a data set of data in another layout")
-    one.add_argument(
-        "name",
-        metavar="NAME",
-        choices=["oogiri-go", "caption-contest", "hicbench", "rinobench"],
-        help="oogiri-go, caption-contest; hicbench: CDID.csv; rinobench: train.json or test.json",
-    )
-    one.add_argument("source", metavar="SRC", help="the published file or folder, or a name on the hub")
-    one.add_argument("path", metavar="DEST", help="the folder that is made; it may not hold a data set yet")
+    _import(data)
     _build(data)
     one = _command(data, "sheet", "data:sheet", "draw contact sheets: nine pictures a page, with their texts")
     one.add_argument("path", metavar="PATH")
@@ -213,6 +226,7 @@ def _data(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     )
     one.add_argument("--benchmark", metavar="NAME", default="lotbench")
     _review(data)
+    _panel(data)
     local = commands.add_parser("local", help="the embedded model").add_subparsers(
         title="commands", metavar="COMMAND", required=True
     )
@@ -233,6 +247,19 @@ def _ballot(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     one = _command(ballot, "count", "ballot:count", "count the votes on a ballot: shares by type")
     one.add_argument("ballot", metavar="FILE", help="a ballot, with its key beside it")
     one.add_argument("votes", metavar="VOTES", help="a JSON line a vote: id, voter, letters")
+
+
+def _import(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    one = _command(data, "import", "data:imported", "make a data set of what others have published")
+    one.add_argument(
+        "name",
+        metavar="NAME",
+        choices=["oogiri-go", "caption-contest", "hicbench", "liveideabench", "rinobench"],
+        help="oogiri-go, caption-contest (a folder, or a name on the hub); hicbench (CDID.csv); "
+        "liveideabench (the folder with kws.csv and keyword_classifications.csv); rinobench (train.json or test.json)",
+    )
+    one.add_argument("source", metavar="SRC", help="the file or the folder that was published")
+    one.add_argument("out", metavar="DEST", help="the folder that is made")
 
 
 def _build(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -273,6 +300,28 @@ def _review(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     one.add_argument("--name", metavar="WHO", default="", help="who decides, as it is written down")
     one.add_argument("--port", metavar="N", type=int, default=0, help="the local port (default: a free one)")
     one.add_argument("--no-browser", action="store_true", help="print the address only")
+
+
+def _panel(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    one = _command(data, "panel", "panels:panel", "choose a panel of judges from a leaderboard, by rule")
+    one.add_argument("path", metavar="LEADERBOARD.csv", help="columns Model, Organization, Global Average")
+    one.add_argument(
+        "--out", metavar="FILE", help="the panel file; its name names the panel (default: panel-DATE.toml)"
+    )
+    one.add_argument("--date", metavar="YYYY-MM-DD", help="of the leaderboard (default: from its name)")
+    one.add_argument(
+        "--rules",
+        choices=["v1", "v2"],
+        default="v2",
+        help="v1: the first so many; v2: two an organisation, no variants of one base model (default)",
+    )
+    one.add_argument("--size", metavar="N", type=int, default=10, help="how many judges (default: 10)")
+    one.add_argument(
+        "--pin", metavar="ROW=WHY", action="append", default=[], help="take this row, for this reason"
+    )
+    one.add_argument(
+        "--ban", metavar="ROW=WHY", action="append", default=[], help="pass this row over, for this reason"
+    )
 
 
 def _run(one: argparse.ArgumentParser) -> None:

@@ -53,12 +53,18 @@ def score(parsed: argparse.Namespace) -> int:
 def report(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench report`."""
     runs = [load_run(name, Path(parsed.out)) for name in parsed.runs]
-    if len(runs) > 1:
+    table = Path(parsed.table) if parsed.table else None
+    if len(runs) > 1 or table:
         from lotbench.checking.compare import compared
 
-        print(compared(runs), end="")
+        print(compared(runs, table), end="")
         return 0
-    results.rewritten(runs[0])
+    made = results.rewritten(runs[0])
+    if parsed.png:
+        from lotbench.cli.compare import drawn
+        from lotbench.viewer.report import drawings
+
+        drawn(runs[0].path / "plots", drawings(made))
     return told(load_run(runs[0].path))
 
 

@@ -15,9 +15,10 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from lotbench import benchmarks
-from lotbench.benchmarks.rinobench import official
+from lotbench.benchmarks.liveideabench import official as keywords_of
+from lotbench.benchmarks.rinobench import official as ideas_of
 from lotbench.benchmarks.rinobench.construction import Paper
-from lotbench.edge import whole
+from lotbench.edge import embed, whole
 from lotbench.errors import DataError, UsageError, at
 
 CDID = {
@@ -64,7 +65,7 @@ def rinobench(source: Path) -> Sequence[BaseModel]:
     made, faults = [], []
     for number, row in enumerate(_rows(source), 1):
         try:
-            made.append(official.item(row, f"{source.stem}-{number:04}"))
+            made.append(ideas_of.item(row, f"{source.stem}-{number:04}"))
         except ValidationError as error:
             faults += _faults(source, number, error)
     if faults:
@@ -97,9 +98,36 @@ def _faults(source: Path, number: int, error: ValidationError) -> list[str]:
     ]
 
 
+def liveideabench(source: Path) -> Sequence[BaseModel]:
+    """The official keywords, from the folder of kws.csv and keyword_classifications.csv.
+
+    A keyword without a category is embedded, and gets the nearest.
+
+    Raises:
+        DataError: A file cannot be read or lacks a column, a keyword comes twice, a score is no number.
+        UsageError: Embeddings are needed and not installed.
+    """
+    keywords, classes = source / "kws.csv", source / "keyword_classifications.csv"
+    words = {row["Keyword"].strip(): line for line, row in reversed(_table(keywords, {"Keyword"}))}
+    lines = [(line, row["Keyword"].strip()) for line, row in _table(keywords, {"Keyword"})]
+    faults = [at(keywords, line) + f": {word!r} comes twice" for line, word in lines if words[word] != line]
+    known = {}
+    columns = {"keyword", "category", "similarity_score"}
+    for line, row in _table(classes, columns) if classes.is_file() else ():
+        try:
+            known[row["keyword"].strip()] = (row["category"].strip(), float(row["similarity_score"]))
+        except ValueError as error:
+            faults.append(at(classes, line, "similarity_score") + f": {error}")
+    if faults:
+        raise DataError(faults)
+    chosen = [word for _, word in lines if word]
+    return keywords_of.items(chosen, known, lambda texts: embed.embedded(embed.PACKAGED, texts))
+
+
 READERS: Mapping[str, Callable[[Path], Sequence[BaseModel]]] = {
     "hicbench": hicbench,
     "rinobench": rinobench,
+    "liveideabench": liveideabench,
 }
 
 
