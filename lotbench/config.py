@@ -123,10 +123,10 @@ def load(path: Path | None, sets: Sequence[str] = (), flags: Mapping[str, Any] |
         key, equals, value = pair.partition("=")
         if not equals or not key:
             raise UsageError(f"--set {pair!r}: expected key=value")
-        _put(table, _place(key.strip()), _value(value.strip()))
+        put(table, _place(key.strip()), read_value(value.strip()))
     for key, value in (flags or {}).items():
         if value is not None:
-            _put(table, key.split("."), value)
+            put(table, key.split("."), value)
     return _config(table, "--set, a flag or an argument")
 
 
@@ -203,7 +203,12 @@ def _place(key: str) -> list[str]:
     return ["settings", key]
 
 
-def _put(table: dict[str, Any], place: Sequence[str], value: Any) -> None:
+def put(table: dict[str, Any], place: Sequence[str], value: Any) -> None:
+    """Set a field of nested tables by its path, in place.
+
+    Raises:
+        UsageError: A name on the way is no table.
+    """
     for name in place[:-1]:
         table = table.setdefault(name, {})
         if not isinstance(table, dict):
@@ -211,7 +216,7 @@ def _put(table: dict[str, Any], place: Sequence[str], value: Any) -> None:
     table[place[-1]] = value
 
 
-def _value(text: str) -> Any:
+def read_value(text: str) -> Any:
     """A value as TOML writes it, or the content of `@FILE`; anything else is a string."""
     if text.startswith("@"):
         return _content(Path(text[1:]))
