@@ -106,6 +106,7 @@ def _environment() -> Environment:
         "data": data,
         "shown": numbers.shown,
         "columns": numbers.is_numeric,
+        "values": numbers.values,
     }
     return made
 
