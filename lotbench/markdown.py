@@ -14,8 +14,11 @@ from lotbench.section import Table
 from lotbench.types import JSON
 
 _BREAKS = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
-"""What a reader cannot see and a terminal or browser may obey: control and direction characters."""
+_UNSEEN = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ud800-\udfff\ufffe\uffff]"
+)
+"""What a reader cannot see and a terminal or browser may obey: control and direction characters, and halves
+of characters, which no file can hold."""
 _MARKUP = re.compile(r"([\\`*\[\]<>|~$&#])|(?<![^\W_])_|_(?![^\W_])")
 """Characters that mean something anywhere in a line; an underscore does only at the edge of a word."""
 _MARKER = re.compile(r"^()([-+=])|^(\d+)([.)])(?=\s|$)")
@@ -26,6 +29,11 @@ _NO_VALUE = "–"
 def plain(text: str) -> str:
     """Text as a line of its own, without a meaning in Markdown."""
     return _MARKER.sub(r"\1\3\\\2\4", _inline(text))
+
+
+def visible(text: str) -> str:
+    """Text with its line breaks, in which every other character that cannot be seen is U+FFFD."""
+    return "\n".join(_UNSEEN.sub("\ufffd", line) for line in _BREAKS.split(text.replace("\t", " ")))
 
 
 def number(value: float) -> str:

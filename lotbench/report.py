@@ -1,8 +1,8 @@
 """The report of a run: what it measured, how sure that is, and what it was measured with.
 
-A report is data that two writers lay out, report.md for people and summary.json for programs. It is made
-of metrics, sections and facts of the run and knows no benchmark; it reads no clock, so one run has one
-report, to the byte.
+A report is data that three writers lay out: report.md and report.html for people, summary.json for
+programs. It is made of metrics, sections and facts of the run and knows no benchmark; it reads no clock, so
+one run has one report, to the byte.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lotbench.markdown import bullets, number, plain, table
-from lotbench.section import Metric, Section, Table
+from lotbench.section import Grid, Metric, Section, Table
 from lotbench.types import JSON, Trace
 
 Cell = str | float | int | None
@@ -156,7 +156,7 @@ def to_summary(report: Report) -> dict[str, JSON]:
         "outcomes": dict(report.outcomes),
         "scores": {name: _score(metric) for name, metric in report.scores.items()},
         "usage": {
-            **_spent(_total(facts)),
+            **_spent(total(facts)),
             "by_role": {role: _spent(spent) for role, spent in facts.spent.items()},
         },
         "digests": dict(facts.digests),
@@ -174,13 +174,13 @@ def to_markdown(report: Report) -> str:
     blocks += [
         _about(report),
         "## Scores",
-        table(_scores(report)),
-        bullets(_score_notes(report)),
+        table(scores_table(report)),
+        bullets(score_notes(report)),
         *(block for section in report.sections for block in _section(section)),
         "## Settings",
-        table(_settings(report)),
+        table(settings_table(report)),
         "## Calls",
-        table(_usage(facts)),
+        table(usage_table(facts)),
         "## Digests",
         table(Table(("of", "digest"), tuple(sorted(facts.digests.items())))),
     ]
@@ -212,7 +212,7 @@ def _about(report: Report) -> str:
     )
 
 
-def _scores(report: Report) -> Table:
+def scores_table(report: Report) -> Table:
     """One row a metric; the reference's scoring and the baselines as columns, where there are any."""
     arm, scored = report.facts.arm, f"{report.n_scored} / {report.facts.n_walks}"
     names = list(dict.fromkeys(name for metric in report.scores.values() for name in metric.baselines))
@@ -224,7 +224,7 @@ def _scores(report: Report) -> Table:
             (
                 name if arm is None else f"{name} ({arm})",
                 metric.value,
-                _interval(metric),
+                interval(metric),
                 metric.n,
                 scored,
                 metric.better,
@@ -237,7 +237,7 @@ def _scores(report: Report) -> Table:
     return Table((*columns, *names), tuple(rows))
 
 
-def _score_notes(report: Report) -> list[str]:
+def score_notes(report: Report) -> list[str]:
     """Why a metric has no value, here or under the reference's scoring."""
     notes = [
         f"{name} has no value: {metric.why}" for name, metric in report.scores.items() if metric.value is None
@@ -256,14 +256,36 @@ def _score_notes(report: Report) -> list[str]:
 
 
 def _section(section: Section) -> list[str]:
-    """A benchmark's section: its tables, what its plots show, its notes."""
+    """A benchmark's section: its tables, heat maps, notes, readings; its plots by name."""
     blocks = [f"## {plain(section.title)}"]
     for one in section.tables:
         blocks += [plain(one.caption), table(one)]
-    return [*blocks, bullets(section.notes)]
+    for grid in section.grids:
+        blocks += [plain(grid.caption), table(_grid(grid))]
+    drawn = [plot.caption or f"{plot.y} by {plot.x}" for plot in section.plots]
+    blocks += [bullets([*section.notes, *(f"Drawn in report.html: {caption}" for caption in drawn)])]
+    for reading in section.readings:
+        blocks += [f"### {plain(reading.title)}", bullets(f"{name}: {text}" for name, text in reading.texts)]
+    return blocks
 
 
-def _settings(report: Report) -> Table:
+def _grid(grid: Grid) -> Table:
+    """A heat map as a table: value, interval and n in each cell."""
+    rows = tuple(
+        (name, *(None if cell is None else _in_words(cell) for cell in cells))
+        for name, cells in zip(grid.rows, grid.cells, strict=True)
+    )
+    return Table((f"{grid.y} / {grid.x}", *grid.columns), rows)
+
+
+def _in_words(metric: Metric) -> str:
+    if metric.value is None:
+        return f"none: {metric.why}"
+    ends = interval(metric)
+    return f"{number(metric.value)} ({ends}, n = {metric.n})" if ends else f"{number(metric.value)} (n = {metric.n})"
+
+
+def settings_table(report: Report) -> Table:
     """Every setting beside the reference's, the differing ones first."""
     facts = report.facts
     both = " (both values above)" if report.reference_scores else ""
@@ -276,7 +298,7 @@ def _settings(report: Report) -> Table:
     return Table(("setting", "this run", facts.preset, "differs"), tuple(rows))
 
 
-def _usage(facts: Facts) -> Table:
+def usage_table(facts: Facts) -> Table:
     """Calls, tokens and cost of each role, and of all."""
     rows = tuple(
         (
@@ -287,13 +309,14 @@ def _usage(facts: Facts) -> Table:
             spent.output_tokens,
             "no price known" if spent.cost_usd is None else f"{spent.cost_usd:.4f}",
         )
-        for role, spent in [*facts.spent.items(), ("all", _total(facts))]
+        for role, spent in [*facts.spent.items(), ("all", total(facts))]
     )
     columns = ("role", "calls", "input tokens", "of these cached", "output tokens", "cost (USD)")
     return Table(columns, rows)
 
 
-def _total(facts: Facts) -> Spent:
+def total(facts: Facts) -> Spent:
+    """What all roles used together."""
     return sum(facts.spent.values(), start=Spent())
 
 
@@ -302,7 +325,8 @@ def _setting(settings: Mapping[str, JSON], name: str) -> str:
     return json.dumps(settings[name], ensure_ascii=False, sort_keys=True) if name in settings else "not set"
 
 
-def _interval(metric: Metric) -> str | None:
+def interval(metric: Metric) -> str | None:
+    """The 95 % interval in words; None where the data bound neither side."""
     if metric.low is None and metric.high is None:
         return None
     low, high = ("open" if end is None else number(end) for end in (metric.low, metric.high))

@@ -120,12 +120,16 @@ def _changes(run: Run, made: plan.Plan) -> list[str]:
 
 
 def write(made: plan.Plan, out: folder.Folder, traces: Sequence[Trace], wall_s: float) -> Report:
-    """Write summary.json and report.md of a run as far as it has come; returns the report."""
+    """Write summary.json, report.md and report.html of a run as far as it has come; returns the report."""
+    # Drawing takes matplotlib, which nothing before the end of a run has a use for.
+    from lotbench.viewer.report import page  # noqa: PLC0415
+
     report, standing = _measured(made, out.path, traces, wall_s)
     if standing.used:
         out.write_json("judge.json", {"schema": 1, "records": list(standing.used)})
     out.write_json("summary.json", to_summary(report))
     out.write("report.md", to_markdown(report))
+    out.write("report.html", page(report))
     return report
 
 
@@ -163,7 +167,7 @@ def _measured(made: plan.Plan, path: Path, traces: Sequence[Trace], wall_s: floa
     report = build(
         traces,
         {**benchmark.metrics(traces, settings, beside), **(standing.scores or {})},
-        (*benchmark.sections(traces, settings, beside), *standing.sections),
+        (*standing.sections, *benchmark.sections(traces, settings, beside)),
         facts,
         benchmark.metrics(traces, rescored, beside),
     )

@@ -1,0 +1,72 @@
+"""The data beside a plot or a heat map, as a table and as CSV: whatever is drawn can also be read and reused."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator
+
+from lotbench.markdown import visible
+from lotbench.section import Grid, Metric, Plot, Table
+
+Cell = str | float | int | None
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What makes a spreadsheet compute a cell instead of showing it."""
+
+
+def of_plot(plot: Plot) -> Table:
+    """The points of a plot, a row each; bands and labels where there are any."""
+    banded, labelled = bool(plot.bands), any(plot.labels.values())
+    columns = ["series", plot.x or "name", plot.y]
+    columns += ["low", "high"] if banded else []
+    columns += ["label"] if labelled else []
+    return Table(tuple(columns), tuple(_points(plot, banded, labelled)), plot.caption)
+
+
+def of_grid(grid: Grid) -> Table:
+    """The cells of a heat map, a row each."""
+    rows = tuple(
+        (row, column, *_numbers(metric))
+        for row, cells in zip(grid.rows, grid.cells, strict=True)
+        for column, metric in zip(grid.columns, cells, strict=True)
+    )
+    return Table((grid.y, grid.x, "value", "low", "high", "n"), rows, grid.caption)
+
+
+def to_csv(table: Table) -> str:
+    """A table as CSV with a header; text that a spreadsheet would compute is quoted with an apostrophe."""
+    out = io.StringIO()
+    lines = csv.writer(out, lineterminator="\n")
+    lines.writerows([_safe(cell) for cell in row] for row in (table.columns, *table.rows))
+    return out.getvalue()
+
+
+def _points(plot: Plot, banded: bool, labelled: bool) -> Iterator[tuple[Cell, ...]]:
+    for name, points in plot.series.items():
+        bands, labels = plot.bands.get(name, ()), plot.labels.get(name, ())
+        for at, (x, y) in enumerate(points):
+            row: list[Cell] = [name, _name(plot, x), _finite(y)]
+            if banded:
+                row += map(_finite, bands[at] if at < len(bands) else (math.nan, math.nan))
+            if labelled:
+                row.append(labels[at] if at < len(labels) else None)
+            yield tuple(row)
+
+
+def _name(plot: Plot, x: float) -> Cell:
+    return plot.names[int(x)] if plot.names and x in range(len(plot.names)) else _finite(x)
+
+
+def _numbers(metric: Metric | None) -> tuple[Cell, ...]:
+    return (None, None, None, None) if metric is None else (metric.value, metric.low, metric.high, metric.n)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _safe(cell: Cell) -> Cell:
+    if not isinstance(cell, str):
+        return cell
+    return "'" + visible(cell) if cell.startswith(_FORMULA) else visible(cell)

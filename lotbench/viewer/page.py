@@ -1,0 +1,89 @@
+"""Pages from records: one self-contained file each, that loads nothing, runs nothing and shows text as text.
+
+Every string is escaped by the template engine and shown with what cannot be seen made visible; the content
+policy allows the page's one style sheet, by its digest, and nothing else: no script, no inline style.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from lotbench.markdown import cell, number, visible
+from lotbench.report import interval
+from lotbench.section import Grid, Plot, Table
+from lotbench.viewer import numbers, plots
+
+SHADES = 9
+"""Steps of a heat map's colour; `h0` to `h8` in the style sheet."""
+
+
+def rendered(template: str, values: Mapping[str, Any]) -> str:
+    """A page from a template of this package and the values that it names."""
+    sheet = _environment().get_template("style.css").render()
+    digest = base64.b64encode(hashlib.sha256(sheet.encode()).digest()).decode()
+    drawn = _Drawings()
+    page = _environment().get_template(template)
+    return page.render(style=Markup(sheet), digest=digest, drawn=drawn, **values)  # noqa: S704 - our own file
+
+
+class _Drawings:
+    """What the pictures of one page are drawn by; names them one after the other."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def svg(self, one: Plot) -> Markup:
+        """A plot as inline SVG; matplotlib escapes its text, and nothing else of it comes from outside."""
+        self._count += 1
+        return Markup(plots.svg(one, f"plot-{self._count}"))  # noqa: S704
+
+    def data(self, one: Plot | Grid) -> Table:
+        """The data beside a drawing."""
+        return numbers.of_grid(one) if isinstance(one, Grid) else numbers.of_plot(one)
+
+    def link(self, table: Table) -> str:
+        """The address of a table as CSV, which holds the whole of it."""
+        return "data:text/csv;charset=utf-8;base64," + base64.b64encode(numbers.to_csv(table).encode()).decode()
+
+    def shades(self, grid: Grid) -> list[list[int | None]]:
+        """The step of colour of each cell."""
+        values = [c.value for row in grid.cells for c in row if c and c.value is not None]
+
+        def shade(value: float) -> int:
+            return round(plots.place_of(value, values) * (SHADES - 1))
+
+        return [
+            [None if c is None or c.value is None else shade(c.value) for c in row] for row in grid.cells
+        ]
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("lotbench.viewer"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"number": number, "cell": cell, "interval": interval, "breakable": _breakable}
+    made.tests["numeric"] = lambda value: isinstance(value, int | float) and not isinstance(value, bool)
+    return made
+
+
+def _shown(value: object) -> object:
+    """What a template's expression puts on the page: text with nothing hidden in it."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _breakable(text: str) -> Markup:
+    """A name that may be broken after its underscores."""
+    return Markup(str(escape(visible(text))).replace("_", "_<wbr>"))  # noqa: S704 - escaped
