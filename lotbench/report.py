@@ -282,7 +282,11 @@ def _in_words(metric: Metric) -> str:
     if metric.value is None:
         return f"none: {metric.why}"
     ends = interval(metric)
-    return f"{number(metric.value)} ({ends}, n = {metric.n})" if ends else f"{number(metric.value)} (n = {metric.n})"
+    return (
+        f"{number(metric.value)} ({ends}, n = {metric.n})"
+        if ends
+        else f"{number(metric.value)} (n = {metric.n})"
+    )
 
 
 def settings_table(report: Report) -> Table:

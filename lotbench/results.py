@@ -21,6 +21,7 @@ from lotbench.edge.limits import price
 from lotbench.edge.traces import Traces
 from lotbench.errors import RunFolderError, UsageError
 from lotbench.evidence import Evidence
+from lotbench.leaderboard import Entry, by_sample
 from lotbench.names import ModelName, parse, related
 from lotbench.probe import Inquiry, Standing
 from lotbench.prompt import pack
@@ -272,6 +273,57 @@ def _kin(one: str, other: str) -> bool:
         return found.model if found else name
 
     return related(bare(one), bare(other))
+
+
+def entry(run: Run, *, curves: bool = False) -> Entry:
+    """A run as a ranking sees it.
+
+    Args:
+        run: A run that has ended.
+        curves: Whether the plots of steps are wanted too; they are made from the traces anew.
+
+    Raises:
+        RunFolderError: It has not ended in order yet, or `curves` and its data are no longer what they were.
+    """
+    if not run.summary:
+        raise RunFolderError(f"{run.path}: no summary.json yet; go on with: lotbench resume {run.path}")
+    config, models = run.config, run.summary["models"]
+    values, failed = by_sample(run.traces)
+    drawn = measured(planned(run, Limits()), run.path, run.traces, 0.0).sections if curves else ()
+    return Entry(
+        name=run.path.name,
+        asked=config.model,
+        answered=tuple(models["candidate"]),
+        benchmark=config.benchmark,
+        values=values,
+        failed=failed,
+        conditions={
+            "benchmark": config.benchmark,
+            "data": run.digests["data"],
+            "prompts": run.digests["prompts"],
+            "roles": {role: list(names) for role, names in config.roles.items()},
+            "settings": config.settings,
+            "sampling": {
+                role: sampling.model_dump()
+                for role, sampling in config.sampling.items()
+                if role != "candidate"
+            },
+            "max_image_px": config.max_image_px,
+        },
+        ids={
+            # A role that was never called stands in the summary as it was asked for.
+            role: sorted({*models[role]} - {*names})
+            for role, names in config.roles.items()
+            if role in models
+        },
+        reasons=tuple(run.summary["reasons"]),
+        curves={
+            f"{section.title}: {plot.caption}": plot
+            for section in drawn
+            for plot in section.plots
+            if plot.kind == "step"
+        },
+    )
 
 
 def rewritten(run: Run, limits: Limits | None = None) -> Report:

@@ -14,7 +14,7 @@ HOSTILE = (
     "{{ 7 * 7 }}{% raw %} $\\frac{1}{$ _under_ **bold** [link](javascript:alert(1))",
     "\u202eright to left\u202c \u2066 שלום \x00\x07\x1b[31m\ud800\ufeff",
     "'\" onmouseover=\"document.title = 'broken'\" x='",
-    "=HYPERLINK(\"http://example.invalid\")",
+    '=HYPERLINK("http://example.invalid")',
 )
 LONG = "word" * 12_500
 """50 kB without a place to break a line."""
@@ -46,13 +46,24 @@ def drawings() -> tuple[Plot, ...]:
 def heat() -> Grid:
     """A heat map with a metric, a metric without interval or value, and a gap."""
     cells = tuple(
-        tuple(Metric(5 + (3 * row + column) % 7 / 2, 4.1, 8.2, n=20) for column in range(5)) for row in range(3)
+        tuple(Metric(5 + (3 * row + column) % 7 / 2, 4.1, 8.2, n=20) for column in range(5))
+        for row in range(3)
     )
     last = (Metric(4.0, n=1), Metric(None, why="the extra is missing"), None, Metric(9.5, 9, 10, n=3), None)
     return Grid(
         "model", "category", ("one", "two", "three", "four", "five"),
         ("science", "music", "history", "food"), (*cells, last), "Originality by category",
     )  # fmt: skip
+
+
+def gallery() -> Section:
+    """Every kind of drawing, and a reading."""
+    reading = Reading(
+        "An early leap", (("filling", "the warm laptop"), ("verdict", "accepted")), "lot-0001", 2
+    )
+    return Section(
+        "All that can be drawn", ("A note.",), plots=drawings(), grids=(heat(),), readings=(reading,)
+    )
 
 
 def everything() -> Report:
@@ -73,7 +84,6 @@ def everything() -> Report:
             Reading("A long word", (("reply", LONG), ("right to left", "مرحبا " * 40))),
         ),
     )  # fmt: skip
-    shown = Section("All that can be drawn", ("A note.",), plots=drawings(), grids=(heat(),))
     plain = report()
     facts = replace(
         plain.facts,
@@ -81,4 +91,4 @@ def everything() -> Report:
         reasons=(*HOSTILE, LONG),
         settings={**plain.facts.settings, "hostile": list(HOSTILE)},
     )
-    return replace(plain, facts=facts, sections=(*plain.sections, shown, hostile))
+    return replace(plain, facts=facts, sections=(*plain.sections, gallery(), hostile))

@@ -87,6 +87,21 @@ def _runs(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     one.add_argument("--labels", metavar="FILE", help="labels of `judge-check --from-run`, to be kept first")
     one = _command(commands, "report", "runs:report", "write the report of a run again")
     _run(one)
+    one.add_argument("--png", action="store_true", help="every plot as a picture and as CSV too, in plots/")
+    one = _command(commands, "compare", "compare:compare", "rank runs, and say which models were told apart")
+    one.add_argument(
+        "runs", metavar="RUN", nargs="+", help="runs of several models, of one benchmark or more"
+    )
+    one.add_argument(
+        "--table", metavar="FILE", help="a CSV file with a column model: is its other columns' order ours?"
+    )
+    one.add_argument(
+        "--to", metavar="DIR", default="compare", help="where compare.html is written (default: compare)"
+    )
+    one.add_argument(
+        "--png", action="store_true", help="every plot as a picture and as CSV too, in DIR/plots/"
+    )
+    one.add_argument("--out", metavar="DIR", default="runs", help="where runs are kept (default: runs)")
     one = _command(commands, "replay", "runs:replay", "show how an idea came about, round by round")
     _run(one)
     one.add_argument("--sample", metavar="ID", help="by default the first that was played")

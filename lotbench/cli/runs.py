@@ -54,7 +54,12 @@ def score(parsed: argparse.Namespace) -> int:
 def report(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench report`."""
     run = load_run(parsed.run, Path(parsed.out))
-    results.rewritten(run)
+    made = results.rewritten(run)
+    if parsed.png:
+        from lotbench.cli.compare import drawn
+        from lotbench.viewer.report import drawings
+
+        drawn(run.path / "plots", drawings(made))
     return told(load_run(run.path))
 
 

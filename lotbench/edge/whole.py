@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 
-def write(path: Path, text: str | Iterable[str]) -> None:
-    """Write a text file, whole or piece by piece, with its folder if that is missing.
+def write(path: Path, content: str | bytes | Iterable[str]) -> None:
+    """Write a file, whole or piece by piece, text as UTF-8, with its folder if that is missing.
 
     Raises:
         OSError: It cannot be written; what stood there before still does.
@@ -20,8 +20,9 @@ def write(path: Path, text: str | Iterable[str]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with open(number, "w", encoding="utf-8", newline="\n") as file:
-            file.writelines([text] if isinstance(text, str) else text)
+        with open(number, "wb") as file:
+            pieces = [content] if isinstance(content, str | bytes) else content
+            file.writelines(one if isinstance(one, bytes) else one.encode() for one in pieces)
         os.chmod(name, 0o644)
         os.replace(name, path)
     except BaseException:

@@ -12,6 +12,7 @@ import math
 import re
 import warnings
 from collections.abc import Iterable, Sequence
+from typing import Any, Literal
 from xml.etree import ElementTree
 
 import matplotlib
@@ -33,13 +34,15 @@ WIDTH = 5.0
 """Inches; small, so that text keeps its size on a phone."""
 LONGEST = 40
 """Characters of a name in a plot; the table beside it has the whole."""
+TURNED = 20
+"""Characters of a name beneath a horizontal axis."""
 MOST_LABELS = 24
 """Points that are labelled at most; of more, the table beside the plot tells which is which."""
 _Point = tuple[float, float, float, float, str]
 """x, y, the low and the high end of y's interval (NaN for none), a label."""
 _SVG = "{http://www.w3.org/2000/svg}"
 _HREF = "{http://www.w3.org/1999/xlink}href"
-_LOOK = {
+_LOOK: dict[Any, Any] = {
     "svg.fonttype": "none",
     "text.parse_math": False,
     "font.size": 9.5,
@@ -77,7 +80,10 @@ def png(drawn: Plot | Grid) -> bytes:
 def _rendered(drawn: Plot | Grid, form: str, name: str) -> bytes:
     look = _LOOK | {"svg.hashsalt": name} | ({"figure.facecolor": PAPER} if form == "png" else {})
     out = io.BytesIO()
-    with matplotlib.rc_context(look), warnings.catch_warnings():
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        # One report is one file: nobody's matplotlibrc changes it.
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(look)
         # A character that the font lacks stays text in SVG, where the browser has it.
         warnings.filterwarnings("ignore", "Glyph .* missing from")
         figure = _grid(drawn) if isinstance(drawn, Grid) else _plot(drawn)
@@ -145,8 +151,8 @@ def _line(axes: Axes, plot: Plot, points: Sequence[_Point], pen: _Pen) -> None:
     marker = pen.marker if plot.kind == "line" or len(points) == 1 else None
     axes.plot(x, y, pen.line, color=pen.colour, drawstyle=style, label=pen.label, lw=1.6, marker=marker, ms=4)
     if not all(map(math.isnan, low)):
-        step = "post" if plot.kind == "step" else None
-        axes.fill_between(x, low, high, step=step, color=pen.colour, alpha=0.15, lw=0)
+        filled: Literal["post"] | None = "post" if plot.kind == "step" else None
+        axes.fill_between(x, low, high, step=filled, color=pen.colour, alpha=0.15, lw=0)
 
 
 def _bars(axes: Axes, plot: Plot, points: Sequence[_Point], pen: _Pen) -> None:
@@ -189,7 +195,10 @@ def _axes(axes: Axes, plot: Plot, down: bool) -> None:
         axes.spines["left"].set_visible(False)
     elif names:
         turned = sum(map(len, names)) > 40
-        axes.set_xticks(range(len(names)), names, rotation=35 if turned else 0, ha="right" if turned else "center")
+        names = [name if len(name) <= TURNED else f"{name[: TURNED - 1]}…" for name in names]
+        axes.set_xticks(
+            range(len(names)), names, rotation=35 if turned else 0, ha="right" if turned else "center"
+        )
     places = [place for points in plot.series.values() for place in points if math.isfinite(place[1])]
     if not plot.names and all(x == round(x) for x, _ in places):
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -209,7 +218,9 @@ def _grid(grid: Grid) -> Figure | None:
             if cell is None or cell.value is None:
                 continue
             shade = 0.05 + 0.5 * place_of(cell.value, values)
-            axes.fill_between((across - 0.5, across + 0.5), down - 0.5, down + 0.5, color=SERIES[0], alpha=shade, lw=0)
+            axes.fill_between(
+                (across - 0.5, across + 0.5), down - 0.5, down + 0.5, color=SERIES[0], alpha=shade, lw=0
+            )
             axes.text(across, down - 0.12, number(cell.value), ha="center", va="center")
             ends = [f"{number(end)}" for end in (cell.low, cell.high) if end is not None]
             beneath = f"{'–'.join(ends)}  n {cell.n}" if len(ends) == 2 else f"n {cell.n}"
@@ -232,7 +243,7 @@ def place_of(value: float, among: Sequence[float]) -> float:
 
 
 def _inline(text: str, drawn: Plot | Grid, name: str) -> str:
-    """matplotlib's document as an element of a page: without styles, unused ids, and fixed size."""
+    """Matplotlib's document as an element of a page: without styles, unused ids, and fixed size."""
     ElementTree.register_namespace("", _SVG[1:-1])
     root = ElementTree.fromstring(text)
     for parent in list(root.iter()):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from lotbench.report import Report, score_notes, scores_table, settings_table, total, usage_table
 from lotbench.section import Grid, Metric, Plot, Table
-from lotbench.viewer.page import rendered
+from lotbench.viewer.page import drawn, rendered
 
 
 def page(report: Report) -> str:
@@ -41,12 +41,13 @@ def lines(report: Report) -> Plot | None:
     name, metric = next(iter(report.scores.items()), ("", Metric(None, why="no metric")))
     if metric.value is None:
         return None
-    candidate = ", ".join(report.facts.models.get("candidate", ()))
-    rows = [(candidate or "this run", metric.value, _ends(metric))]
+    rows = [("this run", metric.value, _ends(metric))]
     reference = report.reference_scores.get(name)
     if reference is not None and reference.value not in (None, metric.value):
         rows.append((f"as {report.facts.preset} scores", reference.value, _ends(reference)))
-    rows += [(line, value, (math.nan, math.nan)) for line, value in metric.baselines.items() if value is not None]
+    rows += [
+        (line, value, (math.nan, math.nan)) for line, value in metric.baselines.items() if value is not None
+    ]
     points, rest = [(float(at), row[1]) for at, row in enumerate(rows)], rows[1:]
     return Plot(
         "scatter",
@@ -63,14 +64,7 @@ def drawings(report: Report) -> Iterator[tuple[str, Plot | Grid]]:
     """Everything in a report that is drawn, with a name for its file."""
     if (headline := lines(report)) is not None:
         yield "headline", headline
-    for at, section in enumerate(report.sections, 1):
-        for number, one in enumerate((*section.plots, *section.grids), 1):
-            yield f"{at:02}-{_slug(section.title)}-{number}", one
-
-
-def _slug(title: str) -> str:
-    kept = "".join(c if c.isascii() and c.isalnum() else "-" for c in title.lower())
-    return "-".join(part for part in kept.split("-") if part)[:40]
+    yield from drawn(report.sections)
 
 
 def _ends(metric: Metric) -> tuple[float, float]:

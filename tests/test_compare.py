@@ -1,0 +1,179 @@
+"""Comparing models: every statistic against another's code, and against what can be counted by hand."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.power import TTestPower
+
+from lotbench.metrics import compare, survival
+from lotbench.metrics.compare import difference, holm, normalised, pearson, sign_flip, spearman, thirds, ties
+
+SCORES = {f"s{at:02}": value for at, value in enumerate(np.random.default_rng(1).uniform(size=60))}
+BETTER = {name: value + 0.05 + 0.1 * math.sin(at) for at, (name, value) in enumerate(SCORES.items())}
+
+
+def by_hand(differences: list[float]) -> float:
+    """All sign patterns, one after the other."""
+    seen = abs(sum(differences))
+    sums = [
+        abs(sum(sign * one for sign, one in zip(signs, differences, strict=True)))
+        for signs in itertools.product((1, -1), repeat=len(differences))
+    ]
+    return sum(one >= seen - 1e-12 for one in sums) / len(sums)
+
+
+@pytest.mark.parametrize("n", [2, 3, 7, 10])
+def test_few_differences_are_tested_exactly(n: int) -> None:
+    found = list(np.random.default_rng(n).normal(0.4, 1, n))
+    assert sign_flip(np.array(found)) == pytest.approx(by_hand(found), abs=1e-12)
+
+
+def test_ties_among_the_differences_count_as_extreme() -> None:
+    assert sign_flip(np.array([1.0, 1.0, 1.0, 0.0])) == pytest.approx(0.25)
+    assert sign_flip(np.zeros(9)) == 1.0 and sign_flip(np.array([3.0])) == 1.0
+
+
+def test_many_differences_are_drawn_with_a_seed_and_agree_with_the_t_test() -> None:
+    found = np.random.default_rng(3).normal(0.18, 1, 200)
+    drawn = sign_flip(found, 5)
+    assert drawn == sign_flip(found, 5) != sign_flip(found, 6)
+    assert drawn == pytest.approx(stats.ttest_1samp(found, 0).pvalue, abs=0.005)
+    assert sign_flip(found + 10) == pytest.approx(2 / (compare.DRAWS + 1))
+    with pytest.raises(ValueError, match="no differences"):
+        sign_flip(np.array([]))
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 21])
+def test_holm_agrees_with_statsmodels(n: int) -> None:
+    ps = [*np.random.default_rng(n).uniform(0, 0.2, n), 0.01, 0.01, 1.0]
+    assert holm(ps) == pytest.approx(list(multipletests(ps, method="holm")[1]))
+
+
+@pytest.mark.parametrize("n", [2, 5, 30, 106, 1180])
+def test_what_can_be_detected_agrees_with_statsmodels(n: int) -> None:
+    theirs = TTestPower().solve_power(nobs=n, alpha=0.05, power=0.8)
+    assert compare.detectable(n) == pytest.approx(float(np.squeeze(theirs)), rel=1e-4)
+    assert compare.power(n, 0.3) == pytest.approx(TTestPower().power(0.3, n, 0.05), rel=1e-6)
+
+
+@pytest.mark.parametrize("effect", [0.04, 0.2, -0.5, 1.3])
+def test_the_planner_agrees_with_statsmodels(effect: float) -> None:
+    theirs = TTestPower().solve_power(effect_size=abs(effect), alpha=0.05, power=0.8)
+    assert compare.needed(effect) == math.ceil(float(np.squeeze(theirs)))
+    assert compare.needed(1e6) == 2 and compare.power(1, 5.0) == 0
+    with pytest.raises(ValueError, match="0"):
+        compare.needed(0.0)
+    with pytest.raises(ValueError, match="1 samples"):
+        compare.detectable(1)
+
+
+def test_a_difference_is_paired_by_sample() -> None:
+    partly = {name: value for name, value in BETTER.items() if name < "s50"} | {"other": 9.0}
+    found = difference(partly, SCORES)
+    gaps = np.array([BETTER[name] - SCORES[name] for name in sorted(SCORES) if name < "s50"])
+    assert found.n == 50 and found.mean == pytest.approx(gaps.mean())
+    assert found.low is not None and found.high is not None and found.low < gaps.mean() < found.high
+    t = stats.ttest_1samp(gaps, 0).confidence_interval()
+    assert (found.low, found.high) == pytest.approx((t.low, t.high), abs=0.01)
+    assert found.detectable == pytest.approx(gaps.std(ddof=1) * compare.detectable(50))
+    assert found.needed is not None and found.needed < 50
+    back = difference(SCORES, partly)
+    assert back.mean == pytest.approx(-gaps.mean()) and back.p == found.p
+
+
+def test_a_difference_without_samples_or_without_spread() -> None:
+    assert difference({"a": 1.0}, {"b": 1.0}).mean is None
+    same = difference(SCORES, SCORES)
+    assert (same.mean, same.p, same.detectable, same.needed) == (0.0, 1.0, None, None)
+    assert difference({"a": 1.0}, {"a": 0.0}).detectable is None
+
+
+def test_letters_are_shared_by_what_was_not_told_apart() -> None:
+    assert ties("abc", {("a", "c")}) == {"a": "a", "b": "ab", "c": "b"}
+    assert ties("abc", set()) == {"a": "a", "b": "a", "c": "a"}
+    assert ties("abc", {("b", "a"), ("a", "c"), ("c", "b")}) == {"a": "a", "b": "b", "c": "c"}
+    # Told apart from a neighbour only: no group may span it.
+    assert ties("abc", {("a", "b")}) == {"a": "a", "b": "b", "c": "b"}
+    many = [str(at) for at in range(30)]
+    assert ties(many, set(itertools.combinations(many, 2)))["27"] == "ab"
+
+
+@given(st.integers(2, 7), st.data())
+def test_no_letter_is_shared_by_two_that_were_told_apart(n: int, data: st.DataObject) -> None:
+    names = [str(at) for at in range(n)]
+    pairs = list(itertools.combinations(names, 2))
+    apart = data.draw(st.sets(st.sampled_from(pairs)))
+    letters = ties(names, apart)
+    assert all(letters.values())
+    assert not any(set(letters[one]) & set(letters[other]) for one, other in apart)
+
+
+def test_correlations_agree_with_scipy_and_with_drawing_again() -> None:
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=40)
+    y = x + rng.normal(size=40)
+    found = pearson(list(x), list(y))
+    theirs = stats.pearsonr(x, y)
+    ends = theirs.confidence_interval()
+    assert (found.value, found.p) == pytest.approx((theirs.statistic, theirs.pvalue))
+    assert (found.low, found.high) == pytest.approx((ends.low, ends.high))
+    ranked = spearman(list(x), list(y))
+    assert (ranked.value, ranked.p) == pytest.approx(tuple(stats.spearmanr(x, y)))
+    draws = [stats.spearmanr(x[at], y[at])[0] for at in (rng.integers(0, 40, 40) for _ in range(2000))]
+    assert (ranked.low, ranked.high) == pytest.approx(tuple(np.quantile(draws, (0.025, 0.975))), abs=0.08)
+
+
+def test_correlations_of_too_little() -> None:
+    assert pearson([1, 2], [3, 4]).value is None and spearman([1, 1, 1], [1, 2, 3]).value is None
+    three = pearson([1, 2, 3], [1, 2, 4])
+    assert three.value is not None and three.low is None
+    assert spearman([1, 2, 3, 4], [1, 2, 3, 4]).value == pytest.approx(1) and spearman([1, 2], [1, 2]).n == 2
+    with pytest.raises(ValueError, match="paired"):
+        pearson([1, 2, 3], [1, 2])
+
+
+def test_thirds_of_people() -> None:
+    people = {str(at): float(at) for at in range(8)}
+    assert {name: (one.value, one.n) for name, one in thirds(people).items()} == {
+        "high": (6.5, 2),
+        "medium": (3.5, 4),
+        "low": (0.5, 2),
+    }
+    assert thirds({"a": 1.0, "b": 2.0})["low"].why == "thirds need 3 people, there are 2"
+
+
+def test_efficiency_is_over_the_median_person_on_shared_samples() -> None:
+    people = {str(k): {f"s{at}": k / 10 for at in range(9)} for k in range(1, 6)}
+    model = {f"s{at}": 0.15 for at in range(8)} | {"elsewhere": 9.0}
+    found = normalised(model, people)
+    assert found.value == pytest.approx(0.5) and found.n == 8
+    assert (found.low, found.high) == pytest.approx((0.5, 0.5))
+    rng = np.random.default_rng(2)
+    noisy = {name: {s: rng.uniform() for s in model} for name in people}
+    found = normalised(SCORES | model, noisy)
+    sums = {name: sum(values.values()) for name, values in noisy.items()}
+    assert found.value == pytest.approx(sum(model.values()) / np.median(list(sums.values())))
+    assert found.low is not None and found.high is not None and found.low < found.high
+    del people["5"]
+    assert normalised(model, people).why == "needs 5 people, there are 4"
+    assert normalised({"x": 1.0}, noisy).why == "no sample was played by the model and everybody"
+    nobody = {str(k): {"a": 0.0} for k in range(5)}
+    assert normalised({"a": 1.0}, nobody).why == "the median person scores 0 on these samples"
+
+
+def test_survival_curves_agree_with_lifelines() -> None:
+    from lifelines import KaplanMeierFitter
+
+    rng = np.random.default_rng(4)
+    rounds, events = rng.integers(1, 16, 300), rng.uniform(size=300) < 0.6
+    spans = [survival.Span(int(k), bool(e)) for k, e in zip(rounds, events, strict=True)]
+    ours = survival.curve(survival.counts(spans, 15))
+    # A span without event has seen all of its last round, so it is at risk in it, as lifelines has it.
+    theirs = KaplanMeierFitter().fit(rounds, events).survival_function_at_times(range(16))
+    assert ours == pytest.approx(theirs.to_numpy())
