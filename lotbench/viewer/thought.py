@@ -16,7 +16,8 @@ from typing import Any
 from lotbench.types import JSON, Trace, Usage
 
 _ARROW = re.compile(r"\s*(?:->|=>|→|⇒|➔|➜)\s*")
-_REASONS = ("difference", "point_reason", "same_creative_point", "function_reason", "same_function", "explanation")
+_CRITERIA = (("same_creative_point", "point_reason"), ("same_function", "function_reason"))
+_REASONS = ("difference", "explanation")
 _SETUP = ("chain", "chain_check", "chain_accepted")
 MASK = "____"
 
@@ -200,8 +201,17 @@ def _opinion(step: str, value: Mapping[str, Any], chains: Mapping[int, Chain]) -
         how=str(value.get("how", "judge")),
         status=str(value.get("status", "ok")),
         intervened=intervened(mine.caption if mine else (), told),
-        reasons=tuple((name, _text(value[name])) for name in _REASONS if value.get(name) not in (None, "")),
+        reasons=tuple(_reasons(value)),
     )
+
+
+def _reasons(value: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What a judge gave for its verdict: each criterion with how it was decided, and why."""
+    for decided, why in _CRITERIA:
+        if value.get(decided) is not None or value.get(why):
+            name = decided if value.get(decided) is None else f"{decided}: {_text(value[decided])}"
+            yield name, _text(value.get(why) or "no reason given")
+    yield from ((name, _text(value[name])) for name in _REASONS if value.get(name))
 
 
 def _call(step: Mapping[str, JSON], used: Mapping[str, Usage]) -> Call:
