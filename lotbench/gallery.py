@@ -214,14 +214,23 @@ class Gallery:
 
     def game_page(self, shelf: Shelf, file: str) -> Screen:
         """A walk: a game as a thought trace, anything else step by step."""
-        order = list(shelf.games)
-        at = next((at for at, one in enumerate(shelf.games.values()) if one.file == file), None)
-        if at is None:
-            raise LookupError(file)
-        trace = shelf.traces[shelf.traces.names.index(order[at])]
         files = [one.file for one in shelf.games.values()]
+        if file not in files:
+            raise LookupError(file)
+        at = files.index(file)
+        known, trace = self.known(shelf, list(shelf.games)[at])
+        known["before"] = files[at - 1] if at else None
+        known["after"] = files[at + 1] if at + 1 < len(files) else None
+        known["beside"] = f"sample/{shelf.group}/{trace.sample}.html"
+        known["marks"] = self.annotations.marks(shelf.name, trace) if self.annotations else {}
+        known["live"] = self.annotations is not None
+        return self.told(shelf, trace, "../../", "game", known)
+
+    def known(self, shelf: Shelf, key: tuple[str, int]) -> tuple[dict[str, Any], Trace]:
+        """What is shown of a walk whatever it is a walk of, and its trace."""
+        trace = shelf.traces[shelf.traces.names.index(key)]
         sample = shelf.samples.get(trace.sample, {"id": trace.sample})
-        known: dict[str, Any] = {
+        values: dict[str, Any] = {
             "name": shelf.name,
             "label": shelf.label,
             "sample": {"caption": None, **sample},
@@ -230,23 +239,20 @@ class Gallery:
             "score": trace.score.value,
             "why": trace.why or trace.score.why,
             "picture": self.picture(shelf, sample),
-            "before": files[at - 1] if at else None,
-            "after": files[at + 1] if at + 1 < len(files) else None,
+            "before": None,
+            "after": None,
+            "beside": None,
+            "marks": {},
         }
-        around = thought.masked(sample)
+        return values, trace
+
+    def told(self, shelf: Shelf, trace: Trace, up: str, template: str, known: Mapping[str, Any]) -> Screen:
+        """A game as a thought trace, a walk of anything else step by step."""
+        around = thought.masked(known["sample"])
         if around is None:
             steps = thought.calls(trace, shelf.used)
-            return screen("walk", "../../", calls=steps, parts=trace.score.parts, **known)
-        return screen(
-            "game",
-            "../../",
-            thought=thought.thought(trace, shelf.used),
-            around=around,
-            beside=f"sample/{shelf.group}/{trace.sample}.html",
-            marks=self.annotations.marks(shelf.name, trace) if self.annotations else {},
-            live=self.annotations is not None,
-            **known,
-        )
+            return screen("walk", up, calls=steps, parts=trace.score.parts, **known)
+        return screen(template, up, thought=thought.thought(trace, shelf.used), around=around, **known)
 
     def sides_page(self, group: str, sample: str) -> Screen:
         """Every game on one sample, of which two are shown side by side."""

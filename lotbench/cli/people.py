@@ -5,8 +5,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import webbrowser
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
+from lotbench import config
+from lotbench.config import Config
 from lotbench.edge import serve
 from lotbench.errors import UsageError
 
@@ -27,16 +31,65 @@ def view(parsed: argparse.Namespace) -> int:
     return _serve(Gallery(root, Annotations(root, parsed.name, clock)), parsed)
 
 
-def _serve(pages: serve.Pages, parsed: argparse.Namespace) -> int:
-    """Serve until Ctrl-C."""
+def _serve(
+    pages: serve.Pages, parsed: argparse.Namespace, close: Callable[[], Awaitable[None]] | None = None
+) -> int:
+    """Serve until Ctrl-C, then let go of what the pages hold."""
 
     def ready(address: str) -> None:
         print(f"open {address}\nend with Ctrl-C", flush=True)
         if not parsed.no_browser:
             webbrowser.open(address)
 
+    async def main() -> None:
+        try:
+            await serve.serve(pages, parsed.port, ready, parsed.host)
+        finally:
+            if close:
+                await close()
+
     try:
-        asyncio.run(serve.serve(pages, parsed.port, ready, parsed.host))
+        asyncio.run(main())
     except KeyboardInterrupt:
         print()
     return 0
+
+
+def play(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench play`."""
+    from lotbench.cli.evaluate import interruptible, told
+    from lotbench.playing import CONSENT, Table, person, sit
+
+    asked, out = _game(parsed), Path(parsed.out)
+    if parsed.browser:
+        table = Table(asked, out)
+        return _serve(table, parsed, table.close)
+    name = person(parsed.name or "")
+    print(CONSENT)
+    if input("Do you agree? (yes or no) ").strip().lower() not in ("yes", "y"):
+        print("Nothing was kept.")
+        return 0
+    return told(interruptible(sit(asked, out, name)))
+
+
+def _game(parsed: argparse.Namespace) -> Config:
+    """What is played, and who judges."""
+    from lotbench.cli.evaluate import config_file
+
+    flags: dict[str, Any] = {
+        "benchmark": parsed.benchmark,
+        "model": "human",
+        "data": parsed.data,
+        "limit": parsed.limit,
+        "samples": parsed.sample,
+        "settings.max_rounds": parsed.max_rounds,
+        "roles.judge": parsed.judge,
+        "roles.oracle": parsed.oracle,
+    }
+    for pair in parsed.role:
+        role, equals, model = pair.partition("=")
+        if not equals:
+            raise UsageError(f"--role {pair!r}: expected NAME=MODEL")
+        flags.setdefault(f"roles.{role}", [])
+        flags[f"roles.{role}"].append(model)
+    return config.load(config_file(parsed.config), parsed.sets, flags)

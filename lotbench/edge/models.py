@@ -86,8 +86,8 @@ class Models:
             return made
         if name.kind == "file":
             return RecordedModel(Path(name.model), role)
-        if name.kind == "human":
-            return PersonModel()
+        if name.kind == "human" and name.text not in self._own:
+            return PersonModel(self._pictures.path)
         return self._given(name)
 
     def _embedded(self, name: ModelName) -> Model:
