@@ -252,7 +252,7 @@ def _ranking(made: Board) -> Section:
         "mean score of a sample",
         {"mean": points},
         f"{made.benchmark}: mean score with its 95 % interval",
-        tuple(f"{place.label}  {place.ties}" for place in made.places),
+        tuple(f"{place.label} ({place.ties})" for place in made.places),
         {"mean": bands},
     )
     notes = (
@@ -267,7 +267,8 @@ def _ranking(made: Board) -> Section:
 def _differences(made: Board) -> Section:
     rows = tuple(
         (
-            f"{pair.better} – {pair.other}",
+            pair.better,
+            pair.other,
             pair.difference.n,
             pair.difference.mean,
             pair.difference.low,
@@ -281,7 +282,8 @@ def _differences(made: Board) -> Section:
         for pair in made.pairs
     )
     columns = (
-        "pair",
+        "better",
+        "than",
         "samples",
         "difference",
         "low",

@@ -73,10 +73,9 @@ def everything() -> Report:
         notes=HOSTILE,
         tables=(Table(HOSTILE, (HOSTILE,), HOSTILE[0]),),
         plots=tuple(
-            Plot(kind, one, one, {one: ((0.0, 1.0), (1.0, 2.0)), "_hidden": ((0.0, 2.0),)}, one, names=names, labels={one: (one, LONG)})
+            Plot(kind, one, one, {one: ((0.0, 1.0), (1.0, 2.0)), "_hidden": ((0.0, 2.0),)}, one, names, {}, {one: (one, LONG)})
             for kind in ("line", "step", "bar", "scatter")
-            for names in ((), (HOSTILE[2], LONG))
-            for one in HOSTILE[:4]
+            for names, one in (((), HOSTILE[0]), ((HOSTILE[3], LONG), HOSTILE[2]))
         ),
         grids=(Grid(HOSTILE[0], HOSTILE[1], (HOSTILE[3],), (HOSTILE[2],), ((Metric(0.5, n=1),),), HOSTILE[4]),),
         readings=(

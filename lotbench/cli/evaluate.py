@@ -95,7 +95,7 @@ def told(run: Run) -> int:
         print(f"{name:30} {_value(score)}")
     if not summary["rankable"]:
         print(f"not rankable: {'; '.join(summary['reasons'])}")
-    print(f"report: {run.report}")
+    print(f"report: {run.report}, and report.html beside it")
     return 0
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len
 
-from lotbench.markdown import cell, visible
+from lotbench.markdown import visible
 from lotbench.section import Section, Table
+from lotbench.viewer import numbers
 from lotbench.viewer.page import rendered
 
 
@@ -30,12 +31,9 @@ def _aligned(table: Table) -> Iterable[str]:
     """The lines of a table: numbers to the right, text to the left."""
     if table.caption:
         yield _line(table.caption)
-    rows = [[_line(cell(value)) for value in row] for row in (table.columns, *table.rows)]
+    rows = [[_line(text) for text in row] for row in (table.columns, *numbers.shown(table))]
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
-    right = [
-        all(isinstance(value, int | float | None) for value in column)
-        for column in zip(*table.rows, strict=True)
-    ]
+    right = numbers.is_numeric(table)
     for row in rows:
         padded = (_padded(*given) for given in zip(row, widths, right, strict=True))
         yield "  ".join(padded).rstrip()

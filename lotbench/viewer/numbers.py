@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from lotbench.markdown import visible
+from lotbench.markdown import cell, visible
 from lotbench.section import Grid, Metric, Plot, Table
 
 Cell = str | float | int | None
+DECIMALS = 4
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What makes a spreadsheet compute a cell instead of showing it."""
 
@@ -34,11 +35,41 @@ def of_grid(grid: Grid) -> Table:
     return Table((grid.y, grid.x, "value", "low", "high", "n"), rows, grid.caption)
 
 
+def shown(table: Table) -> list[list[str]]:
+    """The cells of a table as text, the numbers of a column with as many decimals each, so that they align."""
+    columns = [_aligned(column) for column in zip(*table.rows, strict=True)]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def is_numeric(table: Table) -> list[bool]:
+    """Which columns are numbers all the way down, and not empty."""
+    return [
+        all(isinstance(value, int | float | None) for value in column) and any(v is not None for v in column)
+        for column in zip(*table.rows, strict=True)
+    ]
+
+
+def _aligned(column: Sequence[Cell]) -> list[str]:
+    """A column's cells; a number too small for the decimals of its column says that it is not 0."""
+    floats = [value for value in column if isinstance(value, float) and abs(value) < 1000]
+    places = [len(cell(value).partition(".")[2]) for value in floats if "e" not in cell(value)]
+    decimals = min(max(places, default=0), DECIMALS)
+    made = []
+    for value in column:
+        if not isinstance(value, float) or abs(value) >= 1000:
+            made.append(cell(value))
+        elif value and round(abs(value), DECIMALS) == 0:
+            made.append(f"{'<' if value > 0 else '>-'}{10**-DECIMALS:.{DECIMALS}f}")
+        else:
+            made.append(f"{value:.{decimals}f}")
+    return made
+
+
 def to_csv(table: Table) -> str:
     """A table as CSV with a header; text that a spreadsheet would compute is quoted with an apostrophe."""
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
-    lines.writerows([_safe(cell) for cell in row] for row in (table.columns, *table.rows))
+    lines.writerows(map(_safe, row) for row in (table.columns, *table.rows))
     return out.getvalue()
 
 
@@ -66,7 +97,7 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _safe(cell: Cell) -> Cell:
-    if not isinstance(cell, str):
-        return cell
-    return "'" + visible(cell) if cell.startswith(_FORMULA) else visible(cell)
+def _safe(value: Cell) -> Cell:
+    if not isinstance(value, str):
+        return value
+    return "'" + visible(value) if value.startswith(_FORMULA) else visible(value)

@@ -105,8 +105,9 @@ def environment() -> Environment:
         "breakable": _breakable,
         "whole": _whole,
         "data": data,
+        "shown": numbers.shown,
+        "columns": numbers.is_numeric,
     }
-    made.tests["numeric"] = lambda value: isinstance(value, int | float) and not isinstance(value, bool)
     return made
 
 

@@ -174,7 +174,7 @@ def _dots(axes: Axes, plot: Plot, points: Sequence[_Point], pen: _Pen) -> None:
         axes.plot(y, x, pen.marker, color=pen.colour, ms=6, label=pen.label)
         return
     axes.vlines(x, low, high, color=pen.colour, lw=1, alpha=0.6)
-    axes.plot(x, y, pen.marker, color=pen.colour, ms=5, alpha=0.8, mec="none", label=pen.label)
+    axes.plot(x, y, pen.marker, color=pen.colour, ms=5, alpha=0.8, label=pen.label)
     if sum(map(len, plot.series.values())) <= MOST_LABELS:
         for place, label in zip(zip(x, y, strict=True), labels, strict=True):
             axes.annotate(_short(label), place, (5, 3), textcoords="offset points", fontsize=8.5)

@@ -1,0 +1,271 @@
+"""Runs ranked together: who is refused, who ties, what is beside the ranking; and `lotbench compare` itself."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lotbench import leaderboard
+from lotbench.cli import main
+from lotbench.cli.compare import read_table
+from lotbench.errors import DataError, RunFolderError, UsageError
+from lotbench.evaluation import evaluate_sync
+from lotbench.leaderboard import (
+    Board,
+    Entry,
+    alike,
+    board,
+    by_sample,
+    correlations,
+    differing,
+    matched,
+    sections,
+)
+from lotbench.results import Run, entry, load_run
+from lotbench.section import Plot, Section
+from lotbench.types import Score
+from lotbench.viewer.board import page, to_text
+from tests.fakes import RuleModel, game_rule
+from tests.games import trace, won
+from tests.hostile import HOSTILE, SCRIPT
+from tests.playing import SETTINGS
+
+SAMPLES = [f"s{at:02}" for at in range(30)]
+CONDITIONS = {"benchmark": "b", "data": "d", "roles": {"judge": ["j"]}, "settings": {"arm": "x", "n": 3}}
+
+
+def scored(mean: float, seed: int, n: int = 30) -> dict[str, float]:
+    """Scores about a mean, with what samples have in common."""
+    easy = np.random.default_rng(0).normal(0, 0.3, len(SAMPLES))
+    own = np.random.default_rng(seed).normal(0, 0.1, len(SAMPLES))
+    return {name: mean + float(easy[at] + own[at]) for at, name in enumerate(SAMPLES[:n])}
+
+
+def one(model: str, mean: float, seed: int, **other: Any) -> Entry:
+    given: dict[str, Any] = {"values": scored(mean, seed), "name": f"run-{seed}", "conditions": CONDITIONS}
+    given |= {"asked": model, "answered": (model,), "benchmark": "b", "failed": 0}
+    return Entry(**given | other)
+
+
+THREE = [one("low", 0.1, 1), one("high", 0.5, 2), one("alike", 0.51, 3)]
+
+
+def section(made: Board, title: str) -> Section:
+    (found,) = [part for part in sections(made) if title in part.title]
+    return found
+
+
+def test_a_samples_value_is_the_mean_of_its_scored_walks() -> None:
+    failed = replace(trace("a", 3, "judge_failed", []), score=Score(None, "no verdict"))
+    half = replace(won("a", 2, 1), score=Score(0.5))
+    assert by_sample([won("a", 1, 1), half, failed, won("b", 1, 1)]) == ({"a": 0.75, "b": 1.0}, 1)
+
+
+def test_a_ranking_has_letters_and_a_plan() -> None:
+    made = board(THREE)
+    assert [place.entry.model for place in made.places[2:]] == ["low"]
+    assert [place.ties for place in made.places] == ["a", "a", "b"]
+    assert made.shared == 30 and len(made.pairs) == 3
+    table = section(made, "Ranking").tables[0]
+    assert [row[0] for row in table.rows] == [place.label for place in made.places]
+    tied = [pair for pair in made.pairs if not pair.apart]
+    assert [{pair.better, pair.other} for pair in tied] == [{"high", "alike"}]
+    plan = section(made, "Differences").notes[-1]
+    assert plan == (
+        f"To separate {tied[0].better} and {tied[0].other} you need about {tied[0].difference.needed:,} "
+        "samples (30 here)."
+    )
+
+
+def test_pairs_are_corrected_for_their_number() -> None:
+    for pair in board(THREE).pairs:
+        assert pair.difference.p is not None
+        assert pair.difference.p <= pair.p <= min(1, 3 * pair.difference.p + 1e-12)
+
+
+def test_means_are_over_shared_samples_and_pairs_over_their_own() -> None:
+    short = one("short", 0.3, 4, values=scored(0.3, 4, n=10), failed=2)
+    made = board([*THREE, short])
+    assert made.shared == 10
+    both = [pair for pair in made.pairs if "short" not in (pair.better, pair.other)]
+    assert {pair.difference.n for pair in both} == {30}
+    row = next(row for row in section(made, "Ranking").tables[0].rows if row[0] == "short")
+    assert row[5:7] == (10, 2)
+    with pytest.raises(UsageError, match="no sample has a score in every run"):
+        board([*THREE, one("apart", 0.1, 5, values={"elsewhere": 1.0})])
+
+
+def test_runs_that_were_not_measured_alike_are_refused_with_what_differs() -> None:
+    other = one("x", 0.1, 9, conditions={**CONDITIONS, "data": "e", "settings": {"arm": "y", "n": 3}})
+    with pytest.raises(
+        UsageError, match=r"run-1 and run-9 cannot be compared: data: d and e; settings.arm: x and y"
+    ):
+        board([*THREE, other])
+    assert [[entry.name for entry in group] for group in alike([THREE[0], other, THREE[1]])] == [
+        ["run-1", "run-2"],
+        ["run-9"],
+    ]
+
+
+def test_a_judge_that_was_not_needed_is_no_difference_and_another_judge_is() -> None:
+    first, both = {"judge": ("j1",)}, {"judge": ("j1", "j2")}
+    assert differing(one("x", 0, 1, ids=first), one("y", 0, 2, ids=both)) == []
+    assert differing(one("x", 0, 1, ids={"judge": ()}), one("y", 0, 2, ids=both)) == []
+    assert differing(one("x", 0, 1, ids=first), one("y", 0, 2, ids={"judge": ("j3",)})) == [
+        "judge: j1 and j3"
+    ]
+
+
+def test_runs_of_one_model_are_told_apart_by_name() -> None:
+    made = board([one("m", 0.2, 1), one("m", 0.4, 2), one("n", 0.3, 3)])
+    assert [place.label for place in made.places] == ["m (run-2)", "n", "m (run-1)"]
+    assert leaderboard.values(made)["m"] == pytest.approx(
+        sum(place.mean.value or 0 for place in made.places if place.entry.model == "m") / 2
+    )
+
+
+def test_curves_lie_over_each_other() -> None:
+    plot = Plot(
+        "step", "round", "S", {"S": ((0.0, 1.0), (1.0, 0.5))}, "Unsolved", bands={"S": ((1, 1), (0.4, 0.6))}
+    )
+    made = board([replace(entry, curves={"Survival: Unsolved": plot}) for entry in THREE])
+    (over,) = section(made, "Survival").plots
+    assert over.series.keys() == over.bands.keys() == {"low", "high", "alike"} and over.kind == "step"
+    some = board([THREE[0], replace(THREE[1], curves={"Survival: Unsolved": plot})])
+    assert not [part for part in sections(some) if "Survival" in part.title]
+
+
+def test_people_stand_beside_the_ranking() -> None:
+    people = [one("human", 0.1 * k, k, asked="human", answered=(f"person {k}",)) for k in range(1, 7)]
+    made = board([*THREE, *people])
+    assert len(made.places) == 3 and len(made.people) == 6
+    lines, efficiency = section(made, "People").tables
+    assert [row[0] for row in lines.rows] == ["people, high", "people, medium", "people, low"]
+    values = [row[1] for row in lines.rows]
+    assert values == sorted(values, key=lambda value: -float(value or 0))
+    high = next(row for row in efficiency.rows if row[0] == "high")
+    means = sorted(np.mean(list(person.values.values())) for person in people)
+    ours = np.mean(list(THREE[1].values.values()))
+    assert high[1] == pytest.approx(ours / ((means[2] + means[3]) / 2)) and high[4] == 30
+    few = section(board([*THREE, *people[:4]]), "People").tables[1]
+    assert {row[1] for row in few.rows} == {None} and "needs 5 people" in str(few.rows[0][-1])
+
+
+def test_two_measures_of_the_same_models_are_correlated() -> None:
+    ours = {name: float(at) for at, name in enumerate("abcdef")}
+    theirs = {name: -2.0 * at for at, name in enumerate("abcdeg")}
+    made = correlations("title", ("ours", ours), ("theirs", theirs))
+    assert [row[:3] for row in made.tables[0].rows] == [
+        ("Pearson", 5, pytest.approx(-1)),
+        ("Spearman", 5, pytest.approx(-1)),
+    ]
+    assert made.plots[0].labels == {"models": tuple("abcde")}
+    assert (
+        "2 models have both" in correlations("t", ("x", {"a": 1, "b": 2}), ("y", {"a": 1, "b": 2})).notes[0]
+    )
+
+
+def test_a_table_names_models_by_any_of_their_names() -> None:
+    made = board([one("gpt-4o-mini-2024-07-18", 0.1, 1, asked="gpt-4o-mini"), *THREE])
+    found = matched({"GPT-4o-mini": 7.0, "run-2": 3.0, "nobody": 1.0}, made)
+    assert found == {"gpt-4o-mini-2024-07-18": 7.0, "high": 3.0}
+
+
+def test_hostile_names_stay_text_in_both_forms() -> None:
+    made = sections(
+        board([replace(entry, answered=(text,)) for entry, text in zip(THREE, HOSTILE, strict=False)])
+    )
+    text = to_text(made)
+    assert SCRIPT in text and "\u202e" not in text and "\x1b" not in text
+    html = page("runs", list(HOSTILE), made)
+    assert "<script" not in html and "<img" not in html and "&lt;script&gt;" in html
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+    """Three models on three samples, judged alike, and one run with fewer rounds."""
+    out = tmp_path_factory.mktemp("runs")
+    made = []
+    for name, solve, rounds in (("strong", 0.9, 3), ("fair", 0.5, 3), ("weak", 0.0, 3), ("short", 0.5, 2)):
+        rule = game_rule(solve=solve)
+        seats = {role: RuleModel(rule, model_id=f"{role}-model") for role in ("judge", "oracle")}
+        settings = {**SETTINGS, "max_rounds": rounds}
+        model = RuleModel(rule, model_id=name)
+        made.append(evaluate_sync(model=model, roles=seats, out=out, limit=3, repeats=1, settings=settings))
+    return made
+
+
+def test_compare_prints_a_ranking_and_writes_a_page(
+    runs: list[Run], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("model,arena\nstrong,9\nfair,5\nweak,1\nelse,\n", encoding="utf-8")
+    to = tmp_path / "made"
+    names = [str(run.path) for run in runs[:3]]
+    assert main(["compare", *names, "--table", str(table), "--to", str(to), "--png"]) == 0
+    told = capsys.readouterr().out
+    lines = [line.split() for line in told.splitlines()]
+    first = next(at for at, line in enumerate(lines) if line[:2] == ["model", "mean"])
+    assert [line[0] for line in lines[first + 1 : first + 4]] == ["strong", "fair", "weak"]
+    assert "Survival by round: Games not yet solved" in told and "lotbench and arena" in told
+    assert f"page: {to / 'compare.html'}" in told
+    html = (to / "compare.html").read_text(encoding="utf-8")
+    assert html.count("<svg") == 3 and "arena by mean score, lotbench, a point a model" in html
+    assert len(list((to / "plots").glob("*.png"))) == 3 == len(list((to / "plots").glob("*.csv")))
+
+
+def test_compare_refuses_what_cannot_be_compared(
+    runs: list[Run], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [str(run.path) for run in runs]
+    assert main(["compare", paths[0], paths[3], "--to", str(tmp_path)]) == 2
+    assert "settings.max_rounds: 3 and 2" in capsys.readouterr().err
+    assert main(["compare", paths[0], paths[0], "--to", str(tmp_path)]) == 2
+    assert "named twice" in capsys.readouterr().err
+    assert main(["compare", paths[0], "--to", str(tmp_path)]) == 2
+    assert "two runs or more" in capsys.readouterr().err
+    blocked = tmp_path / "file"
+    blocked.write_text("", encoding="utf-8")
+    assert main(["compare", *paths[:2], "--to", str(blocked)]) == 2
+    assert "--to" in capsys.readouterr().err
+    with pytest.raises(RunFolderError, match="lotbench resume"):
+        entry(replace(runs[0], summary={}))
+
+
+def test_a_report_is_drawn_on_demand(runs: list[Run], capsys: pytest.CaptureFixture[str]) -> None:
+    path = runs[0].path
+    before = (path / "report.html").read_text(encoding="utf-8")
+    assert main(["report", str(path), "--png"]) == 0
+    assert f"plots: {path / 'plots'} (2 as PNG" in capsys.readouterr().out
+    assert (path / "plots" / "headline.png").read_bytes().startswith(b"\x89PNG")
+    assert (path / "report.html").read_text(encoding="utf-8") == before
+    assert load_run(path).summary == runs[0].summary
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "said"),
+    [
+        ("name,x\na,1\n", UsageError, "column 'model'"),
+        ("model\na\n", UsageError, "column 'model'"),
+        ("", UsageError, "column 'model'"),
+        ("model,x\na,1\na,2\n", DataError, "table.csv:3: x: a second row of a"),
+        ("model,x\na,one\nb,inf\n", DataError, "table.csv:2: x: not a number: 'one'"),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_refused_by_line(
+    tmp_path: Path, text: str, error: type[Exception], said: str
+) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(error, match=said.replace(".", r"\.")):
+        read_table(path)
+
+
+def test_a_table_is_read_by_column(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("\ufeffmodel,x,y\na,1,\nb,2.5,-3\n", encoding="utf-8")
+    assert read_table(path) == {"x": {"a": 1.0, "b": 2.5}, "y": {"b": -3.0}}
+    with pytest.raises(UsageError, match="No such file"):
+        read_table(tmp_path / "none.csv")
