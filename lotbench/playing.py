@@ -246,7 +246,7 @@ class Table:
         roles = {role: [name.text for name in names] for role, names in self._plan.names.items()}
         roles.pop("candidate", None)
         about = self._plan.benchmark.about
-        return screen("join", consent=CONSENT, roles=roles, about=about, longest=LONGEST_NAME)
+        return screen("join", title="Play", consent=CONSENT, roles=roles, about=about, longest=LONGEST_NAME)
 
     def _play_page(self, seat: Seat) -> Screen:
         request, version = seat.model.asked, seat.version

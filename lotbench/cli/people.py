@@ -93,3 +93,14 @@ def _game(parsed: argparse.Namespace) -> Config:
         flags.setdefault(f"roles.{role}", [])
         flags[f"roles.{role}"].append(model)
     return config.load(config_file(parsed.config), parsed.sets, flags)
+
+
+def vote(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench vote`."""
+    from lotbench.voting import Polls
+
+    ballot = Path(parsed.ballot)
+    votes = Path(parsed.votes) if parsed.votes else ballot.with_name(f"{ballot.name}.votes.jsonl")
+    polls = Polls(ballot, votes)
+    print(f"{len(polls.items)} prompts; votes into {votes}")
+    return _serve(polls, parsed)

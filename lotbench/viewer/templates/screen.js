@@ -137,4 +137,4 @@ async function look() {
   setTimeout(look, 700);
 }
 if (waiting) setTimeout(look, 400);
-document.querySelector("[autofocus]")?.focus();
+document.querySelector("[data-focus]")?.focus();
