@@ -111,7 +111,10 @@ class Annotations:
             try:
                 line = json.loads(text)
                 assert isinstance(line["right"], bool)
-                yield {name: line[name] for name in ("run", "sample", "repeat", "round", "judge", "step", "right")}
+                yield {
+                    name: line[name]
+                    for name in ("run", "sample", "repeat", "round", "judge", "step", "right")
+                }
             except (ValueError, KeyError, TypeError, AssertionError):
                 raise DataError([f"{at(file, number)}: not a mark on a verdict"]) from None
 
@@ -138,7 +141,7 @@ def _verdict(trace: Trace, mark: Mark) -> tuple[bool, str]:
             continue
         if step["step"] == "respond" and value.get("filling"):
             filling = filling or str(value["filling"])
-        elif step["step"] == mark.stepName and value.get("judge") == mark.judge:
-            if isinstance(found := value.get("accepted"), bool):
-                return found, filling
+        mine = step["step"] == mark.stepName and value.get("judge") == mark.judge
+        if mine and isinstance(found := value.get("accepted"), bool):
+            return found, filling
     raise UsageError("there is no such verdict")

@@ -95,6 +95,7 @@ class Gallery:
     _unreadable: dict[str, str] = field(default_factory=dict)
     _pictures: dict[str, Path] = field(default_factory=dict)
     _digests: dict[tuple[Path, int], str] = field(default_factory=dict)
+    _boards: tuple[object, list[tables.Board]] | None = None
     _lock: RLock = field(default_factory=RLock)
 
     def get(self, path: str) -> Served:
@@ -167,14 +168,17 @@ class Gallery:
     def index(self) -> Screen:
         """The leaderboards, the runs that stand apart, and all runs."""
         shelves = self.shelves()
-        entries = [one.entry for one in shelves if one.entry is not None]
         apart = [
-            {"run": one.name, "label": one.model, "benchmark": one.benchmark, "score": None, "reasons": one.reasons}
-            for one in entries
-            if one.reasons
+            {
+                "run": one.name,
+                "label": one.label,
+                "benchmark": one.run.config.benchmark,
+                "score": one.run.score(),
+                "reasons": one.entry.reasons,
+            }
+            for one in shelves
+            if one.entry is not None and one.entry.reasons
         ]
-        for row, shelf in ((row, self._shelves[str(row["run"])]) for row in apart):
-            row["score"] = shelf.run.score()
         runs = [
             {
                 "run": one.name,
@@ -187,11 +191,19 @@ class Gallery:
         ]
         return screen(
             "index",
-            boards=tables.boards(entries),
+            boards=self._ranked(shelves),
             apart=apart,
             runs=runs,
             unreadable=sorted(self._unreadable.items()),
         )
+
+    def _ranked(self, shelves: list[Shelf]) -> list[tables.Board]:
+        """The leaderboards; worked out anew when a run has changed."""
+        stamp = [(one.name, one.stamp) for one in shelves]
+        if self._boards is None or self._boards[0] != stamp:
+            entries = [one.entry for one in shelves if one.entry is not None]
+            self._boards = (stamp, tables.boards(entries))
+        return self._boards[1]
 
     def run_page(self, shelf: Shelf) -> Screen:
         """A run: what it came to, and its walks."""
@@ -256,7 +268,13 @@ class Gallery:
 
     def sides_page(self, group: str, sample: str) -> Screen:
         """Every game on one sample, of which two are shown side by side."""
-        found = [(one, key) for one in self.shelves() if one.group == group for key in one.games if key[0] == sample]
+        found = [
+            (one, key)
+            for one in self.shelves()
+            if one.group == group
+            for key in one.games
+            if key[0] == sample
+        ]
         if not found:
             raise LookupError(sample)
         games = []
@@ -340,17 +358,19 @@ def served(page: Screen) -> Served:
 
 
 def _read(path: Path, stamp: object) -> Shelf:
-    run = results.load_run(path)
-    traces = Traces(path / "traces.jsonl", strict=False)
-    samples = run.samples
-    games: dict[tuple[str, int], tables.Game] = {}
     brief: list[Trace] = []
-    for trace in traces:
-        games[trace.sample, trace.repeat] = tables.game(trace, samples.get(trace.sample, {}))
+    games: dict[tuple[str, int], tables.Game] = {}
+
+    def seen(trace: Trace) -> None:
+        games[trace.sample, trace.repeat] = tables.game(trace)
         brief.append(replace(trace, steps=(), memory=None))
+
+    run = results.load_run(path, seen=seen)
+    traces, samples = run.traces, run.samples
+    assert isinstance(traces, Traces)
+    games = {key: tables.described(one, samples.get(key[0], {})) for key, one in games.items()}
     run = replace(run, traces=brief)
-    entry = results.entry(run) if run.summary else None
-    return Shelf(run, traces, games, stamp, samples, entry)
+    return Shelf(run, traces, games, stamp, samples, results.entry(run) if run.summary else None)
 
 
 def _state(shelf: Shelf) -> str:

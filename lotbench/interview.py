@@ -126,13 +126,18 @@ def _field(name: str, about: Mapping[str, Any]) -> Field:
     text = _MEANING.get(text, text)
     if about.get("enum"):
         return Field(name, "choice", text, tuple(map(str, about["enum"])))
-    kinds: dict[object, Kind] = {"boolean": "yes_no", "integer": "number", "number": "number", "array": "lines"}
+    kinds: dict[object, Kind] = {
+        "boolean": "yes_no",
+        "integer": "number",
+        "number": "number",
+        "array": "lines",
+    }
     kind = kinds.get(about.get("type"), "line")
     return Field(name, kind, text, longest=int(about.get("maxLength", LONGEST)))
 
 
 def _text(parts: tuple[str | Image, ...]) -> str:
-    return "".join(part for part in parts if isinstance(part, str))
+    return "".join(part if isinstance(part, str) else "\n" for part in parts)
 
 
 def _plain(text: str) -> str:

@@ -25,7 +25,9 @@ from lotbench.playing import LONGEST_NAME, Joining, person
 from lotbench.types import JSON
 from lotbench.viewer.screen import Screen, screen
 
-CONSENT = "Your votes and the name that you give are written into a file on the machine that serves this page."
+CONSENT = (
+    "Your votes and the name that you give are written into a file on the machine that serves this page."
+)
 MAX_PX = 1024
 
 
@@ -101,7 +103,7 @@ class Polls:
         match path.split("/"):
             case [""] | ["index.html"]:
                 about = f"choose the funniest responses to {len(self.items)} prompts"
-                values = {"title": "Vote", "consent": CONSENT, "roles": {}, "longest": LONGEST_NAME}
+                values: dict[str, Any] = {"title": "Vote", "consent": CONSENT, "roles": {}, "longest": LONGEST_NAME}
                 return served(screen("join", about=about, **values))
             case ["seat", key, "index.html"] if key in self._seats:
                 return served(self._page(self._seats[key]))
@@ -156,7 +158,9 @@ class Polls:
     def _page(self, voter: str) -> Screen:
         left = [name for name in self.items if (voter.casefold(), name) not in self.voted]
         # An order of each person's own that does not change as prompts are voted on.
-        name = min(left, key=lambda one: hashlib.sha256(f"{voter.casefold()}:{one}".encode()).digest(), default=None)
+        name = min(
+            left, key=lambda one: hashlib.sha256(f"{voter.casefold()}:{one}".encode()).digest(), default=None
+        )
         known: dict[str, Any] = {"name": voter, "done": len(self.items) - len(left), "total": len(self.items)}
         if name is None:
             return screen("vote", item=None, shown=[], picture=None, **known)

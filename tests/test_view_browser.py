@@ -171,7 +171,10 @@ def test_a_whole_game_is_played_in_the_browser_by_two(chromium: Browser, tmp_pat
             assert secret.key_text in ann.content()
             assert ann.locator(".leap").count() == 3
             assert here(faults + others, address) == []
-    mine, theirs = sorted((load_run(place.parent) for place in (tmp_path / "runs").glob("*/run.json")), key=lambda run: run.config.model)
+    mine, theirs = sorted(
+        (load_run(place.parent) for place in (tmp_path / "runs").glob("*/run.json")),
+        key=lambda run: run.config.model,
+    )
     assert (mine.config.model, theirs.config.model) == ("human:Ann", "human:Bob")
     assert [trace.outcome for trace in mine.traces] == ["unsolved"] and not theirs.traces
     assert json.loads((mine.path / "consent.json").read_text("utf-8"))["name"] == "Ann"

@@ -59,7 +59,9 @@ def retold(root: Path, name: str, texts: Sequence[str]) -> None:
     file.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     samples = (place / "samples.jsonl").read_text("utf-8")
     hostile = json.dumps(texts[0])[1:-1]
-    (place / "samples.jsonl").write_text(re.sub(r'"leap":"[^"]*"', lambda _: f'"leap":"{hostile}"', samples), "utf-8")
+    (place / "samples.jsonl").write_text(
+        re.sub(r'"leap":"[^"]*"', lambda _: f'"leap":"{hostile}"', samples), "utf-8"
+    )
     summary = json.loads((place / "summary.json").read_text("utf-8"))
     summary |= {"reasons": list(texts), "models": {**summary["models"], "candidate": [texts[0]]}}
     (place / "summary.json").write_text(json.dumps(summary), "utf-8")

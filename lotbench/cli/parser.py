@@ -121,8 +121,12 @@ def _runs(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 
 def _people(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    one = _command(commands, "view", "people:view", "look through runs: leaderboards, and games round by round")
-    one.add_argument("root", metavar="DIR", nargs="?", default="runs", help="where runs are kept (default: runs)")
+    one = _command(
+        commands, "view", "people:view", "look through runs: leaderboards, and games round by round"
+    )
+    one.add_argument(
+        "root", metavar="DIR", nargs="?", default="runs", help="where runs are kept (default: runs)"
+    )
     one.add_argument("--export", metavar="DIR", help="write the pages as files instead, into a new folder")
     one.add_argument("--name", metavar="WHO", default="", help="who marks verdicts, as it is written down")
     _site(one)
@@ -133,15 +137,23 @@ def _people(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     _site(one)
     one.add_argument("--judge", metavar="M", action="append", help="a judge; twice for a second opinion")
     one.add_argument("--oracle", metavar="M", help="who answers the questions")
-    one.add_argument("--role", metavar="NAME=M", action="append", default=[], help="the model of any other role")
+    one.add_argument(
+        "--role", metavar="NAME=M", action="append", default=[], help="the model of any other role"
+    )
     one.add_argument("--data", metavar="NAME|PATH", help="a data set: a shipped one, or a folder")
     one.add_argument("--config", metavar="FILE", help="a TOML file; everything given here goes before it")
-    one.add_argument("--set", metavar="K=V", action="append", default=[], dest="sets", help="any setting, by name")
+    one.add_argument(
+        "--set", metavar="K=V", action="append", default=[], dest="sets", help="any setting, by name"
+    )
     one.add_argument("--limit", metavar="N", type=int, help="samples a person at most")
     one.add_argument("--sample", metavar="ID", action="append", help="only this sample (repeatable)")
     one.add_argument("--max-rounds", metavar="N", type=int, help="rounds of a game at most")
-    one.add_argument("--out", metavar="DIR", default="runs", help="where run folders are made (default: runs)")
-    one = _command(commands, "vote", "people:vote", "serve a ballot file to people, one vote a person and prompt")
+    one.add_argument(
+        "--out", metavar="DIR", default="runs", help="where run folders are made (default: runs)"
+    )
+    one = _command(
+        commands, "vote", "people:vote", "serve a ballot file to people, one vote a person and prompt"
+    )
     one.add_argument("ballot", metavar="BALLOT", help="of `lotbench ballot make`")
     one.add_argument("--votes", metavar="FILE", help="where votes are appended (default: BALLOT.votes.jsonl)")
     _site(one)
@@ -150,7 +162,10 @@ def _people(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 def _site(one: argparse.ArgumentParser) -> None:
     one.add_argument("--port", metavar="N", type=int, default=0, help="the port (default: a free one)")
     one.add_argument(
-        "--host", metavar="H", default="127.0.0.1", help="the address to serve on (default: this machine only)"
+        "--host",
+        metavar="H",
+        default="127.0.0.1",
+        help="the address to serve on (default: this machine only)",
     )
     one.add_argument("--no-browser", action="store_true", help="print the address only")
 

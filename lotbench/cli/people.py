@@ -26,7 +26,9 @@ def view(parsed: argparse.Namespace) -> int:
         raise UsageError(f"{root}: no such folder")
     if parsed.export:
         count, size = export(Gallery(root), Path(parsed.export))
-        print(f"{parsed.export}: {count} files, {size / 1e6:.1f} MB; open {Path(parsed.export) / 'index.html'}")
+        print(
+            f"{parsed.export}: {count} files, {size / 1e6:.1f} MB; open {Path(parsed.export) / 'index.html'}"
+        )
         return 0
     return _serve(Gallery(root, Annotations(root, parsed.name, clock)), parsed)
 

@@ -98,7 +98,9 @@ class PageModel:
 def _ask(field: Field) -> str:
     """One field at the terminal, until it can be read."""
     hint = {"yes_no": " (yes or no)", "choice": f" ({', '.join(field.choices)})", "number": " (a number)"}
-    about = f"{field.name.replace('_', ' ')}{hint.get(field.kind, '')}{': ' + field.about if field.about else ''}"
+    about = (
+        f"{field.name.replace('_', ' ')}{hint.get(field.kind, '')}{': ' + field.about if field.about else ''}"
+    )
     while True:
         print(about)
         given = input("> ")

@@ -214,4 +214,3 @@ async def serve(pages: Pages, port: int, ready: Callable[[str], None], host: str
         await asyncio.Event().wait()
     finally:
         await runner.cleanup()
-

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lotbench.errors import UsageError
@@ -64,8 +64,8 @@ class Game:
     score: float | None
     rounds: int | None
     last: str
-    language: str
-    tier: str
+    language: str = ""
+    tier: str = ""
 
     @property
     def file(self) -> str:
@@ -73,7 +73,7 @@ class Game:
         return f"{self.sample}-{self.repeat}.html"
 
 
-def game(trace: Trace, sample: Mapping[str, Any]) -> Game:
+def game(trace: Trace) -> Game:
     """A walk, as its run lists it."""
     said = [step["value"] for step in trace.steps if step["step"] == "respond"]
     fillings = [value["filling"] for value in said if isinstance(value, Mapping) and value.get("filling")]
@@ -85,9 +85,12 @@ def game(trace: Trace, sample: Mapping[str, Any]) -> Game:
         score=trace.score.value,
         rounds=max(rounds, default=None),
         last=str(fillings[-1])[:80] if fillings else "",
-        language=str(sample.get("language", "")),
-        tier=str(sample.get("tier") or ""),
     )
+
+
+def described(one: Game, sample: Mapping[str, Any]) -> Game:
+    """A walk with what its sample says of itself."""
+    return replace(one, language=str(sample.get("language", "")), tier=str(sample.get("tier") or ""))
 
 
 def filters(games: Sequence[Game]) -> list[tuple[str, list[str]]]:
@@ -130,7 +133,9 @@ def _board(group: Sequence[Entry]) -> Board:
             f"Means are over the {made.shared} samples that have a score in every run. Models that share a "
             "letter were not told apart by paired differences; overlapping intervals alone do not say so."
         )
-    return Board(made.benchmark, about(group[0]), tuple(sorted(rows, key=lambda row: -row.mean)), tuple(notes))
+    return Board(
+        made.benchmark, about(group[0]), tuple(sorted(rows, key=lambda row: -row.mean)), tuple(notes)
+    )
 
 
 def _alone(entry: Entry) -> Row:
