@@ -77,16 +77,21 @@ async def sit(asked: Config, out: Path, name: str, own: Any = None, watch: Watch
         LotbenchError: The run was stopped.
     """
     made = plan.make(_of(asked, name))
-    given = {} if own is None else {made.experiment.model: own}
     seen: set[str] = set()
     for run in _runs(out, made):
         if _open(run, made):
-            return await resume(run.path, own=given, watch=watch, concurrency=1)
+            # The name as it was written when the run began.
+            return await resume(run.path, own=_own(run.config.model, own), watch=watch, concurrency=1)
         seen |= _shown(run)
     left = tuple(item.id for item in made.chosen if item.id not in seen)[: asked.experiment.limit]
     if not left:
         raise UsageError(f"{name} has played every sample there is to play")
-    return await begin(_of(asked, name, left), out=out, own=given, watch=watch)
+    mine = _own(made.experiment.model, own)
+    return await begin(_of(asked, name, left), out=out, own=mine, watch=watch)
+
+
+def _own(model: str, own: Any) -> dict[str, Any]:
+    return {} if own is None else {model: own}
 
 
 def _of(asked: Config, name: str, samples: tuple[str, ...] | None = None) -> Config:

@@ -103,7 +103,12 @@ class Polls:
         match path.split("/"):
             case [""] | ["index.html"]:
                 about = f"choose the funniest responses to {len(self.items)} prompts"
-                values: dict[str, Any] = {"title": "Vote", "consent": CONSENT, "roles": {}, "longest": LONGEST_NAME}
+                values: dict[str, Any] = {
+                    "title": "Vote",
+                    "consent": CONSENT,
+                    "roles": {},
+                    "longest": LONGEST_NAME,
+                }
                 return served(screen("join", about=about, **values))
             case ["seat", key, "index.html"] if key in self._seats:
                 return served(self._page(self._seats[key]))

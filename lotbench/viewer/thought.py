@@ -18,6 +18,8 @@ from lotbench.types import JSON, Trace, Usage
 _ARROW = re.compile(r"\s*(?:->|=>|→|⇒|➔|➜)\s*")
 _CRITERIA = (("same_creative_point", "point_reason"), ("same_function", "function_reason"))
 _REASONS = ("difference", "explanation")
+_TOLD = frozenset(("intervened_chain", *_REASONS, *(name for pair in _CRITERIA for name in pair)))
+"""What a game's page shows of a verdict before it lists the calls."""
 _SETUP = ("chain", "chain_check", "chain_accepted")
 MASK = "____"
 
@@ -129,7 +131,7 @@ def thought(trace: Trace, used: Mapping[str, Usage]) -> Thought:
             continue
         leap = leaps.setdefault(number, Leap(number))
         if step.get("call"):
-            leap.calls.append(_call(step, used))
+            leap.calls.append(_call(step, used, told=_TOLD))
         _tell(leap, name, value, chains)
     return Thought(tuple(chains.values()), tuple(setup), tuple(leaps[number] for number in sorted(leaps)))
 
@@ -214,7 +216,7 @@ def _reasons(value: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield from ((name, _text(value[name])) for name in _REASONS if value.get(name))
 
 
-def _call(step: Mapping[str, JSON], used: Mapping[str, Usage]) -> Call:
+def _call(step: Mapping[str, JSON], used: Mapping[str, Usage], told: frozenset[str] = frozenset()) -> Call:
     seconds: Any = step.get("seconds") or 0.0
     draw: Any = step.get("draw") or 0
     return Call(
@@ -223,7 +225,7 @@ def _call(step: Mapping[str, JSON], used: Mapping[str, Usage]) -> Call:
         draw=int(draw),
         seconds=float(seconds),
         usage=used.get(str(step.get("call"))),
-        texts=tuple(_texts(_value(step))),
+        texts=tuple(one for one in _texts(_value(step)) if one[0] not in told),
     )
 
 

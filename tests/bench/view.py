@@ -33,10 +33,18 @@ def multiplied(place: Path, samples: list[dict[str, Any]], repeats: int, rng: ra
     ):
         for sample in samples:
             for repeat in range(1, repeats + 1):
-                names = {call["key"]["sample"] if isinstance(call["key"], dict) else call["key"].split("/")[0] for call in calls}
+                names = {
+                    call["key"]["sample"] if isinstance(call["key"], dict) else call["key"].split("/")[0]
+                    for call in calls
+                }
                 old = trace["sample"]
                 text = json.dumps(trace).replace(f'"{old}/1/', f'"{sample["id"]}/{repeat}/')
-                made = {**json.loads(text), "sample": sample["id"], "repeat": repeat, "lane": f"{sample['id']}/{repeat}"}
+                made = {
+                    **json.loads(text),
+                    "sample": sample["id"],
+                    "repeat": repeat,
+                    "lane": f"{sample['id']}/{repeat}",
+                }
                 solved = rng.random() < 1 - (1 - skill) ** 15
                 made |= {"outcome": "solved" if solved else "unsolved"}
                 made["score"] = {**made["score"], "value": round(rng.random(), 4) if solved else 0.0}
@@ -109,7 +117,9 @@ def main() -> None:
         for place in sorted(root.iterdir()):
             multiplied(place, samples[: given.samples], given.repeats, rng)
         size = sum(file.stat().st_size for file in root.rglob("*.jsonl"))
-        print(f"{given.models} runs of {given.samples} samples x {given.repeats} repeats, {size / 1e6:.0f} MB of records")
+        print(
+            f"{given.models} runs of {given.samples} samples x {given.repeats} repeats, {size / 1e6:.0f} MB of records"
+        )
         opened(Gallery(root))
         if given.browser:
             in_browser(Gallery(root))
