@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from lotbench.errors import CallFailed
@@ -23,6 +23,8 @@ from lotbench.types import JSON, Answer, Question, Sample, Sampling, Score, Trac
 
 Names: TypeAlias = Mapping[str, tuple[ModelName, ...]]
 """The models of each role, by seat."""
+Runs: TypeAlias = Mapping[str, tuple[Sequence[Trace], Any]]
+"""The traces and the settings of several runs, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,13 @@ class Benchmark:
             candidate's sibling may have to leave); from the settings, the names by role (candidate
             included) and the run's seed.
         texts: The texts whose embeddings its report needs, and `encoder` the name of what embeds them.
-        review: The answers of a run for people to label, a row each, with nothing of what judges said.
+        repeated: How many walks a sample has by these settings' own word; None leaves it to `repeats`.
+        lane: The lane of a repeat on a sample; by default each walk has its own.
+        order: The walks of a lane (its name first), which come in data order, as they are taken; from the
+            settings and the run's seed.
+        review: The answers of a run for people to label, a row each, by `row`, with nothing of what judges
+            said; a field that is None is one to fill in. `Label` is the pydantic model of a row filled in.
+        across: Sections on several runs at once, from the traces and settings of each by its name.
         validation: How its judges are checked; None if it has no judge set.
     """
 
@@ -99,9 +107,13 @@ class Benchmark:
     seat: Callable[[Any, Names, int], Names] = lambda settings, names, seed: names
     texts: Callable[[Sequence[Trace], Any], Sequence[str]] = lambda traces, settings: ()
     encoder: Callable[[Any], str] = lambda settings: ""
+    repeated: Callable[[Any], int | None] = lambda settings: None
     review: Callable[[Sequence[Trace], Any, Evidence], Sequence[Mapping[str, JSON]]] | None = None
+    Label: type[Any] | None = None
+    across: Callable[[Runs], Sequence[Section]] = lambda runs: ()
     validation: Validation | None = None
-    lane: Callable[[Sample, int], str] = field(default=lambda sample, repeat: f"{sample.id}/{repeat}")
+    lane: Callable[[Sample, int, Any], str] = lambda sample, repeat, settings: f"{sample.id}/{repeat}"
+    order: Callable[[str, Sequence[Any], Any, int], Sequence[Any]] = lambda lane, walks, settings, seed: walks
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,8 @@ def load(path: Path | None, sets: Sequence[str] = (), flags: Mapping[str, Any] |
     Args:
         path: A TOML file with the fields of Experiment, and `[limits]`.
         sets: `key=value` pairs. A bare key is a setting of the benchmark, a dotted one a path
-            (`sampling.candidate.temperature=0.7`), and a field of Experiment or Limits is itself.
+            (`sampling.candidate.temperature=0.7`), and a field of Experiment or Limits is itself. `@FILE` as
+            a value is the content of a TOML or JSON file.
         flags: Fields by dotted path; None values are left out.
 
     Raises:
@@ -122,10 +123,10 @@ def load(path: Path | None, sets: Sequence[str] = (), flags: Mapping[str, Any] |
         key, equals, value = pair.partition("=")
         if not equals or not key:
             raise UsageError(f"--set {pair!r}: expected key=value")
-        _put(table, _place(key.strip()), _value(value.strip()))
+        put(table, _place(key.strip()), read_value(value.strip()))
     for key, value in (flags or {}).items():
         if value is not None:
-            _put(table, key.split("."), value)
+            put(table, key.split("."), value)
     return _config(table, "--set, a flag or an argument")
 
 
@@ -202,7 +203,12 @@ def _place(key: str) -> list[str]:
     return ["settings", key]
 
 
-def _put(table: dict[str, Any], place: Sequence[str], value: Any) -> None:
+def put(table: dict[str, Any], place: Sequence[str], value: Any) -> None:
+    """Set a field of nested tables by its path, in place.
+
+    Raises:
+        UsageError: A name on the way is no table.
+    """
     for name in place[:-1]:
         table = table.setdefault(name, {})
         if not isinstance(table, dict):
@@ -210,13 +216,27 @@ def _put(table: dict[str, Any], place: Sequence[str], value: Any) -> None:
     table[place[-1]] = value
 
 
-def _value(text: str) -> Any:
-    """A value as TOML writes it; anything else is a string."""
+def read_value(text: str) -> Any:
+    """A value as TOML writes it, or the content of `@FILE`; anything else is a string."""
+    if text.startswith("@"):
+        return _content(Path(text[1:]))
     try:
         found = tomllib.loads(f"v = {text}")
     except tomllib.TOMLDecodeError:
         return text
     return found["v"] if found.keys() == {"v"} else text
+
+
+def _content(path: Path) -> Any:
+    """What a TOML or JSON file holds; it is part of the experiment from then on, whatever becomes of the file."""
+    if path.suffix != ".json":
+        return read_toml(path)
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}") from None
 
 
 def _message(model: type[BaseModel], error: Any) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from lotbench import config, plan, results
+from lotbench import shards as sharded
 from lotbench.config import Config, Limits, digest
 from lotbench.edge import folder
 from lotbench.edge.limits import refuse_unpriced
@@ -84,18 +85,46 @@ async def begin(
     fresh: bool = False,
     check: bool = True,
     watch: Watch | None = None,
+    shards: int = 1,
 ) -> Run:
-    """Begin a run from a configuration; see `evaluate`."""
+    """Begin a run from a configuration; see `evaluate`.
+
+    More than one of `shards` takes the walks in so many processes (on Ray): for models behind an API only.
+    """
     made = plan.make(asked)
     refuse_unpriced(made.limits, {name.text: name for names in made.names.values() for name in names})
-    async with Models(made.pictures, made.limits, own or {}) as models:
+    if shards > 1:
+        sharded.refuse_alone(made)
+    async with Models(made.pictures, made.limits, own or {}, made.order) as models:
         # A missing key is found before there is a folder.
         seats = models.seats(made.names)
         with folder.create(out, made.benchmark.name, made.experiment.model, digest(made.experiment)) as place:
             _freeze(made, place)
-            return await Session(made, place, models, seats, Store(fresh=fresh)).play(
-                check=check, watch=watch
-            )
+            session = Session(made, place, models, seats, Store(fresh=fresh))
+            if shards > 1:
+                await _sharded(session, made, place, shards, fresh=fresh, check=check)
+            return await session.play(check=check, watch=watch)
+
+
+async def _sharded(
+    session: Session,
+    made: Plan,
+    place: folder.Folder,
+    shards: int,
+    *,
+    check: bool,
+    fresh: bool = False,
+    retry_failed: bool = False,
+) -> None:
+    """Take the walks in several processes; the session goes on with what is left to it, the report."""
+    stopped = await asyncio.to_thread(
+        sharded.take, made, place.path, shards, fresh=fresh, check=check, retry_failed=retry_failed
+    )
+    session.continues(load_run(place.path), retry_failed=False)
+    if stopped is not None:
+        session.finish()
+        stopped.run = place.path
+        raise stopped
 
 
 async def resume(
@@ -106,6 +135,7 @@ async def resume(
     retry_failed: bool = False,
     check: bool = True,
     watch: Watch | None = None,
+    shards: int = 1,
     **limits: Any,
 ) -> Run:
     """Go on with a run: what the journal has is not asked again.
@@ -117,6 +147,7 @@ async def resume(
         retry_failed: Ask again for replies that came and could not be read, too.
         check: Make one call per role first, if the journal has none.
         watch: See `evaluate`.
+        shards: See `begin`.
         **limits: Fields of Limits that change; the others stay as they were.
 
     Raises:
@@ -124,12 +155,16 @@ async def resume(
     """
     path = folder.find(str(run), Path(root))
     with folder.Folder(path) as place:
+        sharded.merge(path)
         place.keep(Traces(path / folder.TRACES, strict=False))
         found = load_run(path)
         made = results.planned(found, config.validate(Limits, {**found.limits, **limits}))
-        async with Models(made.pictures, made.limits, own or {}) as models:
+        async with Models(made.pictures, made.limits, own or {}, made.order) as models:
             session = Session(made, place, models, models.seats(made.names), Store())
-            session.continues(found, retry_failed=retry_failed)
+            if shards > 1:
+                await _sharded(session, made, place, shards, check=check, retry_failed=retry_failed)
+            else:
+                session.continues(found, retry_failed=retry_failed)
             return await session.play(check=check, watch=watch)
 
 

@@ -25,6 +25,8 @@ from lotbench.types import JSON, Trace
 
 Cell = str | float | int | None
 HUMAN = "human"
+MOST_BANDS = 3
+"""Curves that have their intervals drawn; those of more would hide each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +339,7 @@ def _over(caption: str, places: Sequence[Place]) -> Plot:
         for name, points in plot.series.items():
             label = place.label if len(plot.series) == 1 else f"{place.label}: {name}"
             series[label] = points
-            if name in plot.bands:
+            if name in plot.bands and len(places) <= MOST_BANDS:
                 bands[label] = plot.bands[name]
     return replace(first, series=series, bands=bands, labels={})
 

@@ -38,6 +38,7 @@ class Plan:
         folder: The data set's folder.
         data: All samples built from it; `chosen` are those that are played.
         names: The models of each role, candidate included.
+        share: Which of how many shares of the lanes this plan takes; a lane is never split.
     """
 
     benchmark: Benchmark
@@ -51,6 +52,7 @@ class Plan:
     prompts: Pack
     names: Mapping[str, tuple[ModelName, ...]]
     by_id: Mapping[str, Sample]
+    share: tuple[int, int] = (0, 1)
 
     @property
     def digests(self) -> dict[str, str]:
@@ -62,14 +64,22 @@ class Plan:
             "code": version(),
         }
 
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The ids of all samples, if the settings let recorded predictions be joined to them by position."""
+        by_position = getattr(self.settings, "join", "id") == "position"
+        return tuple(item.id for item in self.data) if by_position else ()
+
     def lanes(self) -> list[list[Planned]]:
-        """The walks of the run by lane, in data order."""
+        """The walks of the plan's share of the run by lane, each lane in the order in which it is walked."""
         lanes: dict[str, list[Planned]] = {}
         for sample in self.chosen:
             for repeat in range(1, self.experiment.repeats + 1):
-                lane = self.benchmark.lane(sample, repeat)
+                lane = self.benchmark.lane(sample, repeat, self.settings)
                 lanes.setdefault(lane, []).append(Planned(sample.id, repeat, lane))
-        return list(lanes.values())
+        order, seed, (first, shares) = self.benchmark.order, self.experiment.seed, self.share
+        mine = list(lanes.items())[first::shares]
+        return [list(order(name, walks, self.settings, seed)) for name, walks in mine]
 
     def view(self, state: State, step: str) -> Walk:
         """What the benchmark sees of a walk."""
@@ -114,9 +124,9 @@ def make(config: Config, prompts: Pack | None = None) -> Plan:
     """
     experiment = config.experiment
     benchmark = benchmarks.get(experiment.benchmark)
-    names = _names(benchmark, experiment)
+    named = _names(benchmark, experiment)
     settings = validate(benchmark.Settings, experiment.settings, prefix="settings.")
-    names = benchmark.seat(settings, names, experiment.seed)
+    names = benchmark.seat(settings, named, experiment.seed)
     settings = benchmark.resolve(settings, {role: len(set(given)) for role, given in names.items()})
     if unknown := experiment.sampling.keys() - names.keys():
         raise UsageError(f"sampling: no role {', '.join(sorted(unknown))}; there are: {', '.join(names)}")
@@ -126,10 +136,11 @@ def make(config: Config, prompts: Pack | None = None) -> Plan:
     chosen = disk.select(data, experiment.samples, experiment.limit)
     resolved = experiment.model_copy(
         update={
+            # As they were named: who of them leaves a panel depends on the candidate, the panel does not.
             "roles": {
-                role: tuple(n.text for n in given) for role, given in names.items() if role != "candidate"
+                role: tuple(n.text for n in given) for role, given in named.items() if role != "candidate"
             },
-            "repeats": experiment.repeats or benchmark.repeats,
+            "repeats": _repeats(benchmark, experiment, settings),
             "settings": settings.model_dump(mode="json"),
             "data": experiment.data or benchmark.data,
         }
@@ -158,6 +169,13 @@ def reference(benchmark: Benchmark) -> tuple[str, Any]:
 def version() -> str:
     """The version of lotbench."""
     return metadata.version("lotbench")
+
+
+def _repeats(benchmark: Benchmark, experiment: Experiment, settings: Any) -> int:
+    told = benchmark.repeated(settings)
+    if told and experiment.repeats and told != experiment.repeats:
+        raise UsageError(f"repeats: the settings ask for {told} walks a sample, not {experiment.repeats}")
+    return experiment.repeats or told or benchmark.repeats
 
 
 def _names(benchmark: Benchmark, experiment: Experiment) -> Mapping[str, tuple[ModelName, ...]]:

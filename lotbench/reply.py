@@ -124,6 +124,28 @@ def read(reply: Reply, form: type[F]) -> F:
     return made
 
 
+def plain(reply: Reply, *, cut: bool = False) -> str:
+    """Read a reply that was asked for as plain text.
+
+    Args:
+        reply: The reply.
+        cut: Whether a text that was cut off at its longest is an answer all the same.
+
+    Raises:
+        Unread: `refused`, `truncated` or `unparsed` (empty), with the reason.
+    """
+    if reply.refusal or reply.finish == "content_filter":
+        raise Unread("refused", "the answer was withheld")
+    text = visible(reply)
+    if _REFUSAL.match(text):
+        raise Unread("refused", "the answer declines the task")
+    if reply.finish == "length" and not (cut and text):
+        raise Unread("truncated", "the answer was cut off before its end")
+    if not text:
+        raise Unread("unparsed", "the answer is empty")
+    return text
+
+
 def fills(reply: Reply, schema: Mapping[str, JSON]) -> bool:
     """Whether a reply holds an object with every field that a schema requires; what they say is not looked at."""
     try:
@@ -216,11 +238,16 @@ def _plain(field: dict[str, Any]) -> dict[str, Any]:
 
 
 def _example(field: dict[str, Any]) -> str:
+    if field["type"] == "array":
+        return '["...", ...]'
     if field["type"] == "boolean":
         # A model too small to judge copies what stands first; it must not end games by that.
         return "false or true"
     if "enum" in field:
         return " or ".join(json.dumps(option, ensure_ascii=False) for option in field["enum"])
+    if field["type"] == "integer":
+        # In quotes it would invite a string.
+        return str(field.get("description", "a whole number"))
     if field["type"] == "string":
         # What it means stands in the prompt and in the schema: a small model would copy it as its answer.
         return '"..."'

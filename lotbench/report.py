@@ -176,7 +176,7 @@ def to_markdown(report: Report) -> str:
         "## Scores",
         table(scores_table(report)),
         bullets(score_notes(report)),
-        *(block for section in report.sections for block in _section(section)),
+        *(block for section in report.sections for block in laid_out(section)),
         "## Settings",
         table(settings_table(report)),
         "## Calls",
@@ -222,7 +222,7 @@ def scores_table(report: Report) -> Table:
         reference = report.reference_scores.get(name)
         rows.append(
             (
-                name if arm is None else f"{name} ({arm})",
+                _titled(name, metric, arm),
                 metric.value,
                 interval(metric),
                 metric.n,
@@ -235,6 +235,11 @@ def scores_table(report: Report) -> Table:
     columns = ["metric", "value", "95 % interval", "n", "n scored / n total", "better"]
     columns += [f"as {report.facts.preset} scores"] if other else []
     return Table((*columns, *names), tuple(rows))
+
+
+def _titled(name: str, metric: Metric, arm: str | None) -> str:
+    """A metric's name with all that belongs to it: what it was measured with, and the arm."""
+    return " ".join([name, *(f"({part})" for part in (metric.instrument, arm) if part)])
 
 
 def score_notes(report: Report) -> list[str]:
@@ -255,8 +260,8 @@ def score_notes(report: Report) -> list[str]:
     return notes
 
 
-def _section(section: Section) -> list[str]:
-    """A benchmark's section: its tables, heat maps, notes, readings; its plots by name."""
+def laid_out(section: Section) -> list[str]:
+    """A section as blocks of Markdown: its tables, heat maps, notes, readings; its plots by name."""
     blocks = [f"## {plain(section.title)}"]
     for one in section.tables:
         blocks += [plain(one.caption), table(one)]
@@ -346,6 +351,7 @@ def _score(metric: Metric) -> dict[str, JSON]:
         "better": metric.better,
         "baselines": dict(metric.baselines),
         "why": metric.why,
+        **({"instrument": metric.instrument} if metric.instrument else {}),
     }
 
 

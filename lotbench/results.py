@@ -26,9 +26,12 @@ from lotbench.names import ModelName, parse, related
 from lotbench.probe import Inquiry, Standing
 from lotbench.prompt import pack
 from lotbench.report import Facts, Report, Spent, build, to_markdown, to_summary
+from lotbench.section import Reading
 from lotbench.types import Trace
 
 VECTORS = "vectors.npz"
+LABELS = "labels.jsonl"
+"""What people said of the answers of a run, in its folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +187,6 @@ def evidence(made: plan.Plan, path: Path, traces: Sequence[Trace]) -> Evidence:
     Vectors are kept in the run folder, so that a score can be made again without the encoder.
     """
     benchmark, settings = made.benchmark, made.settings
-    labels = path / "labels.jsonl"
     texts, encoder = benchmark.texts(traces, settings), benchmark.encoder(settings)
     vectors, why = {}, None
     if texts:
@@ -201,8 +203,29 @@ def evidence(made: plan.Plan, path: Path, traces: Sequence[Trace]) -> Evidence:
         vectors=vectors,
         encoder=encoder,
         why=why,
-        labels=tuple(map(json.loads, labels.read_text("utf-8").splitlines())) if labels.is_file() else (),
+        labels=_labels(path / LABELS),
     )
+
+
+def readings(run: Run, trace: Trace) -> tuple[Reading, ...]:
+    """What a run's sections give to read of one walk; nothing if its data are no longer what they were."""
+    try:
+        made = planned(run, Limits())
+    except UsageError:
+        return ()
+    beside = Evidence(made.by_id, made.names["candidate"][0].text, why="no texts are embedded for one walk")
+    found = made.benchmark.sections([trace], made.settings, beside)
+    return tuple(
+        one
+        for section in found
+        for one in section.readings
+        if (one.sample, one.repeat) == (trace.sample, trace.repeat)
+    )
+
+
+def _labels(path: Path) -> tuple[dict[str, Any], ...]:
+    lines = path.read_text(encoding="utf-8").split("\n") if path.is_file() else []
+    return tuple(json.loads(line) for line in lines if line)
 
 
 def _standing(made: plan.Plan, path: Path, traces: Sequence[Trace]) -> Standing:
@@ -302,6 +325,7 @@ def entry(run: Run, *, curves: bool = False) -> Entry:
         failed=failed,
         conditions={
             "benchmark": config.benchmark,
+            "version": folder.read_json(run.path / "run.json").get("version"),
             "data": run.digests["data"],
             "prompts": run.digests["prompts"],
             "roles": {role: list(names) for role, names in config.roles.items()},

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from lotbench.benchmark import Context
 from lotbench.config import Limits
-from lotbench.edge.desk import Desk, Seat
+from lotbench.edge.desk import Desk, Seat, owner
 from lotbench.edge.journal import Journal
 from lotbench.edge.limits import Bucket, Budget, Price
 from lotbench.edge.store import Store
@@ -61,7 +61,7 @@ async def rewalk(run: Run, heard: Callable[[Request], None] | None = None) -> Re
 
         async def ask(walk: Walk, question: Question) -> Answer:
             if heard:
-                heard(desk.request(question, walk.sample.id, 0 if question.shared else walk.repeat))
+                heard(desk.request(question, *owner(walk, question)))
             return await desk.ask(walk, question)
 
         old = {(trace.sample, trace.repeat): trace for trace in run.traces}

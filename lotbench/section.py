@@ -11,7 +11,8 @@ from typing import Literal
 class Metric:
     """A number over samples with its 95 % interval, or None with the reason why there is none.
 
-    `baselines` are the values of chance, trivial players and the reference preset, by name.
+    `baselines` are the values of chance, trivial players and the reference preset, by name. `instrument` is
+    what it was measured with (an encoder), where that is part of what the number means.
     """
 
     value: float | None
@@ -21,6 +22,7 @@ class Metric:
     better: Literal["higher", "lower"] = "higher"
     baselines: Mapping[str, float | None] = field(default_factory=dict)
     why: str | None = None
+    instrument: str = ""
 
 
 @dataclass(frozen=True, slots=True)

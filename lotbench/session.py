@@ -56,6 +56,7 @@ class Session:
         models: Where calls that wait for a retry are counted.
         seats: The models of each role.
         store: Where replies to shared questions are kept.
+        before: The run that this session takes a share of: its journal is read, its own folder is not written.
     """
 
     def __init__(
@@ -65,7 +66,9 @@ class Session:
         models: Models,
         seats: Mapping[str, tuple[Seat, ...]],
         store: Store,
+        before: Path | None = None,
     ) -> None:
+        self._before = before
         self._plan = made
         self._place = place
         self._models = models
@@ -89,7 +92,8 @@ class Session:
                 self._unread += [trace] if trace.arrived else []
             else:
                 self._done[trace.sample, trace.repeat] = _ended(trace)
-        self._place.order(list(self._done))
+        if self._before is None:
+            self._place.order(list(self._done))
         self._wall_s = before.summary.get("wall_s", 0.0)
 
     async def play(self, *, check: bool, watch: Watch | None) -> Run:
@@ -98,7 +102,17 @@ class Session:
         Raises:
             LotbenchError: What stopped the run; its `run` is the folder.
         """
-        with Journal(self._place.path / "calls.jsonl") as journal:
+        await self.walk(check=check, watch=watch)
+        return load_run(self._place.path)
+
+    async def walk(self, *, check: bool, watch: Watch | None) -> None:
+        """Do what `play` does; of a share, without anchors and report, which are of the whole run.
+
+        Raises:
+            LotbenchError: What stopped the run; its `run` is the folder.
+        """
+        before = self._before / "calls.jsonl" if self._before else None
+        with Journal(self._place.path / "calls.jsonl", before) as journal:
             _ask_anew(journal, self._unread)
             desk = self._desk(journal)
             loop = self._loop(desk)
@@ -110,7 +124,9 @@ class Session:
                         async for trace in traces:
                             self._place.append(trace)
                             self._done[trace.sample, trace.repeat] = _ended(trace)
-                    self._place.write_json("anchors.json", await anchors(self._plan, desk, self._place.path))
+                    if self._before is None:
+                        found = await anchors(self._plan, desk, self._place.path)
+                        self._place.write_json("anchors.json", found)
             except LotbenchError as error:
                 error.run = self._place.path
                 if isinstance(error, LimitReached) and desk.budget.overspent:
@@ -123,10 +139,10 @@ class Session:
                 raise
             finally:
                 await desk.close()
-                self._finish()
+                if self._before is None:
+                    self.finish()
         if loop.crashed:
             raise _crash(loop, self._place.path)
-        return load_run(self._place.path)
 
     def _loop(self, desk: Desk) -> Loop:
         made, lanes = self._plan, self._plan.lanes()
@@ -157,7 +173,7 @@ class Session:
         walk = self._plan.view(start(first.id, 0, "preflight"), "preflight")
         await preflight.check(desk, walk, self._plan.benchmark, self._plan.settings)
 
-    def _finish(self) -> None:
+    def finish(self) -> None:
         """Put the traces in data order and write the report, also of a run that was stopped."""
         order = [(p.sample, p.repeat) for lane in self._plan.lanes() for p in lane]
         wall_s = self._wall_s + time.monotonic() - self._started

@@ -87,7 +87,8 @@ class Question:
     """What a benchmark wants to have asked: of which role, for which purpose, in which words.
 
     `seat` chooses among the models of a role (the second judge is seat 1). A `shared` question belongs
-    to the sample, not to the walk: it is asked once for all walks and runs, and kept in the store.
+    to the sample, not to the walk: it is asked once for all walks and runs, and kept in the store. `about`
+    names what it belongs to where several samples have that in common (a picture), `*` where all have.
     """
 
     role: str
@@ -99,8 +100,13 @@ class Question:
     draw: int = 0
     attempt: int = 0
     shared: bool = False
+    about: str = ""
     temperature: float | None = None
     """Replaces the role's temperature for this question."""
+    logprobs: bool = False
+    """Whether the first token is wanted with how likely each other one was."""
+    max_tokens: int | None = None
+    """Replaces the role's longest reply for this question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +118,7 @@ class Request:
     messages: tuple[Message, ...]
     schema: Mapping[str, JSON] | None
     sampling: Sampling
+    logprobs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +144,8 @@ class Reply:
     seconds: float = 0.0
     sent: Mapping[str, JSON] = field(default_factory=dict)
     """How the call went out after fallbacks: form of the answer asked for, parameters dropped."""
+    logprobs: Mapping[str, float] | None = None
+    """The natural logarithms of the likeliest first tokens' probabilities, where they were asked for and told."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from clot_training import cli as clot
+from clot_training import config as clot_config
 from lotbench import benchmarks, plan
 from lotbench.benchmark import Benchmark
 from lotbench.cli.parser import parser
@@ -50,10 +52,39 @@ def commands() -> str:
         "4 too many failed walks, 130 interrupted; a run that ended with 3, 4 or 130 can be resumed "
         "([runs.md](runs.md#resume)).",
     ]
-    for one in _parsers(parser()):
-        one.formatter_class = lambda prog: argparse.HelpFormatter(prog, width=WIDTH)
-        blocks += [f"## {one.prog}", f"```text\n{one.format_help().strip()}\n```"]
+    return "\n\n".join([*blocks, *_help(parser())]) + "\n"
+
+
+def training() -> str:
+    """docs/clot.md: the steps of training and every setting of theirs."""
+    blocks = [
+        GENERATED,
+        "# Training: commands and settings",
+        "What each step does and writes is in [training.md](training.md). One order of precedence: defaults, then "
+        "the TOML file of `--config`, then `--set` with a dotted name (`--set tune.rank=32`). Exit codes: 0 done, "
+        "1 error, 2 usage, 130 interrupted; the same command goes on.",
+        *_help(clot.parser()),
+        "## A run",
+        _table(clot_config.Config),
+    ]
+    for name, model in _tables(clot_config.Config):
+        blocks += [f"## [{name}]", " ".join((model.__doc__ or "").split()), _table(model)]
     return "\n\n".join(blocks) + "\n"
+
+
+def _tables(model: type[BaseModel], inside: str = "") -> Iterator[tuple[str, type[BaseModel]]]:
+    """The tables of a configuration by dotted name, each before those inside it."""
+    for name, field in model.model_fields.items():
+        if inspect.isclass(field.annotation) and issubclass(field.annotation, BaseModel):
+            yield inside + name, field.annotation
+            yield from _tables(field.annotation, f"{inside}{name}.")
+
+
+def _help(top: argparse.ArgumentParser) -> Iterator[str]:
+    for one in _parsers(top):
+        one.formatter_class = lambda prog: argparse.HelpFormatter(prog, width=WIDTH)
+        yield f"## {one.prog}"
+        yield f"```text\n{one.format_help().strip()}\n```"
 
 
 def _parsers(one: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
@@ -96,7 +127,11 @@ def settings() -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-PAGES: Mapping[str, Callable[[], str]] = {"docs/cli.md": commands, "docs/settings.md": settings}
+PAGES: Mapping[str, Callable[[], str]] = {
+    "docs/cli.md": commands,
+    "docs/settings.md": settings,
+    "docs/clot.md": training,
+}
 
 
 def _benchmark(one: Benchmark) -> list[str]:
@@ -130,9 +165,13 @@ def _table(
 ) -> str:
     said, drawn = _docstrings(model), model.model_json_schema()["properties"]
     rows = []
+    inner = {name for name, _ in _tables(model)}
     for name, field in model.model_fields.items():
-        default = field.get_default(call_default_factory=True)
-        row = [f"`{name}`" + ("*" if name in marked else ""), _shown(default), _values(drawn[name])]
+        if name in inner:
+            continue
+        default = None if field.is_required() else field.get_default(call_default_factory=True)
+        shown = "required" if field.is_required() else _shown(default)
+        row = [f"`{name}`" + ("*" if name in marked else ""), shown, _values(drawn[name])]
         if reference is not None:
             theirs = getattr(reference, name)
             row.append("" if theirs == default else _shown(theirs))

@@ -1,6 +1,7 @@
 """A run in a process of its own, to be killed.
 
 python -m tests.runner begin URL OUT [SAMPLES REPEATS ROUNDS]
+python -m tests.runner dynamic URL OUT
 python -m tests.runner resume RUN
 python -m tests.runner cli ARGUMENTS OF lotbench
 """
@@ -17,13 +18,23 @@ CONCURRENCY = 6
 
 
 async def _main(what: str, place: str, out: str = "", *size: str) -> None:
-    from lotbench.evaluation import resume
+    from lotbench.evaluation import evaluate, resume
     from tests.playing import play
 
     if what == "begin":
         limit, repeats, rounds = map(int, size or ("4", "2", "6"))
         fields: dict[str, Any] = {"limit": limit, "repeats": repeats, "settings": {"max_rounds": rounds}}
         await play(place, Path(out), concurrency=CONCURRENCY, **fields)
+    elif what == "dynamic":
+        await evaluate(
+            "hicbench",
+            model=f"c@{place}",
+            roles={"judge": [f"j@{place}", f"k@{place}"], "dhp_judge": f"d@{place}"},
+            out=out,
+            limit=8,
+            concurrency=CONCURRENCY,
+            settings={"answers": 3, "dhp": True, "orders": 2},
+        )
     else:
         await resume(place, concurrency=CONCURRENCY)
 

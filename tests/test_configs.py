@@ -2,21 +2,47 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from clot_training import config as training
+from lotbench.benchmarks.liveideabench import settings as ideas
+from lotbench.benchmarks.liveideabench.task import benchmark as ideas_benchmark
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.benchmarks.lotbench.task import benchmark
 from lotbench.config import load
 from lotbench.edge import disk
 from lotbench.plan import make
 
-FILES = sorted(disk.shipped("configs").glob("**/*.toml"))
+FILES = sorted(path for path in disk.shipped("configs").glob("**/*.toml") if path.parent.name != "clot")
+TRAINING = sorted(disk.shipped("configs", "clot").glob("*.toml"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_configuration_opens_with_the_command_that_runs_it(path: object) -> None:
     first = path.read_text(encoding="utf-8").splitlines()[0]  # type: ignore[attr-defined]
     assert first.startswith("# lotbench evaluate --config configs/")
+
+
+@pytest.mark.parametrize("path", TRAINING, ids=lambda path: path.stem)
+def test_a_training_configuration_opens_with_its_first_command_and_can_be_read(path: Path) -> None:
+    first = path.read_text(encoding="utf-8").splitlines()[0]
+    assert first.startswith(f"# clot instructions --config configs/clot/{path.name}")
+    training.load(path)
+
+
+def test_a_frozen_training_configuration_can_be_run_again(tmp_path: Path) -> None:
+    sets = [
+        "data=['oogiri']",
+        "out='a \"b\" \\\\ é'",
+        "tune.learning_rate=1e-5",
+        "tune.target_modules=['q', 'v']",
+    ]
+    made = training.load(disk.shipped("configs", "clot", "vision-7b.toml"), sets)
+    training.freeze(made, tmp_path)
+    assert training.load(tmp_path / "config.toml") == made
+    assert made.tune.learning_rate == 1e-5
 
 
 def test_the_defaults_written_out_are_the_defaults() -> None:
@@ -27,6 +53,26 @@ def test_the_defaults_written_out_are_the_defaults() -> None:
     assert written.roles == {"judge": ("gpt-4o-mini",), "oracle": ("gpt-4o-mini",)}
     for role, sampling in written.sampling.items():
         assert sampling.temperature == benchmark.roles[role].sampling.temperature
+
+
+def test_the_defaults_of_liveideabench_written_out_are_the_defaults() -> None:
+    written = load(disk.shipped("configs", "liveideabench-v2.toml")).experiment
+    assert ideas.Settings(**written.settings) == ideas.Settings()
+    assert set(written.settings) == set(ideas.Settings.model_fields) - {"panel"}
+    first = load(disk.shipped("configs", "liveideabench-v1.toml")).experiment
+    assert ideas.Settings(**first.settings) == ideas.Settings(version="v1")
+    assert (written.repeats, written.roles) == (ideas_benchmark.repeats, {})
+    for role, sampling in written.sampling.items():
+        assert sampling.temperature == ideas_benchmark.roles[role].sampling.temperature
+
+
+def test_the_papers_of_liveideabench_differ_in_the_version_alone() -> None:
+    one, two = (
+        load(disk.shipped("configs", "paper", f"liveideabench-{version}.toml")).experiment.settings
+        for version in ("v1", "v2")
+    )
+    assert one | {"version": "v2"} == two
+    assert (two["exclude"], two["no_final"], two["fluency_orders"]) == ("self", "judge_all", "one")
 
 
 def test_the_configuration_to_try_visits_every_node_and_ends_soon() -> None:

@@ -77,7 +77,7 @@ def shell_lines(page: str) -> Iterator[str]:
         yield from block.replace("\\\n", " ").splitlines()
     for code in INLINE.findall(FENCE.sub("", text(page))):
         # A command that is only named, without its arguments, has at least a help.
-        yield f"{code} --help" if re.fullmatch(r"lotbench( [a-z]+)+", code) else code
+        yield f"{code} --help" if re.fullmatch(r"lotbench( [a-z-]+)+", code) else code
 
 
 def commands(page: str) -> Iterator[list[str]]:

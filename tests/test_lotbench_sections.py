@@ -27,6 +27,38 @@ def test_the_survival_table_by_hand() -> None:
     assert found.plots[0].series["S"] == ((0.0, 1.0), (1.0, 0.75), (2.0, 0.375), (3.0, 0.375))
 
 
+def test_the_curve_has_intervals_over_samples() -> None:
+    games = tuple(won(f"s{at}", 0, 1 + at % 3) for at in range(30))
+    (plot,) = section("Survival by round", games).plots
+    shares = {k: share for k, share in plot.series["S"]}
+    assert len(plot.bands["S"]) == 4 and plot.bands["S"][0] == (1.0, 1.0)
+    low, high = plot.bands["S"][1]
+    assert low < shares[1.0] < high and plot.bands["S"][3] == (0.0, 0.0)
+    # Two thirds of 30 remain: sqrt(2/9 / 30) is the standard error.
+    assert (high - low) / 2 == pytest.approx(1.96 * (2 / 9 / 30) ** 0.5, rel=0.15)
+
+
+def test_one_game_of_each_kind_is_worth_reading() -> None:
+    overturned = trace(
+        "d",
+        0,
+        "unsolved",
+        [respond(1), check(1, True), check(1, False, "confirm"), ask(1), answer(1), *lost(3)[2:]],
+    )
+    found = section("Worth reading", (*FOUR, won("c", 0, 3), overturned))
+    assert [(one.title, one.sample, one.repeat) for one in found.readings] == [
+        ("Solved at once, or soonest", "a", 0),
+        ("Solved last", "c", 0),
+        ("A yes that was not confirmed", "d", 0),
+        ("Unsolved, with the most different fillings", "b", 1),
+    ]
+    texts = dict(found.readings[2].texts)
+    assert texts["round 1"] == "word 1 (accepted, not confirmed)\nIs it alive? – No"
+    assert texts["round 3"] == "word 3 (not it)" and texts["end"] == "unsolved"
+    mute = trace("m", 0, "unsolved", [respond(1, status="refused", filling="")])
+    assert section("Worth reading", (mute,)).readings == ()
+
+
 def test_a_model_that_never_solves_is_told_what_that_may_mean() -> None:
     notes = section("Survival by round", (unsolved("a", 0, 3), unsolved("b", 0, 3))).notes
     assert any("none of 2 solved would be compatible with up to 0.658" in note for note in notes)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from lotbench.errors import Unread
-from lotbench.reply import Form, YesNo, fills, prose, read, schema, shape, visible
+from lotbench.reply import Form, YesNo, fills, plain, prose, read, schema, shape, visible
 from lotbench.types import Reply
 
 
@@ -268,8 +268,13 @@ def test_a_shape_shows_every_field_and_no_words_to_copy() -> None:
         answer: Literal["Yes", "No"]
         sure: YesNo
         why: Annotated[str, prose(9, "say why")]
+        marks: Annotated[int, Field(description="1 to 10")]
+        years: int
 
-    assert shape(Choice) == '{\n  "answer": "Yes" or "No",\n  "sure": false or true,\n  "why": "..."\n}'
+    assert shape(Choice) == (
+        '{\n  "answer": "Yes" or "No",\n  "sure": false or true,\n  "why": "...",\n  "marks": 1 to 10,'
+        '\n  "years": a whole number\n}'
+    )
 
 
 @pytest.mark.parametrize(
@@ -300,3 +305,37 @@ def test_a_form_that_is_not_flat_or_has_a_string_without_bound_is_a_bug() -> Non
     for form in (Nested, Unbounded):
         with pytest.raises(TypeError):
             schema(form)
+
+
+# Plain text.
+
+
+@pytest.mark.parametrize(
+    ("reply", "cut", "found"),
+    [
+        (Reply("  Two lines,\nas they came. ", "m"), False, "Two lines,\nas they came."),
+        (Reply("<think>first this</think>The answer.", "m"), False, "The answer."),
+        (Reply("The answer goes", "m", finish="length"), True, "The answer goes"),
+        (Reply('{"a": 1}', "m"), False, '{"a": 1}'),
+    ],
+)
+def test_plain_text_is_read_as_it_came(reply: Reply, cut: bool, found: str) -> None:
+    assert plain(reply, cut=cut) == found
+
+
+@pytest.mark.parametrize(
+    ("reply", "cut", "kind"),
+    [
+        (Reply("The answer goes", "m", finish="length"), False, "truncated"),
+        (Reply("", "m", finish="length"), True, "truncated"),
+        (Reply("<think>and then", "m", finish="length"), True, "truncated"),
+        (Reply("", "m"), False, "unparsed"),
+        (Reply("I'm sorry, but I can't help with that.", "m"), False, "refused"),
+        (Reply("The answer.", "m", finish="content_filter"), False, "refused"),
+        (Reply("", "m", refusal="No."), False, "refused"),
+    ],
+)
+def test_plain_text_that_is_no_answer_says_what_it_is(reply: Reply, cut: bool, kind: str) -> None:
+    with pytest.raises(Unread) as caught:
+        plain(reply, cut=cut)
+    assert caught.value.kind == kind

@@ -17,20 +17,12 @@ from lotbench.edge.transformers import TransformersModel, loading
 from lotbench.edge.transformers.generation import answer
 from lotbench.errors import Unescapable, UsageError
 from lotbench.types import Image, Key, Message, Reply, Request, Sampling
+from tests.tiny import TEMPLATE, llama, llava, square, tokenizer
 
-TEMPLATE = (
-    "{% for message in messages %}<|im_start|>{{ message['role'] }}\n"
-    "{% if message['content'] is string %}{{ message['content'] }}{% else %}"
-    "{% for part in message['content'] %}"
-    "{% if part['type'] == 'image' %}<image>{% else %}{{ part['text'] }}{% endif %}"
-    "{% endfor %}{% endif %}<|im_end|>\n{% endfor %}"
-    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
-)
 NO_SYSTEM = (
     "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system role') }}{% endif %}" + TEMPLATE
 )
 REFUSING = "{{ raise_exception('never') }}"
-CORPUS = ["What colour is it? red blue the cat sat on the mat", "user assistant system colour of the sky"]
 LEARNT = {"the sky": "blue", "a tomato": "red"}
 
 
@@ -47,41 +39,6 @@ def request(*parts: str | Image, system: str = "", **sampling: Any) -> Request:
 
 def no_picture(sha256: str) -> bytes:
     raise AssertionError("a model that reads text only asked for a picture")
-
-
-def tokenizer(template: str | None = TEMPLATE) -> Any:
-    """Byte-level BPE trained on a few words, with the special tokens of a chat."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-    from transformers import PreTrainedTokenizerFast
-
-    special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<image>"]
-    raw = Tokenizer(models.BPE())
-    raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    raw.decoder = decoders.ByteLevel()
-    raw.train_from_iterator(
-        CORPUS,
-        trainers.BpeTrainer(
-            vocab_size=320, special_tokens=special, initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
-        ),
-    )
-    made = PreTrainedTokenizerFast(tokenizer_object=raw, eos_token="<|im_end|>", pad_token="<|endoftext|>")
-    made.add_special_tokens({"additional_special_tokens": ["<|im_start|>", "<image>"]})
-    made.chat_template = template
-    return made
-
-
-def llama(vocabulary: int, **more: Any) -> Any:
-    from transformers import LlamaConfig
-
-    shape = {"hidden_size": 48, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4}
-    return LlamaConfig(
-        vocab_size=vocabulary,
-        num_key_value_heads=2,
-        max_position_embeddings=2048,
-        eos_token_id=None,
-        **shape,
-        **more,
-    )
 
 
 def teach(model: Any, batch: dict[str, Any], steps: int, pad: int) -> None:
@@ -363,14 +320,6 @@ def test_a_model_without_template_is_refused(variant: Any) -> None:
         TransformersModel(variant(None), picture=no_picture)
 
 
-def square(colour: str) -> bytes:
-    from PIL import Image as pil
-
-    out = io.BytesIO()
-    pil.new("RGB", (40, 32), colour).save(out, "PNG")
-    return out.getvalue()
-
-
 @dataclass(frozen=True)
 class Album:
     """Pictures by sha256, and which were asked for."""
@@ -388,42 +337,10 @@ def seeing(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A folder with a tiny LLaVA that learnt to name the colour of a picture."""
     import torch
     from PIL import Image as pil
-    from transformers import (
-        CLIPImageProcessor,
-        CLIPVisionConfig,
-        LlavaConfig,
-        LlavaForConditionalGeneration,
-        LlavaProcessor,
-    )
 
     torch.manual_seed(0)
     folder = tmp_path_factory.mktemp("seeing")
-    words = tokenizer()
-    words.padding_side = "left"
-    sight = CLIPImageProcessor(size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32})
-    processor = LlavaProcessor(
-        sight,
-        words,
-        patch_size=8,
-        vision_feature_select_strategy="default",
-        num_additional_image_tokens=1,
-        chat_template=TEMPLATE,
-    )
-    tower = CLIPVisionConfig(
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        image_size=32,
-        patch_size=8,
-    )
-    config = LlavaConfig(
-        vision_config=tower,
-        text_config=llama(len(words)),
-        image_token_index=words.convert_tokens_to_ids("<image>"),
-        vision_feature_layer=-2,
-    )
-    model = LlavaForConditionalGeneration(config)
+    model, processor = llava()
     chat = [{"role": "user", "content": [{"type": "text", "text": "colour? "}, {"type": "image"}]}]
     opening = processor.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
     colours = ("red", "blue")
@@ -433,7 +350,7 @@ def seeing(tmp_path_factory: pytest.TempPathFactory) -> str:
         padding=True,
         return_tensors="pt",
     )
-    teach(model, dict(batch), 60, words.pad_token_id)
+    teach(model, dict(batch), 60, processor.tokenizer.pad_token_id)
     model.save_pretrained(folder)
     processor.save_pretrained(folder)
     return str(folder)

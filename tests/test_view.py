@@ -314,12 +314,10 @@ async def test_a_person_plays_pauses_and_goes_on(tmp_path: Path) -> None:
 async def test_a_sample_that_was_seen_is_never_played_again(tmp_path: Path) -> None:
     class Ready:
         takes_requests = True
-        seen: list[str] = []
 
         async def __call__(self, request: Any) -> Any:
             from lotbench.types import Reply
 
-            self.seen.append(request.key.sample)
             return Reply('{"filling": "sunbathers", "question": "Is it alive?"}', request.model)
 
     with FakeServer(game_rule(solve=0.0)) as server:

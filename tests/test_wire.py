@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -342,3 +343,38 @@ NOW = 1_790_000_000.0
 )
 def test_a_wait_that_the_server_asks_for_is_read(headers: dict[str, str], seconds: float | None) -> None:
     assert wire.retry_after(headers, NOW) == seconds
+
+
+LIKELY: dict[str, Any] = {"token": "A", "logprob": -0.1, "bytes": None}
+
+
+def test_log_probabilities_are_asked_for_where_they_are_wanted() -> None:
+    asked = body(replace(request(schema=None), logprobs=True), "m", ALL, str)
+    assert (asked["logprobs"], asked["top_logprobs"]) == (True, 20)
+    assert not {"logprobs", "top_logprobs"} & made().keys()
+    less = lessened(ALL, "Unsupported parameter: 'top_logprobs' is not supported with this model.", asked)
+    assert less is not None
+    assert "logprobs" not in body(replace(request(schema=None), logprobs=True), "m", less, str)
+
+
+@pytest.mark.parametrize(
+    ("told", "read"),
+    [
+        (None, None),
+        ({"content": None}, None),
+        ({"content": []}, None),
+        ({"content": ["A"]}, None),
+        ({"content": [LIKELY]}, {"A": -0.1}),
+        (
+            {"content": [{**LIKELY, "top_logprobs": [LIKELY, {"token": " B", "logprob": -3}]}]},
+            {"A": -0.1, " B": -3.0},
+        ),
+        (
+            {"content": [{**LIKELY, "top_logprobs": ["x", {"token": 1}, {"token": "C", "logprob": "low"}]}]},
+            {"A": -0.1},
+        ),
+    ],
+)
+def test_log_probabilities_of_the_first_token_are_read(told: Any, read: Any) -> None:
+    found = reply({"choices": [{"message": {"content": "A"}, "logprobs": told}], "model": "m"})
+    assert found is not None and found.logprobs == read

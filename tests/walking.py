@@ -122,7 +122,7 @@ async def walk(
             data=data,
             seats={role: len(given) for role, given in names.items()},
             seed=seed,
-            pictures={one.id: Image(f"sha-of-{one.id}") for one in data if one.image},
+            pictures={one.id: Image(f"sha-of-{one.image}") for one in data if one.image},
         )
 
     def seat(name: str) -> Seat:
@@ -151,8 +151,9 @@ async def walk(
             if only and one.id not in only:
                 continue
             for repeat in range(1, repeats + 1):
-                lane = benchmark.lane(one, repeat)
+                lane = benchmark.lane(one, repeat, chosen)
                 lanes.setdefault(lane, []).append(Planned(one.id, repeat, lane))
+        lanes = {name: list(benchmark.order(name, walks, chosen, seed)) for name, walks in lanes.items()}
         try:
             traces = [trace async for trace in loop.traces(lanes.values())]
         finally:

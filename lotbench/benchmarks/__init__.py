@@ -7,7 +7,7 @@ from importlib import import_module
 from lotbench.benchmark import Benchmark
 from lotbench.errors import UsageError
 
-NAMES = ("lotbench",)
+NAMES = ("lotbench", "standard", "liveideabench", "hicbench", "rinobench")
 
 
 def get(name: str) -> Benchmark:

@@ -29,8 +29,8 @@ def compare(parsed: argparse.Namespace) -> int:
         raise UsageError("a run is named twice")
     entries = [results.entry(run, curves=True) for run in runs]
     table = read_table(Path(parsed.table)) if parsed.table else {}
-    if len(runs) < 2 and not table:
-        raise UsageError("name two runs or more, or a --table")
+    if len(runs) < 2:
+        raise UsageError("name two runs or more")
     boards = [leaderboard.board(group) for group in _by_benchmark(entries)]
     made = sections(boards, table)
     print(viewer.to_text(made), end="")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 from pathlib import Path
 
 from lotbench import benchmarks, config
@@ -43,6 +44,31 @@ def check(parsed: argparse.Namespace) -> int:
     return 0
 
 
+def build(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench data build-rinobench`."""
+    from lotbench import building
+    from lotbench.benchmarks.rinobench.construction import Rules
+    from lotbench.cli.evaluate import LIMITS
+
+    limits = {f"limits.{name}": getattr(parsed, name) for name in LIMITS}
+    asked = config.load(None, parsed.sets, limits)
+    wanted = building.Wanted(
+        sources=tuple(map(Path, parsed.sources)),
+        out=Path(parsed.out),
+        writer=parsed.writer,
+        judge=parsed.judge,
+        rules=config.validate(Rules, asked.experiment.settings, prefix="settings."),
+        seed=parsed.seed,
+        limits=asked.limits,
+        preflight=not parsed.no_preflight,
+    )
+    built = asyncio.run(building.build(wanted))
+    for stage, count in built.stages.items():
+        print(f"{count:7,}  {stage}")
+    print(f"{wanted.out}: {len(built.train)} ideas to train on, {len(built.test)} to test on")
+    return 0
+
+
 def render(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data render`."""
     from lotbench.edge.draw import render as drawn
@@ -68,6 +94,25 @@ def sheet(parsed: argparse.Namespace) -> int:
     for made, page in enumerate(pages(folder, items, font), 1):
         page.save(out / f"page-{made:02}.png")
     print(f"{out}: {made} pages, {len(items)} samples")
+    return 0
+
+
+def imported(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench data import`."""
+    from lotbench.edge import caption_contest, importing, oogiri_go, published
+
+    if parsed.name in published.READERS:
+        found = published.READERS[parsed.name](Path(parsed.source))
+        print(f"{parsed.out}: {published.write(found, Path(parsed.out))} samples of {parsed.source}")
+        return 0
+    sources = {"oogiri-go": oogiri_go.source, "caption-contest": caption_contest.source}
+    dest = Path(parsed.out)
+    done = importing.bring(sources[parsed.name](parsed.source, importing.Pictures(dest)), dest)
+    for fault in done.broken:
+        print(f"note: {fault}")
+    for reason, count in done.skipped.most_common():
+        print(f"skipped {count:7,}  {reason}")
+    print(f"{dest}: {done.kept:,} of {done.read:,} rows kept")
     return 0
 
 

@@ -6,11 +6,11 @@ import argparse
 import asyncio
 import signal
 import sys
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
-from lotbench import config, plan
+from lotbench import config, panel, plan
 from lotbench.cli.progress import watch
 from lotbench.config import Config
 from lotbench.edge.disk import shipped
@@ -34,6 +34,7 @@ def evaluate(parsed: argparse.Namespace) -> int:
         fresh=parsed.fresh,
         check=not parsed.no_preflight,
         watch=watch(sys.stderr),
+        shards=parsed.shards,
     )
     return told(interruptible(work))
 
@@ -57,9 +58,21 @@ def configuration(parsed: argparse.Namespace) -> Config:
         role, equals, model = pair.partition("=")
         if not equals:
             raise UsageError(f"--role {pair!r}: expected NAME=MODEL")
-        flags.setdefault(f"roles.{role}", [])
-        flags[f"roles.{role}"].append(model)
+        flags[f"roles.{role}"] = [*(flags.get(f"roles.{role}") or ()), model]
+    if parsed.panel:
+        flags |= _panel(parsed.panel, flags)
     return config.load(config_file(parsed.config), parsed.sets, flags)
+
+
+def _panel(given: str, flags: Mapping[str, Any]) -> dict[str, Any]:
+    """The judges of a panel file, by path or by the name of one that is shipped, and its id."""
+    if flags.get("roles.judge"):
+        raise UsageError("--panel names the judges: leave out --judge and --role judge=")
+    name = given.removeprefix("configs/").removeprefix("panels/").removesuffix(".toml")
+    found = config_file(given if Path(given).exists() else f"panels/{name}")
+    assert found is not None
+    made = panel.load(found)
+    return {"roles.judge": list(made.models), "settings.panel": made.id}
 
 
 def config_file(given: str | None) -> Path | None:

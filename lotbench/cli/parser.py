@@ -21,6 +21,7 @@ def parser() -> argparse.ArgumentParser:
     _judges(commands)
     _people(commands)
     _data(commands)
+    _ballot(commands)
     return top
 
 
@@ -38,6 +39,7 @@ def _evaluate(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     play.add_argument(
         "--role", metavar="NAME=M", action="append", default=[], help="the model of any other role"
     )
+    play.add_argument("--panel", metavar="FILE", help="a panel file, whose models judge (`data panel`)")
     what = one.add_argument_group("what is played")
     what.add_argument(
         "--data", metavar="NAME|PATH", help="a data set: a shipped one, or a folder with samples.jsonl"
@@ -56,10 +58,21 @@ def _evaluate(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     how.add_argument(
         "--out", metavar="DIR", default="runs", help="where the run folder is made (default: runs)"
     )
+    _shards(how)
     how.add_argument("--fresh", action="store_true", help="take no causal chain or the like from the store")
     how.add_argument("--no-preflight", action="store_true", help="do not test each model with one call first")
     how.add_argument(
         "--dry-run", action="store_true", help="print the plan and what it may cost; call nothing"
+    )
+
+
+def _shards(one: argparse._ActionsContainer) -> None:
+    one.add_argument(
+        "--shards",
+        metavar="K",
+        type=int,
+        default=1,
+        help="take the walks in K processes, each with 1/K of every limit (needs the extra `scale`)",
     )
 
 
@@ -77,6 +90,7 @@ def _runs(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     one = _command(commands, "resume", "runs:resume", "go on with a run that was stopped")
     _run(one)
     _limits(one)
+    _shards(one)
     one.add_argument(
         "--retry-failed", action="store_true", help="ask again for replies that could not be read"
     )
@@ -85,10 +99,34 @@ def _runs(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         commands, "score", "runs:score", "read and score a run again from its journal, without a call"
     )
     _run(one)
-    one.add_argument("--labels", metavar="FILE", help="labels of `judge-check --from-run`, to be kept first")
-    one = _command(commands, "report", "runs:report", "write the report of a run again")
-    _run(one)
+    one.add_argument(
+        "--labels",
+        metavar="FILE",
+        help="labels to be kept first: of `export --for-review`, or of `judge-check --from-run`",
+    )
+    one = _command(
+        commands, "report", "runs:report", "write the report of a run again, or compare runs in one table"
+    )
+    one.add_argument(
+        "runs", metavar="RUN", nargs="+", help="a run; or several that differ in one thing, to be compared"
+    )
     one.add_argument("--png", action="store_true", help="every plot as a picture and as CSV too, in plots/")
+    one.add_argument("--out", metavar="DIR", default="runs", help="where runs are kept (default: runs)")
+    one.add_argument(
+        "--table",
+        metavar="FILE",
+        help="a CSV file, a model a row: correlate the runs' metrics with its columns",
+    )
+    one = _command(
+        commands, "export", "runs:export", "the walks of a run as a table, or its answers to label"
+    )
+    one.add_argument("run", metavar="RUN", help="a path, a folder name in runs/, or latest")
+    one.add_argument("--for-review", action="store_true", help="answers for people to label, nothing judged")
+    one.add_argument("--steps", action="store_true", help="one row a step, not one a walk")
+    one.add_argument(
+        "--out", metavar="FILE", help="where rows are written: .csv, else a JSON line each (default: here)"
+    )
+    one.add_argument("--runs", metavar="DIR", default="runs", help="where runs are kept (default: runs)")
     one = _command(commands, "compare", "compare:compare", "rank runs, and say which models were told apart")
     one.add_argument(
         "runs", metavar="RUN", nargs="+", help="runs of several models, of one benchmark or more"
@@ -227,6 +265,8 @@ def _data(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         data, "render", "data:render", "draw the SVG drawings of a data set as the PNG pictures beside them"
     )
     one.add_argument("path", metavar="PATH")
+    _import(data)
+    _build(data)
     one = _command(data, "sheet", "data:sheet", "draw contact sheets: nine pictures a page, with their texts")
     one.add_argument("path", metavar="PATH")
     one.add_argument(
@@ -237,10 +277,62 @@ def _data(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     )
     one.add_argument("--benchmark", metavar="NAME", default="lotbench")
     _review(data)
+    _panel(data)
     local = commands.add_parser("local", help="the embedded model").add_subparsers(
         title="commands", metavar="COMMAND", required=True
     )
     _command(local, "install", "data:install_local", "install the embedded model's weights and runtime here")
+
+
+def _ballot(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    ballot = commands.add_parser("ballot", help="free responses for people to vote on").add_subparsers(
+        title="commands", metavar="COMMAND", required=True
+    )
+    one = _command(ballot, "make", "ballot:make", "write the free responses of several runs to a ballot")
+    one.add_argument("runs", metavar="RUN", nargs="+", help="finished runs with kind=generate, a model each")
+    one.add_argument(
+        "--out", metavar="FILE", required=True, help="the ballot (.jsonl); the names go to FILE.key.json"
+    )
+    one.add_argument("--runs-in", metavar="DIR", default="runs", help="where runs are kept (default: runs)")
+    one.add_argument("--seed", metavar="N", type=int, default=0, help="of the order of the responses")
+    one = _command(ballot, "count", "ballot:count", "count the votes on a ballot: shares by type")
+    one.add_argument("ballot", metavar="FILE", help="a ballot, with its key beside it")
+    one.add_argument("votes", metavar="VOTES", help="a JSON line a vote: id, voter, letters")
+
+
+def _import(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    one = _command(data, "import", "data:imported", "make a data set of what others have published")
+    one.add_argument(
+        "name",
+        metavar="NAME",
+        choices=["oogiri-go", "caption-contest", "hicbench", "liveideabench", "rinobench"],
+        help="oogiri-go, caption-contest (a folder, or a name on the hub); hicbench (CDID.csv); "
+        "liveideabench (the folder with kws.csv and keyword_classifications.csv); rinobench (train.json or test.json)",
+    )
+    one.add_argument("source", metavar="SRC", help="the file or the folder that was published")
+    one.add_argument("out", metavar="DEST", help="the folder that is made")
+
+
+def _build(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    one = _command(
+        data, "build-rinobench", "data:build", "make ideas with a gold score of papers with their reviews"
+    )
+    one.add_argument(
+        "sources", metavar="SRC", nargs="+", help="OpenReview-shaped JSON, a file for each conference"
+    )
+    one.add_argument(
+        "--out", metavar="DEST", required=True, help="the folder that is made; again to go on with a build"
+    )
+    one.add_argument(
+        "--writer", metavar="M", required=True, help="the model that writes ideas and justifications"
+    )
+    one.add_argument("--judge", metavar="M", required=True, help="the model that checks them")
+    one.add_argument(
+        "--set", metavar="K=V", action="append", default=[], dest="sets", help="any rule, by name"
+    )
+    one.add_argument("--seed", metavar="N", type=int, default=0)
+    one.add_argument("--no-preflight", action="store_true", help="do not test each model with one call first")
+    _limits(one)
 
 
 def _review(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -259,6 +351,28 @@ def _review(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     one.add_argument("--name", metavar="WHO", default="", help="who decides, as it is written down")
     one.add_argument("--port", metavar="N", type=int, default=0, help="the local port (default: a free one)")
     one.add_argument("--no-browser", action="store_true", help="print the address only")
+
+
+def _panel(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    one = _command(data, "panel", "panels:panel", "choose a panel of judges from a leaderboard, by rule")
+    one.add_argument("path", metavar="LEADERBOARD.csv", help="columns Model, Organization, Global Average")
+    one.add_argument(
+        "--out", metavar="FILE", help="the panel file; its name names the panel (default: panel-DATE.toml)"
+    )
+    one.add_argument("--date", metavar="YYYY-MM-DD", help="of the leaderboard (default: from its name)")
+    one.add_argument(
+        "--rules",
+        choices=["v1", "v2"],
+        default="v2",
+        help="v1: the first so many; v2: two an organisation, no variants of one base model (default)",
+    )
+    one.add_argument("--size", metavar="N", type=int, default=10, help="how many judges (default: 10)")
+    one.add_argument(
+        "--pin", metavar="ROW=WHY", action="append", default=[], help="take this row, for this reason"
+    )
+    one.add_argument(
+        "--ban", metavar="ROW=WHY", action="append", default=[], help="pass this row over, for this reason"
+    )
 
 
 def _run(one: argparse.ArgumentParser) -> None:

@@ -111,6 +111,8 @@ def _tokens(usage: Usage) -> int:
 
 
 def _warn(status: Status, say: Callable[[str], object]) -> None:
+    for warning in status.models.warnings:
+        say(f"warning: {warning}")
     if status.damaged:
         lines = ", ".join(map(str, status.damaged[:5]))
         say(f"warning: calls.jsonl is damaged in line {lines}: those calls are made again")

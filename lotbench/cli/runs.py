@@ -1,4 +1,4 @@
-"""Commands on runs: resume, score, report, replay, show, list."""
+"""Commands on runs: resume, score, report, export, replay, show, list."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lotbench.cli.evaluate import LIMITS, interruptible, told
 from lotbench.cli.progress import watch
 from lotbench.edge import disk, folder
 from lotbench.evaluation import resume as go_on
-from lotbench.results import load_run
+from lotbench.results import Run, load_run
 from lotbench.state import start
 from lotbench.types import Message
 
@@ -28,6 +28,7 @@ def resume(parsed: argparse.Namespace) -> int:
         retry_failed=parsed.retry_failed,
         check=not parsed.no_preflight,
         watch=watch(sys.stderr),
+        shards=parsed.shards,
         **limits,
     )
     return told(interruptible(work))
@@ -39,9 +40,7 @@ def score(parsed: argparse.Namespace) -> int:
 
     run = load_run(parsed.run, Path(parsed.out))
     if parsed.labels:
-        from lotbench.checking.field import labelled
-
-        print(f"labels kept: {labelled(Path(parsed.labels)).kept}")
+        print(f"labels kept: {_labelled(run, Path(parsed.labels))}")
     again = asyncio.run(rewalk(run))
     with folder.Folder(run.path) as place:
         place.keep(again.traces)
@@ -53,23 +52,64 @@ def score(parsed: argparse.Namespace) -> int:
 
 def report(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench report`."""
-    run = load_run(parsed.run, Path(parsed.out))
-    made = results.rewritten(run)
+    runs = [load_run(name, Path(parsed.out)) for name in parsed.runs]
+    table = Path(parsed.table) if parsed.table else None
+    if len(runs) > 1 or table:
+        from lotbench.checking.compare import compared
+
+        print(compared(runs, table), end="")
+        return 0
+    made = results.rewritten(runs[0])
     if parsed.png:
         from lotbench.cli.compare import drawn
         from lotbench.viewer.report import drawings
 
-        drawn(run.path / "plots", drawings(made))
-    return told(load_run(run.path))
+        drawn(runs[0].path / "plots", drawings(made))
+    return told(load_run(runs[0].path))
+
+
+def export(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench export`."""
+    from lotbench import flat
+    from lotbench.checking import review
+    from lotbench.edge import rows
+
+    run = load_run(parsed.run, Path(parsed.runs))
+    table = flat.steps if parsed.steps else flat.walks
+    made = review.rows(run) if parsed.for_review else list(table(run.traces))
+    written = rows.write(made, Path(parsed.out) if parsed.out else None)
+    if parsed.out:
+        print(f"{parsed.out}: {written} rows")
+    return 0
+
+
+def _labelled(run: Run, labels: Path) -> str:
+    """Keep labels: of answers with the run, of drawn fillings with the judge's checks."""
+    if benchmarks.get(run.config.benchmark).review is None:
+        from lotbench.checking.field import labelled
+
+        return str(labelled(labels).kept)
+    from lotbench.checking import review
+
+    kept = review.keep(run, labels)
+    return f"{kept.labels} of {kept.rows} answers, {kept.path}"
 
 
 def replay(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench replay`."""
     from lotbench.viewer import replay as viewer
+    from lotbench.viewer import telling
 
     run = load_run(parsed.run, Path(parsed.out))
-    game = viewer.game(run.traces, run.samples, parsed.sample, parsed.repeat)
-    print(json.dumps(game.table(), ensure_ascii=False, indent=2) if parsed.json else viewer.to_text(game))
+    told: Any
+    if benchmarks.get(run.config.benchmark).graph == "game":
+        told = viewer.game(run.traces, run.samples, parsed.sample, parsed.repeat)
+        text = viewer.to_text(told)
+    else:
+        trace = telling.walk(run.traces, parsed.sample, parsed.repeat)
+        told = telling.Telling(run.samples[trace.sample], trace, results.readings(run, trace))
+        text = telling.to_text(told)
+    print(json.dumps(told.table(), ensure_ascii=False, indent=2) if parsed.json else text)
     return 0
 
 
@@ -103,7 +143,7 @@ def listing(parsed: argparse.Namespace) -> int:
             default = f"; default {', '.join(about.default)}" if about.default else ""
             print(f"  role     {role:12} {about.about}{default}")
         for setting, field in declared.Settings.model_fields.items():
-            print(f"  setting  {setting:16} {json.dumps(field.default)}")
+            print(f"  setting  {setting:16} {json.dumps(field.get_default(call_default_factory=True))}")
     print("data sets: " + ", ".join(place.name for place in disk.data_sets()))
     return 0
 

@@ -98,7 +98,7 @@ class Desk:
             Unescapable: None can come.
             LimitReached: A budget is used up.
         """
-        request = self.request(question, walk.sample.id, 0 if question.shared else walk.repeat)
+        request = self.request(question, *owner(walk, question))
         if not question.shared:
             return Answer(question, request.key, await self._asked(question, request))
         name = str(request.key)
@@ -113,21 +113,25 @@ class Desk:
         sampling, seeded = self._sampling[question.role]
         if question.temperature is not None:
             sampling = replace(sampling, temperature=question.temperature)
+        if question.max_tokens is not None:
+            sampling = replace(sampling, max_tokens=question.max_tokens)
         place = (sample, repeat, question.round, question.step, question.draw, question.attempt)
         if seeded:
             # A shared question outlives the run, so the run's seed must not be part of it.
             first = "shared" if question.shared else str(self._seed)
             text = ":".join(map(str, (first, *place)))
             sampling = replace(sampling, seed=int(hashlib.sha256(text.encode()).hexdigest()[:7], 16))
-        meant = {
+        meant: dict[str, Any] = {
             "model": seat.name,
             "messages": [[m.speaker, [_part(part) for part in m.parts]] for m in question.messages],
             "schema": question.schema,
             "sampling": [sampling.temperature, sampling.top_p, sampling.seed, sampling.max_tokens],
         }
+        if question.logprobs:
+            meant["logprobs"] = True
         canonical = orjson.dumps(meant, option=orjson.OPT_SORT_KEYS)
         key = Key(*place, digest=hashlib.sha256(canonical).hexdigest()[:16])
-        return Request(key, seat.name, question.messages, question.schema, sampling)
+        return Request(key, seat.name, question.messages, question.schema, sampling, question.logprobs)
 
     async def close(self) -> None:
         """Give up the questions that no walk waits for any more: the journal is about to be closed."""
@@ -206,6 +210,11 @@ class Desk:
         tally.cost[role] = (
             None if before is None or seat.price is None else before + seat.price.of(reply.usage)
         )
+
+
+def owner(walk: Walk, question: Question) -> tuple[str, int]:
+    """The sample and the repeat under which a walk's question is asked."""
+    return question.about or walk.sample.id, 0 if question.shared else walk.repeat
 
 
 def added(one: Usage, other: Usage) -> Usage:

@@ -98,6 +98,7 @@ def samples(folder: Path, item: type[BaseModel]) -> tuple[Any, ...]:
     found: list[Any] = []
     faults: list[str] = []
     seen: dict[str, int] = {}
+    pictures: dict[str, list[str]] = {}
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:
@@ -112,9 +113,10 @@ def samples(folder: Path, item: type[BaseModel]) -> tuple[Any, ...]:
             faults.append(at(path, number, "id") + f": {made.id!r} stands in line {seen[made.id]} already")
         seen.setdefault(made.id, number)
         if made.image:
-            faults.extend(
-                at(path, number, "image") + f": {fault}" for fault in _picture_faults(folder, made.image)
-            )
+            # A picture that many samples have is looked at once.
+            if made.image not in pictures:
+                pictures[made.image] = _picture_faults(folder, made.image)
+            faults.extend(at(path, number, "image") + f": {fault}" for fault in pictures[made.image])
         found.append(made)
     if not found and not faults:
         faults.append(f"{path}: no samples")
@@ -157,7 +159,7 @@ def _picture_faults(folder: Path, relative: str) -> list[str]:
     try:
         if not path.resolve().is_relative_to(folder.resolve()):
             return [f"{relative!r} leaves the data set's folder"]
-        with _unwarned(), Pillow.open(path) as picture:
+        with unwarned(), Pillow.open(path) as picture:
             width, height = picture.size
             if width * height > MAX_PIXELS:
                 return [f"{relative!r} has {width} x {height} pixels, more than {MAX_PIXELS:,}"]
@@ -202,19 +204,20 @@ class Pictures(Mapping[str, Image]):
         self._max_px = max_px
         self._paths = {item.id: folder / item.image for item in items if item.image}
         self._sources: dict[str, Path] = {}
-        self._known: dict[str, Image] = {}
+        self._known: dict[Path, Image] = {}
+        """By file: many samples may have one picture."""
         self._urls: OrderedDict[str, str] = OrderedDict()
         self._cached = 0
 
     def __getitem__(self, sample: str) -> Image:
-        if sample not in self._known:
-            path = self._paths[sample]
+        path = self._paths[sample]
+        if path not in self._known:
             sent = encoded(path, self._max_px)
             image = Image(hashlib.sha256(sent).hexdigest())
             self._sources[image.sha256] = path
-            self._known[sample] = image
+            self._known[path] = image
             self._keep(image.sha256, sent)
-        return self._known[sample]
+        return self._known[path]
 
     def __iter__(self) -> Any:
         return iter(self._paths)
@@ -257,7 +260,7 @@ def encoded(path: Path, max_px: int) -> bytes:
 
     try:
         raw = path.read_bytes()
-        with _unwarned(), Pillow.open(io.BytesIO(raw)) as picture:
+        with unwarned(), Pillow.open(io.BytesIO(raw)) as picture:
             if picture.format == "PNG" and max(picture.size) <= max_px and _bare(raw):
                 return raw
             upright = ImageOps.exif_transpose(picture)
@@ -289,7 +292,7 @@ def _bare(raw: bytes) -> bool:
 
 
 @contextmanager
-def _unwarned() -> Iterator[None]:
+def unwarned() -> Iterator[None]:
     """Pillow warns of large pictures on its own terms; ours are above."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

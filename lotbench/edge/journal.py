@@ -48,8 +48,12 @@ class Entry:
 class Journal:
     """A run's calls.jsonl, open for reading and appending."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, before: Path | None = None) -> None:
         """Open a journal, or begin one.
+
+        Args:
+            path: The file.
+            before: Another journal, whose replies count as if they stood here; nothing is written to it.
 
         Raises:
             RunFolderError: The file cannot be opened.
@@ -62,6 +66,7 @@ class Journal:
         self._retried: set[bytes] = set()
         self._end = 0
         """Where the next line begins; a run folder has one writer."""
+        self._before = Journal(before) if before is not None and before.is_file() else None
         try:
             self._file = path.open("a+b", buffering=0)
         except OSError as error:
@@ -75,6 +80,8 @@ class Journal:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._file.close()
+        if self._before is not None:
+            self._before._file.close()
 
     def __len__(self) -> int:
         return len(self._places)
@@ -99,7 +106,7 @@ class Journal:
         name = _name(str(key))
         place = self._places.get(name) if name not in self._retried else None
         if place is None:
-            return None
+            return self._before.get(key) if self._before is not None else None
         text = os.pread(self._file.fileno(), place[1], place[0])
         return entry(orjson.loads(text))
 

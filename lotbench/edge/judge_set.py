@@ -98,7 +98,8 @@ def lines(path: Path) -> list[tuple[int, Any]]:
     """
     made = []
     try:
-        texts = path.read_text(encoding="utf-8").splitlines()
+        # A line ends at a line feed alone: a text inside JSON may hold other breaks as they are.
+        texts = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError([f"{path}: {error}"]) from None
     for number, text in enumerate(texts, 1):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lotbench.config import Limits
+from lotbench.edge import predictions
 from lotbench.edge.chat import ChatModel, Waiting
 from lotbench.edge.desk import Seat
 from lotbench.edge.disk import Pictures
@@ -34,9 +35,17 @@ class Models:
         limits: Timeouts, retries and rates.
         own: Models given as Python objects, by name (`python:NAME`): async callables, LangChain chat
             models, or anything that is a `Model` already.
+        order: The ids of the samples in data order, if recorded predictions may be joined to them by position.
+
+    Attributes:
+        warnings: What a person should know of the models that were built.
     """
 
-    def __init__(self, pictures: Pictures, limits: Limits, own: Mapping[str, Any]) -> None:
+    def __init__(
+        self, pictures: Pictures, limits: Limits, own: Mapping[str, Any], order: Sequence[str] = ()
+    ) -> None:
+        self.warnings: list[str] = []
+        self._order = order
         self.waiting = Waiting()
         self._pictures = pictures
         self._limits = limits
@@ -85,10 +94,18 @@ class Models:
             made: Model = TransformersModel(name.model, name.adapter or None, picture=self._pictures.png)
             return made
         if name.kind == "file":
-            return RecordedModel(Path(name.model), role)
+            return self._recorded(role, Path(name.model))
         if name.kind == "human" and name.text not in self._own:
             return PersonModel(self._pictures.path)
         return self._given(name)
+
+    def _recorded(self, role: str, path: Path) -> Model:
+        rows = predictions.read(path) if role == "candidate" else None
+        if rows is None:
+            return RecordedModel(path, role)
+        model = predictions.PredictedModel(path, rows, self._order)
+        self.warnings += filter(None, [model.warning])
+        return model
 
     def _embedded(self, name: ModelName) -> Model:
         server = Embedded.start(weights(name.text), slots=LOCAL_SLOTS)

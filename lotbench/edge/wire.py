@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import email.utils
 import json
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -25,6 +26,8 @@ FINISHES: dict[str, Finish] = {
     "content_filter": "content_filter",
 }
 PARAMETERS = ("temperature", "top_p", "seed")
+LIKELY_TOKENS = 20
+"""How many of the likeliest tokens are asked for; servers tell no more."""
 BOUNDS = ("max_tokens", "max_completion_tokens")
 
 Picture: TypeAlias = Callable[[str], str]
@@ -62,6 +65,8 @@ def body(request: Request, model: str, able: Abilities, picture: Picture) -> dic
         made[able.bounds[0]] = request.sampling.max_tokens
     if request.schema is not None and able.structured != "text":
         made["response_format"] = _format(request.schema, able.structured)
+    if request.logprobs and "logprobs" not in able.refused:
+        made |= {"logprobs": True, "top_logprobs": LIKELY_TOKENS}
     return made
 
 
@@ -88,6 +93,7 @@ def reply(answer: object, seconds: float, how: Mapping[str, JSON]) -> Reply | No
         usage=usage(answer.get("usage")),
         seconds=round(seconds, 3),
         sent=dict(how),
+        logprobs=_logprobs(choice.get("logprobs")),
     )
 
 
@@ -130,6 +136,8 @@ def lessened(able: Abilities, error: str, made: Mapping[str, Any]) -> Abilities 
     for name in PARAMETERS:
         if name in made and re.search(rf"\b{name}\b", text):
             return replace(able, refused=able.refused | {name})
+    if "logprobs" in made and "logprobs" in text:
+        return replace(able, refused=able.refused | {"logprobs"})
     if "response_format" in made and re.search(
         r"response_?format|json|schema|grammar|structured|maxlength", text
     ):
@@ -245,6 +253,23 @@ def said(content: object) -> str:
         texts = (part.get("text") for part in content if isinstance(part, dict))
         return "".join(text for text in texts if isinstance(text, str))
     return "" if content is None else json.dumps(content)
+
+
+def _logprobs(table: object) -> dict[str, float] | None:
+    """How likely each first token was, from the `logprobs` of a choice; None if it does not say."""
+    content = table.get("content") if isinstance(table, dict) else None
+    if not isinstance(content, list) or not content or not isinstance(content[0], dict):
+        return None
+    told = [content[0], *(content[0].get("top_logprobs") or ())]
+    return {
+        one["token"]: float(one["logprob"])
+        for one in told
+        if isinstance(one, dict) and isinstance(one.get("token"), str) and _number(one.get("logprob"))
+    }
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
 
 
 def _optional(value: object) -> str | None:

@@ -207,6 +207,27 @@ def drift(flipped: int, n: int, before: int, of: int) -> float:
     return float(stats.betabinom.sf(flipped - 1, n, before + 0.5, of - before + 0.5))
 
 
+def icc(ratings: Floats) -> float:
+    """ICC(2,1): how far single ratings agree, raters and targets both drawn at random (Shrout and Fleiss 1979).
+
+    Args:
+        ratings: [targets, raters], complete.
+
+    Returns:
+        At most 1; NaN for fewer than two targets or raters, or where nothing changes.
+    """
+    n, k = ratings.shape
+    if n < 2 or k < 2:
+        return math.nan
+    rows, columns, middle = ratings.mean(axis=1), ratings.mean(axis=0), ratings.mean()
+    between = k * float(((rows - middle) ** 2).sum()) / (n - 1)
+    raters = n * float(((columns - middle) ** 2).sum()) / (k - 1)
+    left = ratings - rows[:, None] - columns[None, :] + middle
+    error = float((left**2).sum()) / ((n - 1) * (k - 1))
+    whole = between + (k - 1) * error + k * (raters - error) / n
+    return (between - error) / whole if whole else math.nan
+
+
 def _kappa(table: Floats) -> Floats:
     """Kappa of 2 x 2 counts, [..., 2, 2] to [...]; NaN where chance alone would agree always."""
     n = table.sum(axis=(-2, -1))

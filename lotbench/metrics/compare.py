@@ -46,6 +46,23 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
+class Flipped:
+    """What came of a sign-flip test.
+
+    Attributes:
+        mean: Of the differences; None for none.
+        error: The standard error of the mean, from the differences' unbiased variance; None below two.
+        p: Two-sided; None below two differences.
+        n: The number of differences.
+    """
+
+    mean: float | None
+    error: float | None
+    p: float | None
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
 class Correlation:
     """A correlation coefficient over n pairs with its 95 % interval; None where n is too small for it."""
 
@@ -79,28 +96,40 @@ def difference(one: Mapping[str, float], other: Mapping[str, float], seed: int =
 
 
 def sign_flip(differences: Floats, seed: int = 0) -> float:
-    """The two-sided p of the sign-flip test on the mean of paired differences (Fisher 1935).
-
-    Exact where all sign patterns are no more than `DRAWS`; otherwise that many are drawn, and the pattern
-    that was seen counts as one of them, so that p is never 0.
+    """The two-sided p of `sign_flips`, which is 1 where there is nothing to flip.
 
     Raises:
         ValueError: There are no differences.
     """
     if not len(differences):
         raise ValueError("no differences to test")
-    if len(differences) == 1 or not differences.any():
-        return 1.0
+    p = sign_flips(differences, DRAWS, seed).p if differences.any() else None
+    return 1.0 if p is None else p
+
+
+def sign_flips(differences: Floats, flips: int = DRAWS, seed: int = 0) -> Flipped:
+    """Whether paired differences have a mean other than 0: the sign-flip test on their mean (Fisher 1935).
+
+    Args:
+        differences: [n], one a pair.
+        flips: Random assignments of signs, the one that was seen among them, so that p is never 0; where
+            there are no more than so many, all 2^n are taken.
+        seed: Of the random ones.
+    """
+    n = len(differences)
+    if n < 2:
+        return Flipped(float(differences[0]) if n else None, None, None, n)
     found = stats.permutation_test(
         (differences,),
-        lambda x, axis: np.mean(x, axis=axis),
+        lambda values, axis: np.mean(values, axis=axis),
         permutation_type="samples",
         vectorized=True,
-        n_resamples=DRAWS,
-        batch=500,
+        n_resamples=flips,
+        batch=max(1, 4_000_000 // n),
         rng=np.random.default_rng(seed % 2**63),
     )
-    return float(found.pvalue)
+    error = float(np.std(differences, ddof=1)) / math.sqrt(n)
+    return Flipped(float(np.mean(differences)), error, float(found.pvalue), n)
 
 
 def holm(ps: Sequence[float]) -> list[float]:

@@ -98,22 +98,22 @@ def to_text(one: Game) -> str:
     """The game for a terminal."""
     sample = one.sample
     lines = [f"{sample['id']}, repeat {one.repeat}: {sample.get('image', 'no picture')}"]
-    lines += _wrapped("scene", sample["caption"])
-    lines += _wrapped("response", sample["response"])
-    lines += _wrapped("key text", sample["key_text"])
+    lines += wrapped("scene", sample["caption"])
+    lines += wrapped("response", sample["response"])
+    lines += wrapped("key text", sample["key_text"])
     for chain in one.chains:
-        lines += _wrapped("chain", chain)
+        lines += wrapped("chain", chain)
     for each in one.rounds:
         lines += ["", f"round {each.number}"]
-        lines += _wrapped("fills in", each.filling or f"nothing ({each.status})")
+        lines += wrapped("fills in", each.filling or f"nothing ({each.status})")
         for name, said in each.story.items():
-            lines += _wrapped(name.replace("_", " "), str(said), indent=4)
-        lines += _wrapped("verdict", each.verdict)
+            lines += wrapped(name.replace("_", " "), str(said), indent=4)
+        lines += wrapped("verdict", each.verdict)
         if each.question:
-            lines += _wrapped("asks", each.question)
-            lines += _wrapped("is told", each.answer or "nothing (the oracle could not be read)")
+            lines += wrapped("asks", each.question)
+            lines += wrapped("is told", each.answer or "nothing (the oracle could not be read)")
         for clue in each.clues:
-            lines += _wrapped("clue", clue)
+            lines += wrapped("clue", clue)
     worth = "no score" if one.score is None else f"score {one.score:.4f}"
     end = f"{one.outcome}, {worth}" + (f": {one.why}" if one.why else "")
     return "\n".join([*lines, "", end])
@@ -165,7 +165,7 @@ def _harmless(text: str) -> str:
     return "".join(c if c == "\n" or unicodedata.category(c) not in steers else "\ufffd" for c in text)
 
 
-def _wrapped(name: str, text: str, indent: int = 2) -> list[str]:
+def wrapped(name: str, text: str, indent: int = 2) -> list[str]:
     """A labelled text for a terminal; what would steer the terminal is shown as a sign."""
     head = " " * indent + f"{name:10}  "
     lines: list[str] = []

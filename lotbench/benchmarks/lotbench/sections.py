@@ -5,15 +5,17 @@ Every share stands with the numbers it was made of, and a note under each table 
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from lotbench.benchmarks.lotbench.games import FAILED, Game, game, latest, verdicts
+from lotbench.benchmarks.lotbench.readings import worth_reading
 from lotbench.benchmarks.lotbench.score import Rules, bound, estimate, mean_rounds, parts, solve_rate, tally
 from lotbench.evidence import NOTHING, Evidence
 from lotbench.metrics import survival
-from lotbench.metrics.intervals import share
+from lotbench.metrics.intervals import Floats, bootstrap, share
 from lotbench.section import Metric, Plot, Section, Table
 from lotbench.types import Trace
 
@@ -43,13 +45,15 @@ def sections(traces: Sequence[Trace], settings: Rules, evidence: Evidence = NOTH
         _replies(games),
         _judging(games, settings),
         _groups(traces, games, settings),
+        worth_reading(games, evidence),
     )
 
 
 def _survival(games: Sequence[Game], rules: Rules) -> Section:
     """Who was still unsolved after each round."""
     last = rules.max_rounds
-    counts = tally(games, last).sum(axis=0)
+    tallies = tally(games, last)
+    counts = tallies.sum(axis=0)
     stopped = Counter(one.unsolved_through + 1 for one in games if one.censored)
     curve = survival.curve(counts[:2])
     left: list[float | None] = [None if value != value else float(value) for value in curve]
@@ -72,12 +76,28 @@ def _survival(games: Sequence[Game], rules: Rules) -> Section:
             f"trials, none of {samples} solved would be compatible with up to {high:.3g} (Wilson, 95 %)."
         )
     points = tuple((float(k), value) for k, value in enumerate(left) if value is not None)
+    bands = tuple(_band(tallies, int(k), getattr(rules, "seed", 0)) for k, _ in points)
     return Section(
         "Survival by round",
         notes=tuple(notes),
         tables=(Table(("round", "at risk", "solved", "censored", "S"), rows),),
-        plots=(Plot("step", "round", "share unsolved", {"S": points}, "Games not yet solved"),),
+        plots=(
+            Plot(
+                "step",
+                "round",
+                "share unsolved",
+                {"S": points},
+                "Games not yet solved, with 95 % intervals",
+                bands={"S": bands},
+            ),
+        ),
     )
+
+
+def _band(tallies: Floats, k: int, seed: int) -> tuple[float, float]:
+    """The 95 % interval of S after round k, drawing samples again."""
+    low, high = bootstrap(tallies[:, :2], lambda sums: survival.curve(sums)[..., k], seed)
+    return (math.nan if low is None else low, math.nan if high is None else high)
 
 
 def _outcomes(games: Sequence[Game]) -> Section:

@@ -43,13 +43,13 @@ def answer(loaded: Loaded, batch: Sequence[Asked], halt: threading.Event) -> lis
 
     started = time.monotonic()
     batch = tuple(batch)
-    inputs = _inputs(loaded, batch)
-    prompts = _lengths(inputs)
+    tensors = inputs(loaded, batch)
+    prompts = _lengths(tensors)
     fitting = [row for row, length in enumerate(prompts) if length < loaded.room]
     if fitting and len(fitting) < len(batch):
-        inputs = _inputs(loaded, [batch[row] for row in fitting])
+        tensors = inputs(loaded, [batch[row] for row in fitting])
     try:
-        rows = _generated(loaded, [batch[row].sampling for row in fitting], inputs, halt) if fitting else []
+        rows = _generated(loaded, [batch[row].sampling for row in fitting], tensors, halt) if fitting else []
     except torch.OutOfMemoryError as error:
         raise CallFailed(f"{loaded.id}: out of memory with {len(fitting)} requests at once") from error
     written = dict(zip(fitting, rows, strict=True))
@@ -60,39 +60,41 @@ def answer(loaded: Loaded, batch: Sequence[Asked], halt: threading.Event) -> lis
     ]
 
 
-def _inputs(loaded: Loaded, batch: Sequence[Asked]) -> Any:
-    """The batch as tensors, padded on the left."""
+def inputs(loaded: Loaded, batch: Sequence[Asked]) -> Any:
+    """A batch as tensors where the model is, padded on the left."""
     texts = [asked.text for asked in batch]
-    if not loaded.sees:
-        return loaded.tokenizer(texts, padding=True, add_special_tokens=False, return_tensors="pt")
-    # Some vision models leave the opening token to their processor, and some write it in the template.
-    opening = loaded.tokenizer.bos_token
-    opened = opening is not None and texts[0].startswith(opening)
-    pictures = [list(asked.pictures) for asked in batch] if batch[0].pictures else None
-    return loaded.processor(
-        text=texts, images=pictures, padding=True, add_special_tokens=not opened, return_tensors="pt"
-    )
+    if loaded.sees:
+        # Some vision models leave the opening token to their processor, and some write it in the template.
+        opening = loaded.tokenizer.bos_token
+        opened = opening is not None and texts[0].startswith(opening)
+        pictures = [list(asked.pictures) for asked in batch] if batch[0].pictures else None
+        made = loaded.processor(
+            text=texts, images=pictures, padding=True, add_special_tokens=not opened, return_tensors="pt"
+        )
+    else:
+        made = loaded.tokenizer(texts, padding=True, add_special_tokens=False, return_tensors="pt")
+    model = loaded.model
+    return {
+        name: value.to(model.device, model.dtype if value.is_floating_point() else None)
+        for name, value in made.items()
+    }
 
 
-def _lengths(inputs: Any) -> list[int]:
+def _lengths(tensors: Any) -> list[int]:
     """Tokens of each prompt, without padding."""
-    return [int(length) for length in inputs["attention_mask"].sum(dim=1)]
+    return [int(length) for length in tensors["attention_mask"].sum(dim=1)]
 
 
 def _generated(
-    loaded: Loaded, samplings: Sequence[Sampling], inputs: Any, halt: threading.Event
+    loaded: Loaded, samplings: Sequence[Sampling], tensors: Any, halt: threading.Event
 ) -> list[Written]:
     """The tokens written for each row, with how they ended."""
     model = loaded.model
     own = model.generation_config
-    tensors = {
-        name: value.to(model.device, model.dtype if value.is_floating_point() else None)
-        for name, value in inputs.items()
-    }
     begin = tensors["input_ids"].shape[1]
     limits = [
         min(sampling.max_tokens or own.max_new_tokens or REPLY_TOKENS, loaded.room - prompt)
-        for sampling, prompt in zip(samplings, _lengths(inputs), strict=True)
+        for sampling, prompt in zip(samplings, _lengths(tensors), strict=True)
     ]
     out = model.generate(
         **tensors,

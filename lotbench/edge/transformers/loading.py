@@ -81,36 +81,68 @@ def rendered(loaded: Loaded, messages: Sequence[Message]) -> str:
     raise Unescapable(f"{loaded.id}: its chat template refuses the messages: {refusal}")
 
 
-def _read(base: str, adapter: str | None) -> Loaded:
-    import torch
+def model_class(config: Any) -> Any:
+    """The class that loads a model of this configuration: one that takes pictures, if the model does."""
     import transformers
-    from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
 
-    transformers.utils.logging.set_verbosity_error()
-    transformers.utils.logging.disable_progress_bar()
-    config = transformers.AutoConfig.from_pretrained(base)
-    # The mapping alone does not tell: it has text models that share a class with their vision siblings.
-    sees = config.model_type in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES and hasattr(
-        config, "vision_config"
-    )
-    kind = transformers.AutoModelForImageTextToText if sees else transformers.AutoModelForCausalLM
-    where: dict[str, Any] = {"dtype": torch.float32}
-    if torch.cuda.is_available():
-        where = {"dtype": torch.bfloat16, "device_map": "auto"}
-    model = kind.from_pretrained(base, **where)
-    if adapter:
-        model = _adapted(model, adapter)
-    model.eval()
+    return transformers.AutoModelForImageTextToText if _sees(config) else transformers.AutoModelForCausalLM
+
+
+def with_processor(base: str, config: Any, model: Any, *, name: str = "", padding: str = "left") -> Loaded:
+    """A model together with its processor, which has to have a chat template.
+
+    Args:
+        base: Name on the hub or folder, where the processor is.
+        config: The model's configuration.
+        model: The model.
+        name: What the model is called; the base by default.
+        padding: `left` to generate, so that every reply of a batch begins at one place; `right` to train.
+    """
+    import transformers
+
+    sees = _sees(config)
     processor = (transformers.AutoProcessor if sees else transformers.AutoTokenizer).from_pretrained(base)
-    tokenizer = _ready(processor, processor.tokenizer if sees else processor)
+    tokenizer = processor.tokenizer if sees else processor
+    if not processor.chat_template:
+        raise ValueError("it has no chat template, so it is not made to be talked to")
+    tokenizer.padding_side = padding
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
     return Loaded(
-        id=_id(base, getattr(config, "_commit_hash", None), adapter),
+        id=name or base,
         model=model,
         processor=processor,
         tokenizer=tokenizer,
         sees=sees,
         room=getattr(config.get_text_config(), "max_position_embeddings", None) or sys.maxsize,
         ends=_ends(model.generation_config.eos_token_id, tokenizer.eos_token_id),
+    )
+
+
+def _read(base: str, adapter: str | None) -> Loaded:
+    import torch
+    import transformers
+
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    config = transformers.AutoConfig.from_pretrained(base)
+    where: dict[str, Any] = {"dtype": torch.float32}
+    if torch.cuda.is_available():
+        where = {"dtype": torch.bfloat16, "device_map": "auto"}
+    model = model_class(config).from_pretrained(base, **where)
+    if adapter:
+        model = _adapted(model, adapter)
+    model.eval()
+    name = _id(base, getattr(config, "_commit_hash", None), adapter)
+    return with_processor(base, config, model, name=name)
+
+
+def _sees(config: Any) -> bool:
+    from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
+
+    # The mapping alone does not tell: it has text models that share a class with their vision siblings.
+    return config.model_type in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES and hasattr(
+        config, "vision_config"
     )
 
 
@@ -121,16 +153,6 @@ def _adapted(model: Any, adapter: str) -> Any:
         # That one library uses what the other will drop is nothing a person here can help.
         warnings.simplefilter("ignore", FutureWarning)
         return peft.PeftModel.from_pretrained(model, adapter)
-
-
-def _ready(processor: Any, tokenizer: Any) -> Any:
-    """The tokenizer, made to pad before the prompt, so that every reply of a batch begins at one place."""
-    if not processor.chat_template:
-        raise ValueError("it has no chat template, so it is not made to be talked to")
-    tokenizer.padding_side = "left"
-    if tokenizer.pad_token is None:
-        tokenizer.pad_token = tokenizer.eos_token
-    return tokenizer
 
 
 def _id(base: str, commit: str | None, adapter: str | None) -> str:

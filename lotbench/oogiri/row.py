@@ -62,7 +62,11 @@ class Row(BaseModel):
     image: str | None = None
     """Path of the picture relative to the data set's folder."""
     text: str = Field(min_length=1)
+    caption: str | None = None
+    """What can be seen in the picture, in plain words and in the language of the row."""
     star: int | None = Field(default=None, ge=0)
+    guessed: bool = False
+    """Whether the likes are a guess of whoever wrote the row: nobody voted."""
     ratings: Ratings | None = None
 
     @model_validator(mode="after")

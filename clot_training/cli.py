@@ -1,0 +1,161 @@
+"""The command `clot STEP --config FILE`: it parses and prints; each step is done in a module of its own.
+
+Nothing heavy is imported before a step runs, so that `--help` is instant. Under torchrun or `accelerate
+launch` every process runs the step, and the first one speaks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clot_training.config import Config
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a step; returns its exit code.
+
+    0 done, 1 error, 2 usage, 130 interrupted; a step that was stopped goes on when it is run again.
+    """
+    parsed = parser().parse_args(arguments)
+    # Threads that spin while they wait for each other make a busy CPU ten times slower.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ.setdefault("GOMP_SPINCOUNT", "0")
+    from clot_training.config import load
+    from lotbench.cli.evaluate import config_file
+    from lotbench.errors import LotbenchError
+
+    try:
+        path = config_file(parsed.config)
+        assert path is not None
+        lines = STEPS[parsed.step][0](load(path, parsed.sets))
+    except LotbenchError as error:
+        print(f"clot: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("clot: interrupted; the same command goes on", file=sys.stderr)
+        return 130
+    if os.environ.get("RANK", "0") == "0":
+        print("\n".join(lines))
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of the `clot` command."""
+    top = argparse.ArgumentParser(
+        prog="clot",
+        description="Train a model to leap: from Oogiri rows to a better adapter and new samples.",
+        epilog="the steps meet in the folder that the configuration calls `out`",
+    )
+    commands = top.add_subparsers(title="steps", metavar="STEP", dest="step", required=True)
+    for name, (_, told) in STEPS.items():
+        one = commands.add_parser(name, help=told, description=told[:1].upper() + told[1:] + ".")
+        one.add_argument(
+            "--config", metavar="FILE", required=True, help="a TOML file, or a shipped one's name"
+        )
+        one.add_argument(
+            "--set",
+            metavar="K=V",
+            action="append",
+            default=[],
+            dest="sets",
+            help="any setting, by dotted name",
+        )
+        if name == "explore":
+            one.add_argument(
+                "--engine",
+                type="explore.engine={}".format,
+                action="append",
+                dest="sets",
+                metavar="local|ray",
+                help="what hands out the work: the same as --set explore.engine=",
+            )
+    return top
+
+
+def _instructions(config: Config) -> list[str]:
+    from clot_training.instructions import make
+
+    manifest = make(config)
+    kinds = ", ".join(f"{count} {kind}" for kind, count in manifest["kinds"].items())
+    return [
+        f"{manifest['instructions']} instructions of {manifest['rows']} rows: {kinds}",
+        *_lost(manifest["skipped"]),
+    ]
+
+
+def _tune(config: Config) -> list[str]:
+    from pathlib import Path
+
+    from clot_training.records import Work
+    from clot_training.tune import tune
+    from lotbench.errors import UsageError
+
+    work = Work(Path(config.out))
+    if not work.shards:
+        raise UsageError(f"{work.instructions}: no instructions yet; run `clot instructions` first")
+    made = tune(config, work.shards, work.stage1)
+    return [f"loss {made.before:.3f} -> {made.after:.3f}", *_lost(made.left_out), made.model]
+
+
+def _explore(config: Config) -> list[str]:
+    from clot_training.explore import explore
+
+    summary = explore(config)
+    counts = summary["counts"]
+    lost = {
+        name.partition(": ")[2]: count for name, count in counts.items() if name.startswith("not compared")
+    }
+    kept = f"{counts.get('kept', 0)} of {counts.get('candidates', 0)} candidates kept"
+    return [f"{kept}, {config.explore.conditions} conditions", *_lost(lost)]
+
+
+def _refine(config: Config) -> list[str]:
+    from clot_training.refine import refine
+
+    made = refine(config)
+    return [f"loss {made.before:.3f} -> {made.after:.3f}", *_lost(made.left_out), made.model]
+
+
+def _synthesize(config: Config) -> list[str]:
+    from clot_training.synthesize import synthesize
+
+    made = synthesize(config)
+    lines = [f"{made.proposed} proposals", *_lost(made.left_out)]
+    if made.accepted is None:
+        return [*lines, f"now decide: lotbench data review {made.folder}", "then run this step again"]
+    return [*lines, f"{made.accepted} accepted: lotbench data check {made.folder}"]
+
+
+def _report(config: Config) -> list[str]:
+    from clot_training.report import report
+
+    return [report(config)]
+
+
+def _lost(counts: Mapping[str, int]) -> list[str]:
+    return (
+        [f"left out: {', '.join(f'{count} {reason}' for reason, count in counts.items())}"] if counts else []
+    )
+
+
+STEPS: Mapping[str, tuple[Callable[[Config], list[str]], str]] = {
+    "instructions": (_instructions, "turn rows into instructions to generate, select and rank"),
+    "tune": (_tune, "stage 1: tune an adapter on the instructions"),
+    "explore": (_explore, "write new responses under weakly associated conditions; keep those that win"),
+    "refine": (_refine, "stage 2: tune again on instructions and kept candidates"),
+    "synthesize": (
+        _synthesize,
+        "propose LoTbench samples, and make a data set of those that a person accepted",
+    ),
+    "report": (_report, "score every stage on the held-out split, in one table"),
+}
+"""Each step with what its help says."""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

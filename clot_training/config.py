@@ -1,0 +1,288 @@
+"""A training run's configuration: one TOML file, a table for each step.
+
+Every number that a step depends on is a field here and nowhere else. A step writes a copy of the whole,
+with the digests of the data that it read, beside what it made: an adapter without its settings is a rumour.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from lotbench.config import put, read_toml, read_value, validate
+from lotbench.edge import whole
+from lotbench.edge.disk import data_folder
+from lotbench.errors import DataError, UsageError
+from lotbench.oogiri import Language, Type
+
+Conditions: TypeAlias = Literal["weak", "random"]
+
+
+class Table(BaseModel):
+    """A table of the file: frozen, and a key that it does not know is refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Instructions(Table):
+    """`clot instructions`: rows into generation, selection and ranking instructions (Sec. 5.2.1)."""
+
+    generation: int = Field(default=2, ge=0)
+    """Generation instructions a row, each with a condition and a wording of its own."""
+    selection: int = Field(default=2, ge=0)
+    """Selection instructions a row."""
+    ranking: int = Field(default=1, ge=0)
+    """Ranking instructions a row that people's preference is known of: 2 + 2 + 1 turn Oogiri-GO's 130,000
+    rows, 78 % with likes, into about the paper's 600,000."""
+    empty_condition: float = Field(default=0.5, ge=0, le=1)
+    """rho_c: how often a generation instruction has no condition. The paper gives no value."""
+    unrelated: int = Field(default=2, ge=0, le=20)
+    """Options of a selection that answer another picture or question."""
+    ranked: int = Field(default=5, ge=2, le=10)
+    """Responses of a ranking, at most."""
+    apart: float = Field(default=2.0, ge=0)
+    """Standard errors between neighbours of a ranking, where people rated; likes need only differ."""
+    captioner: str = ""
+    """The model that describes pictures; without it a selection has no caption among its options."""
+    rewriter: str = ""
+    """The model that rewrites responses; without it a selection has no rewrite among its options."""
+    screener: str = ""
+    """The model that screens rows for safety; without it nothing is screened, and the manifest says so."""
+    shard_size: int = Field(default=50_000, gt=0)
+    """Instructions a file."""
+
+
+class Tune(Table):
+    """`clot tune` (stage 1) and `clot refine` (stage 2): LoRA; the paper gives neither rank nor rates."""
+
+    rank: int = Field(default=16, gt=0)
+    """Of the low-rank matrices."""
+    alpha: int = Field(default=32, gt=0)
+    """Their weight: what they add is multiplied by alpha / rank."""
+    dropout: float = Field(default=0.05, ge=0, lt=1)
+    """Share of their inputs that is dropped while training."""
+    target_modules: str | tuple[str, ...] = ""
+    """A regular expression or names; empty: the language model's projections, by architecture."""
+    modules_to_save: tuple[str, ...] = ()
+    """Modules that are trained whole and saved with the adapter."""
+    learning_rate: float = Field(default=2e-4, gt=0)
+    """At its highest."""
+    epochs: float = Field(default=1.0, gt=0)
+    """Passes over the instructions."""
+    max_steps: int = Field(default=0, ge=0)
+    """Optimizer steps; 0: as many as the epochs have."""
+    batch_size: int = Field(default=8, gt=0)
+    """Instructions a device and step."""
+    accumulate: int = Field(default=1, gt=0)
+    """Batches that one optimizer step sums."""
+    max_length: int = Field(default=1024, gt=8)
+    """Tokens; a longer text instruction is left out and counted."""
+    warmup: float = Field(default=0.03, ge=0, lt=1)
+    """The share of the steps in which the rate rises."""
+    schedule: Literal["cosine", "linear", "constant"] = "cosine"
+    """How the rate falls after it has risen."""
+    weight_decay: float = Field(default=0.0, ge=0)
+    """Of AdamW."""
+    max_grad_norm: float = Field(default=1.0, gt=0)
+    """Longer gradients are cut to it."""
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    """auto: bfloat16 where the GPU has it, else float32."""
+    quantize: Literal["none", "4bit"] = "none"
+    """4bit: the frozen weights in NF4; needs a CUDA GPU and bitsandbytes."""
+    gradient_checkpointing: bool = False
+    """Compute activations twice instead of keeping them."""
+    group_by_length: bool = True
+    """Put instructions of like length into one batch."""
+    log_steps: int = Field(default=10, gt=0)
+    """Optimizer steps between two logged losses."""
+    save_steps: int = Field(default=500, gt=0)
+    """Optimizer steps between checkpoints: what a killed run loses at most."""
+    workers: int = Field(default=0, ge=0)
+    """Processes that prepare batches."""
+    track: tuple[Literal["tensorboard", "wandb"], ...] = ()
+    """Where losses go besides."""
+
+
+class Clip(Table):
+    """The CLIP model that compares pictures with keywords: any that open_clip loads."""
+
+    model: str = ""
+    """An architecture of open_clip, or the path of a JSON file that describes one."""
+    checkpoint: str = ""
+    """A tag that open_clip knows for the architecture, or a path."""
+    languages: tuple[Language, ...] = ("en",)
+    """What its text tower was trained on. Rows of another language are refused, not compared at random."""
+    batch_size: int = Field(default=256, gt=0)
+    """Pictures or words at once."""
+
+
+class Explore(Table):
+    """`clot explore`: new responses under weakly associated conditions (Sec. 5.2.2)."""
+
+    conditions: Conditions = "weak"
+    """random is CLoTv1: as many conditions, drawn uniformly."""
+    n: int = Field(default=100, gt=0)
+    """Keywords drawn a sample."""
+    alpha: int = Field(default=25, ge=0, le=100)
+    """Per cent of them dropped from the most similar down."""
+    beta: int = Field(default=70, ge=0, le=100)
+    """Per cent of them dropped from the least similar up."""
+    bounds: Literal["sentence", "equation"] = "sentence"
+    """The sentence keeps 5 of 100; Eq. 1, read literally, keeps 7."""
+    keep_rule: Literal["both_orders", "one_order"] = "both_orders"
+    """Whether a candidate has to win before and after the responses it is compared with; one is the paper's."""
+    truths: int = Field(default=1, gt=0, le=20)
+    """Responses of people that a candidate is compared with, at most: the row's own, then its group's."""
+    clip: Clip = Clip()
+    encoder: str = "minilm"
+    """The sentence encoder that compares questions with keywords (T2T)."""
+    encoder_languages: tuple[Language, ...] = ("en",)
+    """What the sentence encoder was trained on; rows of another language are refused."""
+    min_count: int = Field(default=1, gt=0)
+    """A keyword is a content word that at least so many training texts have."""
+    generator: Literal["transformers", "vllm"] = "transformers"
+    """What writes the candidates; vllm is not part of any extra and has to be installed."""
+    temperature: float = Field(default=0.9, ge=0, le=2)
+    """Of what it writes."""
+    top_p: float = Field(default=0.95, gt=0, le=1)
+    """Share of the probability that is drawn from."""
+    max_tokens: int = Field(default=64, gt=0)
+    """Of a response, at most."""
+    batch_size: int = Field(default=4, gt=0)
+    """Samples a batch; each has all its conditions in it."""
+    engine: Literal["local", "ray"] = "local"
+    """ray: several workers, on one machine or many."""
+    workers: int = Field(default=1, gt=0)
+    """Ray: processes that each hold the model. Changes no candidate."""
+    gpus: float = Field(default=0.0, ge=0)
+    """Ray: GPUs a worker."""
+    limit: int = Field(default=0, ge=0)
+    """Only the first so many samples; 0: all."""
+
+    @model_validator(mode="after")
+    def _leaves_something(self) -> Explore:
+        if self.alpha + self.beta >= 100:
+            raise ValueError(f"alpha {self.alpha} % and beta {self.beta} % leave no condition")
+        return self
+
+
+class Refine(Table):
+    """`clot refine`: tune again on the instructions and the kept candidates (stage 2)."""
+
+    refine_from: Literal["stage1", "base"] = "stage1"
+    """What stage 2 begins with."""
+
+
+class Synthesize(Table):
+    """`clot synthesize`: kept candidates into proposals for LoTbench samples, for people to review."""
+
+    model: str = ""
+    """The model that proposes mask, caption, explanation and clues; empty: the tuned one."""
+    limit: int = Field(default=50, gt=0)
+    """Proposals, at most."""
+
+
+class Report(Table):
+    """`clot report`: the held-out choices and rankings, for each stage."""
+
+    limit: int = Field(default=0, ge=0)
+    """Held-out problems, and instructions for the form, of each kind; 0: all."""
+
+
+class Config(Table):
+    """A training run."""
+
+    model: str
+    """The base model: name on the hub, a local folder, a GGUF file, or `local`, the embedded model."""
+    data: tuple[str, ...] = ("oogiri",)
+    """Oogiri-shaped data sets: names of shipped ones, or folders."""
+    types: tuple[Type, ...] = ("I2T", "T2T", "IT2T")
+    """Only rows of these types; a model that reads text only can learn from T2T alone."""
+    languages: tuple[Language, ...] = ("en", "zh", "ja")
+    """Only rows in these languages."""
+    out: str
+    """The work folder: every step reads and writes there."""
+    seed: int = Field(default=0, ge=0)
+    """Of the split, of every draw, and of the adapter's first weights."""
+    split: Literal["group", "row"] = "group"
+    """What is held out as one: a picture or question with all its responses, or (the paper's) a row."""
+    held_out: float = Field(default=0.05, gt=0, lt=1)
+    """The share of groups, or rows, that is never trained on."""
+    instructions: Instructions = Instructions()
+    tune: Tune = Tune()
+    explore: Explore = Explore()
+    refine: Refine = Refine()
+    synthesize: Synthesize = Synthesize()
+    report: Report = Report()
+
+    def folders(self) -> tuple[Path, ...]:
+        """The folders of the data sets.
+
+        Raises:
+            UsageError: One of them is no data set.
+        """
+        return tuple(data_folder(name, "oogiri") for name in self.data)
+
+
+def load(path: Path, sets: Sequence[str] = ()) -> Config:
+    """Read a run's configuration; `sets` are `key=value` pairs with dotted keys (`explore.alpha=20`).
+
+    Raises:
+        UsageError: A file that cannot be read, an unknown key or a value out of range, by name.
+    """
+    table = read_toml(path)
+    validate(Config, table, path)
+    for pair in sets:
+        key, equals, value = pair.partition("=")
+        if not equals or not key.strip():
+            raise UsageError(f"--set {pair!r}: expected key=value")
+        put(table, key.strip().split("."), read_value(value.strip()))
+    return validate(Config, table)
+
+
+def freeze(config: Config, folder: Path) -> None:
+    """Write the configuration into a step's folder: to be run again, and with the digest of each data set.
+
+    `config.toml` has every setting, the defaults written out; `config.json` the same, and the sha256 of the
+    samples.
+
+    Raises:
+        DataError: A data set cannot be read.
+    """
+    whole.write(folder / "config.toml", "\n".join(_toml(config.model_dump(mode="json"))) + "\n")
+    table = {"config": config.model_dump(mode="json"), "data": data_digests(config.folders())}
+    whole.write(folder / "config.json", json.dumps(table, indent=2, ensure_ascii=False) + "\n")
+
+
+def _toml(table: Mapping[str, Any], name: str = "") -> Iterator[str]:
+    """A table as lines of TOML: a string, number, list or truth of JSON is spelt alike there."""
+    if name:
+        yield f"\n[{name}]"
+    inner = {key: value for key, value in table.items() if isinstance(value, Mapping)}
+    yield from (
+        f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in table.items() if key not in inner
+    )
+    for key, value in inner.items():
+        yield from _toml(value, f"{name}.{key}" if name else key)
+
+
+def data_digests(folders: Sequence[Path]) -> dict[str, str]:
+    """The sha256 of each data set's samples.jsonl, by folder.
+
+    Raises:
+        DataError: One cannot be read.
+    """
+    found = {}
+    for folder in folders:
+        path = folder / "samples.jsonl"
+        try:
+            with path.open("rb") as file:
+                found[folder.as_posix()] = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise DataError([f"{path}: {error.strerror}"]) from None
+    return found

@@ -1,0 +1,205 @@
+"""What passes between the steps of training: instructions, candidates, the policy, and where each file is.
+
+Steps meet in files of the work folder and nowhere else, so each can run on another machine or be repeated
+alone. A picture is named by its path as the configuration's data set names it; pixels are read where a
+model takes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from clot_training.config import Conditions
+from lotbench.errors import DataError, at
+from lotbench.oogiri import Language, Type
+
+Kind: TypeAlias = Literal["generation", "selection", "ranking"]
+Chat: TypeAlias = tuple[Mapping[str, Any], ...]
+"""Messages as the OpenAI chat API has them, the answer not included. `content` is a text, or, with a
+picture, the parts `{"type": "image", "image": PATH}` and `{"type": "text", "text": ...}`."""
+
+R = TypeVar("R", bound=BaseModel)
+
+
+class Instruction(BaseModel):
+    """One example to train on; a line of instructions/train-NNNNN.jsonl.
+
+    The response of a selection is the option as it stands in the list, letter first (`B. text`); that of a
+    ranking is the letters from best to worst (`C > A > B`).
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    kind: Kind
+    type: Type
+    language: Language
+    group: str
+    rows: tuple[str, ...]
+    """The rows that it was made from, the one it is about first."""
+    messages: Chat
+    image: str | None
+    response: str
+    condition: str | None = None
+    """The keyword of a generation, if it has one."""
+
+
+class Candidate(BaseModel):
+    """A response that the tuned model wrote to a sample under a condition; a line of candidates.jsonl.
+
+    Those that were not kept are there, too: the keep rate is counted over these lines.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    row: str
+    type: Type
+    language: Language
+    group: str
+    question: str | None = None
+    messages: Chat
+    image: str | None
+    condition: str | None
+    """The keyword; None is the empty condition."""
+    conditions: Conditions
+    position: int | None
+    """Place of the keyword among the n drawn, from 0, the most similar first; None where nothing was ranked."""
+    similarity: float | None
+    text: str
+    truths: tuple[str, ...]
+    """The responses of people that it was compared with."""
+    won: tuple[bool, ...]
+    """Whether it was chosen, for each order of the options that was asked in: standing first, then last."""
+    kept: bool
+    why: str | None = None
+    """Why it was not compared: `empty`, a `copy` of a response of people, or a `double` of another candidate."""
+    seed: int
+    policy: str
+    """The model that wrote and selected: base and adapter."""
+
+    def instruction(self) -> Instruction:
+        """The candidate as something to train on."""
+        return Instruction(
+            id=self.id,
+            kind="generation",
+            type=self.type,
+            language=self.language,
+            group=self.group,
+            rows=(self.row,),
+            messages=self.messages,
+            image=self.image,
+            response=self.text,
+            condition=self.condition,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a policy is asked: messages, the picture that they refer to, and the seed of its draw."""
+
+    messages: Chat
+    image: str | None
+    seed: int
+
+
+class Policy(Protocol):
+    """A model that writes responses and selects among them, in batches.
+
+    What it does with a prompt may depend on that prompt alone, never on the others of the batch.
+    """
+
+    @property
+    def id(self) -> str:
+        """Base and adapter."""
+        ...
+
+    def generate(self, prompts: Sequence[Prompt]) -> list[str]:
+        """Write one response to each prompt, drawn with its seed."""
+        ...
+
+    def select(self, prompts: Sequence[Prompt], labels: Sequence[Sequence[str]]) -> list[int]:
+        """Choose an option in each prompt.
+
+        Args:
+            prompts: Selections.
+            labels: For each prompt, how the answer begins for each option (`A`, `B`...).
+
+        Returns:
+            The place of the likeliest label, from 0.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Where the files of a training run are."""
+
+    root: Path
+
+    @property
+    def instructions(self) -> Path:
+        """train-00000.jsonl..., manifest.json, screened.jsonl, config.json."""
+        return self.root / "instructions"
+
+    @property
+    def shards(self) -> tuple[Path, ...]:
+        """The files of instructions, in order; none before all are written, which the manifest tells."""
+        if not (self.instructions / "manifest.json").is_file():
+            return ()
+        return tuple(sorted(self.instructions.glob("train-*.jsonl")))
+
+    @property
+    def stage1(self) -> Path:
+        """The folder of stage 1; the adapter is in `adapter`."""
+        return self.root / "stage1"
+
+    def explored(self, conditions: Conditions) -> Path:
+        """The folder of an exploration: candidates.jsonl, summary.json, config.json."""
+        return self.root / "explore" / conditions
+
+    def candidates(self, conditions: Conditions) -> Path:
+        """The candidates of an exploration, kept or not."""
+        return self.explored(conditions) / "candidates.jsonl"
+
+    def stage2(self, conditions: Conditions) -> Path:
+        """The folder of stage 2, tuned on what was explored so; the adapter is in `adapter`."""
+        return self.root / "stage2" / conditions
+
+    @property
+    def synthesized(self) -> Path:
+        """The folder of proposals for LoTbench samples."""
+        return self.root / "synthesize"
+
+    @property
+    def report(self) -> Path:
+        """The report, as markdown; beside it the same as .json."""
+        return self.root / "report.md"
+
+
+def read(path: Path, record: type[R]) -> Iterator[R]:
+    """The records of a file of lines, one at a time.
+
+    Raises:
+        DataError: The first line that is no such record, with file, line and field.
+    """
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                yield _record(path, number, line, record)
+    except OSError as error:
+        raise DataError([f"{path}: {error.strerror}"]) from None
+
+
+def _record(path: Path, number: int, line: bytes, record: type[R]) -> R:
+    try:
+        return record.model_validate_json(line)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(map(str, first["loc"])) or None
+        raise DataError([f"{at(path, number, field)}: {first['msg']}"]) from None

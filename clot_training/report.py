@@ -1,0 +1,207 @@
+"""`clot report`: base, stage 1 and stage 2 on the held-out split, for weak and for random conditions (CLoTv1).
+
+The problems and the scores are those of standard evaluation; they are put in the words of training, and
+answered by how likely each option's letter is, so that no answer can fail to be read. Beside them stands how
+often a free reply has the form that was asked for. To put the same problems in the benchmark's own words, run
+`lotbench evaluate standard` with `part=held_out`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from random import Random
+from typing import Any, get_args
+
+from clot_training import templates
+from clot_training.adherence import follows
+from clot_training.config import Conditions, Config
+from clot_training.index import Rows
+from clot_training.instructions import Maker
+from clot_training.policy import TransformersPolicy, seat
+from clot_training.records import Candidate, Instruction, Kind, Prompt, Work, read
+from clot_training.roles import batched
+from clot_training.tune import ADAPTER
+from lotbench import markdown
+from lotbench.benchmarks.standard import score
+from lotbench.benchmarks.standard.score import Answered, Mark
+from lotbench.benchmarks.standard.settings import Settings, build
+from lotbench.edge import oogiri, whole
+from lotbench.oogiri import Row
+from lotbench.oogiri.problems import Problem
+from lotbench.section import Metric, Table
+
+ASKED_TOGETHER = 16
+FORMS: tuple[Kind, ...] = get_args(Kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A model of the report, with its adapter; None is the base."""
+
+    name: str
+    adapter: Path | None
+
+
+def report(config: Config) -> str:
+    """Score every stage that is there; writes report.md and report.json.
+
+    Returns:
+        The report, as markdown.
+
+    Raises:
+        UsageError: The held-out split makes no problem, or the model cannot be loaded.
+    """
+    work = Work(Path(config.out))
+    settings = Settings(
+        part="held_out",
+        share=config.held_out,
+        split=config.split,
+        split_seed=config.seed,
+        captions="rows",
+        rewrites="rows",
+    )
+    problems = _first(build(tuple(_rows(config)), settings, config.seed), config.report.limit)
+    forms = _instructions(config, work)
+    found: dict[str, dict[str, Metric]] = {}
+    for stage in _stages(work):
+        policy = seat(config, stage.adapter)
+        answered = [_answer(policy, problem, config.seed) for problem in problems]
+        found[stage.name] = _scores(answered, settings) | _forms(policy, forms, config.seed)
+        del policy
+    explored = {name: _explored(work.candidates(name)) for name in get_args(Conditions)}
+    text = _told(config, problems, found, explored)
+    table = {"stages": _plain(found), "explored": {n: asdict(m) for n, m in explored.items() if m}}
+    whole.write(work.report.with_suffix(".json"), json.dumps(table, indent=2) + "\n")
+    whole.write(work.report, text)
+    return text
+
+
+def _stages(work: Work) -> list[Stage]:
+    """The base, and every stage that was tuned."""
+    tuned = [("stage 1", work.stage1)]
+    tuned += [(f"stage 2, {name} conditions", work.stage2(name)) for name in get_args(Conditions)]
+    done = [Stage(name, folder / ADAPTER) for name, folder in tuned if (folder / "tune.json").exists()]
+    return [Stage("base", None), *done]
+
+
+def _rows(config: Config) -> Iterator[Row]:
+    """The rows of the run, their pictures named by paths from here."""
+    for folder in config.folders():
+        for row in oogiri.rows(folder):
+            if row.type in config.types and row.language in config.languages and row.question != "None":
+                image = (folder / row.image).as_posix() if row.image else None
+                yield row.model_copy(update={"image": image})
+
+
+def _first(problems: Sequence[Problem], limit: int) -> list[Problem]:
+    """The first problems of each kind."""
+    counts: dict[str, int] = {}
+    found = []
+    for one in problems:
+        counts[one.kind] = counts.get(one.kind, 0) + 1
+        if not limit or counts[one.kind] <= limit:
+            found.append(one)
+    return found
+
+
+def _instructions(config: Config, work: Work) -> list[Instruction]:
+    """Held-out rows as instructions: a generation, a selection and a ranking of each, as far as they go."""
+    once = config.instructions.model_copy(update={"generation": 1, "selection": 1, "ranking": 1})
+    with Rows(work.root / "held_out.sqlite") as index:
+        index.fill(config, part="held_out")
+        made = list(Maker(index, config.model_copy(update={"instructions": once})).all())
+    limit = config.report.limit or len(made)
+    return [one for kind in FORMS for one in [each for each in made if each.kind == kind][:limit]]
+
+
+def _answer(policy: TransformersPolicy, problem: Problem, seed: int) -> Answered:
+    """A problem in the words of training, with the options in the order of their letters' likelihood."""
+    rng = Random(f"{seed}:{problem.id}:0:shown")
+    shown = rng.sample(range(len(problem.options)), len(problem.options))
+    texts = [problem.options[place].text or "" for place in shown]
+    ask = templates.ranking if problem.kind == "rank" else templates.selection
+    prompt = Prompt(ask(problem, texts, rng), problem.image, seed)
+    (odds,) = policy.odds([prompt], [templates.LETTERS[: len(shown)]])
+    order = sorted(range(len(shown)), key=lambda place: -odds[place])
+    return Answered(problem, (tuple(shown[place] for place in order[: problem.wanted]),))
+
+
+def _scores(answered: Sequence[Answered], settings: Settings) -> dict[str, Metric]:
+    kinds = {
+        kind: score.accuracy([one for one in answered if one.problem.kind == kind]) for kind in score.CHOICES
+    }
+    ranked = [one for one in answered if one.problem.kind == "rank"]
+    made = {f"accuracy_{kind}": metric for kind, metric in kinds.items()}
+    return made | {"rank_top1": score.top1(ranked, settings), "rank_ndcg": score.ndcg(ranked, settings)}
+
+
+def _forms(policy: TransformersPolicy, asked: Sequence[Instruction], seed: int) -> dict[str, Metric]:
+    """The share of free replies that have the form asked for, by kind."""
+    marks: dict[str, list[Mark]] = {kind: [] for kind in FORMS}
+    for batch in batched(asked, ASKED_TOGETHER):
+        prompts = [Prompt(one.messages, one.image, seed + place) for place, one in enumerate(batch)]
+        for one, reply in zip(batch, policy.replies(prompts), strict=True):
+            marks[one.kind].append(Mark(one.group, float(follows(one, reply))))
+    return {
+        f"form_{kind}": score.estimate(found) if found else Metric(None, why="no such instruction")
+        for kind, found in marks.items()
+    }
+
+
+def _explored(path: Path) -> Metric | None:
+    """The keep rate of an exploration, over its candidates."""
+    if not path.exists():
+        return None
+    marks = [Mark(one.group, float(one.kept)) for one in read(path, Candidate)]
+    return score.estimate(marks) if marks else None
+
+
+def _told(
+    config: Config,
+    problems: Sequence[Problem],
+    found: Mapping[str, Mapping[str, Metric]],
+    explored: Mapping[Conditions, Metric | None],
+) -> str:
+    names = list(found["base"])
+    chance = [found["base"][name].baselines.get("chance") for name in names]
+    counts = [found["base"][name].n for name in names]
+    rows = [
+        ("chance", *(_share(value) for value in chance)),
+        ("n", *map(str, counts)),
+        *((stage, *(_interval(scores[name]) for name in names)) for stage, scores in found.items()),
+    ]
+    kept = [(name, _interval(metric), metric.n) for name, metric in explored.items() if metric]
+    missing = [name for name, metric in explored.items() if metric is None]
+    notes = [
+        f"base model: {config.model}; held out: {config.held_out:g} of the {config.split}s, seed {config.seed}",
+        "intervals: 95 %, bootstrap over pictures and questions; from fewer than ten of them they say little",
+        "accuracy and ranking by the likelihood of each option's letter; form: the share of free replies as asked for",
+        *(f"no exploration with {name} conditions: --set explore.conditions={name}" for name in missing),
+    ]
+    parts = [
+        "# Stages on the held-out split",
+        markdown.table(Table(("model", *names), tuple(rows))),
+        "## Explored",
+        markdown.table(Table(("conditions", "keep rate", "candidates"), tuple(kept))) or "Nothing yet.",
+        markdown.bullets(notes),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+def _interval(metric: Metric) -> str:
+    if metric.value is None:
+        return "–"
+    return f"{metric.value:.2f} [{_share(metric.low)}, {_share(metric.high)}]"
+
+
+def _plain(found: Mapping[str, Mapping[str, Metric]]) -> dict[str, Any]:
+    return {
+        stage: {name: asdict(metric) for name, metric in scores.items()} for stage, scores in found.items()
+    }

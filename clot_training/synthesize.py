@@ -1,0 +1,230 @@
+"""`clot synthesize`: kept candidates become proposals for LoTbench samples, and reviewed ones a data set (Sec. 5.3).
+
+A model proposes, a person decides: the proposals are a folder that `lotbench data review` opens, and nothing
+is in the data set that nobody accepted. Run the step again after the review; it then writes the data set.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import shutil
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from clot_training.config import Config
+from clot_training.records import Candidate, Work, read
+from clot_training.roles import Album, asked, batched
+from clot_training.templates import templates
+from lotbench import reply as replies
+from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.benchmarks.lotbench.task import benchmark
+from lotbench.config import Limits
+from lotbench.edge import disk, whole
+from lotbench.edge.desk import Seat
+from lotbench.edge.look import sights
+from lotbench.edge.models import Models
+from lotbench.edge.store import Store
+from lotbench.errors import Unread, UsageError
+from lotbench.names import parse
+from lotbench.types import Key, Request, Sampling
+
+MAX_TOKENS = 800
+MAX_PX = 1024
+LICENCE = "not cleared: the picture is its owner's, the row its author's"
+"""What a proposal says of its rights; who publishes a set has to know better."""
+
+
+class Proposal(replies.Form):
+    """What a model makes of a response: the puzzle around it."""
+
+    key_text: str = replies.prose(80, "the words without which nobody would laugh")
+    caption: str = replies.prose(400, "what is in the picture")
+    explanation: str = replies.prose(800, "why it works, cause by cause")
+    leap: str = replies.prose(40, "the kind of leap from picture to joke")
+    clues: str = replies.prose(600, "three hints, a line each, from wide to narrow")
+
+
+class Decision(BaseModel):
+    """What a person decided about a proposal: a line of the file that `lotbench data review` writes."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    sample: str
+    decision: Literal["accept", "edit", "reject"]
+    changes: dict[str, Any] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a run of the step has made.
+
+    Attributes:
+        proposed: Proposals that wait for, or have had, a person's decision.
+        accepted: Samples of the data set; None before there is a review.
+        left_out: Candidates and accepted proposals that became nothing, by reason.
+        folder: The proposals; the data set, once there is one.
+    """
+
+    proposed: int
+    accepted: int | None
+    left_out: Mapping[str, int]
+    folder: Path
+
+
+def synthesize(config: Config, own: Mapping[str, Any] | None = None) -> Made:
+    """Propose samples, once; then make a data set of those that were accepted, each time.
+
+    Args:
+        config: The run.
+        own: Models given as Python objects, by name (`python:NAME`).
+
+    Raises:
+        UsageError: There is no exploration yet, no tuned model to propose, or the review is damaged.
+        Unescapable: No call to the model can succeed.
+    """
+    work = Work(Path(config.out))
+    folder = work.synthesized / "proposals"
+    left: Counter[str] = Counter()
+    if not (folder / "samples.jsonl").exists():
+        kept = _kept(config, work, left)
+        items = asyncio.run(_proposed(config, work, kept, left, own or {}))
+        if not items:
+            raise UsageError(
+                f"{config.out}: no candidate became a proposal ({_counted(left) or 'none kept'})"
+            )
+        _write(folder, [(item, Path(kept[item.id].image or "")) for item in items])
+    proposed = disk.samples(folder, Item)
+    review = folder.with_name("proposals.review.jsonl")
+    if not review.exists():
+        return Made(len(proposed), None, left, folder)
+    accepted = _accepted(proposed, review, left, folder)
+    if not accepted:
+        raise UsageError(f"{review}: no proposal became a sample ({_counted(left)})")
+    chosen = work.synthesized / "dataset"
+    shutil.rmtree(chosen, ignore_errors=True)
+    _write(chosen, [(item, folder / item.image) for item in accepted])
+    return Made(len(proposed), len(accepted), left, chosen)
+
+
+def _kept(config: Config, work: Work, left: Counter[str]) -> dict[str, Candidate]:
+    """The kept candidates that LoTbench can use, by the id of the sample to come; at most `limit`."""
+    source = work.candidates(config.explore.conditions)
+    if not source.exists():
+        raise UsageError(f"{source}: not there yet; run `clot explore` first")
+    found: dict[str, Candidate] = {}
+    for one in read(source, Candidate):
+        if not one.kept:
+            continue
+        if one.type != "I2T" or one.language not in ("en", "zh"):
+            left["not of one picture alone, or not in English or Chinese"] += 1
+        elif len(found) < config.synthesize.limit:
+            found[f"syn-{hashlib.sha256(one.id.encode()).hexdigest()[:8]}"] = one
+    return found
+
+
+async def _proposed(
+    config: Config, work: Work, kept: Mapping[str, Candidate], left: Counter[str], own: Mapping[str, Any]
+) -> list[Item]:
+    album, store, items = Album(), Store(), []
+    name = config.synthesize.model or _tuned(config, work)
+    async with Models(album, Limits(), own) as models:
+        (seat,) = models.seats({"proposer": [parse(name)]})["proposer"]
+        for chunk in batched(kept.items(), Limits().concurrency):
+            calls = (_item(id, one, seat, album, store) for id, one in chunk)
+            for made in await asyncio.gather(*calls):
+                if isinstance(made, Item):
+                    items.append(made)
+                else:
+                    left[made] += 1
+    return items
+
+
+async def _item(id: str, one: Candidate, seat: Seat, album: Album, store: Store) -> Item | str:
+    """The sample that a model makes of a candidate, or why there is none."""
+    assert one.image is not None
+    prompt = templates().get(one.language, "propose")
+    request = Request(
+        key=Key(id, 0, 0, "propose", 0, 0, ""),
+        model=seat.name,
+        messages=prompt.messages(image=album.take(one.image), text=one.text, shape=replies.shape(Proposal)),
+        schema=replies.schema(Proposal),
+        sampling=Sampling(temperature=0.0, max_tokens=MAX_TOKENS),
+    )
+    reply = await asked(seat, request, store)
+    if reply is None:
+        return "no reply"
+    try:
+        told = replies.read(reply, Proposal)
+        return _sample(id, one, told, reply.model)
+    except Unread as error:
+        return f"{error.kind} proposal"
+    except ValidationError as error:
+        return error.errors()[0]["msg"].removeprefix("Value error, ").partition(":")[0] + " does not fit"
+
+
+def _sample(id: str, one: Candidate, told: Proposal, proposer: str) -> Item:
+    clues = [line.strip(" -*0123456789.、") for line in told.clues.splitlines()]
+    return Item(
+        id=id,
+        language="zh" if one.language == "zh" else "en",
+        image=f"images/{id}.png",
+        caption=told.caption,
+        response=one.text,
+        key_text=told.key_text.strip(),
+        explanation=told.explanation,
+        clues=tuple(clue for clue in clues if clue),
+        leap=told.leap,
+        # Until somebody has played it.
+        tier="medium",
+        source=f"written by {one.policy} to row {one.row}, proposed by {proposer}, decided by a person",
+        licence=LICENCE,
+    )
+
+
+def _tuned(config: Config, work: Work) -> str:
+    """The name of the best tuned model that there is."""
+    for stage in (work.stage2(config.explore.conditions), work.stage1):
+        if (stage / "tune.json").exists():
+            return str(json.loads((stage / "tune.json").read_text(encoding="utf-8"))["model"])
+    raise UsageError(f"{work.stage1}: nothing is tuned yet; run `clot tune`, or name synthesize.model")
+
+
+def _accepted(proposed: Sequence[Item], review: Path, left: Counter[str], folder: Path) -> list[Item]:
+    """The samples that a person accepted, as edited, and that `lotbench data check` finds no fault with."""
+    # Whoever decided last has decided.
+    decided = {line.sample: line for line in read(review, Decision)}
+    items = []
+    for item in proposed:
+        line = decided.get(item.id)
+        if line is None or line.decision == "reject":
+            left["rejected" if line else "not decided"] += 1
+            continue
+        try:
+            items.append(Item.model_validate({**item.model_dump(mode="json"), **line.changes}))
+        except ValidationError:
+            left["no sample after the edit"] += 1
+    grave = {one.sample: one for one in benchmark.lints(items, sights(folder, items)) if one.grave}
+    for one in grave.values():
+        left[f"{one.field} {one.text}"] += 1
+    return [item for item in items if item.id not in grave]
+
+
+def _write(folder: Path, items: Sequence[tuple[Item, Path]]) -> None:
+    """Write a data set: the pictures first, as PNG without metadata, then the samples."""
+    (folder / "images").mkdir(parents=True, exist_ok=True)
+    for item, picture in items:
+        (folder / item.image).write_bytes(disk.encoded(picture, MAX_PX))
+    whole.write(
+        folder / "samples.jsonl", (item.model_dump_json(exclude_none=True) + "\n" for item, _ in items)
+    )
+
+
+def _counted(left: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {reason}" for reason, count in left.items())

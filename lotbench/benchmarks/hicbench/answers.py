@@ -1,0 +1,120 @@
+"""What the report says of the answers themselves: their spread, their likeness, their fields, some to read.
+
+Where a measure can be taken in two ways, both stand in the table, and a note says what each takes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lotbench.benchmarks.hicbench import reviewing, similarity
+from lotbench.benchmarks.hicbench.keywords import precision
+from lotbench.benchmarks.hicbench.ratings import MARKS, Ratings, classes_of, finite, part, together
+from lotbench.benchmarks.hicbench.score import ifs, mean_mark, sampling_part, shares, task_originality
+from lotbench.benchmarks.hicbench.settings import Settings
+from lotbench.evidence import Evidence
+from lotbench.section import Plot, Reading, Section, Table
+
+Cell = str | float | int | None
+SHOWN = 3
+"""Answers of each class that are shown."""
+
+
+def spread(rated: Ratings, evidence: Evidence) -> Section:
+    """Flexibility with its sampling part, and kwPrec."""
+    found = task_originality(rated)
+    total = float(np.var(found[~np.isnan(found)])) if (~np.isnan(found)).any() else None
+    noise = sampling_part(rated)
+    less = None if total is None or noise is None else total - noise
+    kept = _keywords(rated, evidence)
+    rows: tuple[tuple[Cell, ...], ...] = (
+        ("flexibility: variance over tasks of mean originality", total),
+        ("of it, sampling of answers", noise),
+        ("flexibility less sampling", less),
+        ("kwPrec", float(np.mean(kept)) if kept else None),
+    )
+    notes = (
+        "Sampling: the mean over tasks of the variance within a task divided by its answers, which would be "
+        "there if all tasks were alike. A difference below 0 says that nothing more than sampling is seen.",
+        "kwPrec: the share of an answer's keywords (stems of words that are no function words) that stand in "
+        f"the knowledge text of its task; the mean over {len(kept)} answers. It is high for answers that "
+        "keep to the text, and says nothing of whether they are true.",
+    )
+    return Section("Flexibility and keywords", notes, (Table(("measure", "value"), rows),))
+
+
+def _keywords(rated: Ratings, evidence: Evidence) -> list[float]:
+    tasks = (evidence.samples.get(rated.tasks[task]) for task in rated.task)
+    found = (precision(text, task.knowledge) for text, task in zip(rated.texts, tasks, strict=True) if task)
+    return [value for value in found if value is not None]
+
+
+def likeness(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
+    """How alike all answers, IH and DH are, over pairs of different tasks and over all pairs (Table 9)."""
+    title, vectors = "Similarity of answers", similarity.matrix(rated.texts, evidence.vectors)
+    if vectors is None:
+        return Section(title, (f"There is none: {evidence.why or 'the answers are not embedded'}.",))
+    ih, dh = classes_of(rated, settings.classes)
+    rows = []
+    for name, chosen in (("all", np.ones(len(vectors), dtype=bool)), ("IH", ih), ("DH", dh)):
+        mine, tasks = vectors[chosen], rated.task[chosen]
+        rows.append((name, int(chosen.sum()), similarity.across(mine, tasks), similarity.every(mine)))
+    columns = ("answers", "count", "pairs of different tasks", "all pairs")
+    notes = (
+        f"Mean cosine of embeddings by {evidence.encoder}, each answer embedded once. The literal reading of "
+        "the similarity among IH (or DH) takes all pairs, also those of answers to one task, which are alike "
+        "because they answer one question; the third column leaves them out.",
+        "The class of an answer is that of the judges' mean marks, exclusive or overlapping as set.",
+    )
+    return Section(title, notes, (Table(columns, tuple(rows)),))
+
+
+def fields(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
+    """Every measure by field, as a table and as bars (Fig. 3 and 5)."""
+    names = [_field(task, evidence) for task in rated.tasks]
+    fields = sorted(set(names))
+    by_answer = np.array([fields.index(names[task]) for task in rated.task])
+    rows: list[tuple[Cell, ...]] = []
+    for index, name in enumerate(fields):
+        mine = part(rated, by_answer == index)
+        marks = [mean_mark(mine, at) for at in range(3)]
+        ih, dh = shares(mine, settings.panel_rule, settings.classes)
+        values = (*marks, float(np.mean(marks)), ih, dh, ifs(ih, dh, settings.w1))
+        rows.append((name, len(mine.texts), *map(finite, values)))
+    measures = (*MARKS, "mean of the three", "IH", "DH", "IFS")
+    plots = tuple(
+        Plot("bar", "field", measure, {measure: _bars(rows, at)}, f"{measure} by field", tuple(fields))
+        for at, measure in enumerate(measures, 2)
+    )
+    return Section("Fields", (), (Table(("field", "answers", *measures), tuple(rows)),), plots)
+
+
+def _bars(rows: Sequence[Sequence[Cell]], at: int) -> tuple[tuple[float, float], ...]:
+    """A column of numbers as points, rows without one left out."""
+    return tuple((float(x), row[at]) for x, row in enumerate(rows) if isinstance(row[at], float))  # type: ignore[misc]
+
+
+def shown(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
+    """The IH with the highest marks, and some DH, to be read."""
+    ih, dh = classes_of(rated, settings.classes)
+    totals = together(rated.marks, rated.hallucinated)[0][:, 0].sum(axis=-1)
+    best = sorted(np.flatnonzero(ih).tolist(), key=lambda at: (-totals[at], at))
+    worst = sorted(np.flatnonzero(dh).tolist(), key=lambda at: (totals[at], at))
+    names = reviewing.names(rated)
+
+    def reading(kind: str, at: int) -> Reading:
+        task, walk = rated.tasks[rated.task[at]], rated.walks[rated.walk[at]]
+        sample = evidence.samples.get(task)
+        asked = (("question", sample.question),) if sample else ()
+        return Reading(f"{kind}: {names[at]}", (*asked, ("answer", rated.texts[at])), task, walk.repeat)
+
+    chosen = (("IH", best[:SHOWN]), ("DH", worst[:SHOWN]))
+    readings = tuple(reading(kind, at) for kind, places in chosen for at in places)
+    return Section("Answers to read", (f"{int(ih.sum())} IH and {int(dh.sum())} DH.",), readings=readings)
+
+
+def _field(task: str, evidence: Evidence) -> str:
+    sample = evidence.samples.get(task)
+    return "unknown" if sample is None else str(sample.field)

@@ -1,0 +1,188 @@
+"""Answers with their judges' ratings as arrays, and the classes IH and DH that follow from them (Sec. 3.2.2).
+
+A verdict that could not be read is a gap, not a number: every rate is over the verdicts that there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lotbench.types import JSON, Trace
+
+Floats: TypeAlias = NDArray[np.float64]
+Booleans: TypeAlias = NDArray[np.bool_]
+Rule: TypeAlias = Literal["mean_of_rates", "mean_then_threshold", "majority"]
+Classes: TypeAlias = Literal["exclusive", "overlapping"]
+
+MARKS = ("originality", "feasibility", "value")
+LEAST = np.array([4.0, 3.0, 4.0])
+"""The least mark of each kind that an IH has."""
+RULES: tuple[Rule, ...] = ("mean_of_rates", "mean_then_threshold", "majority")
+READINGS: tuple[Classes, ...] = ("exclusive", "overlapping")
+
+
+@dataclass(frozen=True, slots=True)
+class Ratings:
+    """The answers of a run that could be read.
+
+    Attributes:
+        tasks: The ids of all tasks with an answer, in order of id.
+        texts: The answers, A of them.
+        task: [A] index of each answer's task.
+        walk: [A] index of each answer's walk.
+        draw: [A] number of the answer within its walk, from 0.
+        marks: [A, J, 3] of each judge, 1 to 5, NaN where a verdict could not be read.
+        hallucinated: [A, J] 0 or 1, NaN likewise.
+        walks: The trace of each walk.
+    """
+
+    tasks: tuple[str, ...]
+    texts: tuple[str, ...]
+    task: NDArray[np.intp]
+    walk: NDArray[np.intp]
+    draw: NDArray[np.intp]
+    marks: Floats
+    hallucinated: Floats
+    walks: tuple[Trace, ...] = field(repr=False)
+
+    @property
+    def judges(self) -> int:
+        """How many judges gave verdicts, readable or not."""
+        return int(self.marks.shape[1])
+
+
+def ratings(traces: Iterable[Trace]) -> Ratings:
+    """The ratings in the traces of walks that were scored."""
+    walks = tuple(trace for trace in traces if trace.outcome == "scored")
+    tasks = sorted({trace.sample for trace in walks})
+    place = {name: index for index, name in enumerate(tasks)}
+    rows = [
+        (number, place[trace.sample], *answer)
+        for number, trace in enumerate(walks)
+        for answer in answered(trace.steps)
+    ]
+    judges = max((len(row[4]) for row in rows), default=0)
+    table = np.full((len(rows), judges, 4), np.nan)
+    for index, (*_, verdicts) in enumerate(rows):
+        for seat, verdict in enumerate(verdicts):
+            table[index, seat] = numbers(verdict)
+    return Ratings(
+        tasks=tuple(tasks),
+        texts=tuple(row[3] for row in rows),
+        task=np.array([row[1] for row in rows], dtype=np.intp),
+        walk=np.array([row[0] for row in rows], dtype=np.intp),
+        draw=np.array([row[2] for row in rows], dtype=np.intp),
+        marks=table[..., :3],
+        hallucinated=table[..., 3],
+        walks=walks,
+    )
+
+
+def answered(
+    steps: Sequence[Mapping[str, JSON]], role: str = "judge"
+) -> list[tuple[int, str, list[Mapping[str, Any] | None]]]:
+    """The readable answers of a walk: number, text, and the last verdict of each seat of a role."""
+    last: dict[int, Mapping[str, Any]] = {}
+    verdicts: dict[int, dict[int, Mapping[str, Any]]] = {}
+    split = any(step["step"] == "answer" for step in steps)
+    for step in steps:
+        value: Any = step["value"]
+        number: Any = step["draw"]
+        if step["step"] == ("answer" if split else "respond"):
+            last[number] = value
+        elif step["role"] == role and "seat" in value:
+            verdicts.setdefault(value["answer"], {})[value["seat"]] = value
+    found = []
+    for number, value in sorted(last.items()):
+        if value["status"] == "ok":
+            said = verdicts.get(number, {})
+            seats = [said.get(seat) for seat in range(max(said, default=-1) + 1)]
+            found.append((number, str(value["answer"]), seats))
+    return found
+
+
+def numbers(verdict: Mapping[str, Any] | None) -> list[float]:
+    """The three marks and the hallucination of a verdict; NaN where it could not be read."""
+    if verdict is None or verdict["status"] != "ok":
+        return [np.nan] * 4
+    return [float(verdict[name]) for name in (*MARKS, "hallucination")]
+
+
+def together(marks: Floats, hallucinated: Floats) -> tuple[Floats, Floats]:
+    """The panel as one judge: mean marks [A, 1, 3], and whether at least half see a hallucination [A, 1]."""
+    means, share = mean(marks, axis=1), mean(hallucinated, axis=1)
+    seen = np.where(np.isnan(share), np.nan, (share >= 0.5).astype(float))
+    return means[:, None, :], seen[:, None]
+
+
+def classify(marks: Floats, hallucinated: Floats, classes: Classes) -> tuple[Booleans, Booleans]:
+    """Whether each answer is an IH and a DH to each judge, [A, J] each; neither where there is no verdict."""
+    dh: Booleans = np.asarray(hallucinated == 1)
+    # Comparisons with NaN are False: a gap is of no class.
+    ih: Booleans = np.asarray((marks >= LEAST).all(axis=-1) & ~np.isnan(hallucinated))
+    return (ih & ~dh if classes == "exclusive" else ih), dh
+
+
+def classes_of(rated: Ratings, classes: Classes) -> tuple[Booleans, Booleans]:
+    """The class of each answer, by the judges' mean marks: IH [A] and DH [A] (mean_then_threshold)."""
+    ih, dh = classify(*together(rated.marks, rated.hallucinated), classes)
+    return ih[:, 0], dh[:, 0]
+
+
+def part(rated: Ratings, chosen: Booleans) -> Ratings:
+    """Some of the answers, with the numbering of tasks and walks as it was."""
+    return replace(
+        rated,
+        texts=tuple(text for text, kept in zip(rated.texts, chosen, strict=True) if kept),
+        task=rated.task[chosen],
+        walk=rated.walk[chosen],
+        draw=rated.draw[chosen],
+        marks=rated.marks[chosen],
+        hallucinated=rated.hallucinated[chosen],
+    )
+
+
+def counts(ratings: Ratings, rule: Rule, classes: Classes) -> Floats:
+    """What each answer counts for, [A, R, 4]: verdicts, IH, DH and both; R judges, or the panel as one."""
+    marks, hallucinated = ratings.marks, ratings.hallucinated
+    if rule == "mean_then_threshold":
+        marks, hallucinated = together(marks, hallucinated)
+    ih, dh = classify(marks, hallucinated, classes)
+    readable = ~np.isnan(hallucinated)
+    if rule == "majority":
+        half = readable.sum(axis=1, keepdims=True) / 2
+        ih, dh = (np.asarray(of.sum(axis=1, keepdims=True) > half) for of in (ih, dh))
+        readable = np.asarray(readable.any(axis=1, keepdims=True))
+    return np.stack([readable, ih, dh, ih & dh], axis=-1).astype(float)
+
+
+def by_task(values: Floats, ratings: Ratings) -> Floats:
+    """Sums over the answers of each task, [A, ...] to [T, ...]."""
+    made = np.zeros((len(ratings.tasks), *values.shape[1:]))
+    np.add.at(made, ratings.task, values)
+    return made
+
+
+def mean(values: Floats, axis: int = -1) -> Floats:
+    """The mean of what is there; NaN where nothing is."""
+    there = ~np.isnan(values)
+    n = there.sum(axis=axis)
+    total = np.where(there, values, 0.0).sum(axis=axis)
+    made: Floats = np.divide(total, n, out=np.full(total.shape, np.nan), where=n > 0)
+    return made
+
+
+def finite(value: float) -> float | None:
+    """A number as a cell: None where there is none."""
+    return None if np.isnan(value) else float(value)
+
+
+def over(part: Floats, whole: Floats) -> Floats:
+    """A quotient; NaN where there is nothing to divide by."""
+    made: Floats = np.divide(part, whole, out=np.full(np.shape(part), np.nan), where=whole > 0)
+    return made

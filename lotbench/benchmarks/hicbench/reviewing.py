@@ -1,0 +1,140 @@
+"""Human review: the answers for people to label, and how well the judges' IH and DH agree with them (App. C).
+
+People see the question and the answer and nothing of what judges said. Both sides are turned into classes by
+the same thresholds; the judges' class is that of the panel as one (mean_then_threshold).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from lotbench.benchmarks.hicbench.ratings import (
+    MARKS,
+    Booleans,
+    Floats,
+    Ratings,
+    classify,
+    mean,
+    ratings,
+    together,
+)
+from lotbench.benchmarks.hicbench.settings import Settings
+from lotbench.evidence import NOTHING, Evidence
+from lotbench.metrics.agreement import rate
+from lotbench.section import Section, Table
+from lotbench.types import JSON, Trace
+
+Cell = str | float | int | None
+Mark = Annotated[int, Field(strict=True, ge=1, le=5)]
+
+
+class Span(BaseModel):
+    """A part of an answer that somebody has something to say about."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: str = Field(min_length=1)
+    note: str
+
+
+class Label(BaseModel):
+    """A row of the review, filled in."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    row: str
+    field: str
+    question: str
+    answer: str
+    originality: Mark
+    feasibility: Mark
+    value: Mark
+    hallucination: bool = Field(strict=True)
+    spans: tuple[Span, ...] | None = None
+
+    @model_validator(mode="after")
+    def _spans_are_there(self) -> Label:
+        if missing := [span.text for span in self.spans or () if span.text not in self.answer]:
+            raise ValueError(f"spans: the answer does not say {missing[0]!r}")
+        return self
+
+
+def rows(
+    traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
+) -> list[Mapping[str, JSON]]:
+    """Every answer that was judged, with the fields to fill in."""
+    rated = ratings(traces)
+    empty = dict.fromkeys((*MARKS, "hallucination", "spans"))
+    return [
+        {
+            "row": row,
+            "field": evidence.samples[task].field,
+            "question": evidence.samples[task].question,
+            "answer": text,
+            **empty,
+        }
+        for row, task, text in zip(names(rated), _tasks(rated), rated.texts, strict=True)
+    ]
+
+
+def names(rated: Ratings) -> list[str]:
+    """The name of each answer: task, repeat and number, from 1."""
+    return [
+        f"{rated.walks[walk].sample}/{rated.walks[walk].repeat}/{draw + 1}"
+        for walk, draw in zip(rated.walk, rated.draw, strict=True)
+    ]
+
+
+def section(rated: Ratings, settings: Settings, labels: Sequence[Mapping[str, Any]]) -> Section:
+    """Precision and recall of the judges' IH and DH against people's, and both sides' means (Table 8)."""
+    place = {name: index for index, name in enumerate(names(rated))}
+    found = [one for one in labels if one["row"] in place]
+    at = np.array([place[one["row"]] for one in found], dtype=np.intp)
+    table = np.array([[one[name] for name in (*MARKS, "hallucination")] for one in found], dtype=float)
+    people = table.reshape(-1, 1, 4)[..., :3], table.reshape(-1, 1, 4)[..., 3]
+    judges = together(rated.marks[at], rated.hallucinated[at])
+    read = ~np.isnan(judges[1][:, 0])
+    theirs, ours = classify(*people, settings.classes), classify(*judges, settings.classes)
+    tasks = np.array(_tasks(rated), dtype=object)[at]
+    rows: list[tuple[Cell, ...]] = []
+    for name, true, said in zip(("IH", "DH"), theirs, ours, strict=True):
+        rows += _agreement(name, true[read, 0], said[read, 0], tasks[read])
+    notes = (
+        f"{len(found)} of {len(rated.texts)} answers are labelled, {int(read.sum())} of them with a verdict "
+        "of the judges; the class of an answer is that of the judges' mean marks. Intervals are Wilson's at "
+        "the size that the answers are worth once those to one task are counted as alike.",
+        f"{sum(len(one.get('spans') or ()) for one in found)} spans are marked.",
+    )
+    means = Table(
+        ("evaluator", *MARKS, "IH", "DH"),
+        (_means("people", *people, theirs), _means("judges", *judges, ours)),
+    )
+    columns = ("class", "measure", "value", "low", "high", "hits", "of")
+    return Section("Human review", notes, (Table(columns, tuple(rows)), means))
+
+
+def _agreement(name: str, true: Booleans, said: Booleans, tasks: Any) -> list[tuple[Cell, ...]]:
+    """Precision: of those that judges say, people agree; recall: of those that people say, judges agree."""
+    made: list[tuple[Cell, ...]] = []
+    for measure, of, hit in (("precision", said, true), ("recall", true, said)):
+        found = rate([(bool(hit[i]), str(tasks[i])) for i in np.flatnonzero(of)])
+        made.append((name, measure, found.value, found.low, found.high, found.hits, found.n))
+    return made
+
+
+def _means(
+    name: str, marks: Floats, hallucinated: Floats, classes: tuple[Booleans, Booleans]
+) -> tuple[Cell, ...]:
+    read = ~np.isnan(hallucinated)
+    if not read.any():
+        return (name, *[None] * 5)
+    values = [float(mean(marks[:, 0, at])) for at in range(3)]
+    return (name, *values, *(float(one[read].mean()) for one in classes))
+
+
+def _tasks(rated: Ratings) -> list[str]:
+    return [rated.tasks[task] for task in rated.task]

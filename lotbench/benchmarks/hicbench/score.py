@@ -1,0 +1,221 @@
+"""What a task and a run are worth: mean marks, the ratios of IH and DH, IFS, fluency, flexibility (Sec. 3.2).
+
+Every interval is a bootstrap over tasks: the answers to one task are alike and are drawn together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from lotbench.benchmarks.hicbench import similarity
+from lotbench.benchmarks.hicbench.answering import item
+from lotbench.benchmarks.hicbench.ratings import (
+    MARKS,
+    Classes,
+    Floats,
+    Ratings,
+    Rule,
+    answered,
+    by_task,
+    counts,
+    finite,
+    mean,
+    over,
+    ratings,
+)
+from lotbench.benchmarks.hicbench.settings import Settings
+from lotbench.evidence import NOTHING, Evidence
+from lotbench.metrics.intervals import bootstrap
+from lotbench.section import Metric
+from lotbench.state import Walk
+from lotbench.types import JSON, Score, Trace
+
+SEED = 0
+"""Of every bootstrap: runs on the same tasks are then drawn alike."""
+NO_ANSWERS = "no answer was judged"
+
+
+def grade(walk: Walk) -> Score:
+    """The IFS of one task, with what it is made of."""
+    state, settings = walk.state, walk.settings
+    if state["outcome"] != "scored":
+        return Score(None, why=state["why"])
+    trace = Trace(
+        walk.sample.id, walk.repeat, state["lane"], "scored", Score(None), tuple(state["steps"]), None, {}
+    )
+    rated = ratings([trace])
+    ih, dh = shares(rated, settings.panel_rule, settings.classes)
+    marks: dict[str, JSON] = {name: finite(mean_mark(rated, at)) for at, name in enumerate(MARKS)}
+    over_length = sum(bool(step["value"].get("over_length")) for step in state["steps"])
+    parts: dict[str, JSON] = {
+        "field": item(walk).field,
+        "answers": len(rated.texts),
+        "over_length": over_length,
+    }
+    return Score(ifs(ih, dh, settings.w1), parts={**parts, "ih_ratio": ih, "dh_ratio": dh, **marks})
+
+
+def ifs(ih: float, dh: float, w1: float) -> float:
+    """IFS of two ratios (Eq. 3), w2 being 1 - w1."""
+    return w1 * ih + (1 - w1) * (1 - dh - ih)
+
+
+def rescaled(value: float, w1: float, classes: Classes) -> float:
+    """An IFS between the least (0) and the most (1) that these weights can give.
+
+    IFS is linear in both ratios, so its ends are at the corners: all neutral, all IH, all DH, and, if the
+    classes overlap, all both.
+    """
+    corners = [(0, 0), (1, 0), (0, 1), *([(1, 1)] if classes == "overlapping" else [])]
+    ends = [ifs(ih, dh, w1) for ih, dh in corners]
+    return (value - min(ends)) / (max(ends) - min(ends))
+
+
+def shares(rated: Ratings, rule: Rule, classes: Classes) -> tuple[float, float]:
+    """The ratios of IH and DH; NaN without a verdict."""
+    sums = counts(rated, rule, classes).sum(axis=0)
+    return float(_share(sums, 1)), float(_share(sums, 2))
+
+
+def overlap(rated: Ratings, rule: Rule) -> float:
+    """The share of answers that are IH and DH if the classes may overlap; NaN without a verdict."""
+    return float(_share(counts(rated, rule, "overlapping").sum(axis=0), 3))
+
+
+def mean_mark(rated: Ratings, at: int) -> float:
+    """The mean mark of a kind: each judge's over all answers, then over the judges."""
+    return float(mean(mean(rated.marks[..., at], axis=0)))
+
+
+def task_originality(rated: Ratings) -> Floats:
+    """The mean originality of each task's answers, [T]; NaN for a task without a verdict."""
+    return _task_mean(mean(rated.marks[..., 0], axis=1), rated)
+
+
+def task_shares(rated: Ratings, rule: Rule, classes: Classes) -> Mapping[str, float]:
+    """The ratio of IH of each task, those without a verdict left out."""
+    found = _share(by_task(counts(rated, rule, classes), rated), 1)
+    return {task: float(value) for task, value in zip(rated.tasks, found, strict=True) if not np.isnan(value)}
+
+
+def metrics(
+    traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
+) -> Mapping[str, Metric]:
+    """The metrics of a run; n counts answers, of flexibility tasks."""
+    rated, w1 = ratings(traces), settings.w1
+    table = by_task(counts(rated, settings.panel_rule, settings.classes), rated)
+
+    def balance(sums: Floats) -> Floats:
+        ih, dh = _share(sums, 1), _share(sums, 2)
+        return np.asarray(w1 * ih + (1 - w1) * (1 - dh - ih))
+
+    n = len(rated.texts)
+    made = {name: _marks(rated, at) for at, name in enumerate(MARKS)}
+    made |= {
+        "ih_ratio": _estimate(table, lambda sums: _share(sums, 1), n),
+        "dh_ratio": _estimate(table, lambda sums: _share(sums, 2), n, "lower"),
+        "ifs": _estimate(table, balance, n),
+        "fluency": fluency(rated, evidence, settings.encoder),
+        "flexibility": flexibility(rated),
+    }
+    neutral = {"ih_ratio": 0.0, "dh_ratio": 0.0, "ifs": 1 - w1, "fluency": 1.0}
+    return {
+        name: replace(metric, baselines={"one neutral answer, repeated": neutral.get(name)})
+        for name, metric in made.items()
+    }
+
+
+def fluency(rated: Ratings, evidence: Evidence, encoder: str) -> Metric:
+    """The mean cosine of the answers to one task, walk by walk, averaged over tasks; lower is more diverse.
+
+    There is none by an encoder other than the one that the answers were embedded by.
+    """
+    vectors = similarity.matrix(rated.texts, evidence.vectors)
+    if vectors is None or encoder != evidence.encoder:
+        why = NO_ANSWERS if not rated.texts else evidence.why or f"the answers are not embedded by {encoder}"
+        return Metric(None, n=len(rated.texts), better="lower", why=why, instrument=encoder)
+    alike = similarity.within(vectors, rated.walk, len(rated.walks))
+    place = {name: index for index, name in enumerate(rated.tasks)}
+    table = np.zeros((len(rated.tasks), 2))
+    for trace, value in zip(rated.walks, alike, strict=True):
+        if not np.isnan(value):
+            table[place[trace.sample]] += (1, value)
+    # A task counts once, however many walks it has.
+    table[:, 1], table[:, 0] = np.nan_to_num(over(table[:, 1], table[:, 0])), table[:, 0] > 0
+    metric = _estimate(
+        table[table[:, 0] > 0], lambda sums: over(sums[..., 1], sums[..., 0]), len(rated.texts), "lower"
+    )
+    alone = "no task has two answers" if metric.value is None else None
+    return replace(metric, instrument=encoder, why=alone)
+
+
+def flexibility(rated: Ratings) -> Metric:
+    """The population variance over tasks of the mean originality of their answers; lower is steadier."""
+    found = task_originality(rated)
+    kept = found[~np.isnan(found)]
+
+    def variance(sums: Floats) -> Floats:
+        n = sums[..., 0]
+        # Rounding can leave a variance of nothing a hair below 0.
+        return np.maximum(over(sums[..., 2], n) - over(sums[..., 1], n) ** 2, 0.0)
+
+    return _estimate(np.stack([np.ones_like(kept), kept, kept**2], axis=-1), variance, len(kept), "lower")
+
+
+def sampling_part(rated: Ratings) -> float | None:
+    """What drawing so few answers adds to flexibility: the mean over tasks of (variance within / answers).
+
+    The variance within a task is the unbiased one; tasks with fewer than two rated answers have none.
+    """
+    values = mean(rated.marks[..., 0], axis=1)
+    parts = [
+        np.var(own, ddof=1) / len(own)
+        for task in range(len(rated.tasks))
+        if len(own := values[(rated.task == task) & ~np.isnan(values)]) > 1
+    ]
+    return float(np.mean(parts)) if parts else None
+
+
+def texts(traces: Sequence[Trace], settings: Settings) -> Sequence[str]:
+    """Every answer that is embedded."""
+    return [text for trace in traces if trace.outcome == "scored" for _, text, _ in answered(trace.steps)]
+
+
+def _marks(rated: Ratings, at: int) -> Metric:
+    there = ~np.isnan(rated.marks[..., at])
+    values = np.stack([there, np.nan_to_num(rated.marks[..., at])], axis=-1).astype(float)
+    return _estimate(
+        by_task(values, rated),
+        lambda sums: mean(over(sums[..., 1], sums[..., 0])),
+        len(rated.texts),
+    )
+
+
+def _estimate(
+    table: Floats,
+    statistic: Callable[[Floats], Floats],
+    n: int,
+    better: Literal["higher", "lower"] = "higher",
+) -> Metric:
+    """A statistic of sums over tasks, with its interval."""
+    value = float(statistic(table.sum(axis=0))) if len(table) else math.nan
+    if math.isnan(value):
+        return Metric(None, n=n, better=better, why=NO_ANSWERS)
+    low, high = bootstrap(table, statistic, SEED)
+    return Metric(value, low, high, n=n, better=better)
+
+
+def _share(sums: Floats, at: int) -> Floats:
+    """The share of a class of the sums [..., R, 4]: of each judge's verdicts, then over the judges."""
+    return mean(over(sums[..., at], sums[..., 0]))
+
+
+def _task_mean(values: Floats, rated: Ratings) -> Floats:
+    there = ~np.isnan(values)
+    sums = by_task(np.stack([there, np.nan_to_num(values)], axis=-1).astype(float), rated)
+    return over(sums[..., 1], sums[..., 0])

@@ -1,0 +1,193 @@
+"""What the report of a HIC-Bench run says beside its metrics: replies, judges, readings, weights.
+
+Every share stands with the numbers it was made of, and a note under each table works its definition out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from lotbench.benchmarks.hicbench import answers, reviewing
+from lotbench.benchmarks.hicbench.ratings import (
+    MARKS,
+    READINGS,
+    RULES,
+    Ratings,
+    classify,
+    finite,
+    part,
+    ratings,
+)
+from lotbench.benchmarks.hicbench.score import (
+    fluency,
+    ifs,
+    mean_mark,
+    overlap,
+    rescaled,
+    shares,
+)
+from lotbench.benchmarks.hicbench.settings import Settings
+from lotbench.evidence import NOTHING, Evidence
+from lotbench.metrics.agreement import kappa
+from lotbench.section import Plot, Section, Table
+from lotbench.types import Trace
+
+Cell = str | float | int | None
+
+VARIANTS = {"IIFS": 0.9, "RIFS": 0.1}
+"""w1 of the variants that weigh invention or reliability higher."""
+
+
+def sections(
+    traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
+) -> tuple[Section, ...]:
+    """The sections of a report; those that have nothing to say are left out."""
+    rated = ratings(traces)
+    made = [_answers(traces, settings)]
+    if rated.texts:
+        made += [
+            _judges(rated, settings),
+            _readings(rated, settings),
+            _balance(rated, settings),
+            answers.spread(rated, evidence),
+            answers.likeness(rated, settings, evidence),
+            answers.fields(rated, settings, evidence),
+        ]
+    if rated.texts and settings.dhp:
+        made.append(_orders(rated, settings, evidence))
+    if rated.texts and evidence.labels:
+        made.append(reviewing.section(rated, settings, evidence.labels))
+    if rated.texts:
+        made.append(answers.shown(rated, settings, evidence))
+    return tuple(made)
+
+
+def _answers(traces: Sequence[Trace], settings: Settings) -> Section:
+    """What became of the answers."""
+    step = "answer" if settings.one_call else "respond"
+    values: list[Any] = [one["value"] for trace in traces for one in trace.steps if one["step"] == step]
+    seen = Counter(value["status"] for value in values)
+    rows: list[tuple[Cell, ...]] = [
+        (status, seen[status], _over(seen[status], len(values)))
+        for status in ("ok", "refused", "truncated", "unparsed")
+    ]
+    long = sum(bool(value["over_length"]) for value in values)
+    rows.append(("of the ok: over length", long, _over(long, seen["ok"])))
+    note = (
+        f"Over length: more than {settings.answer_tokens} words and marks, of which there are hardly more than tokens; "
+        f"with answer_cap=cut, cut off by the server. answer_cap is {settings.answer_cap}."
+    )
+    return Section("Replies", (note,), (Table(("answers", "count", "share"), tuple(rows)),))
+
+
+def _judges(rated: Ratings, settings: Settings) -> Section:
+    """Each judge alone, and how far two of them agree."""
+    rows: list[tuple[Cell, ...]] = []
+    for seat in range(rated.judges):
+        alone = replace(
+            rated,
+            marks=rated.marks[:, [seat]],
+            hallucinated=rated.hallucinated[:, [seat]],
+        )
+        read = int((~np.isnan(alone.hallucinated)).sum())
+        marks = [mean_mark(alone, at) for at in range(3)]
+        ih, dh = shares(alone, "mean_of_rates", settings.classes)
+        rows.append((seat + 1, read, len(rated.texts) - read, *map(finite, (*marks, ih, dh))))
+    tables = [Table(("judge", "verdicts", "unread", *MARKS, "IH", "DH"), tuple(rows))]
+    if rated.judges > 1:
+        columns = ("judges", "class", "agree", "of", "kappa", "low", "high")
+        tables.append(Table(columns, tuple(_pairs(rated, settings))))
+    note = "An unread verdict was asked for twice and is a gap: the answer counts with its other judges."
+    notes = (note,) if rated.judges > 1 else (note, "Only one judge sat.")
+    return Section("Judges", notes, tuple(tables))
+
+
+def _pairs(rated: Ratings, settings: Settings) -> Iterator[tuple[Cell, ...]]:
+    """Cohen's kappa of every two judges on IH and on DH."""
+    both = classify(rated.marks, rated.hallucinated, settings.classes)
+    for one, other in combinations(range(rated.judges), 2):
+        read = ~np.isnan(rated.hallucinated[:, [one, other]]).any(axis=1)
+        tasks = [rated.tasks[task] for task in rated.task[read]]
+        for name, of in zip(("IH", "DH"), both, strict=True):
+            found = kappa([bool(hit) for hit in of[read, one]], [bool(hit) for hit in of[read, other]], tasks)
+            pair = f"{one + 1} and {other + 1}"
+            yield pair, name, found.hits, found.n, found.value, found.low, found.high
+
+
+def _readings(rated: Ratings, settings: Settings) -> Section:
+    """IH, DH and IFS by every panel rule and both readings of the classes, and how far the classes overlap."""
+    rows: list[tuple[Cell, ...]] = []
+    for rule in RULES:
+        for classes in READINGS:
+            ih, dh = shares(rated, rule, classes)
+            both = overlap(rated, rule)
+            mark = "this run" if (rule, classes) == (settings.panel_rule, settings.classes) else ""
+            neutral = 1 - ih - dh + (both if classes == "overlapping" else 0.0)
+            values = (ih, dh, both, neutral, ifs(ih, dh, settings.w1))
+            rows.append((rule, classes, *map(finite, values), mark))
+    notes = (
+        "IH: originality 4 or more, feasibility 3 or more, value 4 or more. DH: a hallucination. Exclusive: a "
+        "hallucinated answer is a DH and no IH; overlapping: it can be both, and overlap is the share of "
+        "answers that are. IFS takes 1 - DH - IH as the neutral share in either reading (Eq. 3).",
+        "mean_of_rates: each judge classifies, ratios are averaged. mean_then_threshold: marks are averaged, "
+        "and half of the judges make a hallucination. majority: a class needs more than half of the judges, "
+        "which is both of two.",
+    )
+    columns = ("panel rule", "classes", "IH", "DH", "overlap", "neutral", "IFS", "")
+    return Section("Readings of IH and DH", notes, (Table(columns, tuple(rows)),))
+
+
+def _balance(rated: Ratings, settings: Settings) -> Section:
+    """IFS with other weights, between its least and its most, and as a curve over w1."""
+    ih, dh = shares(rated, settings.panel_rule, settings.classes)
+    if np.isnan(ih):
+        return Section("IFS by weight", ("No verdict could be read.",))
+    named = {"IFS": settings.w1, **VARIANTS}
+    rows = tuple(
+        (name, w1, 1 - w1, ifs(ih, dh, w1), rescaled(ifs(ih, dh, w1), w1, settings.classes))
+        for name, w1 in named.items()
+    )
+    curve = tuple((step / 10, ifs(ih, dh, step / 10)) for step in range(11))
+    notes = (
+        f"IFS = w1 IH + w2 (1 - DH - IH); here IH = {ih:.4g} and DH = {dh:.4g}. Rescaled: 0 is the least and "
+        "1 the most that the weights can give.",
+        f"IFS rises with w1 where IH is more than the neutral share, and falls where it is less: by "
+        f"{2 * ih + dh - 1:.4g} for each unit of w1.",
+    )
+    return Section(
+        "IFS by weight",
+        notes,
+        (
+            Table(("variant", "w1", "w2", "value", "rescaled"), rows),
+            Table(("w1", "IFS"), curve, "Sensitivity to w1"),
+        ),
+        (Plot("line", "w1", "IFS", {"IFS": curve}, "IFS by the weight of IH"),),
+    )
+
+
+def _orders(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
+    """What came of each order of the tasks."""
+    repeats = np.array([rated.walks[walk].repeat for walk in rated.walk])
+    rows: list[tuple[Cell, ...]] = []
+    for repeat in sorted(set(repeats.tolist())):
+        mine = part(rated, repeats == repeat)
+        ih, dh = shares(mine, settings.panel_rule, settings.classes)
+        alike = fluency(mine, evidence, settings.encoder).value
+        rows.append((repeat, len(mine.texts), *map(finite, (ih, dh, ifs(ih, dh, settings.w1))), alike))
+    note = (
+        "The examples that a prompt shows come of the tasks before it, so the result depends on the order; "
+        "the intervals above do not contain that. A walk that failed leaves the examples as they were."
+    )
+    return Section(
+        "Orders", (note,), (Table(("order", "answers", "IH", "DH", "IFS", "fluency"), tuple(rows)),)
+    )
+
+
+def _over(part: int, whole: int) -> float | None:
+    return part / whole if whole else None

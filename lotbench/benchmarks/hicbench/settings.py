@@ -1,0 +1,87 @@
+"""The named settings of HIC-Bench: every row of the paper and its code that can be read in two ways.
+
+`configs/paper/hicbench.toml` turns each to the paper's literal reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from lotbench.errors import UsageError
+
+
+class Settings(BaseModel):
+    """How answers are drawn, judged and counted (Sec. 3, 4; App. A-D)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    strategy: Literal["scp", "cot", "rag", "rcp"] = "scp"
+    """The prompt: strict, strict with thinking step by step, strict with knowledge, relaxed (App. A.1)."""
+    rag_source: Literal["knowledge", "principle"] = "knowledge"
+    """What rag hands to the candidate: the knowledge text, or the principle's few words (the paper's code)."""
+    answers: int = Field(default=10, ge=1, le=100)
+    """Answers to one task."""
+    one_call: bool = False
+    """Whether all answers come in one reply, which is split (the public code), or in a call each."""
+    answer_tokens: int = Field(default=70, gt=0)
+    """How long an answer may be; the prompt asks for it."""
+    answer_cap: Literal["whole", "cut"] = "whole"
+    """Whether a longer answer is judged whole, or cut off at answer_tokens by the server (the paper's)."""
+    exclude_self: bool = True
+    """Whether a judge that is the candidate or its sibling leaves the panel."""
+    judges: int | None = Field(default=None, ge=1)
+    """How many judges must sit once exclude_self has been heeded; by default however many are left."""
+    panel_rule: Literal["mean_of_rates", "mean_then_threshold", "majority"] = "mean_of_rates"
+    """How judges make one ratio: each classifies and ratios are averaged; scores are averaged, then
+    thresholds are applied (the paper's); or a class needs more than half of the judges."""
+    classes: Literal["exclusive", "overlapping"] = "exclusive"
+    """Whether a hallucinated answer can still be an IH (Algorithm 1); decides on the examples of dhp too."""
+    w1: float = Field(default=0.6, ge=0, le=1)
+    """The weight of IH in IFS; w2 is 1 - w1 (Eq. 3)."""
+    encoder: str = "minilm"
+    """What embeds answers: minilm, a sentence-transformers name or folder, or NAME#pooler."""
+    flips: int = Field(default=10_000, ge=100)
+    """Sign flips of the permutation test between runs (App. B.3)."""
+    dhp: bool = False
+    """Whether the prompt shows examples that come of the answers so far (App. D)."""
+    dhp_policy: Literal["algorithm1", "code", "text"] = "algorithm1"
+    """What is the best answer so far: of all tasks; of the latest task that had one (the public code); of all
+    tasks, beginning with examples that people gave (the paper's text)."""
+    dhp_judge: Literal["separate", "panel"] = "separate"
+    """Who chooses the examples: a judge of its own, --role dhp_judge=NAME, or the panel that scores (the
+    paper's)."""
+    examples: Mapping[Literal["positive", "negative"], str] = Field(default_factory=dict)
+    """The examples that policy text begins with: {"positive": "...", "negative": "..."}, or @FILE."""
+    orders: int = Field(default=1, ge=1)
+    """In how many orders the tasks are walked with dhp, side by side."""
+    order: Literal["shuffled", "data"] = "shuffled"
+    """Whether an order is a seeded shuffle, or that of the data set (the paper's)."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Settings:
+        if self.dhp and (self.dhp_policy == "text") != bool(self.examples):
+            raise ValueError("examples: are what dhp_policy=text begins with, and nothing else does")
+        if self.orders > 1 and not self.dhp:
+            raise ValueError("orders: without dhp the order of tasks changes nothing; use repeats")
+        if self.orders > 1 and self.order == "data":
+            raise ValueError("orders: the order of the data set is one")
+        return self
+
+
+SCORE_ONLY = frozenset({"panel_rule", "w1", "encoder", "flips"})
+"""Settings that change the score of a finished trace and not the walk."""
+
+
+def resolve(settings: Settings, seats: Mapping[str, int]) -> Settings:
+    """The settings with the number of judges filled in.
+
+    Raises:
+        UsageError: Another number of judges was asked for.
+    """
+    sit = seats.get("judge", 0)
+    if settings.judges not in (None, sit):
+        raise UsageError(f"judges={settings.judges}, and {sit} sit: name others, or set judges={sit}")
+    return settings.model_copy(update={"judges": sit})

@@ -1,0 +1,56 @@
+"""How alike answers are: cosines of their embeddings, summed without ever forming a pair (Sec. 3.2.1, App. D).
+
+For unit vectors the cosines of all ordered pairs in a set add up to |sum of the vectors|^2 less one for each
+vector with itself, so a thousand answers cost one pass over their vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lotbench.benchmarks.hicbench.ratings import Floats, over
+
+
+def matrix(texts: Sequence[str], vectors: Mapping[str, NDArray[np.float32]]) -> Floats | None:
+    """The vectors of texts, [texts, dimensions] in double precision; None if one is missing."""
+    if not texts or any(text not in vectors for text in texts):
+        return None
+    return np.stack([vectors[text] for text in texts]).astype(np.float64)
+
+
+def within(vectors: Floats, group: NDArray[np.intp], groups: int) -> Floats:
+    """The mean cosine of the pairs inside each group, [groups]; NaN for a group of fewer than two."""
+    n = np.bincount(group, minlength=groups).astype(float)
+    return over(_squares(vectors, group, groups) - _selves(vectors, group, groups), n * (n - 1))
+
+
+def across(vectors: Floats, group: NDArray[np.intp]) -> float | None:
+    """The mean cosine of all pairs from two different groups; None if there is no such pair."""
+    groups = int(group.max(initial=-1)) + 1
+    n = np.bincount(group, minlength=groups)
+    pairs = int(n.sum()) ** 2 - int((n**2).sum())
+    if not pairs:
+        return None
+    total = vectors.sum(axis=0)
+    return float((total @ total - _squares(vectors, group, groups).sum()) / pairs)
+
+
+def every(vectors: Floats) -> float | None:
+    """The mean cosine of all pairs, whatever groups they are of; None for fewer than two vectors."""
+    found = within(vectors, np.zeros(len(vectors), dtype=np.intp), 1)[0]
+    return None if np.isnan(found) else float(found)
+
+
+def _squares(vectors: Floats, group: NDArray[np.intp], groups: int) -> Floats:
+    """The squared length of the sum of each group's vectors."""
+    sums = np.zeros((groups, vectors.shape[1]))
+    np.add.at(sums, group, vectors)
+    return np.asarray((sums**2).sum(axis=1))
+
+
+def _selves(vectors: Floats, group: NDArray[np.intp], groups: int) -> Floats:
+    squares = (vectors**2).sum(axis=1)
+    return np.bincount(group, weights=squares, minlength=groups).astype(float)

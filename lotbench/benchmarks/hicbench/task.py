@@ -1,0 +1,136 @@
+"""HIC-Bench: how many answers to open scientific tasks are fruitful inventions, and how many faulty ones.
+
+This file is the benchmark's table of contents. `answering.py` has the candidate's half, `judging.py` the
+judges', `memory.py` what a dynamic prompt remembers; `ratings.py` turns traces into classes, `score.py` into
+numbers.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lotbench.benchmark import Benchmark, Names, Role
+from lotbench.benchmarks.hicbench import answering, judging
+from lotbench.benchmarks.hicbench.comparing import across
+from lotbench.benchmarks.hicbench.preview import preview
+from lotbench.benchmarks.hicbench.reviewing import Label, rows
+from lotbench.benchmarks.hicbench.sample import Item
+from lotbench.benchmarks.hicbench.score import grade, metrics, texts
+from lotbench.benchmarks.hicbench.sections import sections
+from lotbench.benchmarks.hicbench.settings import SCORE_ONLY, Settings, resolve
+from lotbench.errors import UsageError
+from lotbench.names import ModelName, related
+from lotbench.state import Update, Walk
+from lotbench.types import Answer, Question, Sample, Sampling
+
+STEPS = {
+    "respond": (answering.ask, answering.read),
+    "judge": (judging.ask, judging.read),
+    "grade": (lambda walk: (), lambda walk, answers: {"outcome": "scored"}),
+}
+
+ROLES = {
+    "candidate": Role("answers the tasks", Sampling(temperature=1.0)),
+    "judge": Role("gives the marks and decides on hallucination", Sampling(temperature=0.0), impartial=True),
+    "dhp_judge": Role("chooses the examples of dhp", Sampling(temperature=0.0), required=False),
+}
+
+
+def ask(walk: Walk) -> Sequence[Question]:
+    """What to ask next at the walk's step."""
+    return STEPS[walk.step][0](walk)
+
+
+def read(walk: Walk, answers: Sequence[Answer]) -> Update:
+    """What the answers change."""
+    return STEPS[walk.step][1](walk, answers)
+
+
+def seat(settings: Settings, names: Names, seed: int) -> Names:
+    """The panel without the candidate and its siblings, and the judge of the examples where one is needed.
+
+    Raises:
+        UsageError: Nobody is left to judge, or the judge of the examples is missing or scores too.
+    """
+    judges, candidate = names["judge"], names["candidate"][0]
+    if settings.exclude_self:
+        judges = tuple(one for one in judges if not _kin(one, candidate))
+    if not judges:
+        raise UsageError("judge: the candidate may not judge itself: name another --judge")
+    if settings.dhp and settings.dhp_judge == "separate":
+        own = names.get("dhp_judge", ())
+        if len(own) != 1:
+            raise UsageError("dhp needs one judge of its own: --role dhp_judge=NAME (or dhp_judge=panel)")
+        if own[0] in judges and own[0].kind != "human":
+            raise UsageError(f"dhp_judge: {own[0].text} scores the answers too; name another (or =panel)")
+    return {**names, "judge": judges}
+
+
+def calls(settings: Settings) -> Mapping[str, int]:
+    """The most calls that one walk makes, by role, askings-again left out."""
+    separate = settings.dhp and settings.dhp_judge == "separate"
+    return {
+        "candidate": 1 if settings.one_call else settings.answers,
+        "judge": settings.answers * (settings.judges or 1),
+        **({"dhp_judge": settings.answers} if separate else {}),
+    }
+
+
+def lane(sample: Sample, repeat: int, settings: Settings) -> str:
+    """With dhp all tasks of an order; else each walk alone."""
+    return f"order-{repeat}" if settings.dhp else f"{sample.id}/{repeat}"
+
+
+def order(lane: str, walks: Sequence[Any], settings: Settings, seed: int) -> Sequence[Any]:
+    """The tasks of a lane in the order that is its own."""
+    if not settings.dhp or settings.order == "data":
+        return walks
+    return random.Random(f"{seed}:{lane}:order").sample(walks, len(walks))
+
+
+def unrankable(settings: Settings) -> list[str]:
+    """What makes a score of these settings stand apart."""
+    return ["only one judge sits"] if settings.judges == 1 else []
+
+
+def _kin(one: ModelName, other: ModelName) -> bool:
+    """Whether two names are of one model or siblings; people are not."""
+    if one.kind == "human":
+        return False
+    return one == other or (bool(one.model) and related(one.model, other.model))
+
+
+benchmark = Benchmark(
+    name="hicbench",
+    version="1",
+    about="answer open scientific tasks, inventively and without fault",
+    graph="panel",
+    roles=ROLES,
+    Settings=Settings,
+    Item=Item,
+    data="hicbench",
+    reference="paper/hicbench.toml",
+    repeats=1,
+    ask=ask,
+    read=read,
+    grade=grade,
+    metrics=metrics,
+    sections=sections,
+    supersteps=lambda settings: 5,
+    calls=calls,
+    preview=preview,
+    score_only=SCORE_ONLY,
+    resolve=resolve,
+    unrankable=unrankable,
+    seat=seat,
+    texts=texts,
+    encoder=lambda settings: str(settings.encoder),
+    repeated=lambda settings: settings.orders if settings.dhp else None,
+    review=rows,
+    Label=Label,
+    across=across,
+    lane=lane,
+    order=order,
+)

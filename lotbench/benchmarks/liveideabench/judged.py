@@ -1,0 +1,179 @@
+"""A keyword as its trace tells of it: the ideas, what each judge gave them, and how they compare.
+
+Metrics and sections read traces through these records alone, so that both count the same things.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from lotbench.benchmarks.liveideabench.settings import Version
+from lotbench.evidence import Evidence
+from lotbench.types import Trace
+
+FLUENCY = "fluency"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One judge's verdict on one idea: the public code's unit."""
+
+    seat: int
+    model: str
+    scores: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Idea:
+    """One reply to the keyword.
+
+    Attributes:
+        value: What the reply was read as; `status` and, if that is ok, `idea`, `words` and so on.
+        first: What the reply before it was read as, if the keyword was refused first.
+        rows: The verdicts that could be read.
+        unread: Verdicts that could not be, after a second asking.
+    """
+
+    number: int
+    value: Mapping[str, Any]
+    first: Mapping[str, Any] | None
+    rows: tuple[Row, ...]
+    unread: int
+
+    @property
+    def ok(self) -> bool:
+        """Whether it is an idea at all."""
+        return bool(self.value["status"] == "ok")
+
+    @property
+    def text(self) -> str:
+        """The idea, as the candidate wrote it."""
+        return str(self.value["idea"])
+
+    def mean(self, dimension: str) -> float | None:
+        """The mean over its judges."""
+        return mean(row.scores[dimension] for row in self.rows)
+
+    def score(self, dimension: str) -> float:
+        """The mean over the judges of an idea that has some."""
+        return fmean(row.scores[dimension] for row in self.rows)
+
+    def quality(self, version: Version) -> float:
+        """The mean of the judged dimensions of an idea that has judges."""
+        return fmean(map(self.score, version.dimensions))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two ideas of a keyword, with the letter of each order that could be read."""
+
+    ideas: tuple[int, int]
+    letters: tuple[str, ...]
+    identical: bool
+    unread: int
+
+    def score(self, version: Version) -> float | None:
+        """The mean over the orders."""
+        return mean(version.grades[letter] for letter in self.letters)
+
+
+@dataclass(frozen=True, slots=True)
+class Keyword:
+    """One walk: one keyword, one repeat."""
+
+    sample: str
+    repeat: int
+    category: str
+    ideas: tuple[Idea, ...]
+    comparisons: tuple[Comparison, ...]
+
+    def fluency(self, version: Version) -> float | None:
+        """The mean over the pairs of ideas."""
+        return mean(one.score(version) for one in self.comparisons)
+
+    def mean(self, dimension: str) -> float | None:
+        """The mean over ideas of the mean over judges."""
+        return mean(idea.mean(dimension) for idea in self.ideas)
+
+    def composite(self, version: Version) -> float | None:
+        """The mean of the judged dimensions and fluency; None unless all are there."""
+        return whole([*map(self.mean, version.dimensions), self.fluency(version)])
+
+    def composites(self, version: Version, unit: str) -> list[float]:
+        """The composite of every keyword, idea or row in it, each with the keyword's fluency."""
+        fluency = self.fluency(version)
+        if unit == "keyword":
+            found = [self.composite(version)]
+        elif unit == "idea":
+            found = [whole([*map(idea.mean, version.dimensions), fluency]) for idea in self.ideas]
+        else:
+            rows = [row for idea in self.ideas for row in idea.rows]
+            found = [
+                whole([*(float(row.scores[name]) for name in version.dimensions), fluency]) for row in rows
+            ]
+        return [value for value in found if value is not None]
+
+
+def keyword_of(one: Keyword, evidence: Evidence) -> str:
+    """The keyword itself, or its sample's id where the data set is not at hand."""
+    sample = evidence.samples.get(one.sample)
+    return one.sample if sample is None else str(sample.keyword)
+
+
+def mean(values: Iterable[float | None]) -> float | None:
+    """The mean of the values that are there; None if none is."""
+    found = [value for value in values if value is not None]
+    return fmean(found) if found else None
+
+
+def whole(values: Sequence[float | None]) -> float | None:
+    """The mean of values of which none may be missing."""
+    return mean(values) if all(value is not None for value in values) else None
+
+
+def read(trace: Trace, version: Version) -> Keyword:
+    """A keyword from its trace."""
+    category = trace.score.parts.get("category")
+    return Keyword(trace.sample, trace.repeat, str(category or ""), *from_steps(trace.steps, version))
+
+
+def from_steps(
+    steps: Sequence[Mapping[str, Any]], version: Version
+) -> tuple[tuple[Idea, ...], tuple[Comparison, ...]]:
+    """The ideas and comparisons that steps tell of."""
+    replies: dict[int, list[Mapping[str, Any]]] = {}
+    scored: dict[int, dict[int, Mapping[str, Any]]] = {}
+    compared: dict[int, dict[int, Mapping[str, Any]]] = {}
+    for step in steps:
+        number, draw, value = step["round"], step["draw"], step["value"]
+        if step["step"] in ("respond", "fallback"):
+            replies.setdefault(number, []).append(value)
+        elif step["step"] in ("judge", "compare"):
+            # A second asking comes later and takes the place of the first.
+            (scored if step["step"] == "judge" else compared).setdefault(number, {})[draw] = value
+    ideas = tuple(
+        _idea(number, values, list(scored.get(number, {}).values()), version)
+        for number, values in sorted(replies.items())
+    )
+    return ideas, tuple(_comparison(list(orders.values())) for _, orders in sorted(compared.items()))
+
+
+def _idea(
+    number: int, replies: Sequence[Mapping[str, Any]], verdicts: Sequence[Mapping[str, Any]], version: Version
+) -> Idea:
+    rows = tuple(
+        Row(one["judge"], one["model"], {name: one[name] for name in version.dimensions})
+        for one in verdicts
+        if one["status"] == "ok"
+    )
+    first = replies[0] if len(replies) > 1 else None
+    return Idea(number, replies[-1], first, rows, len(verdicts) - len(rows))
+
+
+def _comparison(orders: Sequence[Mapping[str, Any]]) -> Comparison:
+    letters = tuple(str(one["grade"]) for one in orders if one["status"] == "ok")
+    one, other = sorted(orders[0]["ideas"])
+    return Comparison((one, other), letters, "how" in orders[0], len(orders) - len(letters))

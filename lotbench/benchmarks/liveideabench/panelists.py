@@ -1,0 +1,111 @@
+"""The judges of a run: how much each judged, how severe it is, what scores are without that, how steady fluency is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from lotbench.benchmarks.liveideabench.judged import Comparison, Keyword
+from lotbench.benchmarks.liveideabench.settings import Version
+from lotbench.metrics.effects import severities
+from lotbench.metrics.intervals import Floats, bootstrap
+from lotbench.section import Section, Table
+
+
+def judges(keywords: Sequence[Keyword], version: Version) -> tuple[Section, Section]:
+    """The section on severity, and that on the judge of fluency."""
+    return _severity(keywords, version), _fluency(keywords)
+
+
+def severity(keywords: Sequence[Keyword], dimension: str) -> dict[int, float] | None:
+    """What each seat gives above the mean of the panel; None if the seats did not meet on enough ideas."""
+    rows = [
+        (number, row.seat, row.scores[dimension])
+        for number, idea in enumerate(idea for one in keywords for idea in one.ideas)
+        for row in idea.rows
+    ]
+    seats = sorted({seat for _, seat, _ in rows})
+    places = {seat: place for place, seat in enumerate(seats)}
+    found = severities(
+        [n for n, _, _ in rows], [places[seat] for _, seat, _ in rows], [s for _, _, s in rows]
+    )
+    return None if found is None else dict(zip(seats, map(float, found), strict=True))
+
+
+def _severity(keywords: Sequence[Keyword], version: Version) -> Section:
+    effects = {name: severity(keywords, name) for name in version.dimensions}
+    rows = [row for one in keywords for idea in one.ideas for row in idea.rows]
+    seen, names = Counter(row.seat for row in rows), {row.seat: row.model for row in rows}
+    table = Table(
+        ("judge", "verdicts", *version.dimensions),
+        tuple(
+            (names[seat], seen[seat], *(None if by is None else by[seat] for by in effects.values()))
+            for seat in sorted(seen)
+        ),
+        "Points above the mean of the panel; below zero is severe",
+    )
+    unread = sum(idea.unread for one in keywords for idea in one.ideas)
+    notes = [
+        "Severity: score = idea + judge, by least squares, so that a judge is held against those who saw the same "
+        "ideas. Adjusted: each score without its judge's severity, then the same means.",
+        f"Verdicts that could not be read, after a second asking: {unread} of {unread + len(rows)}. They are left out.",
+    ]
+    if any(by is None for by in effects.values()):
+        notes.append("The judges did not meet on enough ideas to tell their severities apart.")
+    adjusted = [_adjusted(keywords, name, by) for name, by in effects.items() if by is not None]
+    columns = ("dimension", "raw", "adjusted", "low", "high")
+    beside = Table(
+        columns, tuple(adjusted), "Low and high: 95 % interval of the adjusted, the severities kept"
+    )
+    return Section("Judges", tuple(notes), (table, beside))
+
+
+def _adjusted(
+    keywords: Sequence[Keyword], name: str, by: dict[int, float]
+) -> tuple[str, float, float, float | None, float | None]:
+    """The mean of a dimension over keywords, as it is and without the judges' severities."""
+    samples: dict[str, list[tuple[float, float]]] = {}
+    for one in keywords:
+        means = [
+            (
+                float(np.mean([row.scores[name] for row in idea.rows])),
+                float(np.mean([row.scores[name] - by[row.seat] for row in idea.rows])),
+            )
+            for idea in one.ideas
+            if idea.rows
+        ]
+        if means:
+            samples.setdefault(one.sample, []).append(tuple(np.mean(means, axis=0)))
+    table = np.array([np.mean(walks, axis=0) for walks in samples.values()])
+    raw, adjusted = table.mean(axis=0)
+
+    def statistic(sums: Floats) -> Floats:
+        return np.asarray(sums[..., 0] / sums[..., 1])
+
+    low, high = bootstrap(np.column_stack([table[:, 1], np.ones(len(table))]), statistic, 0)
+    return name, float(raw), float(adjusted), low, high
+
+
+def _fluency(keywords: Sequence[Keyword]) -> Section:
+    """The letters of fluency, and how often the order of the two ideas changed one."""
+    found = [one for keyword in keywords for one in keyword.comparisons]
+    letters = Counter(letter for one in found for letter in one.letters)
+    both = [one for one in found if len(one.letters) == 2]
+    differ = [one for one in both if len(set(one.letters)) == 2]
+    rows = tuple((letter, letters[letter]) for letter in "ABCD")
+    unread = sum(one.unread for one in found)
+    notes = (
+        "A: different ideas and problems; D: academically identical. A pair is worth the mean of its letters.",
+        f"Pairs compared in both orders: {len(both)}; the letter depended on the order in {len(differ)}, by "
+        f"{_steps(differ)} letters on average. Identical word for word, and D without a call: "
+        f"{sum(one.identical for one in found)}. Comparisons that could not be read: {unread}.",
+    )
+    return Section("Fluency", notes, (Table(("letter", "times"), rows),))
+
+
+def _steps(differ: Sequence[Comparison]) -> str:
+    if not differ:
+        return "0"
+    return f"{np.mean([abs(ord(one.letters[0]) - ord(one.letters[1])) for one in differ]):.2f}"

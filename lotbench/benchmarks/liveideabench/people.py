@@ -1,0 +1,90 @@
+"""People beside the panel: ideas for them to score, and how far judges agree with them (v2, Supplementary Note 7).
+
+A row holds an idea as the judges saw it and nothing of what they said of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+from scipy import stats
+
+from lotbench.benchmarks.liveideabench.judged import Idea, Keyword, keyword_of, mean, read
+from lotbench.benchmarks.liveideabench.settings import Settings, Version
+from lotbench.evidence import Evidence
+from lotbench.metrics.agreement import icc
+from lotbench.section import Section, Table
+from lotbench.types import JSON, Trace
+
+LEAST = 3
+
+
+class Label(BaseModel):
+    """What one person said of one idea; a dimension that was left out is not judged."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    row: str
+    who: str = ""
+    originality: int | None = Field(default=None, ge=1, le=10)
+    feasibility: int | None = Field(default=None, ge=1, le=10)
+    clarity: int | None = Field(default=None, ge=1, le=10)
+
+
+def review(traces: Sequence[Trace], settings: Settings, evidence: Evidence) -> list[Mapping[str, JSON]]:
+    """Every idea that was judged, a row each; a dimension that is None is to be filled in, 1 to 10."""
+    rows: list[Mapping[str, JSON]] = []
+    for one in (read(trace, settings.rules) for trace in traces):
+        asked: dict[str, JSON] = dict.fromkeys(settings.rules.dimensions)
+        rows += [
+            {
+                "row": name(one, idea),
+                "keyword": keyword_of(one, evidence),
+                "idea": idea.value["shown"],
+                **asked,
+            }
+            for idea in one.ideas
+            if idea.ok
+        ]
+    return rows
+
+
+def name(one: Keyword, idea: Idea) -> str:
+    """The name of an idea in a table of labels."""
+    return f"{one.sample}/{one.repeat}/{idea.number}"
+
+
+def agreement(keywords: Sequence[Keyword], version: Version, labels: Sequence[Mapping[str, Any]]) -> Section:
+    """Pearson, Spearman and ICC of people and judges, for each dimension."""
+    judged = {name(one, idea): idea for one in keywords for idea in one.ideas}
+    said: dict[str, list[Label]] = {}
+    for label in (Label.model_validate(row) for row in labels):
+        if label.row in judged:
+            said.setdefault(label.row, []).append(label)
+    rows = [_row(dimension, judged, said) for dimension in version.dimensions]
+    notes = (
+        f"{sum(map(len, said.values()))} labels on {len(said)} ideas of this run.",
+        "People: the mean over those who labelled an idea; judges: the mean over its judges. ICC(2,1): absolute "
+        "agreement of the two as single raters, 1 at best; a judge who gives two points more than people agrees less.",
+    )
+    columns = ("dimension", "ideas", "people, mean", "judges, mean", "Pearson", "Spearman", "ICC(2,1)")
+    return Section("People and judges", notes, (Table(columns, tuple(rows)),))
+
+
+def _row(
+    dimension: str, judged: Mapping[str, Idea], said: Mapping[str, Sequence[Label]]
+) -> tuple[str | float | int | None, ...]:
+    both = []
+    for row, labels in said.items():
+        people, judges = mean(getattr(label, dimension) for label in labels), judged[row].mean(dimension)
+        if people is not None and judges is not None:
+            both.append((people, judges))
+    table = np.array(both, dtype=float).reshape(-1, 2)
+    if len(both) < LEAST or (table.min(axis=0) == table.max(axis=0)).any():
+        return dimension, len(both), None, None, None, None, None
+    one, other = table[:, 0], table[:, 1]
+    r, rho = stats.pearsonr(one, other).statistic, stats.spearmanr(one, other).statistic
+    return dimension, len(both), float(one.mean()), float(other.mean()), float(r), float(rho), icc(table)

@@ -1,0 +1,104 @@
+"""How the numbers of a run go together: the front, length and quality, words and embeddings beside fluency."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+from lotbench.benchmarks.liveideabench.judged import Keyword, keyword_of, mean
+from lotbench.benchmarks.liveideabench.settings import Settings, Version
+from lotbench.evidence import Evidence
+from lotbench.metrics.correlation import spearman
+from lotbench.metrics.diversity import distinct, spread
+from lotbench.metrics.pareto import front
+from lotbench.section import Metric, Plot, Section, Table
+
+Cell = str | float | int | None
+
+
+def front_of_ideas(keywords: Sequence[Keyword], evidence: Evidence) -> Section:
+    """Originality against feasibility, idea by idea, and the ideas that none beats on both."""
+    ideas = [(one, idea) for one in keywords for idea in one.ideas if idea.rows]
+    points = [(idea.score("feasibility"), idea.score("originality")) for _, idea in ideas]
+    best = front(points)
+    rows = tuple(
+        (keyword_of(ideas[i][0], evidence), ideas[i][1].number, points[i][1], points[i][0]) for i in best
+    )
+    series = {"ideas": tuple(points), "front": tuple(points[i] for i in best)}
+    note = (
+        "The front: ideas of which none is more original and as feasible, or more feasible and as original."
+    )
+    return Section(
+        "Originality and feasibility",
+        (note,),
+        (Table(("keyword", "idea", "originality", "feasibility"), rows, "The Pareto front"),),
+        (Plot("scatter", "feasibility (1 to 10)", "originality (1 to 10)", series),),
+    )
+
+
+def lengths(keywords: Sequence[Keyword], version: Version) -> Section:
+    """What goes with what: length and reasoning with quality, clarity with the other dimensions."""
+    ideas = [(one, idea) for one in keywords for idea in one.ideas if idea.rows]
+    clusters = [one.sample for one, _ in ideas]
+
+    # A CJK character counts as half a word, as the limits of an idea have it.
+    length = [idea.value["words"] + idea.value["characters"] / 2 for _, idea in ideas]
+    reasoning = [float(idea.value["reasoning"]) for _, idea in ideas]
+    scores = {name: [idea.score(name) for _, idea in ideas] for name in version.dimensions}
+    quality = [idea.quality(version) for _, idea in ideas]
+    pairs = [("length of the idea", length, "judged quality", quality)]
+    pairs += [("length of the idea", length, name, scores[name]) for name in version.dimensions]
+    pairs += [("length of the reasoning", reasoning, "judged quality", quality)]
+    pairs += [(one, x, other, y) for (one, x), (other, y) in combinations(scores.items(), 2)]
+    found = [(one, other, spearman(x, y, clusters)) for one, x, other, y in pairs]
+    rows = tuple((one, other, rho.value, rho.low, rho.high, rho.n) for one, other, rho in found)
+    note = (
+        "Spearman's rho over ideas; low and high: 95 % interval, drawing keywords again with the ranks kept."
+    )
+    plot = Plot(
+        "scatter",
+        "length (words)",
+        "mean of the judged dimensions",
+        {"ideas": tuple(zip(length, quality, strict=True))},
+    )
+    columns = ("one", "other", "rho", "low", "high", "ideas")
+    return Section("Length and quality", (note,), (Table(columns, rows),), (plot,))
+
+
+def diversity(keywords: Sequence[Keyword], settings: Settings, evidence: Evidence) -> Section:
+    """How unlike the ideas are by words and by embeddings, beside what the judge of fluency says."""
+    version, vectors = settings.rules, evidence.vectors
+    ideas = [[idea.text for idea in one.ideas if idea.ok] for one in keywords]
+    everything = [text for texts in ideas for text in texts]
+    rows: list[tuple[Cell, ...]] = []
+    for n in (1, 2):
+        within = mean(distinct(texts, n) for texts in ideas if len(texts) > 1)
+        rows.append((f"distinct-{n}", within, distinct(everything, n)))
+    known = [[vectors[text] for text in texts if text in vectors] for texts in ideas]
+    apart = [spread(some) for some in known]
+    rows.append(
+        (f"embedding distance ({settings.encoder})", mean(apart), spread([v for some in known for v in some]))
+    )
+    both = [
+        (fluency, distance, one.sample)
+        for one, distance in zip(keywords, apart, strict=True)
+        if (fluency := one.fluency(version)) is not None and distance is not None
+    ]
+    rho = spearman([one[0] for one in both], [one[1] for one in both], [one[2] for one in both])
+    notes = [
+        "Between the ideas of one keyword (mean over keywords), and between all ideas of the run. distinct-n: "
+        "different n-grams among all; it falls with the amount of text, so compare runs of one size. Distance: "
+        "1 - cosine, mean over pairs.",
+        f"Fluency and embedding distance go together by Spearman's rho {_interval(rho)} over {rho.n} keywords.",
+    ]
+    if evidence.why:
+        notes.append(f"No embeddings: {evidence.why}")
+    table = Table(("measure", "ideas of one keyword", "all ideas"), tuple(rows))
+    return Section("Diversity", tuple(notes), (table,))
+
+
+def _interval(metric: Metric) -> str:
+    if metric.value is None:
+        return f"none ({metric.why})"
+    low, high = (f"{end:.2f}" if end is not None else "open" for end in (metric.low, metric.high))
+    return f"{metric.value:.2f} (95 % interval {low} to {high})"

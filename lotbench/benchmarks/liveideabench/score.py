@@ -1,0 +1,176 @@
+"""The dimensions of a run: means over keywords, their 30th percentile, and the average of all (v1 and v2, Methods).
+
+The unit is the keyword: a dimension is the mean over keywords of the mean over ideas of the mean over
+judges, and intervals draw whole keywords again. What could not be judged lowers n and is never filled in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lotbench.benchmarks.liveideabench.judged import FLUENCY, Keyword, from_steps, mean, read
+from lotbench.benchmarks.liveideabench.sample import Item
+from lotbench.benchmarks.liveideabench.settings import Settings, Version
+from lotbench.evidence import NOTHING, Evidence
+from lotbench.metrics.intervals import Floats, bootstrap
+from lotbench.section import Metric
+from lotbench.state import Walk
+from lotbench.types import JSON, Score, Trace
+
+NAMES = ("average", "originality", "feasibility", "clarity", FLUENCY, "flexibility")
+PERCENTILE = 0.30
+"""Flexibility is the composite that 30 % of the keywords stay below (v2, Methods: Flexibility)."""
+
+
+def average(dimensions: Mapping[str, float]) -> float:
+    """The mean of the dimensions, flexibility included (v1, Table S.3: four; v2: five)."""
+    return fmean(dimensions.values())
+
+
+def grade(walk: Walk) -> Score:
+    """The composite of one keyword: the mean of its judged dimensions and its fluency."""
+    settings, sample = walk.settings, walk.sample
+    assert isinstance(settings, Settings) and isinstance(sample, Item)
+    version = settings.rules
+    ideas, comparisons = from_steps(walk.state["steps"], version)
+    one = Keyword(sample.id, walk.repeat, sample.category, ideas, comparisons)
+    value = one.composite(version) if walk.state["outcome"] == "scored" else None
+    parts: dict[str, JSON] = {name: one.mean(name) for name in version.dimensions}
+    parts |= {FLUENCY: one.fluency(version), "category": sample.category}
+    parts |= {"ideas": sum(idea.ok for idea in ideas), "verdicts": sum(len(idea.rows) for idea in ideas)}
+    return Score(value, None if value is not None else _why(walk.state["outcome"], one), parts)
+
+
+def _why(outcome: str | None, one: Keyword) -> str:
+    if outcome != "scored":
+        return f"{outcome or 'not over'}"
+    left = [str(idea.value["status"]) for idea in one.ideas if not idea.ok]
+    if len(left) == len(one.ideas):
+        return f"no idea: {', '.join(left)}"
+    return "no two ideas could be compared" + (f" ({', '.join(left)})" if left else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """The values of a run, keyword by keyword.
+
+    Attributes:
+        names: The judged dimensions and fluency.
+        values: [keywords, names]; the mean over repeats, NaN where there is none.
+        composites: [units]; what flexibility is a percentile of, in rising order.
+        owner: [units]; the keyword of each.
+    """
+
+    names: tuple[str, ...]
+    values: Floats
+    composites: Floats
+    owner: NDArray[np.intp]
+
+    def mean(self, name: str) -> Callable[[Floats], Floats]:
+        """The mean of a dimension over keywords with weights [draws, keywords]."""
+        column = self.values[:, self.names.index(name)]
+        known = ~np.isnan(column)
+
+        def statistic(weights: Floats) -> Floats:
+            return _over(weights[..., known] @ column[known], weights[..., known].sum(axis=-1))
+
+        return statistic
+
+    def flexibility(self, weights: Floats) -> Floats:
+        """The 30th percentile of the composites, linear between neighbours, each as often as its keyword is drawn."""
+        if not len(self.composites):
+            return np.full(weights.shape[:-1], np.nan)
+        counts = weights[..., self.owner].cumsum(axis=-1)
+        place = (counts[..., -1] - 1) * PERCENTILE
+        below, above = (
+            (counts <= rank[..., None]).sum(axis=-1) for rank in (np.floor(place), np.ceil(place))
+        )
+        last = len(self.composites) - 1
+        low, high = (self.composites[np.minimum(index, last)] for index in (below, above))
+        return np.where(counts[..., -1] > 0, low + (place - np.floor(place)) * (high - low), np.nan)
+
+    def composite(self, weights: Floats) -> Floats:
+        """The mean of the composites."""
+        counts = weights[..., self.owner]
+        return _over(counts @ self.composites, counts.sum(axis=-1))
+
+    def average(self, weights: Floats) -> Floats:
+        """The mean of all dimensions, flexibility included."""
+        means = [self.mean(name)(weights) for name in self.names]
+        return np.asarray(np.mean([*means, self.flexibility(weights)], axis=0))
+
+    def metric(self, statistic: Callable[[Floats], Floats], n: int, why: str) -> Metric:
+        """A statistic with its interval over keywords."""
+        weights = np.eye(len(self.values))
+        value = float(statistic(weights.sum(axis=0))) if n else math.nan
+        if math.isnan(value):
+            return Metric(None, n=n, why=why)
+        low, high = bootstrap(weights, statistic, 0)
+        return Metric(value, low, high, n=n)
+
+
+def sheet(keywords: Sequence[Keyword], version: Version, unit: str) -> Sheet:
+    """The sheet of some keywords; the unit is that of flexibility."""
+    samples: dict[str, list[Keyword]] = {}
+    for one in keywords:
+        samples.setdefault(one.sample, []).append(one)
+    names = (*version.dimensions, FLUENCY)
+    values = np.full((len(samples), len(names)), np.nan)
+    units: list[tuple[float, int]] = []
+    for row, walks in enumerate(samples.values()):
+        of = {name: mean(walk.mean(name) for walk in walks) for name in version.dimensions}
+        of[FLUENCY] = mean(walk.fluency(version) for walk in walks)
+        values[row] = [np.nan if (value := of[name]) is None else value for name in names]
+        found = [value for walk in walks for value in walk.composites(version, unit)]
+        units += [(value, row) for value in ([fmean(found)] if found and unit == "keyword" else found)]
+    units.sort()
+    return Sheet(
+        names,
+        values,
+        np.array([value for value, _ in units], dtype=float),
+        np.array([row for _, row in units], dtype=np.intp),
+    )
+
+
+def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> dict[str, Metric]:
+    """The dimensions of a run and their average, with 95 % intervals over keywords; n counts keywords."""
+    version = settings.rules
+    return dimensions([read(trace, version) for trace in traces], settings)
+
+
+def dimensions(keywords: Sequence[Keyword], settings: Settings) -> dict[str, Metric]:
+    """The metrics of some keywords; the baseline is the lowest grade that judges can give."""
+    version = settings.rules
+    table = sheet(keywords, version, settings.flexibility_unit)
+    known = ~np.isnan(table.values)
+    lowest = {name: 1.0 for name in version.dimensions} | {FLUENCY: version.grades["D"]}
+    floor = fmean(lowest.values())
+    made: dict[str, Metric] = {}
+    for name in NAMES:
+        if name in table.names:
+            n = int(known[:, table.names.index(name)].sum())
+            made[name] = table.metric(table.mean(name), n, f"nothing was judged for {name}")
+        elif name in ("average", "flexibility"):
+            n, why = len(set(table.owner.tolist())), "no keyword has every dimension judged"
+            statistic = table.average if name == "average" else table.flexibility
+            made[name] = table.metric(statistic, n, why)
+            lowest[name] = floor if name == "flexibility" else fmean([*lowest.values(), floor])
+        else:
+            made[name] = Metric(None, why=f"{settings.version} does not judge {name}")
+    return {name: _with_floor(one, lowest.get(name)) for name, one in made.items()}
+
+
+def _with_floor(one: Metric, lowest: float | None) -> Metric:
+    baselines = {} if lowest is None else {"lowest grades": lowest}
+    return Metric(one.value, one.low, one.high, one.n, baselines=baselines, why=one.why)
+
+
+def _over(total: Floats, n: Floats) -> Floats:
+    found: Floats = np.divide(total, n, out=np.full(np.shape(n), np.nan), where=n > 0)
+    return found

@@ -1,0 +1,167 @@
+"""What the report says beside the metrics: categories, the front, judges, refusals, diversity, ideas to read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from lotbench.benchmarks.liveideabench.idea import STATUSES
+from lotbench.benchmarks.liveideabench.judged import FLUENCY, Idea, Keyword, keyword_of, read
+from lotbench.benchmarks.liveideabench.panelists import judges
+from lotbench.benchmarks.liveideabench.people import agreement
+from lotbench.benchmarks.liveideabench.relations import diversity, front_of_ideas, lengths
+from lotbench.benchmarks.liveideabench.score import Sheet, sheet
+from lotbench.benchmarks.liveideabench.settings import Settings, Version
+from lotbench.evidence import NOTHING, Evidence
+from lotbench.section import Grid, Metric, Reading, Section, Table
+from lotbench.types import Trace
+
+Cell = str | float | int | None
+REFUSED_READ = 5
+
+
+def sections(
+    traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
+) -> tuple[Section, ...]:
+    """The sections of a run's report."""
+    version = settings.rules
+    keywords = [read(trace, version) for trace in traces]
+    made = [
+        _replies(keywords),
+        _categories(keywords, version),
+        front_of_ideas(keywords, evidence),
+        lengths(keywords, version),
+        *judges(keywords, version),
+        diversity(keywords, settings, evidence),
+        _names(keywords, settings),
+        _readings(keywords, version, evidence),
+    ]
+    if settings.rules.fallback:
+        made.insert(1, _refusals(keywords, evidence))
+    if evidence.labels:
+        made.append(agreement(keywords, version, evidence.labels))
+    return tuple(made)
+
+
+def texts(traces: Sequence[Trace], settings: Settings) -> list[str]:
+    """The ideas, whose embeddings tell how unlike they are."""
+    keywords = [read(trace, settings.rules) for trace in traces]
+    return [idea.text for one in keywords for idea in one.ideas if idea.ok]
+
+
+def _replies(keywords: Sequence[Keyword]) -> Section:
+    ideas = [idea for one in keywords for idea in one.ideas]
+    seen = Counter(str(idea.value["status"]) for idea in ideas)
+    rows: list[tuple[Cell, ...]] = [
+        (status, seen[status], _share(seen[status], len(ideas))) for status in STATUSES
+    ]
+    whole = sum(bool(idea.value.get("unmarked")) for idea in ideas)
+    rows.append(("of the ok: judged as a whole, without the marker", whole, _share(whole, seen["ok"])))
+    judged = sum(bool(idea.rows) for idea in ideas)
+    rows.append(("of the ok: with a verdict", judged, _share(judged, seen["ok"])))
+    note = "A reply that is not ok is no idea: it is left out of every mean, and shown here."
+    return Section("Replies", (note,), (Table(("reply", "count", "share"), tuple(rows)),))
+
+
+def _refusals(keywords: Sequence[Keyword], evidence: Evidence) -> Section:
+    """Every refused keyword with both texts."""
+    ideas = [(one, idea) for one in keywords for idea in one.ideas]
+    asked_again = [(one, idea) for one, idea in ideas if idea.first is not None]
+    still = sum(idea.value["status"] == "refused" for _, idea in asked_again)
+    rows = tuple(
+        (
+            keyword_of(one, evidence),
+            idea.number,
+            str(idea.first["said"]),
+            str(idea.value["status"]),
+            _said(idea),
+        )
+        for one, idea in asked_again
+        if idea.first is not None
+    )
+    notes = (
+        f"{_of(len(asked_again), len(ideas))} requests were refused and put again as an academic task; "
+        f"{_of(still, len(asked_again))} of these were refused again.",
+    )
+    columns = ("keyword", "idea", "first reply", "then", "second reply")
+    return Section("Refusals", notes, (Table(columns, rows),) if rows else ())
+
+
+def _categories(keywords: Sequence[Keyword], version: Version) -> Section:
+    """Means of each category, with intervals over its keywords."""
+    names = sorted({one.category for one in keywords})
+    columns = (*version.dimensions, FLUENCY, "composite")
+    cells = tuple(category_row([one for one in keywords if one.category == name], version) for name in names)
+    rows = tuple(
+        (name, len({one.sample for one in keywords if one.category == name}), *(cell.value for cell in line))
+        for name, line in zip(names, cells, strict=True)
+    )
+    note = (
+        "Composite: the mean of the other columns, over the keywords that have them all. A category has few "
+        "keywords; see the interval of a cell before two cells are compared."
+    )
+    grid = Grid("dimension", "category", columns, tuple(names), cells, "Means by category")
+    return Section("By category", (note,), (Table(("category", "keywords", *columns), rows),), grids=(grid,))
+
+
+def category_row(keywords: Sequence[Keyword], version: Version) -> tuple[Metric, ...]:
+    """The dimensions and the composite of some keywords."""
+    table = sheet(keywords, version, "keyword")
+    found = [_cell(table, name) for name in table.names]
+    n = len(table.composites)
+    return (*found, table.metric(table.composite, n, "no keyword has every dimension judged"))
+
+
+def _cell(table: Sheet, name: str) -> Metric:
+    column = table.values[:, table.names.index(name)]
+    return table.metric(table.mean(name), int((column == column).sum()), f"nothing was judged for {name}")
+
+
+def _names(keywords: Sequence[Keyword], settings: Settings) -> Section:
+    """The names of models and makers that ideas gave away."""
+    found = [idea.value["names"] for one in keywords for idea in one.ideas if idea.ok]
+    if not settings.mask_names:
+        return Section("Names", ("Names of models and makers were not looked for (mask_names = false).",))
+    seen = Counter(str(name).casefold() for names in found for name in names)
+    note = f"{_of(sum(map(bool, found)), len(found))} ideas named a model or its maker; judges did not see the name."
+    rows = tuple((name, count) for name, count in seen.most_common())
+    return Section("Names", (note,), (Table(("name", "times"), rows),) if rows else ())
+
+
+def _readings(keywords: Sequence[Keyword], version: Version, evidence: Evidence) -> Section:
+    """The best, the median and the worst idea by the mean of the judged dimensions, and what was refused."""
+    judged = [(one, idea) for one in keywords for idea in one.ideas if idea.rows]
+    judged.sort(key=lambda pair: -pair[1].quality(version))
+    places = {"Best": 0, "Median": (len(judged) - 1) // 2, "Worst": len(judged) - 1} if judged else {}
+    made = [_reading(title, *judged[place], version, evidence) for title, place in places.items()]
+    refused = [(one, idea) for one in keywords for idea in one.ideas if idea.value["status"] == "refused"]
+    made += [
+        Reading(f"Refused: {keyword_of(one, evidence)}", (("reply", _said(idea)),), one.sample, one.repeat)
+        for one, idea in refused[:REFUSED_READ]
+    ]
+    return Section("Ideas to read", readings=tuple(made))
+
+
+def _reading(title: str, one: Keyword, idea: Idea, version: Version, evidence: Evidence) -> Reading:
+    scores = "; ".join(
+        f"{row.model}: " + ", ".join(f"{name} {row.scores[name]}" for name in version.dimensions)
+        for row in idea.rows
+    )
+    return Reading(
+        f"{title}: {keyword_of(one, evidence)} ({idea.quality(version):.2f})",
+        (("idea", idea.text), ("scores", scores)),
+        one.sample,
+        one.repeat,
+    )
+
+
+def _said(idea: Idea) -> str:
+    return str(idea.value["idea"] if idea.ok else idea.value["said"])
+
+
+def _share(count: int, of: int) -> float | None:
+    return count / of if of else None
+
+
+def _of(count: int, of: int) -> str:
+    return f"{count} of {of}" + (f" ({100 * count / of:.1f} %)" if of else "")

@@ -1,0 +1,152 @@
+"""The named settings of LiveIdeaBench, and what differs between its two versions.
+
+v1 and v2 are never mixed: `version` switches prompts, judged dimensions, grades and the handling of refusals
+together; what else can be read in two ways has a setting of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from lotbench.benchmark import Names
+from lotbench.errors import UsageError
+from lotbench.names import ModelName, related
+
+JUDGES = 3
+"""How many judges an idea has (v2, Methods: Judge LLM panel formation)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What a version of the benchmark fixes.
+
+    Attributes:
+        dimensions: What each judge scores, 1 to 10.
+        grades: The score of each letter of fluency.
+        analysed: Whether a judge writes an analysis before its scores.
+        fallback: Whether a refused keyword is offered again as an academic task.
+    """
+
+    dimensions: tuple[str, ...]
+    grades: Mapping[str, float]
+    analysed: bool
+    fallback: bool
+
+
+VERSIONS = {
+    "v1": Version(
+        dimensions=("originality", "feasibility"),
+        grades={"A": 10.0, "B": 20 / 3, "C": 10 / 3, "D": 0.0},
+        analysed=False,
+        fallback=False,
+    ),
+    "v2": Version(
+        dimensions=("originality", "feasibility", "clarity"),
+        grades={"A": 10.0, "B": 7.0, "C": 4.0, "D": 1.0},
+        analysed=True,
+        fallback=True,
+    ),
+}
+
+
+class Settings(BaseModel):
+    """How ideas are asked for, judged and scored (v1, Methods; v2, Methods)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: Literal["v1", "v2"] = "v2"
+    """Which paper: prompts, judged dimensions, grades of fluency and handling of refusals, all together."""
+    panel: str = ""
+    """The id of the panel file that the judges are from; `--panel` fills it in."""
+    ideas: int = Field(default=2, gt=0, le=20)
+    """Ideas asked for on each keyword."""
+    judges: int = Field(default=JUDGES, gt=0, le=20)
+    """Judges of each idea; fewer if the panel has fewer."""
+    exclude: Literal["siblings", "self"] = "siblings"
+    """Who may not judge: the candidate and every variant of its base model, or the candidate alone (the paper's)."""
+    target_words: int = Field(default=100, gt=0)
+    """The length of an idea that the candidate is told."""
+    max_words: int = Field(default=200, gt=0)
+    """An idea with more words is excluded and counted."""
+    max_characters: int = Field(default=400, gt=0)
+    """An idea with more CJK characters is excluded; in mixed text the two shares of the limits add up."""
+    final_marker: str = ""
+    """What the candidate is told to write before its idea ('**Final Idea:**'), for models that think aloud."""
+    no_final: Literal["truncated", "judge_all"] = "truncated"
+    """What a reply without the marker is: cut off, or judged as a whole, however long (the paper's)."""
+    mask_names: bool = True
+    """Whether names of models and their makers in an idea are hidden from its judges."""
+    fluency_pairs: int = Field(default=0, ge=0)
+    """Pairs of ideas compared on each keyword, drawn by the seed; 0 means all."""
+    fluency_orders: Literal["both", "one"] = "both"
+    """Whether each pair is compared in both orders, or in one (the paper's)."""
+    flexibility_unit: Literal["keyword", "idea", "row"] = "keyword"
+    """What the 30th percentile is taken over; row, a judge's verdict on an idea, is what the public code does."""
+    encoder: str = "minilm"
+    """What embeds the ideas, for their diversity."""
+
+    @property
+    def arm(self) -> str:
+        """The variant that a report names with every score."""
+        return self.version
+
+    @property
+    def rules(self) -> Version:
+        """What the version fixes."""
+        return VERSIONS[self.version]
+
+
+SCORE_ONLY = frozenset({"flexibility_unit", "encoder"})
+"""Settings that change the score of a finished trace, and not the walk."""
+
+
+def resolve(settings: Settings, seats: Mapping[str, int]) -> Settings:
+    """The settings with no more judges an idea than there are."""
+    return settings.model_copy(update={"judges": min(settings.judges, seats.get("judge", settings.judges))})
+
+
+def seat(settings: Settings, names: Names, seed: int) -> Names:
+    """The panel without the candidate and what is too near to it, in an order drawn for (seed, candidate).
+
+    The order is that of a digest of each judge, so it does not depend on how the judges were listed.
+
+    Raises:
+        UsageError: No judge is left.
+    """
+    candidate = names["candidate"][0]
+    judges = [judge for judge in names["judge"] if not _excluded(settings.exclude, candidate, judge)]
+    if not judges:
+        given = ", ".join(judge.text for judge in names["judge"])
+        raise UsageError(
+            f"judge: {candidate.text} or a sibling of it is all there is ({given}): name another"
+        )
+    judges.sort(key=lambda judge: sha256(f"{seed}:{candidate.text}:{judge.text}".encode()).digest())
+    return {**names, "judge": tuple(judges)}
+
+
+def unrankable(settings: Settings) -> list[str]:
+    """What makes a score of these settings stand apart from the leaderboard."""
+    reasons = []
+    if settings.judges < JUDGES:
+        reasons.append(f"each idea has {settings.judges} of the {JUDGES} judges that the benchmark asks for")
+    if not settings.panel:
+        reasons.append("the judges are from no panel file (--panel): results compare only within one panel")
+    return reasons
+
+
+def _excluded(rule: str, candidate: ModelName, judge: ModelName) -> bool:
+    """Whether a judge is too near to the candidate; a person never is, for persons have no names."""
+    if "human" in (candidate.kind, judge.kind):
+        return False
+    if rule == "siblings":
+        return related(candidate.model, judge.model)
+    return _bare(candidate) == _bare(judge)
+
+
+def _bare(name: ModelName) -> str:
+    return name.model.lower().rsplit("/", 1)[-1]

@@ -1,0 +1,101 @@
+"""LiveIdeaBench: one keyword in, short scientific ideas out, scored by a panel that never holds the candidate.
+
+This file is the benchmark's table of contents. `idea.py` has the candidate's half, `judging.py` the
+panel's; `settings.py` says what the two versions of the benchmark fix and who sits on the panel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import comb
+from typing import Any
+
+from lotbench.benchmark import Benchmark, Role
+from lotbench.benchmarks.liveideabench import idea, judging
+from lotbench.benchmarks.liveideabench.across import across
+from lotbench.benchmarks.liveideabench.people import Label, review
+from lotbench.benchmarks.liveideabench.preview import preview
+from lotbench.benchmarks.liveideabench.sample import Item
+from lotbench.benchmarks.liveideabench.score import grade, metrics
+from lotbench.benchmarks.liveideabench.sections import sections, texts
+from lotbench.benchmarks.liveideabench.settings import SCORE_ONLY, Settings, resolve, seat, unrankable
+from lotbench.state import Update, Walk
+from lotbench.types import Answer, Question, Sampling
+
+STEPS = {
+    "respond": (idea.respond_ask, idea.respond_read),
+    "judge": (judging.judge_ask, judging.judge_read),
+    "grade": (lambda walk: (), judging.grade_read),
+}
+
+ROLES = {
+    "candidate": Role("has the ideas", Sampling(temperature=1.0)),
+    "judge": Role(
+        "the panel: scores ideas and compares them",
+        Sampling(temperature=0.0),
+        impartial=True,
+        checked=True,
+    ),
+}
+
+
+def ask(walk: Walk) -> Sequence[Question]:
+    """What to ask next at the walk's step."""
+    return STEPS[walk.step][0](walk)
+
+
+def read(walk: Walk, answers: Sequence[Answer]) -> Update:
+    """What the answers change."""
+    return STEPS[walk.step][1](walk, answers)
+
+
+def calls(settings: Settings) -> Mapping[str, int]:
+    """The most calls for one keyword, by role, verdicts asked for again left out."""
+    pairs = comb(settings.ideas, 2)
+    compared = min(settings.fluency_pairs or pairs, pairs) * (2 if settings.fluency_orders == "both" else 1)
+    return {
+        "candidate": settings.ideas * (2 if settings.rules.fallback else 1),
+        "judge": settings.ideas * settings.judges + compared,
+    }
+
+
+def faults(items: Sequence[Any], settings: Settings) -> list[str]:
+    """What a data set as a whole gets wrong: a keyword that stands there twice, but for case."""
+    first: dict[str, str] = {}
+    return [
+        f"sample {item.id}: keyword: {item.keyword!r} stands in sample {before} already"
+        for item in items
+        if (before := first.setdefault(item.keyword.casefold(), item.id)) != item.id
+    ]
+
+
+benchmark = Benchmark(
+    name="liveideabench",
+    version="1",
+    about="have scientific ideas on one keyword, to be judged by a panel",
+    graph="panel",
+    roles=ROLES,
+    Settings=Settings,
+    Item=Item,
+    data="liveideabench",
+    reference="paper/liveideabench-v2.toml",
+    repeats=1,
+    ask=ask,
+    read=read,
+    grade=grade,
+    metrics=metrics,
+    sections=sections,
+    supersteps=lambda settings: 5,
+    calls=calls,
+    preview=preview,
+    score_only=SCORE_ONLY,
+    resolve=resolve,
+    faults=faults,
+    unrankable=unrankable,
+    seat=seat,
+    texts=texts,
+    encoder=lambda settings: settings.encoder,
+    review=review,
+    Label=Label,
+    across=across,
+)

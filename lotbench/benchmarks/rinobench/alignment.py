@@ -1,0 +1,86 @@
+"""Alignment: does a justification argue as the gold does and come to the same end (G-Eval; Fig. 2).
+
+The evaluation steps are written once by the judge, before it has seen any idea, and kept for all ideas and
+runs: a score must not move because the yardstick was drawn again. Each idea's alignment is the mean of k calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from lotbench.benchmarks.rinobench.answering import item, options, says_something
+from lotbench.errors import Unread
+from lotbench.reply import Form, prose, read, schema, shape
+from lotbench.state import Walk
+from lotbench.types import Answer, Question
+
+TOP = 10
+"""The judge scores 0..10; alignment is that share of 10."""
+
+
+def _whole(said: object) -> object:
+    """A number that came as text or as `7.0`."""
+    text = str(said).strip().removesuffix(".0")
+    return int(text) if text.isdecimal() else said
+
+
+class Steps(Form):
+    """The evaluation steps."""
+
+    steps: Annotated[list[Annotated[str, prose(300)]], Field(min_length=1, json_schema_extra={"maxItems": 8})]
+
+
+class Aligned(Form):
+    """One alignment score with its reason."""
+
+    reason: Annotated[str, prose(600)]
+    score: Annotated[Literal[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10], BeforeValidator(_whole)]
+
+
+def ask_steps(walk: Walk, *, attempt: int, again: str | None) -> Question:
+    """The question for the evaluation steps, which is of no idea."""
+    messages = walk.prompt("alignment_steps").messages(shape=shape(Steps), again=again)
+    return Question(
+        "judge", "alignment_steps", messages, schema(Steps), attempt=attempt, shared=True, about="*"
+    )
+
+
+def read_steps(answer: Answer) -> dict[str, list[str]]:
+    """The steps, under `steps`.
+
+    Raises:
+        Unread: The reply is not the form, or its steps say nothing.
+    """
+    steps = [step.strip() for step in read(answer.reply, Steps).steps if says_something(step)]
+    if not steps:
+        raise Unread("unparsed", "steps: they are empty")
+    return {"steps": steps}
+
+
+def ask(walk: Walk, steps: Sequence[str], draw: int, **asking: Any) -> Question:
+    """One of the k questions for an alignment score; both justifications, without the scores they came to."""
+    messages = walk.prompt("alignment").messages(
+        steps="\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1)),
+        gold=item(walk).novelty_reasoning,
+        justification=walk.state["turn"]["reasoning"],
+        shape=shape(Aligned),
+        again=asking["again"],
+    )
+    warm = options(walk).alignment_temperature
+    return Question(
+        "judge", "alignment", messages, schema(Aligned),
+        draw=draw, attempt=asking["attempt"], temperature=warm,
+    )  # fmt: skip
+
+
+def read_score(answer: Answer) -> dict[str, Any]:
+    """The alignment, 0..1, and its reason.
+
+    Raises:
+        Unread: The reply is not the form.
+    """
+    made = read(answer.reply, Aligned)
+    return {"alignment": made.score / TOP, "reason": made.reason}

@@ -1,0 +1,160 @@
+"""The arguments of a justification, and what each rests on: extraction, then grounding by id (Sec. 4.2.2).
+
+Gold and candidate go through one prompt of extraction, the gold once per idea and judge for all runs. Every
+argument has an id; the form of the check has fields for exactly these ids, so a checker that leaves one out or
+makes one up has not filled it in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import ConfigDict, Field, create_model
+
+from lotbench.benchmarks.rinobench.answering import item, options, says_something
+from lotbench.benchmarks.rinobench.works import shown
+from lotbench.prompt import Prompt, Value
+from lotbench.reply import Form, YesNo, prose, read, schema, shape
+from lotbench.state import Walk
+from lotbench.types import JSON, Answer, Question
+
+KINDS = ("known", "novelty")
+"""Known aspects say what exists already, novelty aspects what is new (Fig. 3)."""
+Arguments: TypeAlias = Mapping[str, Mapping[str, str]]
+"""The arguments of a justification by kind, each text by its id."""
+ARGUMENT = 400
+
+
+class Strict(Form):
+    """A form in which a field that was not asked for is a fault."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+@cache
+def extraction(limit: int) -> type[Form]:
+    """The form of an extraction: the known and the novelty arguments, at most so many of each kind."""
+    texts = list[Annotated[str, prose(ARGUMENT)]]
+    field: Any = (texts, Field(json_schema_extra={"maxItems": limit}))
+    return create_model("Extraction", __base__=Form, known=field, novelty=field)
+
+
+def extract(
+    prompt: Prompt, justification: str, limit: int, *, gold: bool, attempt: int, again: Value
+) -> Question:
+    """The question for the arguments of a justification; of the gold, shared by all runs."""
+    form = extraction(limit)
+    return Question(
+        role="judge",
+        step="gold_arguments" if gold else "claims",
+        messages=prompt.messages(
+            justification=justification, limit=str(limit), shape=shape(form), again=again
+        ),
+        schema=schema(form),
+        shared=gold,
+        attempt=attempt,
+    )
+
+
+def read_arguments(answer: Answer, limit: int, prefix: str = "") -> dict[str, dict[str, str]]:
+    """The arguments by kind, with ids k1.. and n1.. after a prefix; ones that say nothing and repetitions are dropped.
+
+    Raises:
+        Unread: The reply is not the form.
+    """
+    made = read(answer.reply, extraction(limit)).model_dump()
+    return {
+        kind: {
+            f"{prefix}{kind[0]}{number}": text
+            for number, text in enumerate(
+                dict.fromkeys(filter(says_something, map(str.strip, made[kind]))), 1
+            )
+        }
+        for kind in KINDS
+    }
+
+
+@cache
+def checking(
+    known: tuple[str, ...], novelty: tuple[str, ...], gold: tuple[str, ...], works: tuple[str, ...]
+) -> type[Form]:
+    """The form of a check of these claims: for each its reason, the gold arguments and what grounds it.
+
+    Args:
+        known: Ids of the claims that works ground.
+        novelty: Ids of the claims that the idea grounds.
+        gold: Ids of the gold arguments; of both kinds, a claim may match those of its own alone.
+        works: Ids of the related works.
+    """
+    fields: dict[str, Any] = {}
+    for claim in (*known, *novelty):
+        fields[f"{claim}_reason"] = (Annotated[str, prose(240)], ...)
+        if mine := tuple(one for one in gold if one[1] == claim[0]):
+            fields[f"{claim}_gold"] = (_ids(mine), ...)
+        fields[f"{claim}_works" if claim in known else f"{claim}_in_idea"] = (
+            (_ids(works), ...) if claim in known else (YesNo, ...)
+        )
+    return create_model("Checking", __base__=Strict, **fields)
+
+
+def check(walk: Walk, kinds: Sequence[str], gold: Arguments, claims: Arguments, **asking: Any) -> Question:
+    """The question that checks claims of one kind, or of both, against the gold and what they speak of."""
+    sample, joint = item(walk), len(kinds) > 1
+    form = _form(walk, kinds, gold, claims)
+    values: dict[str, Value] = {}
+    for kind in kinds:
+        values[f"{kind}_gold"] = _listed(gold[kind])
+        values[f"{kind}_claims"] = _listed(claims[kind])
+    if "known" in kinds:
+        values["works"] = shown(sample.related_works, options(walk).works_chars).text
+    if "novelty" in kinds:
+        values["idea"] = sample.research_idea.told()
+    prompt = walk.prompt("ground_joint" if joint else f"ground_{kinds[0]}")
+    return Question(
+        role="judge",
+        step="ground" if joint else f"ground_{kinds[0]}",
+        messages=prompt.messages(shape=shape(form), again=asking["again"], **values),
+        schema=schema(form),
+        attempt=asking["attempt"],
+    )
+
+
+def read_check(
+    walk: Walk, answer: Answer, kinds: Sequence[str], gold: Arguments, claims: Arguments
+) -> dict[str, JSON]:
+    """What the checker said of each claim, by id: `{"gold": ids, "grounded", "works": ids, "reason"}`.
+
+    Raises:
+        Unread: The reply is not the form: an id is missing, made up, or of something else.
+    """
+    made = read(answer.reply, _form(walk, kinds, gold, claims)).model_dump()
+    return {claim: _flags(made, claim) for kind in kinds for claim in claims[kind]}
+
+
+def _flags(made: Mapping[str, Any], claim: str) -> dict[str, JSON]:
+    works = list(dict.fromkeys(made.get(f"{claim}_works", ())))
+    return {
+        "gold": list(dict.fromkeys(made.get(f"{claim}_gold", ()))),
+        "grounded": bool(made.get(f"{claim}_in_idea", works)),
+        "works": works,
+        "reason": made[f"{claim}_reason"],
+    }
+
+
+def _form(walk: Walk, kinds: Sequence[str], gold: Arguments, claims: Arguments) -> type[Form]:
+    ids = {kind: tuple(claims[kind]) if kind in kinds else () for kind in KINDS}
+    golds = tuple(name for kind in kinds for name in gold[kind])
+    works = tuple(work.id for work in item(walk).related_works) if ids["known"] else ()
+    return checking(ids["known"], ids["novelty"], golds, works)
+
+
+def _ids(names: Iterable[str]) -> Any:
+    """A list of ids, each one of these; the schema says which, so that a strict server writes no other."""
+    options = tuple(names)
+    return Annotated[list[Literal[options]], Field(json_schema_extra={"maxItems": len(options)})]  # type: ignore[valid-type]
+
+
+def _listed(arguments: Mapping[str, str]) -> str:
+    return "\n".join(f"{name}: {text}" for name, text in arguments.items()) or "(none)"

@@ -1,0 +1,229 @@
+"""From reviewed papers to a data set of ideas: what can be decided without a model (Sec. 4.1).
+
+Reviewers rate two dimensions of novelty, 1 to 4. A paper on which they agree gets the mean of all ratings, the
+means are cut into the five scores of the rubric, and every paper that falls out on the way keeps its reason.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypeAlias
+
+import numpy as np
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from lotbench.benchmarks.rinobench.sample import LABELS, Text
+
+DIMENSIONS = ("technical_novelty_and_significance", "empirical_novelty_and_significance")
+SUMMARY = "summary_of_the_paper"
+SECTIONS = ("introduction", "related work", "related works", "background and related work")
+"""Works cited elsewhere are data sets and measures, of no use for novelty."""
+_NUMBER = re.compile(r"^(?:[\d.]+|[IVX]+\.?)\s+")
+_RATING = re.compile(r"\s*([1-4])\s*(?::|$)")
+_NUMBERED = re.compile(r"^\s*\d+\s*(?::\s*|$)")
+_LEAK = re.compile(
+    r"\b(?:novelty|scores?|scored|ratings?|rated)\s*(?:scores?|ratings?)?\s*(?:of|is|was|as|at|:|=)?\s*"
+    r"[1-5](?:\.\d+)?\b(?!\s*(?:%|percent))"
+    r"|\b[1-5](?:\.\d+)?\s*(?:/|out\s+of)\s*(?:4|5|four|five)\b",
+    re.IGNORECASE,
+)
+Edges: TypeAlias = tuple[float, ...]
+"""Six, ascending: score k holds the means in (edge k, edge k + 1], the first also its lower end."""
+
+
+class Rules(BaseModel):
+    """How papers are chosen and scores cut (Sec. 4.1.1)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    max_disagreement: int = Field(default=1, ge=0, le=3)
+    """Between any two ratings of a paper, within and across both dimensions."""
+    binning: Literal["blend", "equal_width", "edges"] = "blend"
+    """blend: 0.7 quantile + 0.3 equal width over all years; equal_width: in each venue; edges: those given."""
+    edges: tuple[float, ...] = ()
+    """The four inner edges of binning=edges, ascending."""
+    quantile_share: float = Field(default=0.7, ge=0, le=1)
+    """Weight of the quantiles in binning=blend."""
+    min_works: int = Field(default=5, gt=0)
+    """Related works that an idea has at least."""
+    works_chars: int = Field(default=60_000, gt=0)
+    """Characters that the related works may take up in one prompt."""
+    max_claims: int = Field(default=20, gt=0, le=50)
+    """Arguments of one kind that are checked in one justification."""
+    test_share: float = Field(default=0.2, gt=0, lt=1)
+    """Of each score, the share that goes into the test split."""
+
+    @model_validator(mode="after")
+    def _edges_where_they_are_used(self) -> Rules:
+        if self.binning == "edges" and (len(self.edges) != 4 or sorted(set(self.edges)) != list(self.edges)):
+            raise ValueError("binning=edges needs edges: four inner ones, ascending")
+        return self
+
+
+def _one_or_many(given: object) -> object:
+    return (given,) if isinstance(given, str) else given
+
+
+class Cited(BaseModel):
+    """A work that a paper cites, with the titles of the sections that cite it."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    title: Text
+    abstract: str | None = None
+    year: int | None = None
+    sections: Annotated[tuple[str, ...], BeforeValidator(_one_or_many)] = ()
+
+
+class Reply(BaseModel):
+    """What stands under a paper: a review, a comment, a decision."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    reply_type: str = ""
+    content: Mapping[str, Any] = Field(default_factory=dict)
+
+    def text(self) -> str:
+        """The review in words, field by field, without its summary of the paper and the numbers of ratings."""
+        said = {
+            name.replace("_", " "): _NUMBERED.sub("", value)
+            for name, value in self.content.items()
+            if name != SUMMARY and isinstance(value, str)
+        }
+        return "\n".join(f"{name}: {value}" for name, value in said.items() if value)
+
+
+class Paper(BaseModel):
+    """A submission in the shape in which OpenReview gives it, with the works it cites."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,58}$")]
+    title: Text
+    abstract: Text
+    pdf: str = ""
+    venue: str = ""
+    replies: tuple[Reply, ...] = ()
+    related_works: tuple[Cited, ...] = ()
+
+    @property
+    def language(self) -> str:
+        """Papers are in English."""
+        return "en"
+
+    @property
+    def image(self) -> None:
+        """Papers have no picture."""
+        return None
+
+    @property
+    def reviews(self) -> tuple[Reply, ...]:
+        """The replies that rate novelty."""
+        return tuple(reply for reply in self.replies if any(rating(reply, name) for name in DIMENSIONS))
+
+    @property
+    def ratings(self) -> list[int]:
+        """Every rating of both dimensions, 1..4."""
+        found = (rating(reply, name) for reply in self.replies for name in DIMENSIONS)
+        return [one for one in found if one is not None]
+
+    @property
+    def works(self) -> tuple[Cited, ...]:
+        """The works that introduction or related work cite and whose abstract is known, each title once."""
+        cited: dict[str, Cited] = {}
+        for work in self.related_works:
+            if work.abstract and any(map(section_counts, work.sections)):
+                cited.setdefault(work.title.casefold(), work)
+        return tuple(cited.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """A paper with the mean of its ratings and the score that follows."""
+
+    paper: Paper
+    mean: float
+    score: int
+
+
+def rating(reply: Reply, dimension: str) -> int | None:
+    """A reviewer's rating of one dimension, as in `3: significant ...`; None for one that is not applicable."""
+    given = reply.content.get(dimension)
+    if isinstance(given, int) and not isinstance(given, bool):
+        return given if 1 <= given <= 4 else None
+    found = _RATING.match(given) if isinstance(given, str) else None
+    return int(found[1]) if found else None
+
+
+def section_counts(title: str) -> bool:
+    """Whether works cited in a section of this title count: introduction and related work, numbered or not."""
+    return _NUMBER.sub("", title.strip()).casefold() in SECTIONS
+
+
+def disagreement(paper: Paper, rules: Rules) -> str | None:
+    """Why a paper's ratings make no score; None if they do."""
+    ratings = paper.ratings
+    if not ratings:
+        return "no review rates its novelty"
+    apart = max(ratings) - min(ratings)
+    if apart > rules.max_disagreement:
+        return f"ratings are {apart} apart, more than {rules.max_disagreement}"
+    return None
+
+
+def poverty(paper: Paper, rules: Rules) -> str | None:
+    """Why a paper has too few related works; None if it has enough."""
+    count = len(paper.works)
+    if count >= rules.min_works:
+        return None
+    return f"{count} related works with an abstract in introduction and related work, fewer than {rules.min_works}"
+
+
+def binned(papers: Sequence[Paper], rules: Rules) -> tuple[list[Rated], dict[str, Edges]]:
+    """The scores of papers that agree, and the edges by venue; `*` stands for all venues."""
+    means = {paper.id: float(np.mean(paper.ratings)) for paper in papers}
+    groups: dict[str, list[float]] = {}
+    for paper in papers:
+        groups.setdefault(paper.venue if rules.binning == "equal_width" else "*", []).append(means[paper.id])
+    edges = {venue: cut(values, rules) for venue, values in groups.items()}
+    rated = [
+        Rated(paper, means[paper.id], score(means[paper.id], edges[paper.venue if "*" not in edges else "*"]))
+        for paper in papers
+    ]
+    return rated, edges
+
+
+def cut(means: Sequence[float], rules: Rules) -> Edges:
+    """The six edges of the five scores over these means."""
+    low, high = min(means), max(means)
+    if rules.binning == "edges":
+        return (min(low, rules.edges[0]), *rules.edges, max(high, rules.edges[-1]))
+    width = np.linspace(low, high, len(LABELS) + 1)
+    if rules.binning == "equal_width":
+        return tuple(map(float, width))
+    quantiles = np.quantile(means, np.linspace(0, 1, len(LABELS) + 1))
+    return tuple(map(float, rules.quantile_share * quantiles + (1 - rules.quantile_share) * width))
+
+
+def score(mean: float, edges: Edges) -> int:
+    """The score of a mean: one more than the inner edges below it, since intervals are closed on the right."""
+    return 1 + int(np.searchsorted(edges[1:-1], mean, side="left"))
+
+
+def leak(text: str) -> str | None:
+    """A number in a text that would give the gold score away."""
+    found = _LEAK.search(text)
+    return found[0] if found else None
+
+
+def split(scores: Mapping[str, int], share: float, seed: int) -> set[str]:
+    """The ids of the test split: of each score the nearest whole number to its share, drawn by seed."""
+    test: set[str] = set()
+    for label in LABELS:
+        ids = sorted(name for name, its in scores.items() if its == label)
+        random.Random(f"{seed}:split:{label}").shuffle(ids)
+        test |= set(ids[: round(share * len(ids))])
+    return test

@@ -1,0 +1,48 @@
+"""The official rows of RINoBench as samples: what they lack (ids) is given, what is of no use here left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lotbench.benchmarks.rinobench.sample import Item
+
+WRITER = "gpt-oss-120b"
+"""The model that wrote the official ideas and gold justifications (Sec. 4.1.1)."""
+IDEA = ("problem_statement", "objective", "solution_approach")
+WORK = ("title", "abstract", "year")
+
+
+def item(row: object, name: str) -> Item:
+    """An official row as a sample; ideas are named in the order of the file, works w1, w2, ...
+
+    Args:
+        row: `{"research_idea", "related_works", "novelty_score", "novelty_reasoning", ...}`.
+        name: The id of a row that has none.
+
+    Raises:
+        ValidationError: The row is no idea.
+    """
+    given: Mapping[str, Any] = row if isinstance(row, Mapping) else {}
+    idea, works = given.get("research_idea"), given.get("related_works")
+    return Item.model_validate(
+        {
+            "id": str(given.get("id") or name),
+            "research_idea": _chosen(idea, IDEA),
+            "related_works": [
+                {"id": f"w{number}", **_chosen(work, WORK)} for number, work in enumerate(works, 1)
+            ]
+            if isinstance(works, list)
+            else works,
+            "novelty_score": given.get("novelty_score"),
+            "novelty_reasoning": given.get("novelty_reasoning"),
+            "gold_writers": [WRITER],
+            "source": str(given.get("source") or "RINoBench"),
+        }
+    )
+
+
+def _chosen(table: object, names: tuple[str, ...]) -> dict[str, Any]:
+    """The named fields of a row that it has; the hub spells a missing abstract or year as null."""
+    known: Mapping[str, Any] = table if isinstance(table, Mapping) else {}
+    return {name: known[name] for name in names if known.get(name) is not None}

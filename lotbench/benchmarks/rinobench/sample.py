@@ -1,0 +1,87 @@
+"""One sample of RINoBench: a research idea, its related works, and what experts thought of its novelty.
+
+A row has the shape of the official data set, plus the ids that the official rows lack: claims are grounded in
+related works by id, and predictions find their idea by id.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Lines: TypeAlias = Text | Annotated[tuple[Text, ...], Field(min_length=1)]
+"""A text, or the points it is made of."""
+
+LABELS = (1, 2, 3, 4, 5)
+"""The rubric: 1 not novel, 2 marginally, 3 somewhat, 4 novel, 5 highly innovative (Table 1)."""
+
+
+class Idea(BaseModel):
+    """A research idea in its three parts (Sec. 4.1.1)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    problem_statement: Lines
+    objective: Lines
+    solution_approach: Lines
+
+    def told(self) -> str:
+        """The idea as a prompt shows it."""
+        return "\n\n".join(
+            f"{title}\n{spoken(part)}"
+            for title, part in (
+                ("Problem statement:", self.problem_statement),
+                ("Objective:", self.objective),
+                ("Solution approach:", self.solution_approach),
+            )
+        )
+
+
+class Work(BaseModel):
+    """A related work; `invented` marks one that exists only in the data set."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$")]
+    title: Text
+    abstract: str = ""
+    year: int | None = None
+    invented: bool = False
+
+
+class Item(BaseModel):
+    """A sample: an idea with its related works, the gold score and the gold justification."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+    language: Literal["en"] = "en"
+    field: str = ""
+    research_idea: Idea
+    related_works: Annotated[tuple[Work, ...], Field(min_length=1)]
+    novelty_score: Literal[1, 2, 3, 4, 5]
+    novelty_reasoning: Text
+    gold_writers: tuple[str, ...] = ()
+    """Models or families (`claude`) that wrote the gold justification: they do not compete on equal terms."""
+    source: str = ""
+    licence: str = ""
+    canary: str = ""
+
+    @model_validator(mode="after")
+    def _works_are_told_apart(self) -> Item:
+        ids = [work.id for work in self.related_works]
+        if twice := sorted({name for name in ids if ids.count(name) > 1}):
+            raise ValueError(f"related_works: {', '.join(twice)} comes twice")
+        return self
+
+    @property
+    def image(self) -> None:
+        """Ideas have no picture."""
+        return None
+
+
+def spoken(text: Lines) -> str:
+    """A text or its points as one text."""
+    return text if isinstance(text, str) else "\n".join(f"- {point}" for point in text)

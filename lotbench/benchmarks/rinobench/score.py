@@ -1,0 +1,242 @@
+"""The nine metrics: two of the novelty score, seven of the justification (Sec. 4.2, Eq. 1-3).
+
+Counts are taken from the trace when a walk is graded; every ratio is of one idea and is then averaged over
+ideas. An idea without a readable judge keeps its novelty score and has no justification scores: n says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from lotbench.benchmarks.rinobench.answering import item
+from lotbench.benchmarks.rinobench.claims import KINDS
+from lotbench.benchmarks.rinobench.sample import LABELS
+from lotbench.benchmarks.rinobench.settings import Settings
+from lotbench.evidence import NOTHING, Evidence
+from lotbench.metrics import classification as classes
+from lotbench.metrics.intervals import Floats, bootstrap
+from lotbench.section import Metric
+from lotbench.state import Walk
+from lotbench.types import JSON, Score, Trace
+
+Counts = Mapping[str, int]
+"""Of one kind of aspects in one idea: gold, covered, generated, in_gold, additional, ungrounded, unfounded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One answer to one idea.
+
+    Attributes:
+        said: The predicted score; None where there is none of the rubric.
+        status: What the candidate's reply was: ok, invalid, unparsed, refused or truncated.
+        counts: By kind; None without a judged justification.
+        alignment: The mean of the k calls, 0..1.
+    """
+
+    sample: str
+    gold: int
+    said: int | None
+    status: str
+    counts: Mapping[str, Counts] | None
+    alignment: float | None
+
+
+def grade(walk: Walk) -> Score:
+    """The score of one walk: 1 for the gold score, 0 for another; counts of its justification beside it."""
+    steps, outcome = walk.state["steps"], walk.state["outcome"]
+    answers = [step["value"] for step in steps if step["step"] == "respond"]
+    gold = item(walk).novelty_score
+    if not answers or outcome == "candidate_failed":
+        return Score(None, why=f"{outcome}: {walk.state.get('why')}", parts={"gold": gold, "status": None})
+    answer = answers[-1]
+    said = answer["novelty_score"]
+    counts, aligned = (None, None) if outcome == "judge_failed" else _justification(steps)
+    parts: dict[str, JSON] = {
+        "gold": gold,
+        "said": said,
+        "status": answer["status"],
+        "shortened": answer["shortened"],
+        "works": answer["works"],
+        "alignment": aligned,
+        "counts": counts,
+    }
+    if outcome != "scored":
+        why = walk.state.get("why") or f"the answer is {answer['status']}: no score of 1 to 5"
+        return Score(None, why=f"{outcome}: {why}", parts=parts)
+    return Score(float(said == gold), parts=parts)
+
+
+def _justification(steps: Sequence[Mapping[str, Any]]) -> tuple[Any, float | None]:
+    """The counts by kind and the alignment, from the steps of a walk; None where nothing was judged."""
+    found: dict[str, list[Any]] = {}
+    for step in steps:
+        if step["value"].get("status") == "ok":
+            found.setdefault(step["step"], []).append(step["value"])
+    if not {"gold_arguments", "claims", "alignment"} <= found.keys():
+        return None, None
+    flags: dict[str, Any] = {}
+    for name in ("ground", "ground_known", "ground_novelty"):
+        for value in found.get(name, ()):
+            flags |= value["claims"]
+    counts = {
+        kind: count(found["gold_arguments"][-1][kind], [flags[claim] for claim in found["claims"][-1][kind]])
+        for kind in KINDS
+    }
+    return counts, float(np.mean([value["alignment"] for value in found["alignment"]]))
+
+
+def count(gold: Iterable[str], flags: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """The counts of one kind of claims (Sec. 4.2.2).
+
+    Args:
+        gold: Ids of the gold arguments.
+        flags: Of each claim: `gold`, the ids it matches, and `grounded`.
+    """
+    names = set(gold)
+    return {
+        "gold": len(names),
+        "covered": len(names & {name for one in flags for name in one["gold"]}),
+        "generated": len(flags),
+        "in_gold": sum(bool(one["gold"]) for one in flags),
+        "additional": sum(one["grounded"] and not one["gold"] for one in flags),
+        "ungrounded": sum(not one["grounded"] for one in flags),
+        "unfounded": sum(not one["grounded"] and not one["gold"] for one in flags),
+    }
+
+
+def recall(one: Counts) -> float:
+    """min(1, n_supported / n_gold), 0 without gold arguments (Eq. 1)."""
+    return min(1.0, one["in_gold"] / one["gold"]) if one["gold"] else 0.0
+
+
+def coverage(one: Counts) -> float:
+    """The share of gold arguments that at least one claim matches, 0 without any."""
+    return one["covered"] / one["gold"] if one["gold"] else 0.0
+
+
+def additional(one: Counts) -> float:
+    """Grounded claims that the gold lacks, per gold argument (Eq. 2)."""
+    return one["additional"] / max(one["gold"], 1)
+
+
+def hallucination(one: Counts, rule: str = "paper") -> float:
+    """The share of claims that are not grounded (Eq. 3); by the code's rule, not in the gold either."""
+    wrong = one["ungrounded" if rule == "paper" else "unfounded"]
+    return wrong / one["generated"] if one["generated"] else 0.0
+
+
+def judged(traces: Sequence[Trace]) -> list[Judged]:
+    """The answers of a run; a walk whose candidate never replied has none."""
+    made = []
+    for trace in traces:
+        parts: Mapping[str, Any] = trace.score.parts
+        if parts.get("status"):
+            made.append(
+                Judged(
+                    trace.sample, parts["gold"], parts["said"], parts["status"], parts["counts"],
+                    parts["alignment"],
+                )
+            )  # fmt: skip
+    return made
+
+
+def tables(answers: Sequence[Judged]) -> Floats:
+    """Counts [ideas, 5, 6] of gold by predicted score, column 0 for none; ideas in order of id."""
+    samples: dict[str, list[Judged]] = {}
+    for one in answers:
+        samples.setdefault(one.sample, []).append(one)
+    return np.array(
+        [
+            classes.table(
+                [one.gold for one in samples[name]], [one.said for one in samples[name]], len(LABELS)
+            )
+            for name in sorted(samples)
+        ]
+    )
+
+
+def of_scores(answers: Sequence[Judged], statistic: Callable[[Floats], Floats], seed: int = 0) -> Metric:
+    """A statistic of the table of scores with its interval over ideas."""
+    if not answers:
+        return Metric(None, why="no idea has an answer")
+    counts = tables(answers)
+    value = float(statistic(counts.sum(axis=0)))
+    if math.isnan(value):
+        return Metric(None, n=len(answers), why="no answer has a score of 1 to 5")
+    low, high = bootstrap(counts, statistic, seed)
+    return Metric(value, low, high, n=len(answers))
+
+
+def of_justifications(
+    answers: Sequence[Judged], ratio: Callable[[Judged], float], seed: int = 0, *, lower: bool = False
+) -> Metric:
+    """The mean of a ratio over judged justifications with its interval over ideas."""
+    rows = [one for one in answers if one.counts is not None]
+    if not rows:
+        return Metric(None, better="lower" if lower else "higher", why="no justification was judged")
+    samples: dict[str, list[float]] = {}
+    for one in rows:
+        samples.setdefault(one.sample, []).append(ratio(one))
+    sums = np.array([[sum(values), len(values)] for _, values in sorted(samples.items())])
+    low, high = bootstrap(sums, lambda drawn: np.asarray(drawn[..., 0] / drawn[..., 1]), seed)
+    value = float(sums[:, 0].sum() / sums[:, 1].sum())
+    return Metric(value, low, high, n=len(rows), better="lower" if lower else "higher")
+
+
+def by_kind(kind: str, ratio: Callable[[Counts], float]) -> Callable[[Judged], float]:
+    """A ratio of one kind of claims as one of a judged answer."""
+
+    def of(one: Judged) -> float:
+        assert one.counts is not None
+        return ratio(one.counts[kind])
+
+    return of
+
+
+def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> dict[str, Metric]:
+    """The nine metrics with 95 % intervals over ideas, and what trivial players would get."""
+    answers = judged(traces)
+    valid = [one for one in answers if one.said is not None]
+    trivial = baselines([one.gold for one in answers])
+    made = {
+        "macro_f1": replace(
+            of_scores(answers, classes.macro_f1), baselines={name: pair[0] for name, pair in trivial.items()}
+        ),
+        "mae": replace(
+            of_scores(valid, classes.mae),
+            better="lower",
+            baselines={name: pair[1] for name, pair in trivial.items()},
+        ),
+        "alignment": of_justifications(answers, lambda one: one.alignment or 0.0),
+    }
+    rule = settings.hallucination
+    for name, ratio, lower in (
+        ("recall", recall, False),
+        ("additional", additional, False),
+        ("hallucination", lambda one: hallucination(one, rule), True),
+    ):
+        for kind in KINDS:
+            made[f"{kind}_{name}"] = of_justifications(answers, by_kind(kind, ratio), lower=lower)
+    return made
+
+
+def baselines(gold: Sequence[int]) -> dict[str, tuple[float, float]]:
+    """Macro F1 and MAE of players that do not read: the most frequent score, 3, any score, the gold's shares."""
+    if not gold:
+        return {}
+    support = [sum(one == label for one in gold) for label in LABELS]
+    most = support.index(max(support))
+    return {
+        "always the majority": classes.guessing(
+            support, [float(place == most) for place in range(len(LABELS))]
+        ),
+        "always 3": classes.guessing(support, [float(one == 3) for one in LABELS]),
+        "uniform guess": classes.guessing(support, [1 / len(LABELS)] * len(LABELS)),
+        "prior guess": classes.guessing(support, [one / len(gold) for one in support]),
+    }

@@ -1,0 +1,235 @@
+"""What the report of RINoBench says beside its nine metrics: the paper's row, chance, classes, every argument.
+
+Every share stands with what it was made of. A reading per idea shows each argument, what of the gold it
+matched and what grounds it, so that a number can be checked by reading.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from sklearn.metrics import cohen_kappa_score
+
+from lotbench.benchmarks.rinobench import score
+from lotbench.benchmarks.rinobench.claims import KINDS
+from lotbench.benchmarks.rinobench.readings import readings
+from lotbench.benchmarks.rinobench.sample import LABELS
+from lotbench.benchmarks.rinobench.score import Judged
+from lotbench.benchmarks.rinobench.settings import Settings
+from lotbench.evidence import NOTHING, Evidence
+from lotbench.metrics import classification as classes
+from lotbench.metrics.intervals import Floats
+from lotbench.names import base_model
+from lotbench.section import Grid, Metric, Section, Table
+from lotbench.types import Trace
+
+Cell = str | float | int | None
+STATUSES = ("ok", "invalid", "unparsed", "refused", "truncated")
+
+
+def sections(
+    traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
+) -> tuple[Section, ...]:
+    """The sections of a report, the paper's row first."""
+    answers = score.judged(traces)
+    made = (
+        _paper(answers, settings) if answers else None,
+        _against_gold(answers, settings) if answers else None,
+        _classes(answers) if answers else None,
+        _justifications(answers) if any(one.counts for one in answers) else None,
+        _replies(traces, answers, settings, evidence),
+        _marks(traces, evidence),
+        readings(traces, evidence),
+    )
+    return tuple(section for section in made if section is not None)
+
+
+def _paper(answers: Sequence[Judged], settings: Settings) -> Section:
+    """One row with the columns of the paper's result table (Table 3), in its units."""
+    by_class = classes.f1(score.tables(answers).sum(axis=0))
+    valid = [one for one in answers if one.said is not None]
+    cells: list[Cell] = [
+        100 * float(by_class.mean()),
+        *(100 * float(value) for value in by_class),
+        score.of_scores(valid, classes.mae).value,
+        score.of_justifications(answers, lambda one: one.alignment or 0.0).value,
+    ]
+    for ratio in (score.recall, score.additional, partial(score.hallucination, rule=settings.hallucination)):
+        for kind in KINDS:
+            value = score.of_justifications(answers, score.by_kind(kind, ratio)).value
+            cells.append(None if value is None else 100 * value)
+    columns = (
+        "F1 macro", *(f"F1 {label}" for label in LABELS), "MAE", "ALI", "recall KA", "recall NA", "add. KA",
+        "add. NA", "hall. KA", "hall. NA",
+    )  # fmt: skip
+    note = "F1, recall, additional ratio and hallucination rate in per cent, as the paper prints them."
+    return Section("The paper's columns", (note,), (Table(columns, (tuple(cells),)),))
+
+
+def _against_gold(answers: Sequence[Judged], settings: Settings) -> Section:
+    """How well scores agree with the gold, beside players that read nothing."""
+    valid = [one for one in answers if one.said is not None]
+    p_f1, p_mae = _chances(answers, settings.permutations)
+    rows = [
+        _row("macro F1", score.of_scores(answers, classes.macro_f1)),
+        _row("MAE of valid scores", score.of_scores(valid, classes.mae)),
+        _row("MAE, no score counting as the worst", score.of_scores(answers, classes.worst_mae)),
+        _row("accuracy", score.of_scores(answers, partial(classes.within, distance=0))),
+        _row(
+            "adjacent accuracy (off by 1 at most)",
+            score.of_scores(answers, partial(classes.within, distance=1)),
+        ),
+        ("quadratic kappa of valid scores", _kappa(valid), None, None, len(valid)),
+        ("Spearman correlation of valid scores", _spearman(valid), None, None, len(valid)),
+    ]
+    trivial = [(name, *pair) for name, pair in score.baselines([one.gold for one in answers]).items()]
+    notes = (
+        "An answer without a score of 1 to 5 is wrong in macro F1 and in both accuracies.",
+        f"Shuffling the first answers over the ideas does as well in macro F1 with p = {p_f1:.4g} and in MAE with "
+        f"p = {p_mae:.4g} ({settings.permutations} shuffles). A model with p above .05 is not told apart from chance.",
+        "Guessing: the exact expectation of drawing each score independently, any score alike (uniform) or with "
+        "the gold's own shares (prior).",
+    )
+    columns = ("measure", "value", "low", "high", "n")
+    beside = Table(("player that reads nothing", "macro F1", "MAE"), tuple(trivial))
+    return Section("Scores against the gold", notes, (Table(columns, tuple(rows)), beside))
+
+
+def _classes(answers: Sequence[Judged]) -> Section:
+    """F1 of each score of the rubric, and which score was given for which."""
+    counts = score.tables(answers).sum(axis=0)
+    rows = []
+    for place, label in enumerate(LABELS):
+        metric = score.of_scores(answers, partial(_f1_of, place=place))
+        predicted = int(counts[:, label].sum())
+        rows.append((label, int(counts[place].sum()), predicted, metric.value, metric.low, metric.high))
+    table = Table(("score", "gold", "predicted", "F1", "low", "high"), tuple(rows), "F1 by score")
+    names = (*map(str, LABELS), "none")
+    grid = Grid(
+        x="predicted",
+        y="gold",
+        columns=names,
+        rows=tuple(map(str, LABELS)),
+        cells=tuple(tuple(Metric(float(row[at]), n=int(row.sum())) for at in (*LABELS, 0)) for row in counts),
+        caption="Answers by gold and predicted score",
+    )
+    matrix = Table(
+        ("gold, predicted", *names),
+        tuple((label, *(int(counts[label - 1, at]) for at in (*LABELS, 0))) for label in LABELS),
+        "Confusion matrix",
+    )
+    note = "Low and high: 95 % interval, drawing the ideas again."
+    return Section("By novelty score", (note,), (table, matrix), grids=(grid,))
+
+
+def _f1_of(counts: Floats, place: int) -> Floats:
+    return np.asarray(classes.f1(counts)[..., place])
+
+
+def _justifications(answers: Sequence[Judged]) -> Section:
+    """The ratios of Eq. 1-3 under both readings of a hallucination, coverage, and what they were made of."""
+    rows = []
+    for name, ratio in (
+        ("recall (claims in the gold / gold arguments, at most 1)", score.recall),
+        ("coverage recall (gold arguments that a claim matches)", score.coverage),
+        ("additional ratio", score.additional),
+        ("hallucination rate, paper", partial(score.hallucination, rule="paper")),
+        ("hallucination rate, code", partial(score.hallucination, rule="code")),
+    ):
+        found = [score.of_justifications(answers, score.by_kind(kind, ratio)) for kind in KINDS]
+        rows.append((name, *(cell for one in found for cell in (one.value, one.low, one.high)), found[0].n))
+    totals = [
+        (name, *(sum(one.counts[kind][name] for one in answers if one.counts) for kind in KINDS))
+        for name in ("gold", "covered", "generated", "in_gold", "additional", "ungrounded", "unfounded")
+    ]
+    columns = ("mean over ideas", "known", "low", "high", "novelty", "low", "high", "n")
+    notes = (
+        "Recall can reach 1 with every claim on the same gold argument; coverage recall cannot.",
+        "A claim that is not grounded is a hallucination in the paper's equation, though it may be in the gold; the "
+        "public script counts those alone that are in the gold neither.",
+    )
+    counted = Table(("count over all ideas", *KINDS), tuple(totals))
+    return Section("Justifications", notes, (Table(columns, tuple(rows)), counted))
+
+
+def _replies(
+    traces: Sequence[Trace], answers: Sequence[Judged], settings: Settings, evidence: Evidence
+) -> Section:
+    """What became of the candidate's replies, and what the prompts could not hold."""
+    seen = Counter(one.status for one in answers)
+    rows: list[tuple[Cell, ...]] = [(status, seen[status], len(answers)) for status in STATUSES]
+    rows.append(("no reply", len(traces) - len(answers), len(traces)))
+    rows.append(("judge failures", sum(trace.outcome == "judge_failed" for trace in traces), len(traces)))
+    parts: list[Mapping[str, Any]] = [
+        trace.score.parts for trace in traces if trace.score.parts.get("status")
+    ]
+    cut, works = sum(one["shortened"] for one in parts), sum(one["works"] for one in parts)
+    some = sum(bool(one["shortened"]) for one in parts)
+    full = sum(
+        any(one.counts[kind]["generated"] >= settings.max_claims for kind in KINDS)
+        for one in answers
+        if one.counts
+    )
+    notes = [
+        f"Abstracts cut to keep related works within {settings.works_chars:,} characters: {cut} of {works}, in "
+        f"{some} of {len(parts)} prompts; the longest gave way first, each at the end of a sentence.",
+        f"Justifications with {settings.max_claims} arguments of a kind, the most that are looked for: {full}.",
+        "An answer that could not be read has no claims and no part in the justification metrics.",
+    ]
+    if settings.join == "position" and evidence.candidate.startswith("file:"):
+        notes.insert(
+            0,
+            "WARNING: predictions were joined to ideas by position; nothing shows that they are of these ideas.",
+        )
+    return Section("Replies", tuple(notes), (Table(("what", "count", "of"), tuple(rows)),))
+
+
+def _marks(traces: Sequence[Trace], evidence: Evidence) -> Section | None:
+    """Why a contestant does not compete on equal terms: it wrote the gold that it is measured by."""
+    played = [evidence.samples[trace.sample] for trace in traces if trace.sample in evidence.samples]
+    writers = Counter(name for item in played for name in item.gold_writers)
+    if not writers:
+        return None
+    notes = [
+        f"MARK: {evidence.candidate} is {name}, or of its family, which wrote the gold justifications of {count} "
+        f"of {len(played)} ideas: it is measured against its own words."
+        for name, count in writers.items()
+        if base_model(evidence.candidate).startswith(base_model(name))
+    ]
+    notes += [
+        f"Gold justifications written by {name}: {count} of {len(played)}." for name, count in writers.items()
+    ]
+    return Section("Who wrote the gold", tuple(notes))
+
+
+def _chances(answers: Sequence[Judged], draws: int) -> tuple[float, float]:
+    """The p of macro F1 and of MAE by shuffling one answer to each idea: several are not exchangeable."""
+    first = list({one.sample: one for one in reversed(answers)}.values())
+    gold, said = [one.gold for one in first], [one.said for one in first]
+    return classes.shuffled(gold, said, len(LABELS), draws=draws, seed=0)
+
+
+def _kappa(valid: Sequence[Judged]) -> float | None:
+    """Quadratically weighted kappa over the fixed labels; None where one side never varies with the other."""
+    if len({one.gold for one in valid} | {one.said for one in valid}) < 2:
+        return None
+    gold, said = [one.gold for one in valid], [one.said for one in valid]
+    value = float(cohen_kappa_score(gold, said, labels=list(LABELS), weights="quadratic"))
+    return value if np.isfinite(value) else None
+
+
+def _spearman(valid: Sequence[Judged]) -> float | None:
+    """Spearman's correlation; None where one side does not vary."""
+    gold, said = [one.gold for one in valid], [one.said or 0 for one in valid]
+    if len(set(gold)) < 2 or len(set(said)) < 2:
+        return None
+    return float(stats.spearmanr(gold, said).statistic)
+
+
+def _row(name: str, metric: Metric) -> tuple[Cell, ...]:
+    return (name, metric.value, metric.low, metric.high, metric.n)

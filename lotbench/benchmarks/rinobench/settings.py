@@ -1,0 +1,59 @@
+"""The named settings of RINoBench: every row of the paper that can be read in two ways, with its default.
+
+`configs/paper/rinobench.toml` turns each to the paper's literal reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from lotbench.errors import UsageError
+
+
+class Settings(BaseModel):
+    """How ideas are shown, justifications taken apart and claims counted (Sec. 4.2)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    join: Literal["id", "position"] = "id"
+    """How recorded predictions find their idea; by position only where the file names no ids."""
+    justification: bool = True
+    """Whether justifications are judged; without, only the novelty scores are measured and no judge is needed."""
+    works_chars: int = Field(default=60_000, gt=0)
+    """Characters that the related works may take up in one prompt; longer abstracts are cut evenly and marked."""
+    max_claims: int = Field(default=20, gt=0, le=50)
+    """Arguments of one kind that the judge may find in one justification."""
+    grounding: Literal["separate", "joint"] = "separate"
+    """Whether known and novelty claims are checked by two prompts, or by one."""
+    alignment_calls: int = Field(default=5, gt=0, le=50)
+    """k: alignment is the mean of so many calls."""
+    alignment_temperature: float = Field(default=1.0, ge=0, le=2)
+    """Of the alignment calls; at 0 they would say the same k times."""
+    hallucination: Literal["paper", "code"] = "paper"
+    """paper: every claim that is not grounded (Eq. 3); code: only those that are not in the gold either."""
+    permutations: int = Field(default=9999, gt=0, le=1_000_000)
+    """Shuffles of the predicted scores behind a permutation p."""
+
+
+SCORE_ONLY = frozenset({"hallucination", "permutations"})
+"""Settings that change what is counted in a finished trace, and not the walk."""
+
+
+def resolve(settings: Settings, seats: Mapping[str, int]) -> Settings:
+    """The settings as they are, once it is clear that somebody can judge.
+
+    Raises:
+        UsageError: Justifications are to be judged and there is no judge, or more than one.
+    """
+    judges = seats.get("judge", 0)
+    if settings.justification and not judges:
+        raise UsageError(
+            "rinobench has no default judge: give --judge NAME, or --set justification=false to measure the "
+            "novelty scores alone"
+        )
+    if judges > 1:
+        raise UsageError(f"rinobench takes one judge, not {judges}")
+    return settings

@@ -1,0 +1,84 @@
+"""RINoBench: judge how novel a research idea is, with reasons that hold (rinobench.txt, Sec. 4).
+
+This file is the benchmark's table of contents: what it declares, and which pair of functions asks and reads
+at each node of the panel. `answering.py` has the candidate's half, `judge.py` the judge's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from lotbench.benchmark import Benchmark, Role
+from lotbench.benchmarks.rinobench import answering, judge
+from lotbench.benchmarks.rinobench.lints import lints
+from lotbench.benchmarks.rinobench.preview import preview
+from lotbench.benchmarks.rinobench.sample import Item
+from lotbench.benchmarks.rinobench.score import grade, metrics
+from lotbench.benchmarks.rinobench.sections import sections
+from lotbench.benchmarks.rinobench.settings import SCORE_ONLY, Settings, resolve
+from lotbench.state import Update, Walk
+from lotbench.types import Answer, Question, Sampling
+
+STEPS = {
+    "respond": (answering.ask, answering.read_answer),
+    "judge": (judge.ask, judge.read),
+    "grade": (lambda walk: (), judge.read_end),
+}
+
+ROLES = {
+    "candidate": Role("judges how novel an idea is, and says why", Sampling(temperature=0.0)),
+    "judge": Role(
+        "takes justifications apart, checks their arguments, scores their alignment",
+        Sampling(temperature=0.0),
+        required=False,
+        impartial=True,
+    ),
+}
+
+
+def ask(walk: Walk) -> Sequence[Question]:
+    """What to ask next at the walk's step."""
+    return STEPS[walk.step][0](walk)
+
+
+def read(walk: Walk, answers: Sequence[Answer]) -> Update:
+    """What the answers change."""
+    return STEPS[walk.step][1](walk, answers)
+
+
+def calls(settings: Settings) -> Mapping[str, int]:
+    """The most calls that one walk makes, by role, askings-again left out; shared ones count as its own."""
+    checks = 1 if settings.grounding == "joint" else 2
+    judging = 3 + checks + settings.alignment_calls if settings.justification else 0
+    return {"candidate": 1} | ({"judge": judging} if judging else {})
+
+
+def unrankable(settings: Settings) -> list[str]:
+    """What makes scores of these settings stand apart from the leaderboard."""
+    return [] if settings.justification else ["justifications were not judged"]
+
+
+benchmark = Benchmark(
+    name="rinobench",
+    version="1",
+    about="judge how novel a research idea is beside its related works, with reasons that hold",
+    graph="panel",
+    roles=ROLES,
+    Settings=Settings,
+    Item=Item,
+    data="rinobench",
+    reference="paper/rinobench.toml",
+    repeats=1,
+    ask=ask,
+    read=read,
+    grade=grade,
+    metrics=metrics,
+    sections=sections,
+    supersteps=lambda settings: 5,
+    calls=calls,
+    preview=preview,
+    score_only=SCORE_ONLY,
+    resolve=resolve,
+    lints=lints,
+    unrankable=unrankable,
+)

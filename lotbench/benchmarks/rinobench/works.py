@@ -1,0 +1,67 @@
+"""Related works in a prompt: titles always whole, abstracts cut evenly where all of them would not fit.
+
+An even cut favours no work: the longest abstracts give way first, each at the end of a sentence, and each cut
+is marked, said in the prompt and counted in the trace. Nothing is left out without a word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lotbench.benchmarks.rinobench.sample import Work
+
+MARK = "[...]"
+"""Stands where the rest of an abstract was cut off."""
+_END = re.compile(r"[.!?][\"')\]]*(?=\s)")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Related works as a prompt shows them, and how many abstracts were cut."""
+
+    text: str
+    cut: int
+
+
+def shown(works: Sequence[Work], budget: int) -> Shown:
+    """The related works within a budget of characters.
+
+    Titles and ids come first and are never cut, so a budget that is too small for them is overrun.
+
+    Args:
+        works: In the order of the sample.
+        budget: Characters for titles, ids and abstracts together.
+    """
+    heads = [f"[{work.id}] {work.title}" + (f" ({work.year})" if work.year else "") for work in works]
+    limit = even([len(work.abstract) for work in works], budget - sum(map(len, heads)))
+    texts = [shortened(work.abstract, limit) for work in works]
+    cut = sum(text != work.abstract for text, work in zip(texts, works, strict=True))
+    body = "\n\n".join(f"{head}\n{text or '(no abstract)'}" for head, text in zip(heads, texts, strict=True))
+    note = f"{cut} of {len(works)} abstracts are shortened; {MARK} stands where the rest is missing.\n\n"
+    return Shown((note if cut else "") + body, cut)
+
+
+def even(lengths: Sequence[int], budget: int) -> int:
+    """The largest length L for which the sum of min(length, L) stays within a budget; at least 0."""
+    left = max(0, budget)
+    for place, length in enumerate(sorted(lengths)):
+        share = left // (len(lengths) - place)
+        if length > share:
+            return share
+        left -= length
+    return max(lengths, default=0)
+
+
+def shortened(text: str, limit: int) -> str:
+    """A text of at most `limit` characters, cut at the end of a sentence or else of a word, and marked.
+
+    Where there is no room the mark stands alone.
+    """
+    if len(text) <= limit:
+        return text
+    room = text[: max(0, limit - len(MARK) - 1) + 1]
+    ends = [match.end() for match in _END.finditer(room)]
+    kept = room[: ends[-1]] if ends else room.rpartition(" ")[0]
+    return f"{kept} {MARK}".strip()

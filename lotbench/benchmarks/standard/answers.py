@@ -1,0 +1,157 @@
+"""What an answer to a problem is: letters in a form, or the likeliest letters.
+
+An answer names places in the order that was shown; a trace keeps what these places stand for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cache
+from random import Random
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, ValidationError, create_model
+
+from lotbench.errors import Unread, UsageError
+from lotbench.oogiri.problems import Problem
+from lotbench.reply import Form, prose, read, visible
+from lotbench.state import Walk
+from lotbench.types import Reply
+
+LETTERS = "ABCDE"
+PLACES = ("first", "second", "third", "fourth", "fifth")
+REASONING = prose(1200, "step by step")
+# Possessive throughout: a reply of nothing but punctuation must not be tried in every way.
+_LETTER = re.compile(r"\W*+(?:(?:option|选项|選択肢)\W*+)?([A-E])(?:\W.*)?", re.IGNORECASE | re.DOTALL)
+_LETTERS = re.compile(r"\W*+[A-E](?:(?:\W|\band\b)++[A-E])*+\W*+")
+_BEGINS = re.compile(r"\W*([A-E])\s*[.:)、．：）]")
+
+
+class Notes(Form):
+    """Small questions with their answers (DDCoT)."""
+
+    notes: Annotated[str, prose(1200, "the small questions, each with its answer, and what follows")]
+
+
+class Caption(Form):
+    """The answer of the captioner."""
+
+    caption: Annotated[str, prose(400, "what can be seen, in one sentence")]
+
+
+class Rewrite(Form):
+    """The answer of the rewriter."""
+
+    rewrite: Annotated[str, prose(400, "the same content in other words")]
+
+
+class Written(Form):
+    """A free response."""
+
+    response: Annotated[str, prose(300)]
+
+
+class ReasonedWritten(Form):
+    """A free response when reasoning is asked for."""
+
+    reasoning: Annotated[str, REASONING]
+    response: Annotated[str, prose(300)]
+
+
+def _letter(said: object) -> object:
+    """The letter that was meant ('b', '(B)', 'B. a response'); anything else as it is."""
+    found = _LETTER.fullmatch(said) if isinstance(said, str) else None
+    return found[1].upper() if found else said
+
+
+@cache
+def choosing(options: int, wanted: int, reasoned: bool) -> type[Form]:
+    """The form of a choice or a ranking: a letter for each option that is wanted, in order."""
+    letter: Any = Annotated[Literal[tuple(LETTERS[:options])], BeforeValidator(_letter)]
+    fields: dict[str, Any] = {"reasoning": (Annotated[str, REASONING], ...)} if reasoned else {}
+    fields |= {name: (letter, ...) for name in names(wanted)}
+    name = "Ranking" if wanted == options else "Choice"
+    made: type[Form] = create_model(name, __base__=Form, **fields)
+    return made
+
+
+def names(wanted: int) -> tuple[str, ...]:
+    """The fields of a form for so many options."""
+    return ("answer",) if wanted == 1 else PLACES[:wanted]
+
+
+def shown(walk: Walk, problem: Problem, order: int) -> list[int]:
+    """The options, by index, in the order in which they are shown: shuffled, then turned by `order` places."""
+    purpose = f"{walk.seed}:{problem.id}:{walk.repeat}:options"
+    shuffled = Random(purpose).sample(range(len(problem.options)), len(problem.options))
+    return shuffled[order:] + shuffled[:order]
+
+
+def written(reply: Reply, form: type[Form], order: Sequence[int]) -> tuple[list[int], dict[str, Any]]:
+    """The options that a filled form names, by index, and what it says.
+
+    Raises:
+        Unread: The reply is not the form, or names an option twice.
+    """
+    try:
+        said = read(reply, form).model_dump()
+    except Unread as error:
+        bare = _bare(visible(reply), form) if error.kind == "unparsed" else None
+        if bare is None:
+            raise
+        said = bare
+    letters = [said[name] for name in said if name != "reasoning"]
+    if len(set(letters)) < len(letters):
+        raise Unread("unparsed", "an option is named twice")
+    return [order[LETTERS.index(letter)] for letter in letters], said
+
+
+def _bare(text: str, form: type[Form]) -> dict[str, Any] | None:
+    """A form without reasoning may come as letters alone ("B > A > C"), or as lines that begin with one each."""
+    wanted = list(form.model_fields)
+    letters = re.findall("[A-E]", text) if _LETTERS.fullmatch(text) else []
+    if not letters:
+        begun = [_BEGINS.match(line) for line in text.splitlines() if line.strip()]
+        letters = [found[1] for found in begun if found] if all(begun) else []
+    if "reasoning" in wanted or len(letters) != len(wanted):
+        return None
+    try:
+        return form.model_validate(dict(zip(wanted, letters, strict=True))).model_dump()
+    except ValidationError:
+        return None
+
+
+def likeliest(reply: Reply, wanted: int, order: Sequence[int]) -> tuple[list[int], dict[str, float]]:
+    """The options whose letters are the likeliest first tokens, and the log-probability of each letter.
+
+    Raises:
+        Unread: Fewer letters than are wanted are among the likeliest tokens.
+        UsageError: The server tells no log-probabilities.
+    """
+    if reply.logprobs is None:
+        raise UsageError(f"{reply.model} tells no log-probabilities: --set scoring=generate")
+    found: dict[str, float] = {}
+    for token, value in reply.logprobs.items():
+        letter = token.strip().upper()
+        if len(letter) == 1 and letter in LETTERS[: len(order)]:
+            found[letter] = max(value, found.get(letter, value))
+    if len(found) < wanted:
+        raise Unread("unparsed", f"only {len(found)} of the letters are among the likeliest tokens")
+    ranked = sorted(found, key=lambda letter: -found[letter])
+    return [order[LETTERS.index(letter)] for letter in ranked[:wanted]], found
+
+
+def agreed(answers: Sequence[Sequence[int] | None], ranking: bool) -> list[int] | None:
+    """What several draws on one order say together: the choice of most, or the mean rank (Borda).
+
+    Draws that could not be read have no vote; the first that was read breaks a tie.
+    """
+    read_ones = [list(answer) for answer in answers if answer is not None]
+    if not read_ones:
+        return None
+    if ranking:
+        return sorted(read_ones[0], key=lambda option: sum(answer.index(option) for answer in read_ones))
+    counts: Mapping[frozenset[int], int] = Counter(map(frozenset, read_ones))
+    return max(read_ones, key=lambda answer: counts[frozenset(answer)])

@@ -1,0 +1,142 @@
+"""Free responses of several models on one ballot, and what the votes say (Sec. 7.1.1, Fig. 13).
+
+A ballot hides who wrote what: the order is shuffled for each prompt, and the names stand in a key of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from random import Random
+from string import ascii_uppercase
+from typing import TypeAlias
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from lotbench.metrics.intervals import Floats, bootstrap
+from lotbench.oogiri import Language, Type
+from lotbench.oogiri.problems import Problem
+
+Key: TypeAlias = dict[str, dict[str, str]]
+"""Who wrote each response: the model, by item and letter."""
+
+
+class Response(BaseModel):
+    """One response on a ballot."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    letter: str
+    text: str
+
+
+class Item(BaseModel):
+    """One prompt on a ballot: a line of the ballot file. `image` is relative to the folder of `data`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    type: Type
+    language: Language
+    question: str | None = None
+    image: str | None = None
+    data: str
+    responses: tuple[Response, ...]
+
+
+class Vote(BaseModel):
+    """What one person chose for one prompt: a line of a votes file; none is a vote too."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    voter: str = Field(min_length=1)
+    letters: tuple[str, ...]
+
+
+def ballot(
+    written: Mapping[str, Mapping[str, str]], problems: Mapping[str, Problem], data: str, seed: int
+) -> tuple[list[Item], Key]:
+    """The ballot of what models wrote, and its key; prompts that fewer than two of them answered are left out.
+
+    Args:
+        written: By model, the response to each problem, by id.
+        problems: By id.
+        data: The data set that has the pictures.
+        seed: Of the order.
+    """
+    items, key = [], {}
+    for name, one in problems.items():
+        models = sorted(model for model, responses in written.items() if name in responses)
+        if len(models) < 2:
+            continue
+        Random(f"{seed}:{name}:0:ballot").shuffle(models)
+        key[name] = dict(zip(ascii_uppercase, models, strict=False))
+        responses = tuple(
+            Response(letter=letter, text=written[model][name]) for letter, model in key[name].items()
+        )
+        items.append(
+            Item(
+                id=name,
+                type=one.type,
+                language=one.language,
+                question=one.question,
+                image=one.image,
+                data=data,
+                responses=responses,
+            )
+        )
+    return items, key
+
+
+def faults(votes: Sequence[Vote], key: Key) -> dict[int, str]:
+    """What is wrong with votes, by index: another ballot's, or a second vote of one person."""
+    found: dict[int, str] = {}
+    seen: set[tuple[str, str]] = set()
+    for index, vote in enumerate(votes):
+        if vote.id not in key:
+            found[index] = f"id: no prompt {vote.id!r} on the ballot"
+        elif unknown := [letter for letter in vote.letters if letter not in key[vote.id]]:
+            found[index] = f"letters: no response {', '.join(unknown)} to {vote.id}"
+        elif len(set(vote.letters)) < len(vote.letters):
+            found[index] = "letters: one comes twice"
+        elif (vote.voter, vote.id) in seen:
+            found[index] = f"voter: {vote.voter!r} has voted on {vote.id} already"
+        seen.add((vote.voter, vote.id))
+    return found
+
+
+def shares(
+    items: Sequence[Item], key: Key, votes: Sequence[Vote]
+) -> list[tuple[str, str, int, float, float | None, float | None]]:
+    """The share of the votes that each model has, by type and over all.
+
+    Returns:
+        Rows of type, model, votes, share, and the ends of its 95 % interval, which draws prompts again;
+        within a type from most to fewest votes.
+    """
+    models = sorted({model for letters in key.values() for model in letters.values()})
+    by_item = {item.id: np.zeros(len(models)) for item in items}
+    for vote in votes:
+        for letter in vote.letters:
+            by_item[vote.id][models.index(key[vote.id][letter])] += 1
+    rows = []
+    for type_ in (*sorted({item.type for item in items}), "all"):
+        counts = np.array([by_item[item.id] for item in items if type_ in (item.type, "all")])
+        total = counts.sum()
+        if not total:
+            continue
+        made = []
+        for place, model in enumerate(models):
+            low, high = bootstrap(counts, partial(_share, place=place), seed=0)
+            mine = counts[:, place].sum()
+            made.append((type_, model, int(mine), float(mine / total), low, high))
+        rows += sorted(made, key=lambda row: -row[2])
+    return rows
+
+
+def _share(sums: Floats, place: int) -> Floats:
+    """The share of one model, as a statistic of summed votes; nan where nobody voted."""
+    total = sums.sum(axis=-1)
+    return np.asarray(np.divide(sums[..., place], total, out=np.full(total.shape, np.nan), where=total > 0))

@@ -1,0 +1,198 @@
+"""What an answer is worth, and the metrics over problems (Sec. 4, 6.1).
+
+A reply that came and could not be read is a wrong answer, and what the read ones are worth stands beside it
+with their share; a walk that broke off has no score and is left out. Intervals draw pictures and questions again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from lotbench.benchmarks.standard.answers import agreed
+from lotbench.benchmarks.standard.asking import draws, options, problem
+from lotbench.benchmarks.standard.settings import Settings
+from lotbench.evidence import NOTHING, Evidence
+from lotbench.metrics import ranking
+from lotbench.metrics.intervals import Floats, bootstrap
+from lotbench.oogiri.problems import Kind, Option, Problem
+from lotbench.section import Metric
+from lotbench.state import Walk
+from lotbench.types import Score, Trace
+
+CHOICES: Mapping[Kind, float] = {"2t1": 1 / 2, "3t1": 1 / 3, "4t1": 1 / 4, "5t2": 1 / 10}
+"""Chance of each kind of choice: one over the answers that can be given."""
+REVOTES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A problem with its answers, one for each order that was shown; None where none could be read."""
+
+    problem: Problem
+    answers: tuple[tuple[int, ...] | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What one answer adds to a mean: the cluster that it belongs to, and its value."""
+
+    group: str
+    value: float
+
+
+def grade(walk: Walk) -> Score:
+    """The score of one finished walk: the share of orders chosen right, or the mean NDCG of the rankings.
+
+    A part `answers` holds the options named, by index, for each order; a free response has no score.
+    """
+    outcome, one, settings = walk.state["outcome"], problem(walk), options(walk)
+    parts: dict[str, Any] = {"kind": one.kind, "type": one.type, "language": one.language, "group": one.group}
+    if outcome != "scored":
+        return Score(None, f"{outcome}: {walk.state.get('why') or 'no reason given'}", parts)
+    by_draw = walk.state["turn"]["answers"]
+    if one.kind == "generate":
+        return Score(
+            None, "people vote on free responses: lotbench ballot", parts | {"response": by_draw["0"]}
+        )
+    orders, votes = draws(settings, one)
+    answers = [
+        agreed([by_draw[str(order * votes + vote)] for vote in range(votes)], one.kind == "rank")
+        for order in range(orders)
+    ]
+    worth = [_worth(one, answer, settings) for answer in answers]
+    return Score(sum(worth) / len(worth), parts=parts | {"answers": answers})
+
+
+def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> dict[str, Metric]:
+    """The metrics of a run, with 95 % intervals over pictures and questions; n counts problems."""
+    all_of = answered(traces, evidence)
+    made = {
+        f"accuracy_{kind}": accuracy([one for one in all_of if one.problem.kind == kind]) for kind in CHOICES
+    }
+    ranked = [one for one in all_of if one.problem.kind == "rank"]
+    return made | {"rank_top1": top1(ranked, settings), "rank_ndcg": ndcg(ranked, settings)}
+
+
+def answered(traces: Sequence[Trace], evidence: Evidence) -> list[Answered]:
+    """The problems that were answered, in data order; free responses and broken walks left out."""
+    return [
+        Answered(evidence.samples[trace.sample], _answers(trace.score.parts["answers"]))
+        for trace in traces
+        if "answers" in trace.score.parts
+    ]
+
+
+def accuracy(found: Sequence[Answered], *, parsed: bool = False) -> Metric:
+    """The share of answers that name the right options and no other, of all or of those that were read."""
+    chance = CHOICES[found[0].problem.kind] if found else None
+    return replace(_mean(found, right, parsed), baselines={"chance": chance})
+
+
+def top1(found: Sequence[Answered], settings: Settings, *, parsed: bool = False) -> Metric:
+    """The share of rankings that put the best first."""
+    made = _mean(found, lambda one, answer: float(answer[0] == 0), parsed)
+    chance = _over(found, lambda one: 1 / len(one.options))
+    again = _over(found, lambda one: revote(one, settings.gain)[0])
+    return replace(made, baselines={"chance": chance, "re-vote ceiling": again})
+
+
+def ndcg(found: Sequence[Answered], settings: Settings, *, parsed: bool = False) -> Metric:
+    """The mean NDCG of the rankings; a reply that could not be read ranks nothing and is worth 0."""
+    made = _mean(found, lambda one, answer: float(ranking.ndcg(answer, gain(one, settings))), parsed)
+    chance = _over(found, lambda one: ranking.chance(gain(one, settings)))
+    again = _over(found, lambda one: revote(one, settings.gain)[1])
+    return replace(made, baselines={"chance": chance, "re-vote ceiling": again})
+
+
+def normalised(found: Sequence[Answered], settings: Settings) -> Metric:
+    """The mean of (NDCG - chance) / (1 - chance) over the rankings that were read."""
+
+    def above(one: Problem, answer: Sequence[int]) -> float:
+        worth = gain(one, settings)
+        return ranking.normalised(float(ranking.ndcg(answer, worth)), ranking.chance(worth))
+
+    return replace(_mean(found, above, parsed=True), baselines={"chance": 0.0})
+
+
+def spearman(found: Sequence[Answered]) -> Metric:
+    """Mean rank correlation with the human order, over the rankings that were read (Fig. 14, left)."""
+    made = _mean(found, lambda one, answer: ranking.spearman(answer), parsed=True)
+    return replace(made, baselines={"chance": 0.0})
+
+
+def right(one: Problem, answer: Sequence[int]) -> float:
+    """1 if an answer names all right options and no other, else 0."""
+    return float(set(answer) == set(range(one.wanted)))
+
+
+def gain(one: Problem, settings: Settings) -> Floats:
+    """The gains of a ranking's options, best first."""
+    return ranking.gains([option.relevance for option in one.options], settings.gain)
+
+
+def revote(one: Problem, kind: str) -> tuple[float, float]:
+    """Top-1 and NDCG that another vote of as many people would get against this one (parametric)."""
+    return _revote(one.options, kind, one.id)
+
+
+@cache
+def _revote(shown: tuple[Option, ...], kind: Any, name: str) -> tuple[float, float]:
+    rng = np.random.default_rng(int.from_bytes(name.encode()[-16:], "big"))
+    votes = [
+        ranking.voted_again((o.ratings.unfunny, o.ratings.somewhat, o.ratings.funny), rng, REVOTES)
+        if o.ratings
+        else ranking.liked_again(o.star or 0, rng, REVOTES)
+        for o in shown
+    ]
+    orders = ranking.ordered(np.stack(votes, axis=1), rng)
+    worth = ranking.gains([option.relevance for option in shown], kind)
+    return float((orders[:, 0] == 0).mean()), float(ranking.ndcg(orders, worth).mean())
+
+
+def _worth(one: Problem, answer: Sequence[int] | None, settings: Settings) -> float:
+    if answer is None:
+        return 0.0
+    return float(ranking.ndcg(answer, gain(one, settings))) if one.kind == "rank" else right(one, answer)
+
+
+def _mean(
+    found: Sequence[Answered], value: Callable[[Problem, Sequence[int]], float], parsed: bool
+) -> Metric:
+    """The mean of a value over answers, an unread one being worth 0 or left out; n counts problems."""
+    marks, read = [], 0
+    for one in found:
+        values = [value(one.problem, answer) for answer in one.answers if answer is not None]
+        unread = [] if parsed else [0.0] * (len(one.answers) - len(values))
+        marks += [Mark(one.problem.group, each) for each in values + unread]
+        read += bool(values)
+    if not marks:
+        return Metric(None, why="no answers that could be read" if found else "no such problems were asked")
+    return replace(estimate(marks), n=read if parsed else len(found))
+
+
+def estimate(marks: Sequence[Mark]) -> Metric:
+    """The mean of marks, with an interval that draws whole clusters again; n counts marks."""
+    groups: dict[str, list[float]] = {}
+    for mark in marks:
+        groups.setdefault(mark.group, []).append(mark.value)
+    counts = np.array([[sum(values), len(values)] for values in groups.values()])
+
+    def mean(sums: Floats) -> Floats:
+        return np.asarray(sums[..., 0] / sums[..., 1])
+
+    low, high = bootstrap(counts, mean, seed=0)
+    return Metric(float(mean(counts.sum(axis=0))), low, high, n=len(marks))
+
+
+def _over(found: Sequence[Answered], value: Callable[[Problem], float]) -> float | None:
+    """The mean of a value over problems."""
+    return sum(value(one.problem) for one in found) / len(found) if found else None
+
+
+def _answers(told: Any) -> tuple[tuple[int, ...] | None, ...]:
+    return tuple(None if answer is None else tuple(answer) for answer in told)

@@ -1,0 +1,218 @@
+"""What the report of standard evaluation says beside the metrics: by kind, type and language, and of what made.
+
+Built from traces and problems alone; the tables keep chance beside each score, since most published ones lie below it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+from lotbench.benchmarks.standard import score
+from lotbench.benchmarks.standard.answers import LETTERS
+from lotbench.benchmarks.standard.score import CHOICES, Answered
+from lotbench.benchmarks.standard.settings import Settings
+from lotbench.evidence import NOTHING, Evidence
+from lotbench.metrics import ranking
+from lotbench.oogiri.problems import RANKED, Kind, Problem
+from lotbench.section import Metric, Plot, Reading, Section, Table
+from lotbench.types import Trace
+
+Cell = str | float | int | None
+PAPERS: tuple[Kind, ...] = ("3t1", "4t1", "5t2", "rank")
+"""What the paper's Avg. is the mean of (Tables 2-4)."""
+ORIGINS: Mapping[str, str] = {
+    "response": "a response to this picture or question",
+    "elsewhere": "a response to another picture or question",
+    "low": "a little liked response to this picture or question",
+    "caption": "the data set's caption",
+    "captioner": "the captioner",
+    "rewriter": "the rewriter",
+}
+STANDS_IN = (("caption", "elsewhere"), ("rewrite", "low"))
+"""Slots that are filled by something else than their name says."""
+READINGS = 5
+
+
+def sections(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> list[Section]:
+    """The sections of a report, those that have something to say."""
+    if settings.kind == "generate":
+        return [_written(traces, evidence)]
+    found = score.answered(traces, evidence)
+    ranked = [one for one in found if one.problem.kind == "rank"]
+    asked = [evidence.samples[trace.sample] for trace in traces]
+    made = [_choices(found)] if any(one.problem.kind != "rank" for one in found) else []
+    made += [_rankings(ranked, settings)] if ranked else []
+    made += [_cells(found, settings), _origins(asked), _places(traces)]
+    return made
+
+
+def _choices(found: Sequence[Answered]) -> Section:
+    rows: list[tuple[Cell, ...]] = []
+    for kind, chance in CHOICES.items():
+        chosen = [one for one in found if one.problem.kind == kind]
+        if chosen:
+            all_of, read = score.accuracy(chosen), score.accuracy(chosen, parsed=True)
+            rows.append((kind.upper(), len(chosen), chance, *_span(all_of), read.value, _parsed(chosen)))
+    columns = ("kind", "problems", "chance", "accuracy", "low", "high", "accuracy on parsed", "parse rate")
+    note = (
+        "mTn: choose the n creative responses of m options; both must be named. A reply that could not be read is "
+        "wrong; accuracy on parsed leaves it out. Low and high: 95 % interval, drawing pictures and questions again."
+    )
+    return Section("Choices", (note,), (Table(columns, tuple(rows)),))
+
+
+def _rankings(ranked: Sequence[Answered], settings: Settings) -> Section:
+    rows: list[tuple[Cell, ...]] = []
+    for name, measure in (("top-1", score.top1), ("NDCG", score.ndcg)):
+        all_of, read = measure(ranked, settings), measure(ranked, settings, parsed=True)
+        beside = (all_of.baselines["chance"], all_of.baselines["re-vote ceiling"])
+        rows.append((name, *_span(all_of), *beside, read.value))
+    for name, alone in (
+        ("NDCG, normalised by chance", score.normalised(ranked, settings)),
+        ("Spearman", score.spearman(ranked)),
+    ):
+        rows.append((name, *_span(alone), 0.0, None, alone.value))
+    columns = ("measure", "value", "low", "high", "chance", "re-vote ceiling", "on parsed")
+    notes = (
+        f"{len(ranked)} rankings of {RANKED} responses; parse rate {_parsed(ranked):.3f}. Gain: {settings.gain} in "
+        "the mean rating above the lowest, or in log2(1 + likes). Chance is the mean over all 120 orders of each "
+        "problem; the re-vote ceiling is what another vote of as many people would get.",
+    )
+    answers = [answer for one in ranked for answer in one.answers if answer is not None]
+    tables, plots = [Table(columns, tuple(rows))], []
+    if answers:
+        shares = ranking.misplaced(answers)
+        caption = "Share misplaced at each true rank (Fig. 14, right); chance 0.8"
+        table = tuple((rank, float(share)) for rank, share in enumerate(shares, 1))
+        tables.append(Table(("true rank", "share misplaced"), table, caption))
+        points = tuple((float(rank), float(share)) for rank, share in enumerate(shares, 1))
+        plots.append(Plot("bar", "true rank", "share misplaced", {"misplaced": points}, caption))
+        plots.append(_correlations(answers))
+    return Section("Ranking", notes, tuple(tables), tuple(plots))
+
+
+def _correlations(answers: Sequence[Sequence[int]]) -> Plot:
+    """How the rankings' correlations with the human order are distributed (Fig. 14, left)."""
+    counts = Counter(round(ranking.spearman(answer), 1) for answer in answers)
+    points = tuple((value, float(counts[value])) for value in sorted(counts))
+    return Plot(
+        "bar", "Spearman's rho", "rankings", {"rankings": points}, "Rank correlation with the human order"
+    )
+
+
+def _cells(found: Sequence[Answered], settings: Settings) -> Section:
+    """Scores by type, by language and by both, with the paper's average."""
+    groups: dict[tuple[str, str], list[Answered]] = {}
+    for one in found:
+        type_, language = one.problem.type, one.problem.language
+        for place in ((type_, "all"), ("all", language), (type_, language)):
+            groups.setdefault(place, []).append(one)
+    rows = [(*place, *_values(groups[place], settings)) for place in sorted(groups)]
+    note = "Avg. is the paper's: the mean of 3T1, 4T1, 5T2 and NDCG. It is left out where one of them is missing."
+    columns = ("type", "language", "problems", "2T1", "3T1", "4T1", "5T2", "top-1", "NDCG", "Avg.")
+    return Section("By type and language", (note,), (Table(columns, tuple(rows)),))
+
+
+def _values(found: Sequence[Answered], settings: Settings) -> tuple[Cell, ...]:
+    kinds: tuple[Kind, ...] = (*CHOICES, "rank")
+    of = {kind: [one for one in found if one.problem.kind == kind] for kind in kinds}
+    worth: dict[Kind, float | None] = {kind: score.accuracy(of[kind]).value for kind in CHOICES}
+    worth["rank"] = score.ndcg(of["rank"], settings).value
+    papers = [worth[kind] for kind in PAPERS]
+    average = None if None in papers else fmean(value for value in papers if value is not None)
+    choices = (worth[kind] for kind in CHOICES)
+    return (len(found), *choices, score.top1(of["rank"], settings).value, worth["rank"], average)
+
+
+def _origins(asked: Sequence[Problem]) -> Section:
+    """Where the options are from, and what could not be built."""
+    counts = Counter(
+        (one.kind, option.slot, option.origin)
+        for one in asked
+        for option in one.options
+        if option.slot not in ("right", "ranked")
+    )
+    rows: list[tuple[Cell, ...]] = []
+    for (kind, slot, origin), count in sorted(counts.items()):
+        mark = "stands in" if (slot, origin) in STANDS_IN else ""
+        rows.append((kind.upper(), slot, ORIGINS[origin], count, mark))
+    left: Counter[tuple[str, str, str, str]] = Counter()
+    cells = {(one.kind, one.type, one.language): one.left_out for one in asked}
+    for place, reasons in cells.items():
+        for reason, count in reasons.items():
+            left[(*place, reason)] += count
+    missing = [
+        (kind.upper(), type_, language, reason, n) for (kind, type_, language, reason), n in left.items()
+    ]
+    tables = [
+        Table(("kind", "slot", "is", "options", "mark"), tuple(rows), "Wrong options by where they are from")
+    ]
+    if missing:
+        columns = ("kind", "type", "language", "why", "problems")
+        tables.append(Table(columns, tuple(sorted(missing)), "Problems that the data did not make"))
+    note = (
+        "Without a captioner a caption's place is taken by a response to another picture, without a rewriter a "
+        "rewrite's by a little liked response to the same; T2T has no caption. Kinds are easier or harder for it, so "
+        "compare runs only where this table agrees."
+    )
+    guessed = sum(one.guessed for one in asked)
+    warning = (
+        f"WARNING: in {guessed} of {len(asked)} problems the likes are guesses of the rows' writers: nobody voted, so "
+        "these scores say how far a model agrees with them, and no more."
+    )
+    return Section("What the options are", (note, *([warning] if guessed else [])), tuple(tables))
+
+
+def _places(traces: Sequence[Trace]) -> Section:
+    """Whether answers hang on the place where an option stood, and how replies were read."""
+    values: list[Mapping[str, Any]] = [
+        step["value"]  # type: ignore[misc]
+        for trace in traces
+        for step in trace.steps
+        if step["step"] == "respond"
+    ]
+    statuses = Counter(str(value["status"]) for value in values)
+    first = Counter(value["shown"].index(value["picked"][0]) for value in values if value["status"] == "ok")
+    chosen = sum(first.values())
+    rows = [(LETTERS[place], first[place], first[place] / chosen) for place in sorted(first)]
+    read = tuple((status, count, count / len(values)) for status, count in sorted(statuses.items()))
+    note = (
+        "Options are shuffled for each problem, so a model that names one letter always is at chance. Kinds have two "
+        "to five options: letters late in the alphabet are rarer."
+    )
+    tables = (
+        Table(("letter", "named first", "share"), tuple(rows), "What was named first"),
+        Table(("reply", "count", "share"), read, "Replies, those asked for again counted too"),
+    )
+    return Section("Letters and replies", (note,), tables)
+
+
+def _written(traces: Sequence[Trace], evidence: Evidence) -> Section:
+    """Free responses: how many came, and the first of them to read."""
+    texts = [(trace, trace.score.parts.get("response")) for trace in traces]
+    came = [(trace, text) for trace, text in texts if text]
+    readings = tuple(
+        _reading(evidence.samples[trace.sample], str(text), trace) for trace, text in came[:READINGS]
+    )
+    note = (
+        f"{len(came)} of {len(traces)} prompts have a response. People decide what they are worth: "
+        "`lotbench ballot RUN RUN --out FILE` writes the responses of several runs to a ballot."
+    )
+    return Section("Free responses", (note,), readings=readings)
+
+
+def _reading(one: Problem, text: str, trace: Trace) -> Reading:
+    asked = (("question", one.question),) if one.question else ()
+    return Reading(f"{one.type}, {one.language}", (*asked, ("response", text)), trace.sample, trace.repeat)
+
+
+def _parsed(found: Iterable[Answered]) -> float:
+    answers = [answer is not None for one in found for answer in one.answers]
+    return sum(answers) / len(answers)
+
+
+def _span(metric: Metric) -> tuple[Cell, Cell, Cell]:
+    return metric.value, metric.low, metric.high

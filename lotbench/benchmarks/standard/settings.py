@@ -1,0 +1,133 @@
+"""The named settings of standard evaluation, and what they say of how problems are built.
+
+`configs/paper/standard.toml` turns each to the paper's literal reading where it has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from lotbench.errors import UsageError
+from lotbench.oogiri import Row
+from lotbench.oogiri.building import problems
+from lotbench.oogiri.problems import Kind, Problem, Rules
+
+KINDS: Mapping[str, tuple[Kind, ...]] = {
+    "all": ("2t1", "3t1", "4t1", "5t2", "rank"),
+    "choice": ("2t1", "3t1", "4t1", "5t2"),
+    "2t1": ("2t1",),
+    "3t1": ("3t1",),
+    "4t1": ("4t1",),
+    "5t2": ("5t2",),
+    "rank": ("rank",),
+    "generate": ("generate",),
+}
+
+
+class Settings(BaseModel):
+    """What is asked, of which rows, in which way, and how rankings are scored (Sec. 4, 6.1, 7.1)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["all", "choice", "2t1", "3t1", "4t1", "5t2", "rank", "generate"] = "all"
+    """all: the choices and ranking; generate: free responses, for people to vote on."""
+    arm: Literal["image", "caption", "blind"] = "image"
+    """What the candidate sees of a picture: itself, its caption, or nothing."""
+    framework: Literal["direct", "cot", "cot_sc", "ddcot", "plot"] = "direct"
+    """How the candidate is made to think (Fig. 9)."""
+    votes: int = Field(default=5, gt=0)
+    """Draws of cot_sc."""
+    vote_temperature: float = Field(default=0.7, ge=0, le=2)
+    """Temperature of the draws of cot_sc."""
+    write_temperature: float = Field(default=1.0, ge=0, le=2)
+    """Temperature of free responses."""
+    orders: int = Field(default=1, ge=1, le=5)
+    """In how many orders the options are shown, each scored: cyclic permutations of a shuffled one, at most one an option."""
+    scoring: Literal["generate", "loglik"] = "generate"
+    """Whether the answer is written, or read off how likely each option's letter is."""
+    captions: Literal["captioner", "rows"] | None = None
+    """Who captions pictures: a model, or the rows; where they do not, a response to another picture stands in. By default the captioner if one is named."""
+    rewrites: Literal["rewriter", "rows"] | None = None
+    """The rewritten response: a model's, or a little liked response to the same picture or question. By default the rewriter's if one is named."""
+    part: Literal["all", "held_out"] = "all"
+    """Which rows problems are made of."""
+    share: float = Field(default=0.05, gt=0, lt=1)
+    """The share of the rows that is held out."""
+    split: Literal["group", "row"] = "group"
+    """What is held out together: a picture or question with all its responses, or each row alone (the paper's)."""
+    split_seed: int = 0
+    """Of the split; it must be the one that training used."""
+    per_prompt: int = Field(default=1, gt=0)
+    """Problems of each kind for a picture or question, at most."""
+    top_ratings: float = Field(default=0.01, gt=0, le=1)
+    """The share of rated responses to a picture that counts as right, from the top."""
+    top_likes: float = Field(default=0.1, gt=0, le=1)
+    """The share of liked responses to a picture or question that counts as right, from the top."""
+    min_likes: int = Field(default=5, ge=0)
+    """Likes that a right response needs."""
+    errors: float = Field(default=2.0, ge=0)
+    """Standard errors of their difference by which two ratings must be apart to be ranked."""
+    factor: float = Field(default=2.0, ge=1)
+    """The factor by which two counts of likes must be apart to be ranked."""
+    gain: Literal["linear", "exponential"] = "linear"
+    """Gain of NDCG: the relevance, or 2^rel - 1."""
+
+
+SCORE_ONLY = frozenset({"gain"})
+"""Settings that change the score of a finished trace and not the walk."""
+
+
+def resolve(settings: Settings, seats: Mapping[str, int]) -> Settings:
+    """The settings with those decided that depend on who is there.
+
+    Raises:
+        UsageError: Settings that do not go together, or a model that is asked for and not named.
+    """
+    captions = settings.captions or ("captioner" if seats.get("captioner") else "rows")
+    rewrites = settings.rewrites or ("rewriter" if seats.get("rewriter") else "rows")
+    for setting, role in (("captions", captions), ("rewrites", rewrites)):
+        if role != "rows" and not seats.get(role):
+            raise UsageError(f"{setting}={role} needs a model: give --role {role}=MODEL")
+    if settings.scoring == "loglik" and settings.framework in ("cot", "cot_sc"):
+        raise UsageError(
+            f"scoring=loglik reads one letter: it does not go with framework={settings.framework}"
+        )
+    if settings.scoring == "loglik" and settings.kind == "generate":
+        raise UsageError("scoring=loglik does not go with kind=generate: free responses have no options")
+    return settings.model_copy(update={"captions": captions, "rewrites": rewrites})
+
+
+def build(rows: Sequence[Row], settings: Settings, seed: int) -> tuple[Problem, ...]:
+    """The problems that a data set makes.
+
+    Raises:
+        UsageError: There is none, or a picture has no caption where the arm needs one.
+    """
+    rules = Rules(
+        kinds=KINDS[settings.kind],
+        captioner=settings.captions == "captioner",
+        rewriter=settings.rewrites == "rewriter",
+        **settings.model_dump(include=set(Rules.__slots__) & set(Settings.model_fields)),
+    )
+    made = problems(rows, rules, seed)
+    if not made:
+        raise UsageError(
+            f"no problem of kind={settings.kind} can be made of {len(rows)} rows ({settings.part})"
+        )
+    if settings.arm == "caption" and not rules.captioner:
+        bare = sum(problem.image is not None and problem.caption is None for problem in made)
+        if bare:
+            raise UsageError(
+                f"arm=caption: the pictures of {bare} of {len(made)} problems have no caption: give a `caption` in "
+                "the rows, --role captioner=MODEL, or --set arm=blind"
+            )
+    return made
+
+
+def unrankable(settings: Settings) -> list[str]:
+    """What makes a score of these settings stand apart from the leaderboard."""
+    reasons = [] if settings.arm == "image" else [f"the arm is {settings.arm}, not image"]
+    return reasons + ([f"only kind={settings.kind} was asked"] if settings.kind != "all" else [])

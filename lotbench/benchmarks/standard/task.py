@@ -1,0 +1,61 @@
+"""Standard evaluation on Oogiri data: choose, rank or write creative responses (lotbench.txt, Sec. 4, 6.1, 7.1).
+
+People's votes are the truth, so there is no judge. `asking.py` puts a problem, `answers.py` reads what comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lotbench.benchmark import Benchmark, Role
+from lotbench.benchmarks.standard import asking
+from lotbench.benchmarks.standard.preview import preview
+from lotbench.benchmarks.standard.score import grade, metrics
+from lotbench.benchmarks.standard.sections import sections
+from lotbench.benchmarks.standard.settings import SCORE_ONLY, Settings, build, resolve, unrankable
+from lotbench.oogiri import Row
+from lotbench.types import Sampling
+
+ROLES = {
+    "candidate": Role("chooses, ranks or writes responses", Sampling(temperature=0.0), pictures=True),
+    "captioner": Role("says what a picture shows", Sampling(temperature=0.0), required=False, pictures=True),
+    "rewriter": Role("puts a response in other words", Sampling(temperature=0.0), required=False),
+}
+
+
+def calls(settings: Settings) -> Mapping[str, int]:
+    """The most calls that one problem makes, by role, askings-again left out."""
+    framework = asking.FRAMEWORKS[settings.framework]
+    draws = settings.orders * (settings.votes if framework.votes else 1)
+    made = {"candidate": (1 if settings.kind == "generate" else draws) + framework.notes}
+    for role in (settings.captions, settings.rewrites):
+        if role not in (None, "rows"):
+            made[role] = 1
+    return made
+
+
+benchmark = Benchmark(
+    name="standard",
+    version="1",
+    about="choose and rank the creative responses to pictures and questions, as people did",
+    graph="panel",
+    roles=ROLES,
+    Settings=Settings,
+    Item=Row,
+    data="oogiri",
+    reference="paper/standard.toml",
+    repeats=1,
+    ask=asking.ask,
+    read=asking.read_answers,
+    grade=grade,
+    metrics=metrics,
+    sections=sections,
+    supersteps=lambda settings: 10,
+    calls=calls,
+    preview=preview,
+    score_only=SCORE_ONLY,
+    resolve=resolve,
+    needs_pictures=lambda settings: settings.arm == "image",
+    unrankable=unrankable,
+    build=build,
+)

@@ -1,0 +1,112 @@
+"""Commands on ballots: the free responses of several runs side by side, and the votes on them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from lotbench.benchmarks.standard.ballot import Item, Vote, ballot, faults, shares
+from lotbench.config import differences
+from lotbench.edge import whole
+from lotbench.errors import DataError, UsageError, at
+from lotbench.oogiri.problems import Problem
+from lotbench.results import Run, load_run
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def make(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench ballot make`."""
+    runs = [load_run(run, Path(parsed.runs_in)) for run in parsed.runs]
+    written: dict[str, dict[str, str]] = {}
+    for run in runs:
+        if run.config.model in written:
+            raise UsageError(f"{run.path}: {run.config.model} is on the ballot already")
+        written[run.config.model] = _responses(run)
+    problems = _problems(runs)
+    items, key = ballot(written, problems, runs[0].config.data, parsed.seed)
+    out = Path(parsed.out)
+    whole.write(out, (f"{item.model_dump_json(exclude_none=True)}\n" for item in items))
+    whole.write(_key(out), json.dumps({"schema": 1, "models": key}, ensure_ascii=False, indent=1) + "\n")
+    print(f"{out}: {len(items)} of {len(problems)} prompts, {len(written)} models; the names: {_key(out)}")
+    return 0
+
+
+def count(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench ballot count`."""
+    path, given = Path(parsed.ballot), Path(parsed.votes)
+    items = list(_lines(path, Item).values())
+    try:
+        key = json.loads(_key(path).read_text(encoding="utf-8"))["models"]
+    except (OSError, ValueError, KeyError) as error:
+        raise UsageError(f"{_key(path)}: cannot be read as the key of a ballot: {error}") from None
+    votes = _lines(given, Vote)
+    if found := faults(list(votes.values()), key):
+        numbers = list(votes)
+        raise DataError([at(given, numbers[index], fault) for index, fault in found.items()])
+    voters = {vote.voter for vote in votes.values()}
+    print(f"{len(voters)} voters, {len(votes)} votes on {len(items)} prompts")
+    for type_, model, mine, share, low, high in shares(items, key, list(votes.values())):
+        span = f"  [{low:.3f}, {high:.3f}]" if low is not None and high is not None else ""
+        print(f"{type_:5} {model:40} {mine:6}  {share:.3f}{span}")
+    return 0
+
+
+def _responses(run: Run) -> dict[str, str]:
+    """What a run's model wrote, by problem.
+
+    Raises:
+        UsageError: The run is not one of free responses.
+    """
+    if run.config.benchmark != "standard" or run.config.settings.get("kind") != "generate":
+        raise UsageError(f"{run.path}: no free responses: evaluate standard with --set kind=generate")
+    written = {trace.sample: trace.score.parts.get("response") for trace in run.traces if trace.repeat == 1}
+    return {sample: str(text) for sample, text in written.items() if text}
+
+
+def _problems(runs: list[Run]) -> dict[str, Problem]:
+    """The problems that the runs have in common.
+
+    Raises:
+        UsageError: They are not the same ones.
+    """
+    first = runs[0].samples
+    for run in runs[1:]:
+        shared = first.keys() & run.samples.keys()
+        changed = [name for name in shared if differences(first[name], run.samples[name])]
+        if changed or not shared:
+            raise UsageError(f"{run.path} and {runs[0].path}: not on the same data")
+    return {name: Problem.model_validate(table) for name, table in first.items()}
+
+
+def _key(ballot_path: Path) -> Path:
+    return ballot_path.with_name(f"{ballot_path.name}.key.json")
+
+
+def _lines(path: Path, model: type[M]) -> dict[int, M]:
+    """The lines of a file as what they are, by number.
+
+    Raises:
+        DataError: Each line that is not, with its field; or the file cannot be read.
+    """
+    made: dict[int, M] = {}
+    wrong: list[str] = []
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise DataError([f"{path}: {error.strerror}"]) from None
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            made[number] = model.model_validate_json(line)
+        except ValidationError as error:
+            fault = error.errors()[0]
+            wrong.append(f"{at(path, number, '.'.join(map(str, fault['loc'])) or None)}: {fault['msg']}")
+    if wrong:
+        raise DataError(wrong)
+    return made

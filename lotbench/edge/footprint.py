@@ -1,0 +1,73 @@
+"""Energy and CO2e of a run's calls, estimated by ecologits from output tokens and seconds; an extra.
+
+A provider does not say what a call costs the world: these are ranges of a model of their hardware, printed with
+the library's version. A model that it does not know, or one that runs here, has none.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from importlib.util import find_spec
+
+from lotbench.types import JSON
+
+PROVIDERS = {"openai": "openai", "anthropic": "anthropic", "gemini": "google_genai", "mistral": "mistralai"}
+"""What our providers are called there."""
+
+
+@dataclass(slots=True)
+class Work:
+    """What one model at one provider did in a role: output tokens, and seconds of all its calls together."""
+
+    provider: str
+    model: str
+    output_tokens: int = 0
+    seconds: float = 0.0
+
+
+def footprint(by_role: Mapping[str, Iterable[Work]]) -> dict[str, JSON] | None:
+    """The estimate by role.
+
+    Returns:
+        `library`, and for each role `energy_kwh` and `co2e_kg` as [lowest, highest], or None where a model
+        is not known; None without the extra `footprint`.
+    """
+    if find_spec("ecologits") is None:
+        return None
+    roles: dict[str, JSON] = {role: _summed(list(works)) for role, works in by_role.items()}
+    return {"library": f"ecologits {metadata.version('ecologits')}", "by_role": roles}
+
+
+def _summed(works: list[Work]) -> JSON:
+    energy, carbon = [0.0, 0.0], [0.0, 0.0]
+    for work in works:
+        found = _impacts(work)
+        if found is None:
+            return None
+        for total, part in zip((energy, carbon), found, strict=True):
+            total[0] += part[0]
+            total[1] += part[1]
+    return {"energy_kwh": energy, "co2e_kg": carbon} if works else None
+
+
+def _impacts(work: Work) -> tuple[tuple[float, float], tuple[float, float]] | None:
+    """Energy (kWh) and CO2e (kg), lowest and highest; the estimate is linear in tokens and seconds."""
+    from ecologits.tracers.utils import llm_impacts
+
+    # It tells of unknown models in the log; here that is a null.
+    logging.getLogger("ecologits").setLevel(logging.CRITICAL)
+    provider = PROVIDERS.get(work.provider)
+    if provider is None:
+        return None
+    found = llm_impacts(provider, work.model, work.output_tokens, work.seconds)
+    if found.errors or found.energy is None or found.gwp is None:
+        return None
+    return _ends(found.energy.value), _ends(found.gwp.value)
+
+
+def _ends(value: object) -> tuple[float, float]:
+    low, high = getattr(value, "min", value), getattr(value, "max", value)
+    return float(str(low)), float(str(high))

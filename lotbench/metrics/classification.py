@@ -1,0 +1,139 @@
+"""How well ordered labels 1..L are predicted, what guessing would come to, and whether shuffling does as well.
+
+Everything is read off one table of counts, gold label by prediction, whose column 0 holds what was no label
+at all: such an answer is wrong in every figure that does not say otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from lotbench.metrics.intervals import Floats
+
+
+def table(gold: Sequence[int], said: Sequence[int | None], labels: int) -> Floats:
+    """Counts [labels, labels + 1] of gold labels 1.. by predictions, column 0 for None."""
+    counts = np.zeros((labels, labels + 1))
+    np.add.at(counts, (np.array(gold, dtype=int) - 1, np.array([one or 0 for one in said], dtype=int)), 1)
+    return counts
+
+
+def f1(counts: Floats) -> Floats:
+    """F1 of each label, [..., L, L + 1] to [..., L]; 0 for one that neither occurs nor is predicted."""
+    hits = np.diagonal(counts[..., 1:], axis1=-2, axis2=-1)
+    both = counts.sum(axis=-1) + counts[..., 1:].sum(axis=-2)
+    return np.asarray(np.divide(2 * hits, both, out=np.zeros(hits.shape), where=both > 0))
+
+
+def macro_f1(counts: Floats) -> Floats:
+    """The mean F1 over all labels, those without support too; [..., L, L + 1] to [...]."""
+    return np.asarray(f1(counts).mean(axis=-1))
+
+
+def mae(counts: Floats) -> Floats:
+    """The mean distance of valid predictions from the gold; NaN where there is none."""
+    valid = counts[..., 1:]
+    return _over((valid * distances(valid.shape[-1])).sum(axis=(-2, -1)), valid.sum(axis=(-2, -1)))
+
+
+def worst_mae(counts: Floats) -> Floats:
+    """The mean distance from the gold if whoever gave no label is as wrong as one can be."""
+    far = distances(counts.shape[-2])
+    lost = (counts[..., 0] * far.max(axis=-1)).sum(axis=-1)
+    return _over((counts[..., 1:] * far).sum(axis=(-2, -1)) + lost, counts.sum(axis=(-2, -1)))
+
+
+def within(counts: Floats, distance: int) -> Floats:
+    """The share of all answers that are at most so far from the gold."""
+    near = distances(counts.shape[-2]) <= distance
+    return _over((counts[..., 1:] * near).sum(axis=(-2, -1)), counts.sum(axis=(-2, -1)))
+
+
+def distances(labels: int) -> Floats:
+    """[L, L]: how far two labels are apart."""
+    places = np.arange(labels, dtype=float)
+    return np.asarray(np.abs(places[:, None] - places))
+
+
+def guessing(support: Sequence[int], chances: Sequence[float]) -> tuple[float, float]:
+    """The expected macro F1 and MAE of drawing each prediction independently with these chances.
+
+    Exact: the hits and the false alarms of a label are independent binomials, and the expectation of
+    2 hits / (support + hits + false alarms) is summed over all their values.
+
+    Args:
+        support: How often each label is the gold one.
+        chances: Of each label, to be drawn.
+    """
+    n = sum(support)
+    scores = []
+    for count, chance in zip(support, chances, strict=True):
+        hits, alarms = np.arange(count + 1), np.arange(n - count + 1)
+        weight = np.outer(stats.binom.pmf(hits, count, chance), stats.binom.pmf(alarms, n - count, chance))
+        both = count + hits[:, None] + alarms
+        # Without support there are no hits, and no quotient is 0 / 0.
+        scores.append(float((weight * 2 * hits[:, None] / np.maximum(both, 1)).sum()))
+    share = np.array(support, dtype=float) / n
+    error = share @ distances(len(support)) @ np.array(chances, dtype=float)
+    return float(np.mean(scores)), float(error)
+
+
+def shuffled(
+    gold: Sequence[int],
+    said: Sequence[int | None],
+    labels: int,
+    *,
+    draws: int,
+    seed: int,
+) -> tuple[float, float]:
+    """The chances that shuffled predictions reach the macro F1, or an MAE as low, of these.
+
+    Args:
+        gold: Labels 1..L.
+        said: Predictions; None is shuffled like any other and stays wrong.
+        labels: L.
+        draws: How often the predictions are shuffled; all orders are tried where there are fewer.
+        seed: Of the shuffling.
+    """
+    if len(gold) < 2:
+        return 1.0, 1.0
+    truth, answers = np.array(gold, dtype=int), np.array([one or 0 for one in said], dtype=int)
+
+    def f1_of(x: NDArray[np.int_], axis: int = -1) -> Floats:
+        scores = []
+        for label in range(1, labels + 1):
+            predicted = np.moveaxis(x, axis, -1) == label
+            hits = (predicted & (truth == label)).sum(axis=-1)
+            both = predicted.sum(axis=-1) + (truth == label).sum()
+            scores.append(np.divide(2 * hits, both, out=np.zeros(np.shape(hits)), where=both > 0))
+        return np.asarray(np.mean(scores, axis=0))
+
+    def error_of(x: NDArray[np.int_], axis: int = -1) -> Floats:
+        last = np.moveaxis(x, axis, -1)
+        return np.asarray(np.where(last > 0, np.abs(last - truth), 0).sum(axis=-1), dtype=float)
+
+    def chance(statistic: Callable[..., Floats], alternative: Literal["greater", "less"]) -> float:
+        rng = np.random.default_rng(seed % 2**63)
+        found = stats.permutation_test(
+            [answers],
+            statistic,
+            permutation_type="pairings",
+            vectorized=True,
+            n_resamples=draws,
+            batch=500,
+            alternative=alternative,
+            rng=rng,
+        )
+        return float(found.pvalue)
+
+    return chance(f1_of, "greater"), chance(error_of, "less")
+
+
+def _over(part: Floats, whole: Floats) -> Floats:
+    top, bottom = np.asarray(part, dtype=float), np.asarray(whole, dtype=float)
+    return np.asarray(np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom > 0))

@@ -1,0 +1,84 @@
+"""How two things go together: Pearson where both look normal, else Spearman; Spearman with an interval over clusters.
+
+A correlation of fewer than three pairs, or of something that never changes, is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy import stats
+
+from lotbench.metrics.intervals import Floats, bootstrap
+from lotbench.section import Metric
+
+NORMAL = 0.05
+"""The p of the Shapiro-Wilk test from which a sample passes for normal (v2, Statistical analysis)."""
+LEAST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation:
+    """A correlation with the method that was chosen; None with the reason why there is none."""
+
+    method: Literal["pearson", "spearman"] | None
+    value: float | None
+    p: float | None
+    n: int
+    why: str | None = None
+
+
+def correlation(one: Sequence[float], other: Sequence[float]) -> Correlation:
+    """Pearson's r if both samples pass the Shapiro-Wilk test, else Spearman's rho.
+
+    Raises:
+        ValueError: The two are not of one length.
+    """
+    if why := _none(one, other):
+        return Correlation(None, None, None, len(one), why)
+    normal = all(stats.shapiro(each).pvalue >= NORMAL for each in (one, other))
+    found = stats.pearsonr(one, other) if normal else stats.spearmanr(one, other)
+    return Correlation(
+        "pearson" if normal else "spearman", float(found.statistic), float(found.pvalue), len(one)
+    )
+
+
+def spearman(one: Sequence[float], other: Sequence[float], clusters: Sequence[str]) -> Metric:
+    """Spearman's rho with an interval that draws clusters again, the ranks being those of all pairs.
+
+    Raises:
+        ValueError: The three are not of one length.
+    """
+    if why := _none(one, other):
+        return Metric(None, n=len(one), why=why)
+    x, y = (stats.rankdata(each) for each in (one, other))
+    places = {name: index for index, name in enumerate(dict.fromkeys(clusters))}
+    sums = np.zeros((len(places), 6))
+    for name, a, b in zip(clusters, x, y, strict=True):
+        sums[places[name]] += (1, a, b, a * a, b * b, a * b)
+    low, high = bootstrap(sums, _pearson, 0)
+    return Metric(float(_pearson(sums.sum(axis=0))), low, high, n=len(one))
+
+
+def _pearson(sums: Floats) -> Floats:
+    """Pearson from n and the sums of x, y, xx, yy, xy, [..., 6] to [...]; NaN where one does not change."""
+    n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
+    spread = (n * xx - x * x) * (n * yy - y * y)
+    top: Floats = np.asarray(n * xy - x * y)
+    found: Floats = np.divide(
+        top, np.sqrt(np.maximum(spread, 0)), out=np.full(top.shape, np.nan), where=spread > 0
+    )
+    return found
+
+
+def _none(one: Sequence[float], other: Sequence[float]) -> str | None:
+    if len(one) != len(other):
+        raise ValueError(f"{len(one)} values against {len(other)}")
+    if len(one) < LEAST:
+        return f"{len(one)} pairs are too few"
+    if min(one) == max(one) or min(other) == max(other):
+        return "one of the two never changes"
+    return None

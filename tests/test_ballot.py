@@ -1,0 +1,147 @@
+"""Ballots: who wrote what is hidden, order is by lot, votes come back as shares by type."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lotbench.benchmarks.standard.ballot import Item, Vote, ballot, faults, shares
+from lotbench.cli import main
+from lotbench.evaluation import evaluate_sync
+from lotbench.oogiri.problems import Problem
+from tests.choosing import FOUR
+from tests.fakes import RuleModel
+
+MODELS = ("ada", "bob", "cyd")
+
+
+def problem(n: int, type_: str = "T2T") -> Problem:
+    asked: dict[str, Any] = {"question": "Why?"} if type_ == "T2T" else {"image": "p.png"}
+    return Problem(id=f"p{n}", language="en", type=type_, kind="generate", group=f"g{n}", **asked)
+
+
+PROBLEMS = {f"p{n}": problem(n, "I2T" if n % 3 else "T2T") for n in range(60)}
+WRITTEN = {model: {name: f"{model} on {name}" for name in PROBLEMS} for model in MODELS}
+
+
+def test_no_name_is_on_the_ballot_and_the_order_is_by_lot() -> None:
+    written = {model: {name: f"text {model[0]} {name}" for name in PROBLEMS} for model in MODELS}
+    items, key = ballot(written, PROBLEMS, "oogiri", seed=0)
+    assert not any(model in item.model_dump_json() for item in items for model in MODELS)
+    for item in items:
+        for response in item.responses:
+            assert response.text == written[key[item.id][response.letter]][item.id]
+    first = Counter(key[item.id]["A"] for item in items)
+    assert set(first) == set(MODELS) and max(first.values()) < 35
+    assert ballot(written, PROBLEMS, "oogiri", seed=0)[1] == key
+    assert ballot(written, PROBLEMS, "oogiri", seed=1)[1] != key
+
+
+def test_a_prompt_that_one_model_alone_answered_is_left_out() -> None:
+    written = {"ada": {"p0": "a", "p1": "a"}, "bob": {"p1": "b"}}
+    items, key = ballot(written, PROBLEMS, "oogiri", seed=0)
+    assert [item.id for item in items] == ["p1"] == list(key)
+    assert len(items[0].responses) == 2
+
+
+def votes(items: list[Item], key: Any, favourite: str, voters: int = 4) -> list[Vote]:
+    """Everybody likes the favourite on questions, and nobody has a taste in pictures."""
+    made = []
+    for voter in range(voters):
+        for number, item in enumerate(items):
+            letters = sorted(key[item.id])
+            mine = next(letter for letter in letters if key[item.id][letter] == favourite)
+            lot = sorted(letters, key=lambda letter: key[item.id][letter])[(number + voter) % 3]
+            made.append(Vote(id=item.id, voter=f"v{voter}", letters=(mine if item.type == "T2T" else lot,)))
+    return made
+
+
+def test_votes_come_back_as_shares_by_type_with_intervals() -> None:
+    items, key = ballot(WRITTEN, PROBLEMS, "oogiri", seed=0)
+    rows = shares(items, key, votes(items, key, "bob"))
+    by_place = {(type_, model): (count, share, low, high) for type_, model, count, share, low, high in rows}
+    assert by_place["T2T", "bob"] == (80, 1.0, 1.0, 1.0)
+    assert by_place["T2T", "ada"][:2] == (0, 0.0)
+    _, share, low, high = by_place["I2T", "ada"]
+    assert low is not None and high is not None and low <= share <= high
+    assert share == pytest.approx(1 / 3, abs=0.1)
+    for type_ in ("I2T", "T2T", "all"):
+        assert sum(row[3] for row in rows if row[0] == type_) == pytest.approx(1)
+    assert sum(row[2] for row in rows if row[0] == "all") == 4 * 60
+
+
+def test_faults_of_votes_are_named() -> None:
+    _, key = ballot(WRITTEN, PROBLEMS, "oogiri", seed=0)
+    given = [
+        ("p0", "x", "A"),
+        ("p0", "x", "B"),
+        ("p99", "x", "A"),
+        ("p1", "x", "AZ"),
+        ("p2", "x", "AA"),
+        ("p0", "y", ""),
+    ]
+    made = [Vote(id=name, voter=voter, letters=tuple(letters)) for name, voter, letters in given]
+    assert faults(made, key) == {
+        1: "voter: 'x' has voted on p0 already",
+        2: "id: no prompt 'p99' on the ballot",
+        3: "letters: no response Z to p1",
+        4: "letters: one comes twice",
+    }
+
+
+class Writer(RuleModel):
+    takes_requests = True
+
+
+def run(name: str, out: Path, **fields: Any) -> str:
+    model = Writer(lambda request: {"response": f"{name} would not know."}, model_id=name)
+    model.__name__ = name  # type: ignore[attr-defined]
+    settings = {"kind": "generate"} | fields.pop("settings", {})
+    made = evaluate_sync("standard", model=model, out=out, limit=3, check=False, settings=settings, **fields)
+    return str(made.path)
+
+
+def test_from_runs_to_a_ballot_to_shares(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = [run(name, tmp_path / "runs") for name in ("ada", "bob")]
+    out = tmp_path / "vote.jsonl"
+    assert main(["ballot", "make", *runs, "--out", str(out)]) == 0
+    items = [Item.model_validate_json(line) for line in out.read_text().splitlines()]
+    assert len(items) == 3 and items[0].data == "oogiri" and items[0].image
+    assert "python:" not in out.read_text()
+    key = json.loads((tmp_path / "vote.jsonl.key.json").read_text())["models"]
+    ballots = tmp_path / "votes.jsonl"
+    lines = [{"id": item.id, "voter": "me", "letters": ["A"]} for item in items]
+    ballots.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    capsys.readouterr()
+    assert main(["ballot", "count", str(out), str(ballots)]) == 0
+    printed = capsys.readouterr().out
+    assert "1 voters, 3 votes on 3 prompts" in printed
+    first = Counter(letters["A"] for letters in key.values())
+    for model, count in first.items():
+        assert f"{model:40} {count:6}  {count / 3:.3f}" in printed
+    ballots.write_text('{"id": "nowhere", "voter": "me", "letters": ["A"]}\n')
+    assert main(["ballot", "count", str(out), str(ballots)]) == 2
+    assert "votes.jsonl:1: id: no prompt 'nowhere'" in capsys.readouterr().err
+    ballots.write_text('{"id": "nowhere", "letters": ["A"]}\n')
+    assert main(["ballot", "count", str(out), str(ballots)]) == 2
+    assert "votes.jsonl:1: voter" in capsys.readouterr().err
+
+
+def test_runs_that_do_not_belong_on_one_ballot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = "".join(f"{row.model_dump_json()}\n" for row in FOUR)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "samples.jsonl").write_text(rows)
+    one = run("ada", tmp_path / "runs")
+    other = run("bob", tmp_path / "runs", data=str(tmp_path / "data"))
+    scored = run("cyd", tmp_path / "runs", settings={"kind": "2t1"})
+    for runs, said in (
+        ([one, one], "is on the ballot already"),
+        ([one, scored], "no free responses"),
+        ([one, other], "not on the same data"),
+    ):
+        assert main(["ballot", "make", *runs, "--out", str(tmp_path / "vote.jsonl")]) == 2
+        assert said in capsys.readouterr().err

@@ -1,0 +1,234 @@
+"""CLIP on pictures that the tests draw: the filter of weak conditions is right about what is in them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from clot_training import conditions, vocabulary
+from clot_training import explore as step
+from clot_training.clip import Sight, identity
+from clot_training.conditions import Vectors
+from clot_training.config import Clip, Config
+from clot_training.records import Candidate, Work, read
+from lotbench.errors import DataError, UsageError
+from tests import shapes
+from tests.leaping import HashPolicy, config, data_set, split_words
+
+UNSEEN = 99
+"""Seeds the pictures of the tests; training draws with another seed."""
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The settings of a tiny CLIP, trained once a test session."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ.setdefault("GOMP_SPINCOUNT", "0")
+    described, checkpoint = shapes.train(tmp_path_factory.mktemp("clip"))
+    return {"model": str(described), "checkpoint": str(checkpoint)}
+
+
+@pytest.fixture(autouse=True)
+def kept_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("LOTBENCH_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(vocabulary, "content_words", split_words)
+
+
+@pytest.fixture(scope="session")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Path, shapes.Scene]]:
+    """A hundred and twenty pictures that no training saw."""
+    return shapes.renders(tmp_path_factory.mktemp("pictures"), 10, UNSEEN)
+
+
+@pytest.mark.slow
+def test_words_for_what_is_there_come_first_and_others_last(
+    trained: dict[str, Any], pictures: list[tuple[Path, shapes.Scene]]
+) -> None:
+    from sklearn.metrics import roc_auc_score
+
+    sight, words = Sight(Clip(**trained)), shapes.words()
+    similar = sight.pictures([str(path) for path, _ in pictures]) @ sight.words(words).T
+    named = np.array([[word in scene.names for word in words] for _, scene in pictures])
+    positions = np.argsort(np.argsort(-similar, axis=1, kind="stable"), axis=1)
+    stay = conditions.kept(len(words), 25, 70, "sentence")
+    # Of 100 words 28 or 29 name a picture and 25 are dropped from the top: no filter can do better than .88.
+    assert np.mean(positions[named] < stay.start) >= 0.80, "chance .25"
+    assert np.mean(positions[~named] >= stay.stop) >= 0.95, "chance .70, at best .98"
+    assert roc_auc_score(named.ravel(), similar.ravel()) >= 0.9
+    # The same for the colour's and the shape's own names, of which there is always room.
+    plain = np.array([[word in (scene.colour, scene.shape) for word in words] for _, scene in pictures])
+    assert np.mean(positions[plain] < stay.start) >= 0.7
+
+
+@pytest.mark.slow
+def test_an_untrained_model_would_not_pass(
+    trained: dict[str, Any], pictures: list[tuple[Path, shapes.Scene]]
+) -> None:
+    from sklearn.metrics import roc_auc_score
+
+    sight, words = Sight(Clip(model=trained["model"])), shapes.words()
+    similar = sight.pictures([str(path) for path, _ in pictures]) @ sight.words(words).T
+    named = np.array([[word in scene.names for word in words] for _, scene in pictures])
+    assert roc_auc_score(named.ravel(), similar.ravel()) < 0.65
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("custom", [False, True])
+@pytest.mark.parametrize("pool", ["argmax", "eos"])
+def test_a_text_that_is_cut_has_the_vector_of_the_whole_context(
+    tmp_path: Path, custom: bool, pool: str
+) -> None:
+    import json
+
+    import open_clip
+    import torch
+
+    table = json.loads(shapes.architecture(tmp_path).read_text())
+    table["custom_text"] = custom
+    table["text_cfg"] |= {"pool_type": pool, "eos_id": 49407}
+    path = tmp_path / f"cut-{custom}-{pool}.json"
+    path.write_text(json.dumps(table))
+    sight = Sight(Clip(model=str(path), batch_size=3))
+    texts = ["cat", "a very long keyword indeed", "incomprehensibilities", "dog", "unquestionably"]
+    tokens = open_clip.get_tokenizer(path.stem)(texts)
+    assert tokens.shape[1] == shapes.CONTEXT
+    with torch.inference_mode():
+        whole = sight._model.encode_text(tokens, normalize=True).numpy()
+    assert np.abs(sight.words(texts) - whole).max() < 1e-5
+
+
+@pytest.mark.slow
+def test_a_tower_that_looks_both_ways_is_not_cut(tmp_path: Path) -> None:
+    import json
+
+    import open_clip
+    import torch
+
+    table = json.loads(shapes.architecture(tmp_path).read_text())
+    table["text_cfg"] |= {"no_causal_mask": True}
+    table["custom_text"] = True
+    path = tmp_path / "both-ways.json"
+    path.write_text(json.dumps(table))
+    sight = Sight(Clip(model=str(path)))
+    with torch.inference_mode():
+        tokens = open_clip.get_tokenizer(path.stem)(["cat", "dog"])
+        whole = sight._model.encode_text(tokens, normalize=True).numpy()
+    assert np.abs(sight.words(["cat", "dog"]) - whole).max() < 1e-6
+
+
+class Counted:
+    """Counts the words and pictures that a CLIP encodes."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.words = 0
+        self.pictures = 0
+        encode_words, encode_pictures = Sight.words, Sight.pictures
+
+        def words(sight: Sight, words: Sequence[str]) -> Vectors:
+            self.words += len(words)
+            return encode_words(sight, words)
+
+        def pictures(sight: Sight, paths: Sequence[str]) -> Vectors:
+            self.pictures += len(paths)
+            return encode_pictures(sight, paths)
+
+        monkeypatch.setattr(Sight, "words", words)
+        monkeypatch.setattr(Sight, "pictures", pictures)
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
+    return Counted(monkeypatch)
+
+
+def seeing(
+    folder: Path, trained: dict[str, Any], pictures: list[tuple[Path, shapes.Scene]], **explore: Any
+) -> Config:
+    """A run on pictures of shapes; the texts have all hundred words."""
+    words = shapes.words()
+    rows = [
+        {
+            "id": f"s{number}",
+            "type": "I2T",
+            "language": "en",
+            "group": f"p{number}",
+            "image": str(path),
+            "text": " ".join(words[number % 4 :: 4]).replace("-", " "),
+        }
+        for number, (path, _) in enumerate(pictures)
+    ]
+    made = data_set(folder, rows)
+    return config(folder, made, explore={"clip": trained, "n": 100, **explore})
+
+
+@pytest.mark.slow
+def test_a_sample_costs_one_picture_however_many_keywords_there_are(
+    tmp_path: Path, trained: dict[str, Any], pictures: list[tuple[Path, shapes.Scene]], counted: Counted
+) -> None:
+    for limit, grown in ((8, 8), (28, 20)):
+        run = seeing(tmp_path, trained, pictures, limit=limit)
+        before = (counted.words, counted.pictures)
+        summary = step.explore(run, HashPolicy)
+        size = summary["keywords"]["en"]
+        assert counted.pictures - before[1] == grown
+        # The vocabulary is encoded by the first run and taken from the store by the second.
+        assert counted.words - before[0] == (size if limit == 8 else 0)
+
+
+@pytest.mark.slow
+def test_weak_and_random_conditions_side_by_side(
+    tmp_path: Path, trained: dict[str, Any], pictures: list[tuple[Path, shapes.Scene]]
+) -> None:
+    found: dict[str, list[Candidate]] = {}
+    for how in ("weak", "random"):
+        run = seeing(tmp_path, trained, pictures, conditions=how, limit=24)
+        summary = step.explore(run, HashPolicy)
+        found[how] = list(read(Work(Path(run.out)).candidates(run.explore.conditions), Candidate))
+    assert len(found["weak"]) == len(found["random"])
+    stay = conditions.kept(min(summary["keywords"]["en"], 100), 25, 70, "sentence")
+    assert {one.position for one in found["weak"]} == {*stay, None}
+    sight = Sight(run.explore.clip)
+    for one in [one for one in found["weak"] if one.condition][:20]:
+        product = float(sight.words([one.condition or ""])[0] @ sight.pictures([one.image or ""])[0])
+        assert one.similarity == pytest.approx(product, abs=1e-4)
+    assert {one.similarity for one in found["random"]} == {None}
+    scenes = {str(path): scene for path, scene in pictures}
+    drawn = [one for one in found["random"] if one.condition]
+    named = np.mean([one.condition in scenes[one.image or ""].names for one in drawn])
+    assert named == pytest.approx(0.28, abs=0.12), "random conditions know nothing of the picture"
+
+
+@pytest.mark.slow
+def test_what_cannot_be_loaded_is_named(tmp_path: Path, trained: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=r"explore\.clip no-such-model"):
+        Sight(Clip(model="no-such-model"))
+    with pytest.raises(UsageError, match=r"explore\.clip .*gone\.pt"):
+        Sight(Clip(model=trained["model"], checkpoint=str(tmp_path / "gone.pt")))
+    broken = tmp_path / "broken.png"
+    broken.write_bytes(b"no picture")
+    with pytest.raises(DataError, match=r"broken\.png: cannot be read as a picture"):
+        Sight(Clip(**trained)).pictures([str(broken)])
+
+
+def test_a_run_that_needs_a_model_says_so() -> None:
+    with pytest.raises(UsageError, match=r"explore\.clip\.model"):
+        identity(Clip())
+
+
+def test_a_checkpoint_is_known_by_its_content(tmp_path: Path) -> None:
+    one, other = tmp_path / "one.pt", tmp_path / "other.pt"
+    one.write_bytes(b"1")
+    other.write_bytes(b"1")
+    assert identity(Clip(model="ViT-B-32", checkpoint=str(one))) == identity(
+        Clip(model="ViT-B-32", checkpoint=str(other))
+    )
+    other.write_bytes(b"2")
+    assert identity(Clip(model="ViT-B-32", checkpoint=str(one))) != identity(
+        Clip(model="ViT-B-32", checkpoint=str(other))
+    )
+    assert identity(Clip(model="ViT-B-32", checkpoint="openai")) == "ViT-B-32 openai"

@@ -1,0 +1,182 @@
+"""The door to embeddings: each text embedded once, kept, and made again only where it must be; slow with weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lotbench import evaluate_sync
+from lotbench.edge import embed
+from lotbench.errors import RunFolderError, UsageError
+
+TEXTS = ["a membrane that hums", "a quiet turbine", "a membrane which is humming"]
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """What an encoder of lengths was given, call by call."""
+    calls: list[list[str]] = []
+
+    class Lengths:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def __call__(self, texts: list[str]) -> np.ndarray:
+            calls.append(list(texts))
+            return np.array([[len(text), 1.0] for text in texts], dtype=np.float32)
+
+    monkeypatch.setattr(embed, "Encoder", Lengths)
+    return calls
+
+
+def test_a_text_is_embedded_once_however_often_it_comes(seen: list[list[str]], tmp_path: Path) -> None:
+    found = embed.embedded("minilm", [*TEXTS, TEXTS[0]], root=tmp_path)
+    assert seen == [TEXTS] and list(found) == TEXTS
+    again = embed.embedded("minilm", [*TEXTS, "new"], root=tmp_path)
+    assert seen[1:] == [["new"]]
+    assert all((again[text] == found[text]).all() for text in TEXTS)
+
+
+def test_another_encoder_has_vectors_of_its_own(seen: list[list[str]], tmp_path: Path) -> None:
+    for name in ("minilm", "other", "other#pooler"):
+        embed.embedded(name, TEXTS, root=tmp_path)
+    assert seen == [TEXTS] * 3
+
+
+def test_a_folder_that_was_trained_on_is_another_encoder(seen: list[list[str]], tmp_path: Path) -> None:
+    weights = tmp_path / "model" / "weights.bin"
+    weights.parent.mkdir()
+    weights.write_bytes(b"one")
+    for _ in range(2):
+        embed.embedded(str(weights.parent), TEXTS, root=tmp_path)
+    assert seen == [TEXTS]
+    weights.write_bytes(b"other")
+    embed.embedded(str(weights.parent), TEXTS, root=tmp_path)
+    assert seen == [TEXTS] * 2
+
+
+def test_known_vectors_need_no_encoder(seen: list[list[str]], tmp_path: Path) -> None:
+    known = {text: np.ones(2, dtype=np.float32) for text in TEXTS}
+    assert embed.embedded("minilm", TEXTS, known, root=tmp_path).keys() == known.keys()
+    assert seen == []
+
+
+def test_a_store_that_cannot_be_written_to_costs_time_only(seen: list[list[str]], tmp_path: Path) -> None:
+    file = tmp_path / "store"
+    file.write_text("in the way", encoding="utf-8")
+    for _ in range(2):
+        assert len(embed.embedded("minilm", TEXTS, root=tmp_path)) == 3
+    assert seen == [TEXTS] * 2
+
+
+def test_vectors_of_a_run_are_read_back_for_their_encoder_alone(tmp_path: Path) -> None:
+    path = tmp_path / "vectors.npz"
+    vectors = {text: np.array([number, 1], dtype=np.float32) for number, text in enumerate(TEXTS)}
+    embed.write(path, "minilm", vectors)
+    found = embed.read(path, "minilm", [TEXTS[2], "unknown"])
+    assert list(found) == [TEXTS[2]] and found[TEXTS[2]].tolist() == [2, 1]
+    assert embed.read(path, "other", TEXTS) == {}
+    assert embed.read(tmp_path / "none.npz", "minilm", TEXTS) == {}
+    assert [file.name for file in tmp_path.iterdir()] == ["vectors.npz"]
+
+
+@pytest.mark.parametrize("damage", [b"", b"PK\x03\x04 torn", b"\x93NUMPY"])
+def test_damaged_vectors_are_made_again(tmp_path: Path, damage: bytes) -> None:
+    path = tmp_path / "vectors.npz"
+    path.write_bytes(damage)
+    assert embed.read(path, "minilm", TEXTS) == {}
+
+
+def test_vectors_that_cannot_be_written_are_a_fault_of_the_folder(tmp_path: Path) -> None:
+    with pytest.raises(RunFolderError, match=r"vectors\.npz"):
+        embed.write(tmp_path / "gone" / "vectors.npz", "minilm", {"a": np.ones(2, dtype=np.float32)})
+
+
+@pytest.mark.parametrize("name", ["minilm", "some/model", "some/model#pooler"])
+def test_a_missing_package_is_told_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(embed, "find_spec", lambda package: None)
+    with pytest.raises(UsageError, match=r"torch.*pip install 'lotbench\[embed\]'"):
+        embed.Encoder(name)
+
+
+# With the real weights, and with the embedded model.
+
+
+@pytest.fixture(scope="module")
+def minilm() -> embed.Encoder:
+    return embed.Encoder()
+
+
+@pytest.mark.slow
+def test_the_packaged_encoder_knows_what_is_alike(minilm: embed.Encoder) -> None:
+    vectors = minilm(TEXTS)
+    assert vectors.shape == (3, 384) and vectors.dtype == np.float32
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(3), abs=1e-5)
+    assert vectors[0] @ vectors[2] > 0.8 > 0.6 > vectors[0] @ vectors[1]
+
+
+@pytest.mark.slow
+def test_a_batch_changes_no_vector(minilm: embed.Encoder) -> None:
+    texts = [*TEXTS, "word " * 120, ""] * 9
+    alone = np.concatenate([minilm([text]) for text in texts[:5]])
+    assert minilm(texts)[:5] == pytest.approx(alone, abs=1e-5)
+
+
+@pytest.mark.slow
+def test_the_pooler_output_is_that_of_the_model(tmp_path: Path) -> None:
+    """A tiny BERT with random weights: what SimCSE's own checkpoint is, but for its size."""
+    import torch
+    from transformers import BertConfig, BertModel, BertTokenizerFast
+
+    words = [
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "[MASK]",
+        *sorted({w for text in TEXTS for w in text.split()}),
+    ]
+    (tmp_path / "vocab.txt").write_text("\n".join(words), encoding="utf-8")
+    tokenizer = BertTokenizerFast(vocab=str(tmp_path / "vocab.txt"))
+    size = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    model = BertModel(BertConfig(vocab_size=len(words), **size)).eval()
+    folder = tmp_path / "bert"
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    found = embed.Encoder(f"{folder}#pooler")(TEXTS)
+    with torch.no_grad():
+        for vector, text in zip(found, TEXTS, strict=True):
+            pooled = model(**tokenizer(text, return_tensors="pt")).pooler_output[0].numpy()
+            assert vector == pytest.approx(pooled / np.linalg.norm(pooled), abs=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["{}/nothing-here", "{}/nothing-here#pooler"])
+def test_an_encoder_that_is_not_there_is_named(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="nothing-here"):
+        embed.Encoder(name.format(tmp_path))(TEXTS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", ["scp", "cot", "rag", "rcp"])
+def test_the_embedded_model_is_measured_with_real_embeddings(tmp_path: Path, strategy: str) -> None:
+    settings = {"strategy": strategy, "answers": 2, "answer_cap": "cut", "exclude_self": False}
+    run = evaluate_sync(
+        "hicbench",
+        model="local",
+        roles={"judge": "local"},
+        out=tmp_path,
+        limit=2,
+        settings=settings,
+        timeout_s=600,
+        check=False,
+    )
+    assert [trace.outcome for trace in run.traces] == ["scored", "scored"]
+    scores = run.summary["scores"]
+    assert scores["fluency"]["instrument"] == "minilm" and -1 <= scores["fluency"]["value"] <= 1
+    assert all(1 <= scores[mark]["value"] <= 5 for mark in ("originality", "feasibility", "value"))
+    assert run.summary["rankable"] is False

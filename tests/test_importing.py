@@ -1,0 +1,318 @@
+"""Data of others in our layout: what is kept, what is skipped and counted, what never leaves the target."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from lotbench.cli import main
+from lotbench.edge import caption_contest, disk, importing, oogiri_go
+from lotbench.errors import DataError, UsageError
+from lotbench.oogiri import Ratings, Row
+
+HEAD = "target_id,rank,funny,somewhat_funny,unfunny,count,score,precision,contest,caption\n"
+
+
+def picture(size: tuple[int, int] = (8, 6), kind: str = "JPEG") -> bytes:
+    out = io.BytesIO()
+    Image.new("RGB", size, "red").save(out, kind)
+    return out.getvalue()
+
+
+def row(**fields: Any) -> dict[str, Any]:
+    return {"type": "I2T", "question": None, "image": "5651380", "text": "funny", "star": 5} | fields
+
+
+def asked(**fields: Any) -> dict[str, Any]:
+    return row(**({"type": "T2T", "image": None, "question": "Why?"} | fields))
+
+
+def go(folder: Path, pictures: dict[str, bytes] | None = None, **languages: list[Any]) -> Path:
+    """A folder in the published layout, with its pictures in an archive."""
+    folder.mkdir(exist_ok=True)
+    for name, rows in languages.items():
+        lines = [one if isinstance(one, str) else json.dumps(one) for one in rows]
+        (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with zipfile.ZipFile(folder / "images.zip", "w") as archive:
+        for name, content in (
+            pictures if pictures is not None else {"images/5651380.jpg": picture()}
+        ).items():
+            archive.writestr(name, content)
+    return folder
+
+
+def bring(source: Path, dest: Path, module: Any = oogiri_go) -> importing.Progress:
+    return importing.bring(module.source(str(source), importing.Pictures(dest)), dest)
+
+
+def brought(dest: Path) -> list[Row]:
+    return list(disk.samples(dest, Row))
+
+
+def test_rows_of_three_languages_and_types_arrive_in_our_layout(tmp_path: Path) -> None:
+    source = go(
+        tmp_path / "go",
+        en=[row(), row(text="funnier", star=None), asked()],
+        cn=[asked(star=0)],
+        jp=[row(type="IT2T", question="何？")],
+    )
+    done = bring(source, tmp_path / "made")
+    assert (done.read, done.kept, dict(done.skipped), done.broken) == (5, 5, {}, [])
+    rows = brought(tmp_path / "made")
+    assert [(one.id, one.type, one.language, one.star) for one in rows] == [
+        ("go-en-1", "I2T", "en", 5),
+        ("go-en-2", "I2T", "en", None),
+        ("go-en-3", "T2T", "en", 5),
+        ("go-zh-1", "T2T", "zh", 0),
+        ("go-ja-1", "IT2T", "ja", 5),
+    ]
+    # One picture is one group, whatever is asked about it and in which language; so is one question.
+    assert rows[0].group == rows[1].group == rows[4].group == "image-5651380"
+    assert rows[2].group != rows[3].group
+    assert rows[0].image == "images/5651380.jpg"
+    assert json.loads((tmp_path / "made" / "import.json").read_text())["kept"] == 5
+
+
+def test_what_is_skipped_is_counted_by_reason_and_what_is_broken_named_by_line(tmp_path: Path) -> None:
+    source = go(
+        tmp_path / "go",
+        jp=[
+            row(),
+            asked(question="None"),
+            asked(question=None),
+            row(text=" "),
+            row(image="nowhere"),
+            '{"type": "I2T", "ima',
+            row(star=-1),
+            row(type="T2V"),
+            "[1]",
+        ],
+    )
+    done = bring(source, tmp_path / "made")
+    assert (done.read, done.kept) == (9, 1)
+    assert dict(done.skipped) == {
+        "the question is in an image": 1,
+        "no question": 1,
+        "no response": 1,
+        "the picture is not there": 1,
+        "broken": 4,
+    }
+    path = source / "jp.jsonl"
+    assert [fault.split(": ")[:2] for fault in done.broken] == [
+        [f"{path}:6", "not JSON"],
+        [f"{path}:7", "star"],
+        [f"{path}:8", "type"],
+        [f"{path}:9", "not a JSON object"],
+    ]
+
+
+@pytest.mark.parametrize("name", ["../../evil.jpg", "/tmp/evil.jpg", "a/../../evil.jpg", "..\\evil.jpg"])
+def test_a_member_of_an_archive_never_leaves_the_target(name: str, tmp_path: Path) -> None:
+    stem = name.rpartition("/")[2].removesuffix(".jpg")
+    source = go(tmp_path / "go", {name: picture()}, en=[row(image=stem), asked()])
+    before = {path for path in tmp_path.rglob("*")}
+    bring(source, tmp_path / "made")
+    new = {path for path in tmp_path.rglob("*")} - before
+    assert all(path.is_relative_to(tmp_path / "made") for path in new)
+    assert not Path("/tmp/evil.jpg").exists()
+
+
+@pytest.mark.parametrize("stem", ["../evil", "a/b", "..", ".hidden", "nul\0byte", ""])
+def test_a_row_cannot_name_a_file_elsewhere(stem: str, tmp_path: Path) -> None:
+    source = go(tmp_path / "go", {f"{stem or 'x'}.jpg": picture()}, en=[row(image=stem), asked()])
+    done = bring(source, tmp_path / "made")
+    assert dict(done.skipped) == {"the picture's name is no file's": 1}
+    assert not list((tmp_path / "made").rglob("*.jpg"))
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"no picture", "the picture cannot be read"),
+        (picture()[:200], "the picture cannot be read"),
+        (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "the picture cannot be read"),
+    ],
+)
+def test_what_is_no_picture_is_skipped(content: bytes, reason: str, tmp_path: Path) -> None:
+    done = bring(go(tmp_path / "go", {"5651380.jpg": content}, en=[row(), asked()]), tmp_path / "made")
+    assert dict(done.skipped) == {reason: 1}
+
+
+def test_pictures_over_the_limits_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    big = {"big.png": picture((40, 30), "PNG"), "long.png": picture((8, 6), "PNG") + b"0" * 3000}
+    source = go(tmp_path / "go", big, en=[row(image="big"), row(image="long"), row(image="big"), asked()])
+    monkeypatch.setattr(importing, "MAX_PIXELS", 1000)
+    monkeypatch.setattr(importing, "MAX_BYTES", 2000)
+    monkeypatch.setattr(oogiri_go, "MAX_BYTES", 2000)
+    done = bring(source, tmp_path / "made")
+    assert dict(done.skipped) == {
+        "the picture has more than 1,000 pixels": 2,
+        "the picture has more than 2,000 bytes": 1,
+    }
+
+
+def test_a_damaged_archive_costs_its_pictures_or_says_that_it_is_none(tmp_path: Path) -> None:
+    source = go(tmp_path / "go", {"5651380.png": picture(kind="PNG")}, en=[row(), asked()])
+    whole = (source / "images.zip").read_bytes()
+    at = whole.index(b"IHDR")
+    (source / "images.zip").write_bytes(whole[:at] + b"XXXX" + whole[at + 4 :])
+    assert dict(bring(source, tmp_path / "made").skipped) == {"the picture cannot be read": 1}
+    (source / "images.zip").write_bytes(b"no archive")
+    with pytest.raises(UsageError, match=r"images\.zip: File is not a zip file"):
+        bring(source, tmp_path / "other")
+
+
+def test_pictures_may_be_in_a_folder_and_are_named_for_what_they_are(tmp_path: Path) -> None:
+    source = go(tmp_path / "go", {}, en=[row()])
+    (source / "images.zip").unlink()
+    (source / "images").mkdir()
+    (source / "images" / "5651380.jpg").write_bytes(picture(kind="PNG"))
+    bring(source, tmp_path / "made")
+    assert brought(tmp_path / "made")[0].image == "images/5651380.png"
+
+
+def test_an_import_that_was_killed_goes_on_where_it_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importing, "NOTED", 10)
+    rows = [row(text=f"response {n}") if n % 7 else "{" for n in range(95)]
+    source = go(tmp_path / "go", en=rows[:60], jp=rows[60:])
+    bring(source, tmp_path / "whole")
+    made = importing.Source("s", 1, oogiri_go.source(str(source), importing.Pictures(tmp_path / "made")).rows)
+
+    def dying(after: int) -> Iterator[importing.Raw]:
+        for number, raw in enumerate(made.rows()):
+            if number == after:
+                raise KeyboardInterrupt
+            yield raw
+
+    for after in (4, 37, 38, 77):
+        with pytest.raises(KeyboardInterrupt):
+            importing.bring(importing.Source("s", 1, lambda after=after: dying(after)), tmp_path / "made")
+        assert not (tmp_path / "made" / "samples.jsonl").exists()
+    noted = json.loads((tmp_path / "made" / importing.NOTE).read_text())
+    assert (noted["read"], noted["skipped"]) == (70, {"broken": 10})
+    done = importing.bring(made, tmp_path / "made")
+    assert (done.read, done.kept, done.skipped["broken"]) == (95, 81, 14)
+    ours, theirs = (tmp_path / name / "samples.jsonl" for name in ("made", "whole"))
+    assert ours.read_bytes() == theirs.read_bytes()
+    assert {path.name for path in (tmp_path / "made").iterdir()} == {"samples.jsonl", "import.json", "images"}
+
+
+def test_a_folder_with_a_data_set_or_another_import_is_left_alone(tmp_path: Path) -> None:
+    source = go(tmp_path / "go", en=[row()])
+    bring(source, tmp_path / "made")
+    with pytest.raises(UsageError, match="holds a data set already"):
+        bring(source, tmp_path / "made")
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / importing.PART).write_bytes(b"")
+    (other / importing.NOTE).write_text('{"identity": "another", "read": 0}')
+    with pytest.raises(UsageError, match="the beginning of another import"):
+        bring(source, other)
+
+
+def test_no_row_at_all_is_an_error_that_names_lines(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"en\.jsonl:2: not JSON"):
+        bring(go(tmp_path / "go", en=["{", "}"]), tmp_path / "made")
+    with pytest.raises(UsageError, match=r"has none of en\.jsonl, cn\.jsonl, jp\.jsonl"):
+        bring(go(tmp_path / "none"), tmp_path / "made")
+
+
+def test_a_name_on_the_hub_needs_datasets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(UsageError, match=r"owner/data: there is no such folder; .*pip install datasets"):
+        bring(Path("owner/data"), tmp_path / "made")
+
+
+def test_a_data_set_on_the_hub_is_streamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = go(tmp_path / "go", en=[row(), asked()], cn=[asked()], jp=[asked(question="None")])
+    loads: list[tuple[Any, ...]] = []
+
+    def load_dataset(name: str, *, data_files: str, split: str, streaming: bool) -> Iterator[Any]:
+        loads.append((name, data_files, split, streaming))
+        return map(json.loads, (source / data_files).read_text().splitlines())
+
+    def hf_hub_download(name: str, file: str, *, repo_type: str) -> str:
+        assert (name, repo_type) == ("owner/data", "dataset")
+        return str(source / file)
+
+    for module, function in (("datasets", load_dataset), ("huggingface_hub", hf_hub_download)):
+        fake = ModuleType(module)
+        setattr(fake, function.__name__, function)
+        monkeypatch.setitem(sys.modules, module, fake)
+    done = bring(Path("owner/data"), tmp_path / "made")
+    assert (done.kept, dict(done.skipped)) == (3, {"the question is in an image": 1})
+    assert loads[0] == ("owner/data", "en.jsonl", "train", True)
+    assert [one.id for one in brought(tmp_path / "made")] == ["go-en-1", "go-en-2", "go-zh-1"]
+
+
+def contest(folder: Path, rows: str, name: str = "667") -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}_summary_KLUCB.csv").write_text(HEAD + rows, encoding="utf-8-sig")
+    (folder / f"{name}.jpg").write_bytes(picture())
+    return folder
+
+
+def test_captions_arrive_with_their_votes(tmp_path: Path) -> None:
+    rows = '7,1,5,3,2,10,1.3,.1,667,"Two, or ""three""\nlines."\n8,2,0,1,9,10,1.1,.1,667,\n'
+    done = bring(contest(tmp_path / "cc", rows), tmp_path / "made", caption_contest)
+    assert dict(done.skipped) == {"no caption": 1}
+    (one,) = brought(tmp_path / "made")
+    assert (one.id, one.group, one.image) == ("cc-667-7", "contest-667", "images/667.jpg")
+    assert one.text == 'Two, or "three"\nlines.'
+    assert one.ratings == Ratings(unfunny=2, somewhat=3, funny=5)
+
+
+def test_votes_that_do_not_add_up_are_named_by_line(tmp_path: Path) -> None:
+    rows = "7,1,5,3,2,10,1,1,667,fine\n8,2,5,3,2,11,1,1,667,odd\n9,3,many,3,2,11,1,1,667,odd\n"
+    done = bring(contest(tmp_path / "cc", rows), tmp_path / "made", caption_contest)
+    path = tmp_path / "cc" / "667_summary_KLUCB.csv"
+    assert done.broken[0] == f"{path}:3: count: '11', but the votes are 10"
+    assert done.broken[1].startswith(f"{path}:4: funny: ")
+
+
+def test_a_file_that_is_no_summary_and_a_contest_with_two(tmp_path: Path) -> None:
+    folder = contest(tmp_path / "cc", "7,1,5,3,2,10,1,1,667,fine\n")
+    (folder / "668_summary_X.csv").write_text("rank,caption\n1,a\n")
+    with pytest.raises(DataError, match=r"668_summary_X\.csv:1: no column target_id, funny"):
+        bring(folder, tmp_path / "made", caption_contest)
+    (folder / "667_summary_Y.csv").write_text(HEAD)
+    with pytest.raises(UsageError, match="contest 667 has several summaries"):
+        bring(folder, tmp_path / "other", caption_contest)
+    with pytest.raises(UsageError, match="has no contest"):
+        bring(tmp_path / "nowhere", tmp_path / "other", caption_contest)
+
+
+def test_the_command_prints_what_was_kept_and_skipped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = go(tmp_path / "go", en=[row(), row(text=""), "{"])
+    assert main(["data", "import", "oogiri-go", str(source), str(tmp_path / "made")]) == 0
+    out = capsys.readouterr().out
+    assert "note: " in out and "en.jsonl:3: not JSON" in out
+    assert "1  no response" in out and "1 of 3 rows kept" in out
+    assert main(["data", "import", "oogiri-go", str(source), str(tmp_path / "made")]) == 2
+
+
+def test_a_picture_of_many_rows_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = go(tmp_path / "go", en=[row(text=f"response {n}") for n in range(40)])
+    bring(source, tmp_path / "made")
+    looked = []
+    faults = disk._picture_faults
+    monkeypatch.setattr(disk, "_picture_faults", lambda *a: looked.append(a) or faults(*a))
+    rows = brought(tmp_path / "made")
+    assert (len(rows), len(looked)) == (40, 1)
+    encoded = []
+    monkeypatch.setattr(disk, "encoded", lambda *a: encoded.append(a) or b"png")
+    pictures = disk.Pictures(tmp_path / "made", rows, 1024)
+    assert len({pictures[one.id].sha256 for one in rows}) == len(encoded) == 1

@@ -1,0 +1,105 @@
+"""Ranking measures agree with scikit-learn, scipy and brute force."""
+
+from __future__ import annotations
+
+import math
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn.metrics import ndcg_score, top_k_accuracy_score
+
+from lotbench.metrics import ranking
+
+FIXTURES = [
+    ([118.0, 47.0, 23.0, 9.0, 1.0], [2, 0, 1, 4, 3]),
+    ([1.1, 0.9, 0.5, 0.2, 0.1], [4, 3, 2, 1, 0]),
+    ([6.9, 5.6, 4.6, 3.3, 1.0], [0, 1, 2, 3, 4]),
+    ([3.0, 0.0, 0.0, 0.0, 0.0], [1, 2, 0, 4, 3]),
+]
+
+
+def scores(order: list[int]) -> list[float]:
+    """An order as scikit-learn takes it: a score for each option, by true rank."""
+    return [float(len(order) - order.index(rank)) for rank in range(len(order))]
+
+
+@pytest.mark.parametrize(("gain", "order"), FIXTURES)
+def test_ndcg_is_scikit_learns(gain: list[float], order: list[int]) -> None:
+    assert ranking.ndcg(order, gain) == pytest.approx(ndcg_score([gain], [scores(order)]))
+
+
+@pytest.mark.parametrize(("gain", "order"), FIXTURES)
+def test_exponential_gain_is_scikit_learns_on_2_to_the_relevance(gain: list[float], order: list[int]) -> None:
+    small = [value / 20 for value in gain]
+    made = ranking.gains(small, "exponential")
+    assert made == pytest.approx([2**value - 1 for value in small])
+    assert ranking.ndcg(order, made) == pytest.approx(ndcg_score([list(made)], [scores(order)]))
+    assert list(ranking.gains(small, "linear")) == small
+
+
+def test_top_1_is_scikit_learns() -> None:
+    orders = [order for _, order in FIXTURES]
+    ours = np.mean([order[0] == 0 for order in orders])
+    assert ours == top_k_accuracy_score([0] * len(orders), [scores(o) for o in orders], k=1, labels=range(5))
+
+
+@given(st.lists(st.floats(0, 100), min_size=2, max_size=5).filter(lambda gain: sum(gain) > 0.01))
+def test_chance_is_the_mean_over_all_orders(gain: list[float]) -> None:
+    gain = sorted(gain, reverse=True)
+    discounts = [1 / math.log2(place + 2) for place in range(len(gain))]
+    best = sum(g * d for g, d in zip(gain, discounts, strict=True))
+    brute = [sum(g * d for g, d in zip(order, discounts, strict=True)) / best for order in permutations(gain)]
+    assert ranking.chance(gain) == pytest.approx(sum(brute) / len(brute))
+    # And it has a closed form: each option stands at each place equally often.
+    assert ranking.chance(gain) == pytest.approx(sum(gain) / len(gain) * sum(discounts) / best)
+
+
+def test_chance_of_twelve_options_is_not_enumerated() -> None:
+    with pytest.raises(ValueError, match="12 options"):
+        ranking.chance(range(12, 0, -1))
+
+
+def test_normalised_is_0_at_chance_and_1_at_best() -> None:
+    gain = [4.0, 3.0, 2.0, 1.0, 0.0]
+    expected = ranking.chance(gain)
+    assert ranking.normalised(1.0, expected) == 1
+    assert ranking.normalised(expected, expected) == 0
+    assert math.isnan(ranking.normalised(1.0, 1.0))
+    assert math.isnan(float(ranking.ndcg([0, 1], [0.0, 0.0])))
+
+
+@given(st.permutations(range(5)))
+def test_spearman_is_scipys(order: list[int]) -> None:
+    places = [order.index(rank) for rank in range(5)]
+    assert ranking.spearman(order) == pytest.approx(stats.spearmanr(range(5), places).statistic)
+
+
+def test_misplaced_counts_each_true_rank() -> None:
+    assert ranking.misplaced([[0, 1, 2], [0, 2, 1], [1, 0, 2]]) == pytest.approx([1 / 3, 2 / 3, 1 / 3])
+
+
+def test_a_second_vote_keeps_the_mean_and_its_error() -> None:
+    rng = np.random.default_rng(1)
+    again = ranking.voted_again((50, 30, 20), rng, 20_000)
+    assert again.mean() == pytest.approx(0.7, abs=0.005)
+    assert again.std() == pytest.approx(math.sqrt(0.61 / 100), rel=0.05)
+    likes = ranking.liked_again(40, rng, 20_000)
+    assert (likes.mean(), likes.var()) == (pytest.approx(40, abs=0.3), pytest.approx(40, rel=0.05))
+
+
+def test_a_second_vote_of_few_people_is_a_low_ceiling() -> None:
+    rng = np.random.default_rng(1)
+    near = np.stack([ranking.liked_again(likes, rng, 4000) for likes in (6, 5, 4)], axis=1)
+    far = np.stack([ranking.liked_again(likes, rng, 4000) for likes in (600, 300, 100)], axis=1)
+    assert (ranking.ordered(near, rng)[:, 0] == 0).mean() < 0.65
+    assert (ranking.ordered(far, rng)[:, 0] == 0).mean() > 0.99
+
+
+def test_ties_fall_by_lot() -> None:
+    rng = np.random.default_rng(1)
+    first = ranking.ordered(np.ones((3000, 3)), rng)[:, 0]
+    assert np.bincount(first) / 3000 == pytest.approx([1 / 3] * 3, abs=0.04)

@@ -1,0 +1,355 @@
+"""RINoBench played by scripts: what is asked, what is read, and hand-worked counts of every ratio."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from lotbench.benchmarks.rinobench import works
+from lotbench.benchmarks.rinobench.sample import Item
+from lotbench.benchmarks.rinobench.settings import Settings, resolve
+from lotbench.benchmarks.rinobench.task import benchmark
+from lotbench.edge import disk
+from lotbench.errors import CallFailed, UsageError
+from lotbench.state import Walk, start
+from tests.fakes import ScriptedModel
+from tests.ideas import answer, idea, judge, known, novel, row
+from tests.walking import Walked, walk
+
+K = {"ground_known": {**known("k1", ["gk1"], ["w1"]), **known("k2", [], ["w2", "w3"]), **known("k3")}}
+N = {"ground_novelty": {**novel("n1", ["gn1"], True), **novel("n2", ["gn1"], False)}}
+CLAIMS = (["a", "b", "c"], ["d", "e"])
+
+
+def candidate(*lines: Any) -> ScriptedModel:
+    return ScriptedModel(model_id="candidate", respond=list(lines) or [answer()])
+
+
+async def play(judging: Any = None, *lines: Any, items: Any = (), **settings: Any) -> Walked:
+    settings = {"alignment_calls": 2, **settings}
+    players = {"candidate": candidate(*lines)} | ({"judge": judging} if judging else {})
+    return await walk(benchmark, items or (idea(),), players, **settings)
+
+
+async def test_planted_support_gives_the_ratios_worked_out_by_hand() -> None:
+    # Known: 1 gold argument; k1 is in it and grounded, k2 grounded alone, k3 neither.
+    # Novelty: 1 gold argument; n1 in it and grounded, n2 in it and not grounded.
+    walked = await play(judge(*CLAIMS, {**K, **N}))
+
+    assert walked.outcomes == ["scored"]
+    assert {name: walked.value(name) for name in walked.metrics()} == {
+        "macro_f1": pytest.approx(0.2),
+        "mae": 0.0,
+        "alignment": pytest.approx(0.6),
+        "known_recall": 1.0,
+        "novelty_recall": 1.0,
+        "known_additional": 1.0,
+        "novelty_additional": 0.0,
+        "known_hallucination": pytest.approx(1 / 3),
+        "novelty_hallucination": pytest.approx(1 / 2),
+    }
+
+
+async def test_what_counts_as_a_hallucination_is_a_setting() -> None:
+    walked = await play(judge(*CLAIMS, {**K, **N}), hallucination="code")
+
+    # n2 is in the gold: no hallucination as the public script counts.
+    assert walked.value("novelty_hallucination") == 0.0
+    assert walked.value("known_hallucination") == pytest.approx(1 / 3)
+    rows = {row[0]: row[1:] for row in walked.section("justifications").tables[0].rows}
+    assert (rows["hallucination rate, paper"][3], rows["hallucination rate, code"][3]) == (0.5, 0.0)
+
+
+async def test_coverage_counts_gold_arguments_where_recall_counts_claims() -> None:
+    gold = {"known": ["a", "b", "c", "d"], "novelty": []}
+    checks = {"ground_known": {**known("k1", ["gk1"], ["w1"]), **known("k2", ["gk1", "gk2"], ["w1"])}}
+    walked = await play(judge(["x", "y"], [], checks, gold=gold))
+
+    rows = {row[0].split(" (")[0]: row[1:] for row in walked.section("justifications").tables[0].rows}
+    # Two claims on four gold arguments; together they match gk1 and gk2.
+    assert (rows["recall"][0], rows["coverage recall"][0]) == (0.5, 0.5)
+    three = {**checks["ground_known"], **known("k3", ["gk1"], ["w1"])}
+    walked = await play(judge(["x", "y", "z"], [], {"ground_known": three}, gold=gold))
+    rows = {row[0].split(" (")[0]: row[1:] for row in walked.section("justifications").tables[0].rows}
+    assert (rows["recall"][0], rows["coverage recall"][0]) == (0.75, 0.5)
+    # Without gold arguments there is nothing to recall, and an additional claim counts against one.
+    assert (walked.value("novelty_recall"), walked.value("novelty_additional")) == (0.0, 0.0)
+
+
+async def test_without_claims_nobody_is_asked_to_check_them() -> None:
+    judging = judge([], [], {})
+    walked = await play(judging)
+
+    assert walked.outcomes == ["scored"]
+    assert {request.key.step for request in judging.asked} == {
+        "gold_arguments", "claims", "alignment_steps", "alignment",
+    }  # fmt: skip
+    assert (walked.value("known_hallucination"), walked.value("known_recall")) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{}, known("k9"), {**known("k1", ["gk1"], ["w9"])}, {**known("k1", ["gk7"])}]
+)
+async def test_a_checker_with_the_wrong_ids_is_asked_again_and_then_a_judge_failure(wrong: Any) -> None:
+    right = known("k1", ["gk1"], ["w1"])
+    if wrong == known("k9"):
+        wrong = {**right, **wrong}
+    twice = judge(["a"], [], {}, ground_known=[wrong, right])
+    walked = await play(twice)
+    assert walked.outcomes == ["scored"]
+    assert "could not be used" in twice.heard("ground_known")[1]
+    assert "could not be used" not in twice.heard("ground_known")[0]
+
+    walked = await play(judge(["a"], [], {}, ground_known=[wrong, wrong]), answer(3))
+    assert walked.outcomes == ["judge_failed"]
+    # It costs the idea its justification scores and not its novelty score.
+    metrics = walked.metrics()
+    assert (metrics["macro_f1"].value, metrics["macro_f1"].n) == (pytest.approx(0.2), 1)
+    assert metrics["known_recall"].value is None
+    assert "no justification" in str(metrics["known_recall"].why)
+
+
+async def test_arguments_that_say_nothing_or_come_twice_are_none() -> None:
+    walked = await play(judge(["...", "a", " a ", ""], [], {"ground_known": known("k1")}))
+    assert walked.steps("claims")[0]["known"] == {"k1": "a"}
+
+
+async def test_both_kinds_are_checked_apart_or_together() -> None:
+    together = judge(*CLAIMS, {"ground": {**K["ground_known"], **N["ground_novelty"]}})
+    joint = await play(together, grounding="joint")
+    apart = await play(judge(*CLAIMS, {**K, **N}), grounding="separate")
+
+    assert joint.metrics() == apart.metrics()
+    assert len(together.heard("ground")) == 1
+    (text,) = together.heard("ground")
+    assert "Work 3" in text and "We leap." in text
+
+
+async def test_a_known_claim_is_checked_on_the_works_and_a_new_one_on_the_idea() -> None:
+    judging = judge(*CLAIMS, {**K, **N})
+    await play(judging)
+
+    (on_works,), (on_idea,) = judging.heard("ground_known"), judging.heard("ground_novelty")
+    assert "Work 1" in on_works and "We leap." not in on_works
+    assert "We leap." in on_idea and "Work 1 looks" not in on_idea
+    # No judge is told which score was given or is right.
+    assert all("novelty_score" not in text for text in judging.heard())
+
+
+async def test_gold_arguments_are_found_once_for_all_walks_and_runs(tmp_path: Path) -> None:
+    for _ in range(2):
+        judging = judge(*CLAIMS, {**K, **N})
+        items = (idea(1), idea(2))
+        players = {"candidate": candidate(), "judge": judging}
+        walked = await walk(
+            benchmark, items, players, folder=tmp_path, repeats=2, alignment_calls=2, concurrency=4
+        )
+        asked = [request.key.step for request in judging.asked]
+        (tmp_path / "calls.jsonl").unlink()
+        assert walked.outcomes == ["scored"] * 4
+        if _ == 0:
+            assert (asked.count("gold_arguments"), asked.count("alignment_steps")) == (2, 1)
+        else:
+            assert (asked.count("gold_arguments"), asked.count("alignment_steps")) == (0, 0)
+        assert asked.count("claims") == 4
+
+
+async def test_alignment_is_the_mean_of_k_calls_that_may_differ() -> None:
+    judging = judge([], [], {}, scores=(10, 4, 1))
+    walked = await play(judging, alignment_calls=3, alignment_temperature=0.7)
+
+    assert walked.value("alignment") == pytest.approx(0.5)
+    drawn = [request for request in judging.asked if request.key.step == "alignment"]
+    assert {request.sampling.temperature for request in drawn} == {0.7}
+    assert sorted(request.key.draw for request in drawn) == [0, 1, 2]
+    assert "1. Compare the arguments." in judging.heard("alignment")[0]
+
+
+@pytest.mark.parametrize("said", [0, 6, 3.5, None, "four", True])
+async def test_a_score_that_is_none_is_asked_for_again_and_then_an_outcome_of_its_own(said: Any) -> None:
+    walked = await play(judge(*CLAIMS, {**K, **N}), answer(said), answer(said))
+
+    assert walked.outcomes == ["invalid"]
+    assert [step["status"] for step in walked.steps("respond")] == ["invalid", "invalid"]
+    metrics = walked.metrics()
+    assert (metrics["macro_f1"].value, metrics["macro_f1"].n) == (0.0, 1)
+    assert metrics["mae"].value is None
+    # The reasoning beside it is judged like any other.
+    assert metrics["known_recall"].value == 1.0
+    again = await play(judge(*CLAIMS, {**K, **N}), answer(said), answer(3))
+    assert again.outcomes == ["scored"]
+
+
+@pytest.mark.parametrize("said", [4, 4.0, "4", " 4 "])
+async def test_a_score_is_read_however_it_is_spelt(said: Any) -> None:
+    walked = await play(None, answer(said), justification=False)
+    assert walked.steps("respond")[0]["novelty_score"] == 4
+
+
+async def test_an_answer_that_nobody_can_read_is_wrong_and_has_no_claims() -> None:
+    judging = judge([], [], {})
+    walked = await play(judging, "I think it is quite new.", answer(3, "..."))
+
+    assert walked.outcomes == ["invalid"]
+    assert walked.traces[0].score.parts["status"] == "unparsed"
+    assert judging.asked == []
+    assert walked.value("macro_f1") == 0.0
+
+
+async def test_a_candidate_that_never_replies_is_in_no_score() -> None:
+    walked = await play(judge([], [], {}), CallFailed("gone"))
+
+    assert walked.outcomes == ["candidate_failed"]
+    assert walked.metrics()["macro_f1"].value is None
+    assert ("no reply", 1, 1) in walked.section("replies").tables[0].rows
+
+
+async def test_novelty_scores_alone_need_no_judge() -> None:
+    walked = await play(None, justification=False)
+
+    assert walked.value("macro_f1") == pytest.approx(0.2)
+    assert walked.metrics()["alignment"].why == "no justification was judged"
+    with pytest.raises(UsageError, match="no default judge: give --judge NAME"):
+        resolve(Settings(), {"candidate": 1})
+    with pytest.raises(UsageError, match="takes one judge"):
+        resolve(Settings(), {"candidate": 1, "judge": 2})
+    assert benchmark.unrankable(Settings(justification=False)) == ["justifications were not judged"]
+
+
+async def test_long_related_works_are_cut_evenly_marked_and_counted() -> None:
+    given_works = [
+        {"id": "w1", "title": "Short", "abstract": "One sentence."},
+        {"id": "w2", "title": "Long", "abstract": "First sentence. " * 40},
+    ]
+    items = (idea(related_works=given_works),)
+    judging = judge(["a"], [], {"ground_known": known("k1", [], ["w2"])})
+    walked = await play(judging, items=items, works_chars=200)
+
+    assert walked.steps("respond")[0]["shortened"] == 1
+    (text,) = judging.heard("ground_known")
+    assert "One sentence.\n" in text
+    assert "First sentence. [...]" in text
+    assert "1 of 2 abstracts are shortened" in text
+    assert "1 of 2, in 1 of 1 prompts" in walked.section("replies").notes[0]
+    whole = await play(judge([], [], {}), items=items)
+    assert whole.steps("respond")[0]["shortened"] == 0
+
+
+@given(
+    st.lists(st.lists(st.sampled_from(["A few words.", "Why?", "one two three"]), max_size=30), min_size=1),
+    st.integers(0, 2000),
+)
+def test_related_works_stay_within_the_budget_and_every_cut_is_marked(
+    abstracts: list[list[str]], budget: int
+) -> None:
+    texts = [" ".join(parts) for parts in abstracts]
+    limit = works.even(list(map(len, texts)), budget)
+    kept = [works.shortened(text, limit) for text in texts]
+
+    assert sum(max(len(one) - len(works.MARK), 0) for one in kept) <= budget
+    for text, one in zip(texts, kept, strict=True):
+        assert one == text if len(text) <= limit else one.endswith(works.MARK)
+        assert text.startswith(one.removesuffix(works.MARK).rstrip())
+    if sum(map(len, texts)) <= budget:
+        assert kept == texts
+    if limit >= len(works.MARK):
+        assert sum(map(len, kept)) <= budget
+
+
+async def test_only_so_many_arguments_are_looked_for_and_the_report_says_so() -> None:
+    judging = judge(["a", "b"], [], {"ground_known": {**known("k1"), **known("k2")}})
+    walked = await play(judging, max_claims=2)
+
+    (schema,) = {str(request.schema) for request in judging.asked if request.key.step == "claims"}
+    assert "'maxItems': 2" in schema
+    assert "At most 2 entries" in judging.heard("claims")[0]
+    assert any(
+        "2 arguments of a kind, the most that are looked for: 1." in n
+        for n in walked.section("replies").notes
+    )
+
+
+async def test_a_reading_shows_which_argument_matched_what() -> None:
+    walked = await play(judge(*CLAIMS, {**K, **N}))
+    (reading,) = walked.section("argument by argument").readings
+
+    assert (reading.sample, reading.repeat) == ("idea-1", 1)
+    texts = dict(reading.texts)
+    assert "= in the gold, gk1: Looking is known." in texts["known k1"]
+    assert "< grounded in w1: Work 1" in texts["known k1"]
+    assert "= in the gold" not in texts["known k2"]
+    assert "! not grounded: a hallucination" in texts["known k3"]
+    assert "< grounded in the idea" in texts["novelty n1"]
+    assert "though in the gold" in texts["novelty n2"]
+
+
+@pytest.mark.parametrize(
+    ("candidate", "marked"),
+    [
+        ("openrouter/openai/gpt-oss-120b", "gpt-oss-120b"),
+        ("anthropic/claude-opus-9", "claude"),
+        ("gpt-4o-mini", None),
+        ("file:claude.json", None),
+    ],
+)
+async def test_who_wrote_the_gold_is_marked(candidate: str, marked: str | None) -> None:
+    items = (idea(1, gold_writers=("gpt-oss-120b",)), idea(2, gold_writers=("claude",)))
+    walked = await play(None, items=items, justification=False)
+    (told,) = [s for s in walked.sections(candidate=candidate) if s.title == "Who wrote the gold"]
+
+    assert "Gold justifications written by claude: 1 of 2." in told.notes
+    marks = [note for note in told.notes if note.startswith("MARK")]
+    assert len(marks) == (marked is not None)
+    assert not marked or f"{candidate} is {marked}, or of its family" in marks[0]
+
+
+def test_the_starter_set_has_every_class_and_gives_no_score_away() -> None:
+    folder = disk.shipped("data", "rinobench")
+    items = disk.samples(folder, Item)
+
+    assert len(items) >= 60
+    assert min(sum(one.novelty_score == label for one in items) for label in range(1, 6)) >= 10
+    assert all(len(one.related_works) >= 8 for one in items)
+    assert {one.field for one in items} > {"machine learning", "medicine"}
+    assert benchmark.lints(items, {}) == []
+    leaky = idea(novelty_reasoning="I would rate it 4 out of 5.")
+    assert [found.field for found in benchmark.lints([leaky], {})] == ["novelty_reasoning"]
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"novelty_score": 6}, "novelty_score"),
+        ({"novelty_reasoning": " "}, "novelty_reasoning"),
+        ({"related_works": []}, "related_works"),
+        ({"related_works": [{"id": "w1", "title": "A"}, {"id": "w1", "title": "B"}]}, "w1 comes twice"),
+        ({"language": "zh"}, "language"),
+        ({"verdict": "new"}, "verdict"),
+    ],
+)
+def test_a_row_with_a_fault_is_refused_by_field(change: Any, fault: str) -> None:
+    with pytest.raises(ValidationError, match=fault):
+        Item.model_validate({**row(), **change})
+
+
+def test_every_question_can_be_shown_before_it_is_asked() -> None:
+    def look(**settings: Any) -> list[str]:
+        sample = idea()
+        view = Walk(
+            sample, 1, "preview", Settings(**settings), start("idea-1", 1, ""), disk.prompts("rinobench"),
+            (sample,), {"judge": 1}, 0, {},
+        )  # fmt: skip
+        return [question.step for question in benchmark.preview(view)]
+
+    common = ["respond", "gold_arguments", "claims", "alignment_steps"]
+    assert look() == [*common, "ground_known", "ground_novelty", "alignment"]
+    assert look(grounding="joint") == [*common, "ground", "alignment"]
+    assert look(justification=False) == ["respond"]
+    assert benchmark.calls(Settings()) == {"candidate": 1, "judge": 10}
+    assert benchmark.calls(Settings(grounding="joint", alignment_calls=1)) == {"candidate": 1, "judge": 5}
+    assert benchmark.calls(Settings(justification=False)) == {"candidate": 1}

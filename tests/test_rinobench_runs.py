@@ -1,0 +1,90 @@
+"""RINoBench runs after their end: scored again without a call, gone on with, shown call by call."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lotbench import config, evaluate, load_run
+from lotbench.benchmarks.rinobench.settings import Settings
+from lotbench.benchmarks.rinobench.task import benchmark
+from lotbench.cli import main
+from lotbench.edge import disk
+from lotbench.evaluation import resume
+from lotbench.results import Run
+from tests.fakes import RuleModel, ScriptedModel
+from tests.ideas import answer, judge, known, novel, row
+
+CHECKS = {"ground_known": known("k1", ["gk1"], ["w2"]), "ground_novelty": novel("n1", ["gn1"], True)}
+
+
+async def play(folder: Path, judging: Any, *, ideas: int = 3, **settings: Any) -> Run:
+    (folder / "data").mkdir(exist_ok=True)
+    lines = "".join(json.dumps(row(number)) + "\n" for number in range(1, ideas + 1))
+    (folder / "data" / "samples.jsonl").write_text(lines, encoding="utf-8")
+    return await evaluate(
+        "rinobench",
+        model=RuleModel(lambda request: answer(3), model_id="candidate"),
+        roles={"judge": judging},
+        data=str(folder / "data"),
+        out=folder / "runs",
+        check=False,
+        max_failed=1.0,
+        settings={"alignment_calls": 1, "permutations": 99, **settings},
+    )
+
+
+def test_a_run_is_scored_again_without_a_call_and_shows_what_it_sent(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = asyncio.run(play(tmp_path, judge(["a"], ["b"], CHECKS, scores=(6,))))
+    before = run.summary["scores"]
+    assert "(99 shuffles)" in run.report.read_text(encoding="utf-8")
+    assert main(["score", str(run.path)]) == 0
+    assert "stand as they were" not in capsys.readouterr().out
+    assert load_run(run.path).summary["scores"] == before
+
+    # The evaluation steps belong to no idea: one call for all.
+    calls = [json.loads(line) for line in (run.path / "calls.jsonl").read_text("utf-8").splitlines()]
+    (steps,) = [call["key"] for call in calls if call["key"]["step"] == "alignment_steps"]
+    assert steps["sample"] == "*"
+    (key,) = {
+        step["call"] for trace in run.traces for step in trace.steps if step["step"] == "alignment_steps"
+    }
+    assert main(["show", str(run.path), "--call", key]) == 0
+    assert "Write the evaluation steps." in capsys.readouterr().out
+
+
+async def test_a_judge_that_could_not_be_read_is_asked_anew_when_a_run_is_gone_on_with(
+    tmp_path: Path,
+) -> None:
+    run = await play(
+        tmp_path, judge(["a"], ["b"], CHECKS, scores=(6,), ground_novelty=["mumble"] * 2), ideas=1
+    )
+    assert run.summary["outcomes"] == {"judge_failed": 1}
+    name = run.config.roles["judge"][0]
+    reads = judge(["a"], ["b"], CHECKS, scores=(6,))
+    own = {name: reads, run.config.model: ScriptedModel(answer(3), model_id="candidate")}
+
+    stands = await resume(run.path, own=own, check=False)
+    assert stands.summary["outcomes"] == {"judge_failed": 1}
+    again = await resume(run.path, own=own, check=False, retry_failed=True)
+    assert again.summary["outcomes"] == {"scored": 1}
+    assert [request.key.step for request in reads.asked] == ["ground_novelty"]
+    assert again.score("novelty_recall") == 1.0
+
+
+def test_the_defaults_written_out_are_the_defaults() -> None:
+    written = config.load(disk.shipped("configs", "rinobench.toml")).experiment
+    assert Settings(**written.settings) == Settings()
+    assert set(written.settings) == set(Settings.model_fields)
+    assert written.repeats == benchmark.repeats
+    for role, sampling in written.sampling.items():
+        assert sampling.temperature == benchmark.roles[role].sampling.temperature
+    paper = config.load(disk.shipped("configs", "paper", "rinobench.toml")).experiment
+    assert Settings(**paper.settings).alignment_calls == 1
+    assert paper.roles == {"judge": ("gpt-4.1",)}

@@ -1,0 +1,139 @@
+"""A run in several processes: whatever their number, one result, one journal, and a kill loses nothing."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lotbench import plan, results, shards
+from lotbench.config import Config, Limits
+from lotbench.errors import LimitReached, Unescapable, UsageError
+from lotbench.evaluation import begin, resume
+from lotbench.results import Run
+from tests.killing import essence
+from tests.playing import SETTINGS, players
+from tests.server import FakeServer
+
+
+def in_threads(work: Callable[[Any], Any], given: Sequence[Any]) -> list[Any]:
+    """What Ray does, without Ray: each in a thread with an event loop of its own."""
+    found: dict[int, Any] = {}
+    threads = [
+        threading.Thread(target=lambda at=at, one=one: found.__setitem__(at, work(one)))
+        for at, one in enumerate(given)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return [found[at] for at in range(len(given))]
+
+
+@pytest.fixture
+def threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shards, "side_by_side", in_threads)
+
+
+def asked(server: FakeServer, **limits: Any) -> Config:
+    given = players(server.url)
+    experiment = {"model": given["model"], "roles": given["roles"], "limit": 5, "repeats": 2}
+    return Config(
+        experiment=plan.Experiment(**experiment, settings=SETTINGS),
+        limits=Limits(**({"concurrency": 4} | limits)),
+    )
+
+
+async def played(server: FakeServer, out: Path, k: int, **limits: Any) -> Run:
+    return await begin(asked(server, **limits), out=out, fresh=True, shards=k)
+
+
+async def test_the_number_of_shards_changes_no_score(threads: None, tmp_path: Path) -> None:
+    with FakeServer(caches=False) as server:
+        one, three = [await played(server, tmp_path / str(k), k) for k in (1, 3)]
+    assert len(three.traces) == 10
+    # Two shards may build a sample's causal chain at the same time: usage may differ, nothing else does.
+    (first, traces), (second, others) = essence(one.path), essence(three.path)
+    assert first["scores"] == second["scores"] and first["outcomes"] == second["outcomes"]
+    assert traces == others
+    assert not (three.path / "shards").exists()
+    calls = (three.path / "calls.jsonl").read_text(encoding="utf-8").splitlines()
+    keys = [json.dumps(json.loads(line)["key"], sort_keys=True) for line in calls]
+    assert len(set(keys)) == len(keys)
+
+
+async def test_a_limit_stops_every_shard_and_a_higher_one_goes_on(threads: None, tmp_path: Path) -> None:
+    with FakeServer() as server:
+        with pytest.raises(LimitReached) as caught:
+            await played(server, tmp_path, 3, token_limit=9000)
+        assert caught.value.run is not None
+        left = results.load_run(caught.value.run)
+        assert left.summary["complete"] is False
+        usage = left.summary["usage"]
+        assert 0 < usage["input_tokens"] + usage["output_tokens"] <= 9000 * 1.2
+        done = await resume(caught.value.run, shards=2, token_limit=10_000_000)
+        assert done.summary["complete"] is True
+
+
+async def test_what_killed_shards_leave_behind_is_merged_when_the_run_is_gone_on_with(
+    threads: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with FakeServer() as server:
+        with monkeypatch.context() as patch:
+            patch.setattr(shards, "merge", lambda path: None)
+            patch.setattr(shards, "worst", lambda ended: Unescapable("killed"))
+            with pytest.raises(Unescapable) as caught:
+                await played(server, tmp_path, 3)
+        path = caught.value.run
+        assert path is not None
+        assert len(list((path / "shards").glob("*/calls.jsonl"))) == 3
+        requests = server.log()["requests"]
+        done = await resume(path)
+        # The connection test of a resumed run is in the journal too: nothing is asked again.
+        assert server.log()["requests"] == requests
+    assert done.summary["complete"] is True
+    assert not (path / "shards").exists()
+
+
+async def test_each_shard_gets_its_part_of_what_is_left(tmp_path: Path) -> None:
+    with FakeServer() as server:
+        run = await played(server, tmp_path, 1)
+    made = results.planned(
+        run, Limits(concurrency=10, rpm=60, token_limit=1_000_000, cost_limit=3.0, time_limit=60)
+    )
+    usage = run.summary["usage"]
+    found = shards.divided(made, run.path, 4)
+    assert found["concurrency"] == 3 and found["rpm"] == 15 and found["cost_limit"] == 0.75
+    assert found["time_limit"] == 60 and found["tpm"] is None
+    assert found["token_limit"] == (1_000_000 - usage["input_tokens"] - usage["output_tokens"]) // 4
+
+
+async def test_lanes_are_shared_out_whole(tmp_path: Path) -> None:
+    with FakeServer() as server:
+        made = plan.make(asked(server))
+    whole = made.lanes()
+    parts = [replace(made, share=(number, 3)).lanes() for number in range(3)]
+    assert sorted(map(str, whole)) == sorted(str(lane) for part in parts for lane in part)
+
+
+async def test_a_person_cannot_be_in_several_processes(threads: None, tmp_path: Path) -> None:
+    with FakeServer() as server:
+        config = asked(server)
+        config = config.model_copy(
+            update={"experiment": config.experiment.model_copy(update={"model": "human"})}
+        )
+        with pytest.raises(UsageError, match="human lives in this process"):
+            await begin(config, out=tmp_path, shards=2)
+
+
+@pytest.mark.slow
+async def test_ray_takes_the_shards(tmp_path: Path) -> None:
+    with FakeServer(caches=False) as server:
+        one, two = [await played(server, tmp_path / str(k), k) for k in (1, 2)]
+    assert essence(one.path)[1] == essence(two.path)[1]
+    assert one.summary["scores"] == two.summary["scores"]

@@ -1,0 +1,439 @@
+"""Standard evaluation walked: what is asked of whom, how answers are read, what they are worth, what a report says."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from scipy import stats
+
+from lotbench.benchmarks.standard.answers import agreed, shown
+from lotbench.benchmarks.standard.settings import Settings, build, resolve
+from lotbench.benchmarks.standard.task import benchmark
+from lotbench.config import load
+from lotbench.edge import disk
+from lotbench.errors import CallFailed, Unescapable, UsageError
+from lotbench.evaluation import evaluate_sync
+from lotbench.oogiri import Row
+from lotbench.oogiri.problems import Problem
+from lotbench.plan import make
+from lotbench.types import Reply
+from tests.choosing import FOUR, always_first, by_lot, chooser, liked, perfect
+from tests.fakes import RuleModel, ScriptedModel
+from tests.server import FakeServer
+from tests.walking import Walked, walk
+
+SHIPPED = disk.samples(disk.shipped("data", "oogiri"), Row)
+KINDS = ("2t1", "3t1", "4t1", "5t2", "rank")
+PICTURED = [
+    row
+    for name in ("ant", "bee")
+    for row in liked(name, 100, 40, 16, 6, 2, 0, type="I2T", question=None, image=f"{name}.png")
+]
+
+
+def problems(rows: Any = FOUR, seats: Any = None, **settings: Any) -> list[Problem]:
+    return list(build(rows, resolve(Settings(**settings), seats or {}), 0))
+
+
+async def play(policy: Any, rows: Any = FOUR, **settings: Any) -> Walked:
+    return await walk(benchmark, rows, {"candidate": chooser(policy, problems(rows, **settings))}, **settings)
+
+
+async def alone(model: Any, kind: str, rows: Any = FOUR, **settings: Any) -> Walked:
+    """One problem of a kind, put to a model."""
+    (first, *_) = problems(rows, kind=kind, **settings)
+    return await walk(benchmark, rows, {"candidate": model}, only=[first.id], kind=kind, **settings)
+
+
+def right_letter(walked: Walked, draw: int = 0) -> str:
+    order = [value["shown"] for value in walked.steps("respond") if "shown" in value][draw]
+    return "ABCDE"[order.index(0)]
+
+
+async def test_all_types_in_three_languages_work_on_the_shipped_rows() -> None:
+    walked = await play(perfect, SHIPPED)
+    assert Counter(walked.outcomes) == {"scored": 210}
+    assert all(metric.value == pytest.approx(1) for metric in walked.metrics().values())
+    table = walked.section("by type and language").tables[0]
+    places = {(row[0], row[1]) for row in table.rows}
+    assert places == {(t, n) for t in ("I2T", "T2T", "IT2T", "all") for n in ("en", "zh", "ja", "all")} - {
+        ("all", "all")
+    }
+    assert all(row[-1] == pytest.approx(1) for row in table.rows)
+
+
+async def test_every_prompt_is_in_the_language_of_the_rows_and_shows_picture_and_question() -> None:
+    model = chooser(by_lot, problems(SHIPPED))
+    await walk(benchmark, SHIPPED, {"candidate": model})
+    by_id = {one.id: one for one in problems(SHIPPED)}
+    words = {"en": "OPTIONS:|RESPONSES:", "zh": "选项：|回应：", "ja": "選択肢：|回答："}
+    for request, heard in zip(model.asked, model.heard(), strict=True):
+        one = by_id[request.key.sample]
+        assert any(word in heard for word in words[one.language].split("|"))
+        assert ("[picture]" in heard) == (one.image is not None)
+        assert one.question is None or one.question in heard
+        assert str(one.caption) not in heard or any(option.origin == "caption" for option in one.options)
+
+
+@pytest.mark.parametrize(("arm", "picture", "caption"), [("caption", False, True), ("blind", False, False)])
+async def test_the_arm_says_what_is_shown_of_a_picture(arm: str, picture: bool, caption: bool) -> None:
+    rows = [row for row in SHIPPED if row.type == "IT2T" and row.language == "en"]
+    model = chooser(by_lot, problems(rows, kind="rank", arm=arm))
+    walked = await walk(benchmark, rows, {"candidate": model}, kind="rank", arm=arm)
+    for request, heard in zip(model.asked, model.heard(), strict=True):
+        one = walked.evidence.samples[request.key.sample]
+        assert ("[picture]" in heard, one.caption in heard) == (picture, caption)
+        assert one.question in heard
+    assert benchmark.unrankable(walked.settings)[0] == f"the arm is {arm}, not image"
+
+
+def test_every_order_of_the_options_is_as_likely_as_any_other() -> None:
+    (one, *_) = problems(kind="4t1")
+    walks = (SimpleNamespace(seed=seed, repeat=1) for seed in range(4800))
+    seen = Counter(tuple(shown(one_walk, one, 0)) for one_walk in walks)  # type: ignore[arg-type]
+    assert len(seen) == 24
+    assert stats.chisquare(list(seen.values())).pvalue > 0.001
+
+
+async def test_in_all_orders_the_first_letter_is_at_chance_to_the_point() -> None:
+    walked = await play(always_first, orders=5)
+    for kind, chance in (("2t1", 1 / 2), ("3t1", 1 / 3), ("4t1", 1 / 4)):
+        assert walked.value(f"accuracy_{kind}") == pytest.approx(chance)
+    assert walked.value("rank_top1") == pytest.approx(1 / 5)
+    calls = Counter(call.key.sample for call in walked.calls)
+    assert {walked.evidence.samples[name].kind: n for name, n in calls.items()} == dict(
+        zip(KINDS, (2, 3, 4, 5, 5), strict=True)
+    )
+
+
+async def test_orders_are_cyclic_permutations_and_another_repeat_is_shuffled_anew() -> None:
+    (first, *_) = problems(kind="4t1")
+    model = chooser(by_lot, problems(kind="4t1"))
+    walked = await walk(
+        benchmark, FOUR, {"candidate": model}, only=[first.id], kind="4t1", orders=4, repeats=8
+    )
+    orders = [[value["shown"] for value in walked.steps("respond", trace)] for trace in range(8)]
+    for one in orders:
+        assert one == [one[0][turn:] + one[0][:turn] for turn in range(4)]
+    assert len({tuple(one[0]) for one in orders}) > 3
+
+
+@pytest.mark.parametrize(
+    "said", ["{0}", "({0})", "answer: {0}", '{{"answer": "{0}."}}', '{{"answer": "option {0}"}}']
+)
+async def test_a_letter_is_read_however_it_is_written(said: str) -> None:
+    letter = right_letter(await alone(ScriptedModel('{"answer": "A"}'), "3t1"))
+    walked = await alone(ScriptedModel(said.format(letter.lower())), "3t1")
+    assert walked.value("accuracy_3t1") == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "letters"),
+    [
+        ("B > A > C > E > D", "BACED"),
+        ("B, A, C, E and D.", "BACED"),
+        ("B. one\nA. two\nC. three\nE. four\nD. five", "BACED"),
+        ("B > A > C", None),
+        ("B > A > C > E > E", None),
+        ("A better one is B, then C, D and E", None),
+        ("B. one\nI like A\nC. three\nE. four\nD. five", None),
+    ],
+)
+async def test_a_ranking_may_come_as_letters_alone(said: str, letters: str | None) -> None:
+    walked = await alone(ScriptedModel(said, loop=True), "rank")
+    value = walked.steps("respond")[0]
+    assert value["status"] == ("ok" if letters else "unparsed")
+    if letters:
+        assert value["picked"] == [value["shown"]["ABCDE".index(letter)] for letter in letters]
+
+
+async def test_a_reply_that_cannot_be_read_is_asked_for_once_more_with_the_reason() -> None:
+    model = ScriptedModel('{"answer": "F"}', '{"answer": "A"}')
+    walked = await alone(model, "3t1")
+    assert [value["status"] for value in walked.steps("respond")] == ["unparsed", "ok"]
+    assert "could not be used" in model.heard()[1] and "could not be used" not in model.heard()[0]
+    assert [call.key.attempt for call in walked.calls] == [0, 1]
+
+
+async def test_an_unread_reply_is_wrong_and_stands_beside_accuracy_on_parsed() -> None:
+    (first, second, *_) = problems(kind="2t1")
+
+    def rule(request: Any) -> Any:
+        return "no idea at all, sorry" if request.key.sample == first.id else chosen(request)
+
+    chosen = chooser(perfect, problems(kind="2t1"))._rule
+    walked = await walk(
+        benchmark, FOUR, {"candidate": RuleModel(rule)}, only=[first.id, second.id], kind="2t1"
+    )
+    assert walked.outcomes == ["scored", "scored"]
+    metric = walked.metrics()["accuracy_2t1"]
+    assert (metric.value, metric.n) == (0.5, 2)
+    (row,) = walked.section("choices").tables[0].rows
+    assert row[-2:] == (1.0, 0.5)
+
+
+async def test_a_refusal_is_not_asked_again_and_a_failed_call_is_no_answer() -> None:
+    walked = await alone(ScriptedModel("I'm sorry, but I can't help with that."), "rank")
+    assert walked.steps("respond") == [{"status": "refused"}]
+    assert (walked.value("rank_top1"), walked.value("rank_ndcg")) == (0, 0)
+    walked = await alone(ScriptedModel(CallFailed("gone")), "rank")
+    assert walked.outcomes == ["candidate_failed"]
+    assert walked.metrics()["rank_top1"].value is None
+    assert walked.traces[0].score.value is None
+
+
+async def test_naming_an_option_twice_is_no_answer() -> None:
+    walked = await alone(ScriptedModel('{"first": "A", "second": "A"}', loop=True), "5t2")
+    assert [value["status"] for value in walked.steps("respond")] == ["unparsed", "unparsed"]
+
+
+async def test_both_right_options_must_be_named_in_any_order() -> None:
+    order = (await alone(ScriptedModel({"first": "A", "second": "B"}), "5t2")).steps("respond")[0]["shown"]
+    right = ["ABCDE"[order.index(option)] for option in (1, 0)]
+    wrong = "ABCDE"[order.index(3)]
+    both = await alone(ScriptedModel({"first": right[0], "second": right[1]}), "5t2")
+    half = await alone(ScriptedModel({"first": right[0], "second": wrong}), "5t2")
+    assert (both.value("accuracy_5t2"), half.value("accuracy_5t2")) == (1, 0)
+
+
+async def test_votes_agree_on_what_most_of_them_say() -> None:
+    order = (await alone(ScriptedModel("A"), "3t1")).steps("respond")[0]["shown"]
+    good, bad = "ABC"[order.index(0)], "ABC"[order.index(1)]
+    lines = [{"reasoning": "so", "answer": letter} for letter in (bad, good, good)]
+    model = ScriptedModel(*lines)
+    walked = await alone(model, "3t1", framework="cot_sc", votes=3)
+    assert walked.value("accuracy_3t1") == 1
+    assert [request.sampling.temperature for request in model.asked] == [0.7] * 3
+    assert sorted(request.key.draw for request in model.asked) == [0, 1, 2]
+    assert walked.traces[0].score.parts["answers"] == [[0]]
+
+
+def test_votes_on_a_ranking_are_the_mean_rank() -> None:
+    assert agreed([[0, 1, 2], [1, 0, 2], [0, 2, 1]], ranking=True) == [0, 1, 2]
+    assert agreed([None, [2, 1, 0]], ranking=True) == [2, 1, 0]
+    assert agreed([[0, 1], [2, 1], [1, 0]], ranking=False) == [0, 1]
+    assert agreed([None, None], ranking=False) is None
+
+
+@pytest.mark.parametrize(
+    ("framework", "said"),
+    [("cot", "step by step"), ("plot", "outside the box"), ("ddcot", "NOTES: people like puns")],
+)
+async def test_a_framework_is_a_line_of_the_prompt(framework: str, said: str) -> None:
+    answer = {"reasoning": "so", "answer": "A", "notes": "people like puns"}
+    model = ScriptedModel(decompose=[answer], respond=[answer])
+    walked = await alone(model, "2t1", framework=framework)
+    assert said in model.heard("respond")[0]
+    assert len(walked.steps("decompose")) == (framework == "ddcot")
+    direct = ScriptedModel(answer)
+    await alone(direct, "2t1")
+    assert said not in direct.heard()[0]
+    assert walked.outcomes == ["scored"]
+
+
+def letters(**logprobs: float) -> Reply:
+    return Reply("A", "likely", finish="length", logprobs=logprobs)
+
+
+async def test_loglik_takes_the_likeliest_letters() -> None:
+    order = (await alone(ScriptedModel("A"), "4t1")).steps("respond")[0]["shown"]
+    good = "ABCD"[order.index(0)]
+    others = {letter: -3.0 for letter in "ABCD" if letter != good}
+    model = ScriptedModel(letters(**others, **{f" {good}": -0.1, "Sure": -0.05}))
+    walked = await alone(model, "4t1", scoring="loglik")
+    assert walked.value("accuracy_4t1") == 1
+    (request,) = model.asked
+    assert (request.schema, request.logprobs, request.sampling.max_tokens) == (None, True, 1)
+    assert "JSON" not in model.heard()[0] and "the letter of the best option" in model.heard()[0]
+
+
+async def test_loglik_ranks_by_likelihood_and_needs_every_letter_for_it() -> None:
+    order = (
+        await alone(ScriptedModel(letters(A=-1, B=-2, C=-3, D=-4, E=-5)), "rank", scoring="loglik")
+    ).traces
+    assert order[0].score.parts["answers"] == [order[0].steps[0]["value"]["shown"]]  # type: ignore[index, call-overload]
+    walked = await alone(ScriptedModel(letters(A=-1, B=-2)), "rank", scoring="loglik")
+    assert walked.steps("respond") == [{"status": "unparsed"}]
+
+
+async def test_a_server_without_log_probabilities_is_an_error_that_names_the_way_out() -> None:
+    with pytest.raises(UsageError, match="scripted tells no log-probabilities: --set scoring=generate"):
+        await alone(ScriptedModel("A"), "2t1", scoring="loglik")
+
+
+@pytest.mark.parametrize("wrong", [{"framework": "cot"}, {"framework": "cot_sc"}, {"kind": "generate"}])
+def test_loglik_does_not_go_with_reasoning_or_free_responses(wrong: Any) -> None:
+    with pytest.raises(UsageError, match="scoring=loglik"):
+        resolve(Settings(scoring="loglik", **wrong), {})
+
+
+async def test_captions_and_rewrites_are_written_once_for_all_kinds_and_kept(tmp_path: Path) -> None:
+    captioner = ScriptedModel({"caption": "An insect."}, model_id="sees", loop=True)
+    rewriter = ScriptedModel({"rewrite": "Something dull."}, model_id="dull", loop=True)
+    seats = {"captioner": 1, "rewriter": 1}
+    players = {
+        "candidate": chooser(perfect, problems(PICTURED, seats)),
+        "captioner": captioner,
+        "rewriter": rewriter,
+    }
+    walked = await walk(benchmark, PICTURED, players, folder=tmp_path)
+    assert Counter(walked.outcomes) == {"scored": 10}
+    # Two pictures; the right response of the three kinds with a rewrite, and the first of a pair.
+    assert len(captioner.asked) == 2
+    assert len(rewriter.asked) == len(
+        {one.options[0].row for one in problems(PICTURED, seats, kind="4t1")}
+        | {one.options[0].row for one in problems(PICTURED, seats, kind="5t2")}
+    )
+    assert {request.key.sample for request in captioner.asked} == {"ant", "bee"}
+    assert all("response 0 to" in heard or "response 1 to" in heard for heard in rewriter.heard())
+    assert "[picture]" not in "".join(rewriter.heard())
+    table = walked.section("what the options are").tables[0]
+    assert {(row[2], row[4]) for row in table.rows} == {
+        ("the captioner", ""),
+        ("the rewriter", ""),
+        ("a response to another picture or question", ""),
+    }
+    # Another run takes them from the store.
+    (tmp_path / "calls.jsonl").unlink()
+    players["captioner"] = again = ScriptedModel({"caption": "Other."}, model_id="sees", loop=True)
+    await walk(benchmark, PICTURED, players, folder=tmp_path)
+    assert len(again.asked) == 0
+
+
+async def test_a_caption_that_cannot_be_read_ends_the_walk_and_is_no_answer() -> None:
+    players = {
+        "candidate": chooser(perfect, problems(PICTURED, {"captioner": 1})),
+        "captioner": ScriptedModel('{"no": 1}', loop=True, model_id="blind"),
+    }
+    (first, *_) = problems(PICTURED, {"captioner": 1}, kind="2t1")
+    walked = await walk(benchmark, PICTURED, players, only=[first.id], kind="2t1")
+    assert walked.outcomes == ["captioner_failed"]
+    assert walked.metrics()["accuracy_2t1"].value is None
+
+
+async def test_a_rewrite_that_is_the_response_is_asked_for_again() -> None:
+    (first, *_) = problems(seats={"rewriter": 1}, kind="4t1")
+    same = {"rewrite": str(first.options[0].text).upper() + "!"}
+    rewriter = ScriptedModel(same, {"rewrite": "Dull."}, model_id="dull")
+    players = {
+        "candidate": chooser(perfect, problems(seats={"rewriter": 1}, kind="4t1")),
+        "rewriter": rewriter,
+    }
+    walked = await walk(benchmark, FOUR, players, only=[first.id], kind="4t1")
+    assert walked.outcomes == ["scored"] and len(rewriter.asked) == 2
+
+
+async def test_the_gain_changes_the_score_and_not_the_walk() -> None:
+    linear, steep = [(await play(by_lot, kind="rank", gain=gain)) for gain in ("linear", "exponential")]
+    assert [trace.steps for trace in linear.traces] != []
+    assert [t.score.parts for t in linear.traces] == [t.score.parts for t in steep.traces]
+    assert linear.value("rank_ndcg") != steep.value("rank_ndcg")
+    # 2^rel - 1 of a response is its likes.
+    (one, *_) = problems(kind="rank")
+    assert [2**option.relevance - 1 for option in one.options] == pytest.approx([o.star for o in one.options])
+
+
+async def test_the_report_has_spearman_what_is_misplaced_and_the_papers_average() -> None:
+    walked = await play(by_lot, SHIPPED)
+    ranking = walked.section("ranking")
+    assert [row[0] for row in ranking.tables[0].rows] == [
+        "top-1",
+        "NDCG",
+        "NDCG, normalised by chance",
+        "Spearman",
+    ]
+    assert [row[0] for row in ranking.tables[1].rows] == [1, 2, 3, 4, 5]
+    assert len(ranking.plots) == 2
+    for row in walked.section("by type and language").tables[0].rows:
+        values = [value for value in (*row[4:7], row[8]) if isinstance(value, float)]
+        assert row[-1] == pytest.approx(sum(values) / 4)
+
+
+async def test_the_report_says_that_likes_are_guessed() -> None:
+    rows = [row for row in SHIPPED if row.language == "en" and row.type == "T2T"]
+    assert "WARNING: in 25 of 25" in (await play(by_lot, rows)).section("what the options are").notes[-1]
+    assert "WARNING" not in " ".join((await play(by_lot)).section("what the options are").notes)
+
+
+def test_the_defaults_written_out_are_the_defaults_and_the_papers_preset_runs() -> None:
+    written = load(disk.shipped("configs", "standard.toml")).experiment
+    assert Settings(**written.settings) == Settings()
+    assert set(written.settings) == set(Settings.model_fields) - {"captions", "rewrites"}
+    paper = load(disk.shipped("configs", "paper", "standard.toml"), ["share=0.5"], {"model": "human"})
+    assert make(paper).settings.captions == "captioner"
+
+
+async def test_free_responses_are_written_and_not_scored() -> None:
+    model = ScriptedModel({"response": "Because of the ants."}, loop=True)
+    walked = await walk(benchmark, SHIPPED, {"candidate": model}, kind="generate")
+    assert len(walked.traces) == 42
+    assert {request.sampling.temperature for request in model.asked} == {1.0}
+    assert walked.traces[0].score.parts["response"] == "Because of the ants."
+    assert all(metric.value is None and metric.why for metric in walked.metrics().values())
+    assert "lotbench ballot" in walked.section("free responses").notes[0]
+
+
+@pytest.mark.slow
+def test_a_run_over_http_with_loglik_pictures_and_a_resume(tmp_path: Path) -> None:
+    def rule(body: Any) -> Any:
+        return Reply("B", "server", logprobs={"A": -2.0, " B": -0.2, "C": -3.0, "D": -4.0, "E": -5.0})
+
+    with FakeServer(rule=rule, keep_bodies=True) as server:
+        run = evaluate_sync(
+            "standard",
+            model=f"m@{server.url}",
+            out=tmp_path,
+            limit=5,
+            check=False,
+            settings={"scoring": "loglik"},
+        )
+        bodies = server.bodies
+    assert [trace.outcome for trace in run.traces] == ["scored"] * 5
+    assert {(body["logprobs"], body["top_logprobs"], body["max_tokens"]) for body in bodies} == {
+        (True, 20, 1)
+    }
+    kept = [json.loads(line) for line in (run.path / "calls.jsonl").read_text().splitlines()]
+    assert kept[0]["reply"]["logprobs"][" B"] == -0.2
+    assert run.summary["rankable"] is True
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("able", [{"logprobs": False}, {"rejects": {"logprobs"}}])
+def test_a_server_that_tells_none_stops_the_run_and_names_the_setting(able: Any, tmp_path: Path) -> None:
+    with (
+        FakeServer(rule=lambda body: "A", **able) as server,
+        pytest.raises(UsageError, match="scoring=generate"),
+    ):
+        evaluate_sync(
+            "standard",
+            model=f"m@{server.url}",
+            out=tmp_path,
+            limit=1,
+            check=False,
+            settings={"scoring": "loglik"},
+        )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scoring", ["generate", "loglik"])
+def test_the_embedded_model_answers_on_the_shipped_rows(scoring: str, tmp_path: Path) -> None:
+    run = evaluate_sync(
+        "standard", model="local", out=tmp_path, limit=5, settings={"arm": "caption", "scoring": scoring}
+    )
+    assert [trace.outcome for trace in run.traces] == ["scored"] * 5
+    assert {trace.score.parts["kind"] for trace in run.traces} == set(KINDS)
+    assert "the arm is caption, not image" in run.summary["reasons"]
+    if scoring == "loglik":
+        letters_of = [step["value"]["letters"] for trace in run.traces for step in trace.steps]  # type: ignore[index, call-overload]
+        assert all(value < 0 for letters in letters_of for value in letters.values())  # type: ignore[union-attr]
+
+
+@pytest.mark.slow
+def test_the_embedded_model_without_captions_names_the_arm(tmp_path: Path) -> None:
+    with pytest.raises(Unescapable, match="--set arm=caption"):
+        evaluate_sync("standard", model="local", out=tmp_path, limit=1)

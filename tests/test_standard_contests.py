@@ -1,0 +1,105 @@
+"""Standard evaluation on nine real caption contests: perfect is 1, a lottery is at chance, and so is the first letter.
+
+The data is others' and not in the repository: $LOTBENCH_REFERENCE_DATA is the folder that has it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from scipy import stats
+
+from lotbench.benchmarks.standard.score import answered, normalised, spearman
+from lotbench.benchmarks.standard.task import benchmark
+from lotbench.edge import caption_contest, disk, importing
+from lotbench.oogiri import Row
+from lotbench.oogiri.problems import Problem
+from tests.choosing import always_first, by_lot, chooser, perfect
+from tests.walking import Walked, walk
+
+PER_PROMPT = 20
+REFERENCE = os.environ.get("LOTBENCH_REFERENCE_DATA")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not REFERENCE, reason="LOTBENCH_REFERENCE_DATA is not set"),
+]
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> tuple[Row, ...]:
+    dest = tmp_path_factory.mktemp("contests") / "data"
+    source = caption_contest.source(str(Path(str(REFERENCE), "caption_contest")), importing.Pictures(dest))
+    done = importing.bring(source, dest)
+    assert (done.read, done.kept, dict(done.skipped)) == (40_139, 40_136, {"no caption": 3})
+    return disk.samples(dest, Row)
+
+
+def built(rows: tuple[Row, ...]) -> list[Problem]:
+    settings = benchmark.resolve(benchmark.Settings(per_prompt=PER_PROMPT), {})
+    return list(benchmark.build(rows, settings, 0))
+
+
+async def play(rows: tuple[Row, ...], policy: object, **settings: object) -> Walked:
+    model = chooser(policy, built(rows))  # type: ignore[arg-type]
+    return await walk(benchmark, rows, {"candidate": model}, per_prompt=PER_PROMPT, **settings)
+
+
+def test_every_kind_is_built_on_every_contest_and_right_options_are_the_top_hundredth(
+    rows: tuple[Row, ...],
+) -> None:
+    problems = built(rows)
+    by_id = {row.id: row for row in rows}
+    groups: dict[str, list[float]] = {}
+    for row in sorted(rows, key=lambda row: -(row.preference or 0)):
+        groups.setdefault(row.group, []).append(row.preference or 0)
+    for kind in ("2t1", "3t1", "4t1", "5t2", "rank"):
+        assert {one.group for one in problems if one.kind == kind} == {row.group for row in rows}
+    for one in problems:
+        if one.kind == "rank":
+            means = [option.relevance for option in one.options]
+            assert means == sorted(means, reverse=True)
+            continue
+        group = groups[one.group]
+        for option in one.options:
+            if option.slot == "right":
+                assert by_id[str(option.row)].preference >= group[-(-len(group) // 100) - 1]  # type: ignore[operator]
+        assert {option.origin for option in one.options} <= {"response", "elsewhere", "low"}
+
+
+async def test_a_perfect_candidate_gets_1_everywhere(rows: tuple[Row, ...]) -> None:
+    walked = await play(rows, perfect)
+    for name, metric in walked.metrics().items():
+        assert metric.value == pytest.approx(1.0), name
+        print(name, metric.value, metric.n, metric.baselines)
+
+
+async def test_a_lottery_is_at_chance_within_its_interval_on_every_kind(rows: tuple[Row, ...]) -> None:
+    walked = await play(rows, by_lot)
+    for name, metric in walked.metrics().items():
+        print(name, metric.value, metric.low, metric.high, metric.n, metric.baselines)
+        assert metric.low <= metric.baselines["chance"] <= metric.high, name  # type: ignore[operator]
+    ranked = [one for one in answered(walked.traces, walked.evidence) if one.problem.kind == "rank"]
+    for alone in (normalised(ranked, walked.settings), spearman(ranked)):
+        print(alone.value, alone.low, alone.high)
+        assert alone.low <= 0 <= alone.high  # type: ignore[operator]
+
+
+async def test_naming_the_first_letters_is_at_chance(rows: tuple[Row, ...]) -> None:
+    walked = await play(rows, always_first)
+    for name, metric in walked.metrics().items():
+        print(name, metric.value, metric.low, metric.high, metric.n, metric.baselines)
+        if name != "rank_ndcg":
+            # Each problem is shuffled by itself, so hits are binomial; six at once (Bonferroni).
+            hits = round(metric.value * metric.n)  # type: ignore[operator]
+            test = stats.binomtest(hits, metric.n, metric.baselines["chance"])  # type: ignore[arg-type]
+            assert test.pvalue > 0.05 / 6, (name, hits, metric.n)
+
+
+async def test_in_all_its_orders_the_first_letter_is_at_chance_to_the_point(rows: tuple[Row, ...]) -> None:
+    walked = await play(rows, always_first, orders=5)
+    # Turned through all places, each option stands first once.
+    for name in ("accuracy_2t1", "accuracy_3t1", "accuracy_4t1", "rank_top1"):
+        metric = walked.metrics()[name]
+        assert metric.value == pytest.approx(metric.baselines["chance"]), name

@@ -1,0 +1,73 @@
+"""`lotbench replay` of a walk through the panel: every step, who said it, and what the benchmark has to read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lotbench import evaluate
+from lotbench.cli import main
+from lotbench.results import Run
+from tests.fakes import ScriptedModel
+from tests.ideas import answer, judge, known, novel, row
+
+
+async def played(folder: Path) -> Run:
+    (folder / "data").mkdir()
+    text = "".join(json.dumps(row(number)) + "\n" for number in (1, 2))
+    (folder / "data" / "samples.jsonl").write_text(text, encoding="utf-8")
+    checks = {"ground_known": known("k1", ["gk1"], ["w2"]), "ground_novelty": novel("n1")}
+    return await evaluate(
+        "rinobench",
+        model=ScriptedModel(model_id="candidate", respond=["mumble", answer(4)]),
+        roles={"judge": judge(["Looking is old."], ["Jumping is new."], checks, scores=(6,))},
+        data=str(folder / "data"),
+        out=folder,
+        check=False,
+        settings={"alignment_calls": 1, "permutations": 9},
+    )
+
+
+async def test_a_panel_walk_is_told_step_by_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = await played(tmp_path)
+    assert main(["replay", str(run.path), "--sample", "idea-2"]) == 0
+    told = capsys.readouterr().out
+
+    assert told.startswith("idea-2, repeat 1\n")
+    assert "Problem 2 is open." in told
+    steps = [line for line in told.splitlines() if ", by the " in line]
+    assert steps == [
+        "respond, by the candidate",
+        "respond, by the candidate",
+        "gold arguments, by the judge",
+        "claims, by the judge",
+        "alignment steps, by the judge",
+        "ground known, by the judge",
+        "ground novelty, by the judge",
+        "alignment, by the judge",
+    ]
+    assert "unparsed" in told
+    # The page of the idea: which argument matched what.
+    assert "idea-2: gold 3, predicted 4, alignment 0.60" in told
+    assert "= in the gold, gk1: Looking is known." in told
+    assert "< grounded in w2: Work 2" in told
+    assert "! not grounded: a hallucination" in told
+    assert told.rstrip().endswith("scored, score 0.0000")
+
+
+async def test_it_is_there_as_json_and_without_its_data(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = await played(tmp_path)
+    assert main(["replay", str(run.path), "--json"]) == 0
+    table = json.loads(capsys.readouterr().out)
+    assert (table["sample"]["id"], table["outcome"], len(table["steps"])) == ("idea-1", "scored", 8)
+    assert [one["sample"] for one in table["readings"]] == ["idea-1"]
+
+    (tmp_path / "data" / "samples.jsonl").unlink()
+    assert main(["replay", str(run.path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["readings"] == []
+    assert main(["replay", str(run.path), "--sample", "idea-3"]) == 2
+    assert "no finished walk of sample idea-3, repeat 1" in capsys.readouterr().err
