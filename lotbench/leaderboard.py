@@ -17,8 +17,9 @@ import numpy as np
 
 from lotbench.config import differences
 from lotbench.errors import UsageError
-from lotbench.metrics import compare
-from lotbench.metrics.compare import ALPHA, Correlation, Difference
+from lotbench.metrics import compare, people
+from lotbench.metrics.compare import ALPHA, Difference
+from lotbench.metrics.correlation import Correlation, coefficient
 from lotbench.metrics.intervals import bootstrap
 from lotbench.section import Metric, Plot, Section, Table
 from lotbench.types import JSON, Trace
@@ -160,8 +161,8 @@ def board(entries: Sequence[Entry], seed: int = 0) -> Board:
     pairs = _pairs(order, entry_of, seed)
     letters = compare.ties(order, {(one.better, one.other) for one in pairs if one.apart})
     places = tuple(Place(label, entry_of[label], means[label], letters[label]) for label in order)
-    people = tuple(entry for entry in entries if entry.person)
-    return Board(entries[0].benchmark, places, pairs, people, len(shared))
+    played = tuple(entry for entry in entries if entry.person)
+    return Board(entries[0].benchmark, places, pairs, played, len(shared))
 
 
 def sections(made: Board, seed: int = 0) -> list[Section]:
@@ -181,7 +182,8 @@ def correlations(
     """How two measures of the same models go together; each a name and values by model."""
     models = sorted(x[1].keys() & y[1].keys())
     ours, theirs = [x[1][name] for name in models], [y[1][name] for name in models]
-    rows = tuple(_correlation(one) for one in (compare.pearson(ours, theirs), compare.spearman(ours, theirs)))
+    found = (coefficient("pearson", ours, theirs), coefficient("spearman", ours, theirs))
+    rows = tuple(_correlation(name, one) for name, one in zip(("Pearson", "Spearman"), found, strict=True))
     plot = Plot(
         "scatter", x[0], y[0], {"models": tuple(zip(ours, theirs, strict=True))},
         f"{y[0]} by {x[0]}, a point a model", labels={"models": tuple(models)},
@@ -348,10 +350,10 @@ def _people(made: Board, seed: int) -> Section:
     """What people reach, and how models stand to them."""
     label = dict(zip(_labels(made.people), made.people, strict=True))
     means = {name: fmean(entry.values.values()) for name, entry in label.items() if entry.values}
-    rows = tuple((f"people, {name}", *_cells(metric)) for name, metric in compare.thirds(means).items())
+    rows = tuple((f"people, {name}", *_cells(metric)) for name, metric in people.thirds(means).items())
     played = {name: entry.values for name, entry in label.items() if entry.values}
     efficiency = tuple(
-        (place.label, *_cells(compare.normalised(place.entry.values, played, seed))) for place in made.places
+        (place.label, *_cells(people.normalised(place.entry.values, played, seed))) for place in made.places
     )
     notes = (
         "High, medium and low are the best, the middle and the last third of people by mean score.",
@@ -372,8 +374,8 @@ def _cells(metric: Metric) -> tuple[Cell, ...]:
     return (metric.value, metric.low, metric.high, metric.n, metric.why)
 
 
-def _correlation(one: Correlation) -> tuple[Cell, ...]:
-    return (one.kind, one.n, one.value, one.low, one.high, one.p)
+def _correlation(name: str, one: Correlation) -> tuple[Cell, ...]:
+    return (name, one.n, one.value, one.low, one.high, one.p)
 
 
 def _labels(entries: Sequence[Entry]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Comparing models: every statistic against another's code, and against what can be counted by hand."""
+"""Models compared: every statistic against another's code, and against what can be counted by hand."""
 
 import itertools
 import math
@@ -12,41 +12,20 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestPower
 
 from lotbench.metrics import compare, survival
-from lotbench.metrics.compare import difference, holm, normalised, pearson, sign_flip, spearman, thirds, ties
+from lotbench.metrics.compare import difference, holm, sign_flips, ties
+from lotbench.metrics.correlation import coefficient
+from lotbench.metrics.people import normalised, thirds
 
 SCORES = {f"s{at:02}": value for at, value in enumerate(np.random.default_rng(1).uniform(size=60))}
 BETTER = {name: value + 0.05 + 0.1 * math.sin(at) for at, (name, value) in enumerate(SCORES.items())}
 
 
-def by_hand(differences: list[float]) -> float:
-    """All sign patterns, one after the other."""
-    seen = abs(sum(differences))
-    sums = [
-        abs(sum(sign * one for sign, one in zip(signs, differences, strict=True)))
-        for signs in itertools.product((1, -1), repeat=len(differences))
-    ]
-    return sum(one >= seen - 1e-12 for one in sums) / len(sums)
-
-
-@pytest.mark.parametrize("n", [2, 3, 7, 10])
-def test_few_differences_are_tested_exactly(n: int) -> None:
-    found = list(np.random.default_rng(n).normal(0.4, 1, n))
-    assert sign_flip(np.array(found)) == pytest.approx(by_hand(found), abs=1e-12)
-
-
-def test_ties_among_the_differences_count_as_extreme() -> None:
-    assert sign_flip(np.array([1.0, 1.0, 1.0, 0.0])) == pytest.approx(0.25)
-    assert sign_flip(np.zeros(9)) == 1.0 and sign_flip(np.array([3.0])) == 1.0
-
-
-def test_many_differences_are_drawn_with_a_seed_and_agree_with_the_t_test() -> None:
-    found = np.random.default_rng(3).normal(0.18, 1, 200)
-    drawn = sign_flip(found, 5)
-    assert drawn == sign_flip(found, 5) and len({sign_flip(found, seed) for seed in range(4)}) > 1
-    assert drawn == pytest.approx(stats.ttest_1samp(found, 0).pvalue, abs=0.005)
-    assert sign_flip(found + 10) == pytest.approx(2 / (compare.DRAWS + 1))
-    with pytest.raises(ValueError, match="no differences"):
-        sign_flip(np.array([]))
+def test_ties_among_the_differences_count_as_extreme_and_no_p_is_0() -> None:
+    assert sign_flips(np.array([1.0, 1.0, 1.0, 0.0])).p == pytest.approx(0.25)
+    assert sign_flips(np.zeros(9)).p == 1.0
+    many = np.random.default_rng(3).normal(10, 1, 200)
+    assert sign_flips(many).p == pytest.approx(2 / (compare.DRAWS + 1))
+    assert len({sign_flips(many - 9.85, seed=seed).p for seed in range(4)}) > 1
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 21])
@@ -83,6 +62,7 @@ def test_a_difference_is_paired_by_sample() -> None:
     assert (found.low, found.high) == pytest.approx((t.low, t.high), abs=0.01)
     assert found.detectable == pytest.approx(gaps.std(ddof=1) * compare.detectable(50))
     assert found.needed is not None and found.needed < 50
+    assert found.p == sign_flips(gaps).p == pytest.approx(stats.ttest_1samp(gaps, 0).pvalue, abs=0.005)
     back = difference(SCORES, partly)
     assert back.mean == pytest.approx(-gaps.mean()) and back.p == found.p
 
@@ -91,7 +71,8 @@ def test_a_difference_without_samples_or_without_spread() -> None:
     assert difference({"a": 1.0}, {"b": 1.0}).mean is None
     same = difference(SCORES, SCORES)
     assert (same.mean, same.p, same.detectable, same.needed) == (0.0, 1.0, None, None)
-    assert difference({"a": 1.0}, {"a": 0.0}).detectable is None
+    single = difference({"a": 1.0}, {"a": 0.0})
+    assert (single.mean, single.p, single.detectable) == (1.0, None, None)
 
 
 def test_letters_are_shared_by_what_was_not_told_apart() -> None:
@@ -118,24 +99,26 @@ def test_correlations_agree_with_scipy_and_with_drawing_again() -> None:
     rng = np.random.default_rng(8)
     x = rng.normal(size=40)
     y = x + rng.normal(size=40)
-    found = pearson(list(x), list(y))
+    found = coefficient("pearson", list(x), list(y))
     theirs = stats.pearsonr(x, y)
     ends = theirs.confidence_interval()
     assert (found.value, found.p) == pytest.approx((theirs.statistic, theirs.pvalue))
     assert (found.low, found.high) == pytest.approx((ends.low, ends.high))
-    ranked = spearman(list(x), list(y))
+    ranked = coefficient("spearman", list(x), list(y))
     assert (ranked.value, ranked.p) == pytest.approx(tuple(stats.spearmanr(x, y)))
     draws = [stats.spearmanr(x[at], y[at])[0] for at in (rng.integers(0, 40, 40) for _ in range(2000))]
     assert (ranked.low, ranked.high) == pytest.approx(tuple(np.quantile(draws, (0.025, 0.975))), abs=0.08)
 
 
 def test_correlations_of_too_little() -> None:
-    assert pearson([1, 2], [3, 4]).value is None and spearman([1, 1, 1], [1, 2, 3]).value is None
-    three = pearson([1, 2, 3], [1, 2, 4])
+    assert coefficient("pearson", [1, 2], [3, 4]).why == "2 pairs are too few"
+    assert coefficient("spearman", [1, 1, 1], [1, 2, 3]).value is None
+    three = coefficient("pearson", [1, 2, 3], [1, 2, 4])
     assert three.value is not None and three.low is None
-    assert spearman([1, 2, 3, 4], [1, 2, 3, 4]).value == pytest.approx(1) and spearman([1, 2], [1, 2]).n == 2
-    with pytest.raises(ValueError, match="paired"):
-        pearson([1, 2, 3], [1, 2])
+    certain = coefficient("spearman", [1, 2, 3, 4], [1, 2, 3, 4])
+    assert certain.value == pytest.approx(1) and certain.low is None
+    with pytest.raises(ValueError, match="3 values"):
+        coefficient("pearson", [1, 2, 3], [1, 2])
 
 
 def test_thirds_of_people() -> None:

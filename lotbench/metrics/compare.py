@@ -10,19 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from scipy import optimize, stats
 
 from lotbench.metrics.intervals import Floats, bootstrap
-from lotbench.section import Metric
 
 ALPHA, POWER = 0.05, 0.8
 DRAWS = 10_000
 """Sign patterns that are drawn; up to 13 samples all 2**n of them are gone through instead."""
-FEWEST_PEOPLE = 5
-"""People below which no model is set in relation to them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +27,7 @@ class Difference:
 
     Attributes:
         mean: Of the differences; None without a shared sample. `low` and `high` are its 95 % interval.
-        p: Of the two-sided sign-flip test.
+        p: Of the two-sided sign-flip test; None for fewer than two samples.
         detectable: The mean difference that n samples would show with a power of 80 % at the 5 % level.
         needed: Samples with which the difference that was seen would be shown so; None if it is 0.
     """
@@ -62,18 +58,6 @@ class Flipped:
     n: int
 
 
-@dataclass(frozen=True, slots=True)
-class Correlation:
-    """A correlation coefficient over n pairs with its 95 % interval; None where n is too small for it."""
-
-    kind: Literal["Pearson", "Spearman"]
-    n: int
-    value: float | None
-    low: float | None
-    high: float | None
-    p: float | None
-
-
 def difference(one: Mapping[str, float], other: Mapping[str, float], seed: int = 0) -> Difference:
     """How far `one` is ahead of `other`; both by sample."""
     shared = sorted(one.keys() & other.keys())
@@ -89,22 +73,10 @@ def difference(one: Mapping[str, float], other: Mapping[str, float], seed: int =
         mean=mean,
         low=low,
         high=high,
-        p=sign_flip(found, seed),
+        p=sign_flips(found, seed=seed).p,
         detectable=sd * detectable(len(found)) if varies else None,
         needed=needed(mean / sd) if varies and mean else None,
     )
-
-
-def sign_flip(differences: Floats, seed: int = 0) -> float:
-    """The two-sided p of `sign_flips`, which is 1 where there is nothing to flip.
-
-    Raises:
-        ValueError: There are no differences.
-    """
-    if not len(differences):
-        raise ValueError("no differences to test")
-    p = sign_flips(differences, DRAWS, seed).p if differences.any() else None
-    return 1.0 if p is None else p
 
 
 def sign_flips(differences: Floats, flips: int = DRAWS, seed: int = 0) -> Flipped:
@@ -205,91 +177,6 @@ def ties(order: Sequence[str], apart: Collection[tuple[str, str]]) -> dict[str, 
                 letters[name] += _letter(group)
             reach, group = last, group + 1
     return letters
-
-
-def pearson(x: Sequence[float], y: Sequence[float]) -> Correlation:
-    """Pearson's r with Fisher's interval (n > 3)."""
-    if not _varied(x, y):
-        return Correlation("Pearson", len(x), None, None, None, None)
-    found = stats.pearsonr(x, y)
-    ends = found.confidence_interval(0.95) if len(x) > 3 else (None, None)
-    low, high = (None if end is None or math.isnan(end) else float(end) for end in ends)
-    return Correlation("Pearson", len(x), float(found.statistic), low, high, float(found.pvalue))
-
-
-def spearman(x: Sequence[float], y: Sequence[float]) -> Correlation:
-    """Spearman's rho with the interval of Bonett and Wright (2000), (1 + rho^2 / 2) / (n - 3) after Fisher's z."""
-    if not _varied(x, y):
-        return Correlation("Spearman", len(x), None, None, None, None)
-    found = stats.spearmanr(x, y)
-    rho = float(found.statistic)
-    low = high = None
-    if len(x) > 3 and abs(rho) < 1:
-        half = float(stats.norm.ppf(0.975)) * math.sqrt((1 + rho**2 / 2) / (len(x) - 3))
-        low, high = math.tanh(math.atanh(rho) - half), math.tanh(math.atanh(rho) + half)
-    return Correlation("Spearman", len(x), rho, low, high, float(found.pvalue))
-
-
-def thirds(scores: Mapping[str, float]) -> dict[str, Metric]:
-    """The mean score of the best, the middle and the last third of people (high, medium, low).
-
-    Thirds are as equal as can be, the middle one taking what is left over; none under three people.
-    """
-    ranked = sorted(scores.values(), reverse=True)
-    n, third = len(ranked), len(ranked) // 3
-    if n < 3:
-        return {name: Metric(None, n=n, why=f"thirds need 3 people, there are {n}") for name in _THIRDS}
-    parts = (ranked[:third], ranked[third : n - third], ranked[n - third :])
-    return {
-        name: Metric(float(np.mean(part)), n=len(part)) for name, part in zip(_THIRDS, parts, strict=True)
-    }
-
-
-def normalised(
-    model: Mapping[str, float], people: Mapping[str, Mapping[str, float]], seed: int = 0
-) -> Metric:
-    """A model's mean score over that of the median person, on the samples that all of them have.
-
-    The interval draws samples again; each draw has a median person of its own.
-
-    Args:
-        model: Its scores by sample.
-        people: Each person's scores by sample.
-        seed: Of the interval.
-    """
-    if len(people) < FEWEST_PEOPLE:
-        return Metric(None, why=f"needs {FEWEST_PEOPLE} people, there are {len(people)}")
-    shared = sorted(model.keys() & set.intersection(*(set(values) for values in people.values())))
-    if not shared:
-        return Metric(None, why="no sample was played by the model and everybody")
-    everybody = [model, *people.values()]
-    counts = np.array([[values[name] for values in everybody] for name in shared])
-    value = float(_over_median(counts.sum(axis=0)))
-    if math.isnan(value):
-        return Metric(None, n=len(shared), why="the median person scores 0 on these samples")
-    low, high = bootstrap(counts, _over_median, seed)
-    return Metric(value, low, high, n=len(shared))
-
-
-_THIRDS = ("high", "medium", "low")
-
-
-def _over_median(sums: Floats) -> Floats:
-    """The first column over the median of the others; NaN where that is 0."""
-    middle = np.median(sums[..., 1:], axis=-1)
-    found: Floats = np.divide(sums[..., 0], middle, out=np.full(middle.shape, np.nan), where=middle != 0)
-    return found
-
-
-def _varied(x: Sequence[float], y: Sequence[float]) -> bool:
-    """Whether there is anything to correlate.
-
-    Raises:
-        ValueError: The two are not of one length.
-    """
-    if len(x) != len(y):
-        raise ValueError(f"{len(x)} values cannot be paired with {len(y)}")
-    return len(x) > 2 and len(set(x)) > 1 and len(set(y)) > 1
 
 
 def _normal() -> float:

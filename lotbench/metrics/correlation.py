@@ -5,9 +5,10 @@ A correlation of fewer than three pairs, or of something that never changes, is 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 from scipy import stats
@@ -18,17 +19,23 @@ from lotbench.section import Metric
 NORMAL = 0.05
 """The p of the Shapiro-Wilk test from which a sample passes for normal (v2, Statistical analysis)."""
 LEAST = 3
+Method: TypeAlias = Literal["pearson", "spearman"]
 
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """A correlation with the method that was chosen; None with the reason why there is none."""
+    """A correlation with its method and 95 % interval; None with the reason why there is none.
 
-    method: Literal["pearson", "spearman"] | None
+    The interval takes the pairs for independent; it is None for fewer than four.
+    """
+
+    method: Method | None
     value: float | None
     p: float | None
     n: int
     why: str | None = None
+    low: float | None = None
+    high: float | None = None
 
 
 def correlation(one: Sequence[float], other: Sequence[float]) -> Correlation:
@@ -40,10 +47,27 @@ def correlation(one: Sequence[float], other: Sequence[float]) -> Correlation:
     if why := _none(one, other):
         return Correlation(None, None, None, len(one), why)
     normal = all(stats.shapiro(each).pvalue >= NORMAL for each in (one, other))
-    found = stats.pearsonr(one, other) if normal else stats.spearmanr(one, other)
-    return Correlation(
-        "pearson" if normal else "spearman", float(found.statistic), float(found.pvalue), len(one)
-    )
+    return coefficient("pearson" if normal else "spearman", one, other)
+
+
+def coefficient(method: Method, one: Sequence[float], other: Sequence[float]) -> Correlation:
+    """Pearson's r or Spearman's rho with Fisher's interval.
+
+    The variance of Fisher's z is 1 / (n - 3), for Spearman times 1 + rho^2 / 2 (Bonett and Wright 2000).
+
+    Raises:
+        ValueError: The two are not of one length.
+    """
+    if why := _none(one, other):
+        return Correlation(None, None, None, len(one), why)
+    found = stats.pearsonr(one, other) if method == "pearson" else stats.spearmanr(one, other)
+    value, n = float(found.statistic), len(one)
+    low = high = None
+    if n > 3 and abs(value) < 1:
+        spread = (1 + (value**2 / 2 if method == "spearman" else 0)) / (n - 3)
+        half = float(stats.norm.ppf(0.975)) * math.sqrt(spread)
+        low, high = math.tanh(math.atanh(value) - half), math.tanh(math.atanh(value) + half)
+    return Correlation(method, value, float(found.pvalue), n, low=low, high=high)
 
 
 def spearman(one: Sequence[float], other: Sequence[float], clusters: Sequence[str]) -> Metric:
