@@ -15,8 +15,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
+from lotbench.benchmarks.standard.ballot import Item, Response, Vote
 from lotbench.edge import disk
 from lotbench.edge.serve import Served
 from lotbench.errors import DataError, UsageError, at
@@ -29,39 +30,6 @@ CONSENT = (
     "Your votes and the name that you give are written into a file on the machine that serves this page."
 )
 MAX_PX = 1024
-
-
-class Response(BaseModel):
-    """One response on a ballot."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    letter: str
-    text: str
-
-
-class Item(BaseModel):
-    """One prompt on a ballot; `image` is relative to the folder of `data`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    id: str
-    type: str
-    language: str
-    question: str | None = None
-    image: str | None = None
-    data: str
-    responses: tuple[Response, ...]
-
-
-class Vote(BaseModel):
-    """What one person chose for one prompt; none is a vote too."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    id: str
-    voter: str = Field(min_length=1)
-    letters: tuple[str, ...]
 
 
 class Choosing(BaseModel):

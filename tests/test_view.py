@@ -18,9 +18,11 @@ from lotbench.annotations import Annotations
 from lotbench.cli import main
 from lotbench.edge import serve
 from lotbench.errors import DataError, UsageError
+from lotbench.evaluation import begin
 from lotbench.gallery import Gallery, export
 from lotbench.playing import Table, person, sit
 from lotbench.results import Run, load_run
+from lotbench.types import Reply, Request
 from lotbench.voting import Polls
 from tests import hostile
 from tests.playing import SETTINGS, play
@@ -311,15 +313,30 @@ async def test_a_person_plays_pauses_and_goes_on(tmp_path: Path) -> None:
     assert json.loads((run.path / "consent.json").read_text("utf-8"))["name"] == "Ann"
 
 
+class Ready:
+    """A person who knows the first sample's key text."""
+
+    takes_requests = True
+
+    async def __call__(self, request: Request) -> Reply:
+        return Reply('{"filling": "sunbathers", "question": "Is it alive?"}', request.model)
+
+
+async def test_a_report_has_the_lines_of_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with FakeServer(game_rule(solve=0.0)) as server:
+        one = {"settings.max_rounds": 1}
+        for name in ("Ann", "Bob", "Cleo"):
+            await sit(game(server, **one), tmp_path, name, Ready())
+        mine = game(server, model=f"candidate@{server.url}", repeats=1, **one)
+        run = await begin(mine, out=tmp_path)
+    # The command has a loop of its own.
+    assert await asyncio.to_thread(main, ["report", str(run.path), "--out", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"people, high +0.5 ", shown) and re.search(r"people, low +0.5 ", shown)
+    assert re.search(r"candidate-2026 .*needs 5 people, there are 3", shown)
+
+
 async def test_a_sample_that_was_seen_is_never_played_again(tmp_path: Path) -> None:
-    class Ready:
-        takes_requests = True
-
-        async def __call__(self, request: Any) -> Any:
-            from lotbench.types import Reply
-
-            return Reply('{"filling": "sunbathers", "question": "Is it alive?"}', request.model)
-
     with FakeServer(game_rule(solve=0.0)) as server:
         first = await sit(game(server, limit=1), tmp_path, "Ann", Ready())
         other = await sit(game(server, limit=1, **{"settings.max_rounds": 2}), tmp_path, "Ann", Ready())
@@ -365,7 +382,7 @@ def test_the_terminal_asks_for_agreement_first(
 def ballot(folder: Path) -> Path:
     items = [
         {
-            "id": f"p{number}", "type": "t2t", "language": "en", "question": "Why?", "data": "lotbench",
+            "id": f"p{number}", "type": "T2T", "language": "en", "question": "Why?", "data": "lotbench",
             "responses": [{"letter": letter, "text": f"{hostile.SCRIPT} {letter}{number}"} for letter in "ABC"],
         }
         for number in (1, 2)

@@ -189,12 +189,6 @@ def _people(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     one.add_argument(
         "--out", metavar="DIR", default="runs", help="where run folders are made (default: runs)"
     )
-    one = _command(
-        commands, "vote", "people:vote", "serve a ballot file to people, one vote a person and prompt"
-    )
-    one.add_argument("ballot", metavar="BALLOT", help="of `lotbench ballot make`")
-    one.add_argument("--votes", metavar="FILE", help="where votes are appended (default: BALLOT.votes.jsonl)")
-    _site(one)
 
 
 def _site(one: argparse.ArgumentParser) -> None:
@@ -298,6 +292,10 @@ def _ballot(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     one = _command(ballot, "count", "ballot:count", "count the votes on a ballot: shares by type")
     one.add_argument("ballot", metavar="FILE", help="a ballot, with its key beside it")
     one.add_argument("votes", metavar="VOTES", help="a JSON line a vote: id, voter, letters")
+    one = _command(ballot, "vote", "people:vote", "serve a ballot to people, one vote a person and prompt")
+    one.add_argument("ballot", metavar="FILE", help="a ballot; its key is not opened")
+    one.add_argument("--votes", metavar="FILE", help="where votes are appended (default: FILE.votes.jsonl)")
+    _site(one)
 
 
 def _import(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -98,7 +98,7 @@ def _game(parsed: argparse.Namespace) -> Config:
 
 
 def vote(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench vote`."""
+    """Carry out `lotbench ballot vote`."""
     from lotbench.voting import Polls
 
     ballot = Path(parsed.ballot)
