@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page
 
-from lotbench import config
+from lotbench import benchmarks, config
+from lotbench.annotations import Annotations
+from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.cli.review import site_of
+from lotbench.edge import disk
+from lotbench.evaluation import evaluate
 from lotbench.gallery import Gallery, export
 from lotbench.playing import Table
 from lotbench.results import load_run
+from lotbench.viewer.review import sample_card
+from lotbench.voting import Polls
 from tests import hostile
 from tests.browsing import PHONE, browser, opened, overflow, serious
 from tests.playing import SETTINGS
 from tests.rules import game_rule
 from tests.server import FakeServer
+from tests.test_lints import EN, folder
+from tests.test_view import ballot
 from tests.viewing import serving
 from tests.views import made_runs, retold
 
@@ -193,3 +204,80 @@ def answer(page: Page, text: str) -> None:
     field.fill(text)
     with page.expect_navigation():
         page.keyboard.press("Enter")
+
+
+def test_a_walk_of_a_panel_benchmark_step_by_step(chromium: Browser, tmp_path: Path) -> None:
+    with FakeServer(game_rule()) as server, ThreadPoolExecutor(1) as thread:
+        run = evaluate("standard", model=f"nova@{server.url}", out=tmp_path, limit=1, repeats=1)
+        walked = thread.submit(asyncio.run, run).result()
+    [trace] = walked.traces
+    path = f"game/{walked.path.name}/{trace.sample}-1.html"
+    with serving(Gallery(tmp_path)) as address, opened(chromium, address + path) as (page, faults):
+        page.keyboard.press("End")
+        assert page.evaluate("document.activeElement.id") == f"r{len(trace.steps)}"
+        assert page.locator(".leap").count() == len(trace.steps)
+        assert serious(page) == [] and overflow(page) == 0
+        assert here(faults, address) == []
+
+
+def test_a_mark_is_made_on_the_page(chromium: Browser, runs: Path) -> None:
+    gallery = Gallery(runs, Annotations(runs, "Ann", lambda: "2026-01-01"))
+    shelf = next(one for one in gallery.shelves() if "quill" in one.name)
+    game = next(iter(shelf.games.values()))
+    path = f"game/{shelf.name}/{game.file}"
+    with serving(gallery) as address, opened(chromium, address + path) as (page, faults):
+        page.locator("#r2 input[name=note]").fill("nnnn pb")
+        assert page.url.endswith(path)  # letters typed into a field are no shortcuts
+        page.locator("#r2").get_by_role("button", name="Verdict is wrong").click()
+        page.locator("#r2").get_by_text("Kept.").wait_for()
+        assert serious(page) == []
+        page.reload()
+        page.locator("#r2").get_by_text("marked wrong").wait_for()
+        assert here(faults, address) == []
+    [line] = [json.loads(one) for one in (runs / "annotations.jsonl").read_text("utf-8").splitlines()]
+    assert (line["round"], line["right"], line["note"]) == (2, False, "nnnn pb")
+
+
+def test_votes_are_cast_on_a_phone(chromium: Browser, tmp_path: Path) -> None:
+    polls = Polls(ballot(tmp_path), tmp_path / "votes.jsonl")
+    with serving(polls) as address, opened(chromium, address, viewport=PHONE) as (page, faults):
+        page.get_by_label("Your name").fill("Ann")
+        page.get_by_label("I agree").check()
+        page.get_by_role("button", name="Begin").click()
+        for done in (0, 1):
+            page.get_by_text(f"{done} of 2 prompts done").wait_for()
+            page.locator("input[type=checkbox]").nth(done).check()
+            assert serious(page) == [] and overflow(page) == 0
+            page.get_by_role("button", name="Vote").click()
+        page.get_by_text("That was the last prompt").wait_for()
+        assert page.title() != "broken" and here(faults, address) == []
+    votes = [json.loads(line) for line in (tmp_path / "votes.jsonl").read_text("utf-8").splitlines()]
+    assert {vote["id"] for vote in votes} == {"p1", "p2"}
+    assert votes[0]["letters"] == [polls.order("Ann", votes[0]["id"])[0].letter]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_samples_are_reviewed_by_keyboard(chromium: Browser, tmp_path: Path, scheme: str) -> None:
+    out = tmp_path / "decisions.jsonl"
+    home = tmp_path / "data"
+    home.mkdir()
+    folder(home, EN | {"caption": hostile.SCRIPT}, EN | {"id": "s2", "image": "s2.png"})
+    items = {one.id: one for one in disk.samples(home, Item)}
+    cards = [sample_card(one, picture=True) for one in items.values()]
+    declared = benchmarks.get("lotbench")
+    site = site_of(cards, items, home, declared, out=out, name="Ann", now=lambda: "2026-01-01")
+    with serving(site) as address, opened(chromium, address, color_scheme=scheme) as (page, faults):
+        assert page.locator("dd", has_text="<script>").count() == 1
+        picture = page.locator("main img")
+        page.wait_for_function("document.querySelector('main img').naturalWidth > 50")
+        assert picture.count() == 1 and overflow(page) == 0 and serious(page) == []
+        page.keyboard.press("a")
+        page.wait_for_function("document.getElementById('done').textContent.includes('1')")
+        page.keyboard.press("r")
+        page.wait_for_function("document.getElementById('done').textContent.includes('2')")
+        assert page.title() != "broken" and here(faults, address) == []
+    lines = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+    assert [(line["sample"], line["decision"], line["by"]) for line in lines] == [
+        ("s1", "accept", "Ann"),
+        ("s2", "reject", "Ann"),
+    ]
