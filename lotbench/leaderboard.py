@@ -61,7 +61,7 @@ class Entry:
     @property
     def person(self) -> bool:
         """Whether a person played."""
-        return self.asked == HUMAN
+        return self.asked == HUMAN or self.asked.startswith(f"{HUMAN}:")
 
 
 @dataclass(frozen=True, slots=True)

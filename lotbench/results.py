@@ -7,7 +7,7 @@ alone, by any later version, without a call.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -74,12 +74,15 @@ class Run:
         return {sample["id"]: sample for sample in map(json.loads, lines)}
 
 
-def load_run(run: str | Path, root: Path = Path("runs")) -> Run:
+def load_run(
+    run: str | Path, root: Path = Path("runs"), seen: Callable[[Trace], object] | None = None
+) -> Run:
     """Read a run folder.
 
     Args:
         run: A path, a folder name in `root`, or `latest`.
         root: Where runs are kept.
+        seen: Is shown each walk as it is found.
 
     Raises:
         RunFolderError: It is not there or damaged.
@@ -92,7 +95,7 @@ def load_run(run: str | Path, root: Path = Path("runs")) -> Run:
         config=validate(Experiment, table["experiment"], path / "run.json"),
         limits=table.get("limits", {}),
         digests=table["digests"],
-        traces=Traces(path / folder.TRACES),
+        traces=Traces(path / folder.TRACES, seen=seen),
         summary=summary,
     )
 

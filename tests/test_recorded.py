@@ -100,11 +100,12 @@ async def test_a_person_sees_the_rules_once_and_answers_line_by_line(
 
     replies = await asyncio.gather(*(model(request) for request in asked))
 
-    assert [reply.text for reply in replies] == ["a sofa", "a piano"]
-    assert {reply.model for reply in replies} == {"human"}
+    assert [reply.text for reply in replies] == ['{"filling": "a sofa"}', '{"filling": "a piano"}']
+    assert {reply.model for reply in replies} == {question().model}
     shown = capsys.readouterr().out
     assert shown.count("The rules.") == 1
-    assert shown.index("[picture]Round 1.") < shown.index("[picture]Round 2.")
+    assert shown.index("Round 1.") < shown.index("Round 2.")
+    assert shown.count("picture: not shown here") == 2
 
 
 async def test_a_closed_terminal_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:

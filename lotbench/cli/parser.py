@@ -19,6 +19,7 @@ def parser() -> argparse.ArgumentParser:
     _evaluate(commands)
     _runs(commands)
     _judges(commands)
+    _people(commands)
     _data(commands)
     _ballot(commands)
     return top
@@ -157,6 +158,50 @@ def _runs(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     _command(commands, "list", "runs:listing", "the benchmarks, their roles and settings, and the data sets")
 
 
+def _people(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    one = _command(
+        commands, "view", "people:view", "look through runs: leaderboards, and games round by round"
+    )
+    one.add_argument(
+        "root", metavar="DIR", nargs="?", default="runs", help="where runs are kept (default: runs)"
+    )
+    one.add_argument("--export", metavar="DIR", help="write the pages as files instead, into a new folder")
+    one.add_argument("--name", metavar="WHO", default="", help="who marks verdicts, as it is written down")
+    _site(one)
+    one = _command(commands, "play", "people:play", "play a benchmark yourself, here or in the browser")
+    one.add_argument("benchmark", nargs="?", metavar="BENCHMARK", help="(default: lotbench)")
+    one.add_argument("--name", metavar="WHO", help="who plays, at this terminal")
+    one.add_argument("--browser", action="store_true", help="serve pages on which one or more people play")
+    _site(one)
+    one.add_argument("--judge", metavar="M", action="append", help="a judge; twice for a second opinion")
+    one.add_argument("--oracle", metavar="M", help="who answers the questions")
+    one.add_argument(
+        "--role", metavar="NAME=M", action="append", default=[], help="the model of any other role"
+    )
+    one.add_argument("--data", metavar="NAME|PATH", help="a data set: a shipped one, or a folder")
+    one.add_argument("--config", metavar="FILE", help="a TOML file; everything given here goes before it")
+    one.add_argument(
+        "--set", metavar="K=V", action="append", default=[], dest="sets", help="any setting, by name"
+    )
+    one.add_argument("--limit", metavar="N", type=int, help="samples a person at most")
+    one.add_argument("--sample", metavar="ID", action="append", help="only this sample (repeatable)")
+    one.add_argument("--max-rounds", metavar="N", type=int, help="rounds of a game at most")
+    one.add_argument(
+        "--out", metavar="DIR", default="runs", help="where run folders are made (default: runs)"
+    )
+
+
+def _site(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--port", metavar="N", type=int, default=0, help="the port (default: a free one)")
+    one.add_argument(
+        "--host",
+        metavar="H",
+        default="127.0.0.1",
+        help="the address to serve on (default: this machine only)",
+    )
+    one.add_argument("--no-browser", action="store_true", help="print the address only")
+
+
 def _judges(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     one = _command(commands, "judge-check", "judges:check", "measure how often judges and the oracle err")
     who = one.add_argument_group("who is checked")
@@ -247,6 +292,10 @@ def _ballot(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     one = _command(ballot, "count", "ballot:count", "count the votes on a ballot: shares by type")
     one.add_argument("ballot", metavar="FILE", help="a ballot, with its key beside it")
     one.add_argument("votes", metavar="VOTES", help="a JSON line a vote: id, voter, letters")
+    one = _command(ballot, "vote", "people:vote", "serve a ballot to people, one vote a person and prompt")
+    one.add_argument("ballot", metavar="FILE", help="a ballot; its key is not opened")
+    one.add_argument("--votes", metavar="FILE", help="where votes are appended (default: FILE.votes.jsonl)")
+    _site(one)
 
 
 def _import(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -14,6 +14,7 @@ from lotbench.cli.evaluate import LIMITS, interruptible, told
 from lotbench.cli.progress import watch
 from lotbench.edge import disk, folder
 from lotbench.evaluation import resume as go_on
+from lotbench.names import parse
 from lotbench.results import Run, load_run
 from lotbench.state import start
 from lotbench.types import Message
@@ -65,7 +66,28 @@ def report(parsed: argparse.Namespace) -> int:
         from lotbench.viewer.report import drawings
 
         drawn(runs[0].path / "plots", drawings(made))
-    return told(load_run(runs[0].path))
+    code = told(load_run(runs[0].path))
+    print(_people(runs[0], Path(parsed.out)), end="")
+    return code
+
+
+def _people(run: Run, root: Path) -> str:
+    """What people reach on what the run was played on, judged alike, and how it stands to them; "" without people."""
+    from lotbench.leaderboard import board, differing, sections
+    from lotbench.viewer.board import to_text
+
+    mine = results.entry(run) if run.summary else None
+    if mine is None or mine.person:
+        return ""
+    folders = (place.parent for place in sorted(root.glob("*/run.json")))
+    played = [load_run(path) for path in folders if parse(str(_model(path))).kind == "human"]
+    people = [results.entry(one) for one in played if one.summary]
+    alike = [one for one in people if one.values and not differing(mine, one)]
+    return "\n" + to_text(sections(board([mine, *alike]))[-1:]) if alike and mine.values else ""
+
+
+def _model(path: Path) -> object:
+    return folder.read_json(path / "run.json")["experiment"]["model"]
 
 
 def export(parsed: argparse.Namespace) -> int:

@@ -95,8 +95,8 @@ class Models:
             return made
         if name.kind == "file":
             return self._recorded(role, Path(name.model))
-        if name.kind == "human":
-            return PersonModel()
+        if name.kind == "human" and name.text not in self._own:
+            return PersonModel(self._pictures.path)
         return self._given(name)
 
     def _recorded(self, role: str, path: Path) -> Model:

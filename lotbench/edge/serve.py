@@ -1,19 +1,20 @@
-"""A local web page for one person: loopback only, under a secret address, with a strict content policy.
+"""Local web pages: under a secret address, on the loopback unless a host is named, with a strict content policy.
 
 Other pages in the same browser may send requests to any local port, so the address holds a random token,
 the host must be this machine (no other name may be bound to it), and a message must be JSON from this very
-page. The page may load nothing but itself.
+page. No path of a request is ever a path on the disk: a site looks up what it knows by name.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hmac
+import ipaddress
 import json
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 from aiohttp import web
@@ -22,27 +23,71 @@ from lotbench.errors import UsageError
 from lotbench.types import JSON
 
 HOST = "127.0.0.1"
-NAMES = frozenset({"127.0.0.1", "localhost"})
+NAMES = frozenset({"127.0.0.1", "::1", "localhost"})
 MAX_MESSAGE = 100_000
 """Bytes of a message, at most."""
 POLICY = (
     "default-src 'none'; img-src 'self'; connect-src 'self'; style-src 'nonce-{0}'; script-src 'nonce-{0}';"
     " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+NOTHING = "default-src 'none'; frame-ancestors 'none'"
+"""The policy of what is no page."""
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
     "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "X-Frame-Options": "DENY",
+    "Content-Security-Policy": NOTHING,
 }
+LASTING = "private, max-age=31536000, immutable"
+"""How long a browser may keep what has its own digest for a name."""
 
 
 _Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @dataclass(frozen=True, slots=True)
+class Served:
+    """What is sent for an address.
+
+    Attributes:
+        policy: The content policy of a page.
+        lasting: Whether its address names its content, so that it never changes.
+    """
+
+    body: bytes
+    kind: str = "text/html"
+    policy: str = NOTHING
+    lasting: bool = False
+
+
+class Pages(Protocol):
+    """A site of many pages, each found by its path below the token."""
+
+    def get(self, path: str) -> Served:
+        """What is at a path; called in a thread of its own.
+
+        Raises:
+            LookupError: Nothing is there.
+            UsageError: It is there and cannot be shown, with the reason.
+        """
+        ...
+
+    async def post(self, path: str, sent: object) -> Mapping[str, JSON]:
+        """Take what a page has sent; returns what it is told.
+
+        Raises:
+            LookupError: Nothing there takes messages.
+            UsageError: It is refused, with the reason.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class Site:
-    """What is served.
+    """A single page with pictures, as the review of samples is.
 
     Attributes:
         page: The page's HTML, given the nonce that its scripts and styles must carry.
@@ -54,18 +99,35 @@ class Site:
     picture: Callable[[int], bytes]
     decide: Callable[[object], Mapping[str, JSON]]
 
+    def get(self, path: str) -> Served:
+        """The page, with a nonce of its own, or a picture by number."""
+        folder, _, number = path.partition("/")
+        if path == "":
+            nonce = secrets.token_urlsafe(16)
+            return Served(self.page(nonce).encode(), policy=POLICY.format(nonce))
+        if folder == "picture" and number.isdecimal() and len(number) <= 6:
+            return Served(self.picture(int(number)), "image/png")
+        raise LookupError(path)
+
+    async def post(self, path: str, sent: object) -> Mapping[str, JSON]:
+        """A decision."""
+        if path != "decision":
+            raise LookupError(path)
+        return self.decide(sent)
+
 
 class _Handlers:
-    """The three things that the page asks for, each under the token."""
+    """What a browser may do under the token: look, and send a message."""
 
-    def __init__(self, site: Site, token: str) -> None:
-        self._site = site
+    def __init__(self, pages: Pages, token: str, host: str) -> None:
+        self._pages = pages
         self._token = token
+        self._host = host
 
     @web.middleware
     async def guarded(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
         """Let through what knows the token, and came to this machine by its own name."""
-        if urlsplit(f"//{request.host}").hostname not in NAMES:
+        if not self._ours(urlsplit(f"//{request.host}").hostname or ""):
             raise web.HTTPForbidden(text="not this host")
         given = request.match_info.get("token", "")
         if not hmac.compare_digest(given.encode(), self._token.encode()):
@@ -75,66 +137,80 @@ class _Handlers:
             response.headers.setdefault(name, value)
         return response
 
-    async def page(self, request: web.Request) -> web.Response:
-        """The page, with a nonce of its own."""
-        nonce = secrets.token_urlsafe(16)
-        headers = {"Content-Security-Policy": POLICY.format(nonce)}
-        return web.Response(text=self._site.page(nonce), content_type="text/html", headers=headers)
-
-    async def picture(self, request: web.Request) -> web.Response:
-        """A picture by number."""
+    def _ours(self, name: str) -> bool:
+        """Whether a host's name cannot be bound to this machine by somebody else: ours, or an address."""
+        if name in NAMES or name == self._host:
+            return True
         try:
-            body = self._site.picture(int(request.match_info["number"]))
+            ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return self._host not in NAMES
+
+    async def get(self, request: web.Request) -> web.Response:
+        """Whatever is at the path."""
+        try:
+            found = await asyncio.to_thread(self._pages.get, request.match_info["path"])
         except LookupError:
             raise web.HTTPNotFound from None
-        return web.Response(body=body, content_type="image/png")
+        except UsageError as error:
+            return web.Response(text=str(error), status=409)
+        headers = {"Content-Security-Policy": found.policy}
+        if found.lasting:
+            headers["Cache-Control"] = LASTING
+        charset = "utf-8" if found.kind.startswith("text/") else None
+        return web.Response(body=found.body, content_type=found.kind, charset=charset, headers=headers)
 
-    async def decide(self, request: web.Request) -> web.Response:
-        """A decision, refused with its reason if it is none."""
+    async def post(self, request: web.Request) -> web.Response:
+        """A message, refused with its reason if it is none."""
         origin = request.headers.get("Origin")
         if origin is not None and urlsplit(origin).netloc != request.host:
             raise web.HTTPForbidden(text="not from this page")
         if request.content_type != "application/json":
             raise web.HTTPUnsupportedMediaType
         try:
-            told = dict(self._site.decide(json.loads(await request.text())))
-        except UsageError as error:
-            return web.json_response({"error": str(error)}, status=400)
+            sent = json.loads(await request.text())
         except (ValueError, RecursionError):
             return web.json_response({"error": "not JSON"}, status=400)
-        return web.json_response(told)
+        try:
+            return web.json_response(dict(await self._pages.post(request.match_info["path"], sent)))
+        except LookupError:
+            raise web.HTTPNotFound from None
+        except UsageError as error:
+            return web.json_response({"error": str(error)}, status=400)
 
 
-def application(site: Site, token: str) -> web.Application:
+def application(pages: Pages, token: str, host: str = HOST) -> web.Application:
     """The web application of a site, everything below the token."""
-    handlers = _Handlers(site, token)
+    handlers = _Handlers(pages, token, host)
     app = web.Application(middlewares=[handlers.guarded], client_max_size=MAX_MESSAGE)
-    app.router.add_get("/{token}/", handlers.page)
-    app.router.add_get(r"/{token}/picture/{number:\d{1,6}}", handlers.picture)
-    app.router.add_post("/{token}/decision", handlers.decide)
+    app.router.add_get("/{token}/{path:.*}", handlers.get)
+    app.router.add_post("/{token}/{path:.+}", handlers.post)
     return app
 
 
-async def serve(site: Site, port: int, ready: Callable[[str], None]) -> None:
-    """Serve a site on the loopback until it is cancelled.
+async def serve(pages: Pages, port: int, ready: Callable[[str], None], host: str = HOST) -> None:
+    """Serve a site until it is cancelled.
 
     Args:
-        site: What is served.
+        pages: What is served.
         port: The port; 0 takes a free one.
         ready: Is told the address once the page can be opened.
+        host: The address to listen on; others than this machine can open the pages if it is not the loopback.
 
     Raises:
-        UsageError: The port is taken.
+        UsageError: The port is taken, or the host is none of this machine's.
     """
     token = secrets.token_urlsafe(24)
-    runner = web.AppRunner(application(site, token), access_log=None)
+    runner = web.AppRunner(application(pages, token, host), access_log=None, shutdown_timeout=0.5)
     await runner.setup()
     try:
         try:
-            await web.TCPSite(runner, HOST, port).start()
+            await web.TCPSite(runner, host, port).start()
         except OSError as error:
-            raise UsageError(f"port {port}: {error.strerror}") from None
-        ready(f"http://{HOST}:{runner.addresses[0][1]}/{token}/")
+            raise UsageError(f"{host}, port {port}: {error.strerror or error}") from None
+        shown = f"[{host}]" if ":" in host else host
+        ready(f"http://{shown}:{runner.addresses[0][1]}/{token}/")
         await asyncio.Event().wait()
     finally:
         await runner.cleanup()

@@ -28,10 +28,10 @@ SHADES = 9
 
 def rendered(template: str, values: Mapping[str, Any]) -> str:
     """A page from a template of this package and the values that it names."""
-    sheet = _environment().get_template("style.css").render()
+    sheet = environment().get_template("style.css").render()
     digest = base64.b64encode(hashlib.sha256(sheet.encode()).digest()).decode()
     drawn = _Drawings()
-    page = _environment().get_template(template)
+    page = environment().get_template(template)
     return page.render(style=Markup(sheet), digest=digest, drawn=drawn, **values)
 
 
@@ -88,7 +88,8 @@ class _Drawings:
 
 
 @lru_cache(maxsize=1)
-def _environment() -> Environment:
+def environment() -> Environment:
+    """The template engine of every page: escapes each text and shows what could not be seen."""
     made = Environment(
         loader=PackageLoader("lotbench.viewer"),
         autoescape=True,

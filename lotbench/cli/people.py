@@ -1,0 +1,108 @@
+"""Commands for people: view runs, play, vote."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import webbrowser
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from lotbench import config
+from lotbench.config import Config
+from lotbench.edge import serve
+from lotbench.errors import UsageError
+
+
+def view(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench view`."""
+    from lotbench.annotations import Annotations
+    from lotbench.cli.review import clock
+    from lotbench.gallery import Gallery, export
+
+    root = Path(parsed.root)
+    if not root.is_dir():
+        raise UsageError(f"{root}: no such folder")
+    if parsed.export:
+        count, size = export(Gallery(root), Path(parsed.export))
+        print(
+            f"{parsed.export}: {count} files, {size / 1e6:.1f} MB; open {Path(parsed.export) / 'index.html'}"
+        )
+        return 0
+    return _serve(Gallery(root, Annotations(root, parsed.name, clock)), parsed)
+
+
+def _serve(
+    pages: serve.Pages, parsed: argparse.Namespace, close: Callable[[], Awaitable[None]] | None = None
+) -> int:
+    """Serve until Ctrl-C, then let go of what the pages hold."""
+
+    def ready(address: str) -> None:
+        print(f"open {address}\nend with Ctrl-C", flush=True)
+        if not parsed.no_browser:
+            webbrowser.open(address)
+
+    async def main() -> None:
+        try:
+            await serve.serve(pages, parsed.port, ready, parsed.host)
+        finally:
+            if close:
+                await close()
+
+    try:
+        asyncio.run(main())
+    except KeyboardInterrupt:
+        print()
+    return 0
+
+
+def play(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench play`."""
+    from lotbench.cli.evaluate import interruptible, told
+    from lotbench.playing import CONSENT, Table, person, sit
+
+    asked, out = _game(parsed), Path(parsed.out)
+    if parsed.browser:
+        table = Table(asked, out)
+        return _serve(table, parsed, table.close)
+    name = person(parsed.name or "")
+    print(CONSENT)
+    if input("Do you agree? (yes or no) ").strip().lower() not in ("yes", "y"):
+        print("Nothing was kept.")
+        return 0
+    return told(interruptible(sit(asked, out, name)))
+
+
+def _game(parsed: argparse.Namespace) -> Config:
+    """What is played, and who judges."""
+    from lotbench.cli.evaluate import config_file
+
+    flags: dict[str, Any] = {
+        "benchmark": parsed.benchmark,
+        "model": "human",
+        "data": parsed.data,
+        "limit": parsed.limit,
+        "samples": parsed.sample,
+        "settings.max_rounds": parsed.max_rounds,
+        "roles.judge": parsed.judge,
+        "roles.oracle": parsed.oracle,
+    }
+    for pair in parsed.role:
+        role, equals, model = pair.partition("=")
+        if not equals:
+            raise UsageError(f"--role {pair!r}: expected NAME=MODEL")
+        flags.setdefault(f"roles.{role}", [])
+        flags[f"roles.{role}"].append(model)
+    return config.load(config_file(parsed.config), parsed.sets, flags)
+
+
+def vote(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench ballot vote`."""
+    from lotbench.voting import Polls
+
+    ballot = Path(parsed.ballot)
+    votes = Path(parsed.votes) if parsed.votes else ballot.with_name(f"{ballot.name}.votes.jsonl")
+    polls = Polls(ballot, votes)
+    print(f"{len(polls.items)} prompts; votes into {votes}")
+    return _serve(polls, parsed)

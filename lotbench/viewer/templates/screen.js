@@ -1,0 +1,140 @@
+"use strict";
+// One script for every page: it moves the focus and shows or hides what is there; it writes no markup.
+const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+const rounds = all("[data-round]:not(form)");
+const shownRows = () => all("a[data-row]").filter((row) => row.offsetParent);
+const numbers = [...new Set(rounds.map((one) => Number(one.dataset.round)))].sort((a, b) => a - b);
+let now = -1;
+
+function step(place, move = true) {
+  now = Math.max(0, Math.min(numbers.length - 1, place));
+  const number = String(numbers[now]);
+  for (const one of rounds) one.classList.toggle("now", one.dataset.round === number);
+  for (const link of all("[data-step]")) {
+    if (link.dataset.step === number) link.setAttribute("aria-current", "step");
+    else link.removeAttribute("aria-current");
+  }
+  const current = document.querySelector(`.leap[data-round="${number}"]`);
+  const filling = document.getElementById("filling");
+  const said = current?.querySelector("[data-filling]");
+  if (filling && said) filling.textContent = said.querySelector("i") ? "____" : said.textContent;
+  if (!move) return;
+  if (current) {
+    current.focus({preventScroll: true});
+    current.scrollIntoView({block: "start"});
+    history.replaceState(null, "", `#${current.id}`);
+  } else {
+    const first = rounds.find((one) => one.dataset.round === number && one.offsetParent);
+    first?.scrollIntoView({block: "nearest"});
+  }
+}
+
+function along(by) {
+  const rows = shownRows();
+  if (!rows.length) return false;
+  const at = rows.indexOf(document.activeElement);
+  const to = rows[at < 0 ? 0 : Math.max(0, Math.min(rows.length - 1, at + by))];
+  to.focus();
+  to.scrollIntoView({block: "nearest"});
+  return true;
+}
+
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.closest("input, textarea, select");
+  if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+  const moves = {ArrowRight: now + 1, ArrowLeft: now - 1, Home: 0, End: numbers.length - 1};
+  if (numbers.length && event.key in moves) {
+    step(moves[event.key]);
+    event.preventDefault();
+  } else if (!numbers.length && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
+    if (along(event.key === "ArrowDown" ? 1 : -1)) event.preventDefault();
+  } else if (/^[a-z]$/.test(event.key)) {
+    document.querySelector(`a[data-key="${event.key}"]`)?.click();
+  }
+});
+for (const link of all("[data-step]")) {
+  link.addEventListener("click", (event) => {
+    event.preventDefault();
+    step(numbers.indexOf(Number(link.dataset.step)));
+  });
+}
+if (numbers.length && document.querySelector(".leap")) {
+  const asked = numbers.indexOf(Number(location.hash.replace("#r", "")));
+  step(asked < 0 ? 0 : asked, asked >= 0);
+}
+
+// Filters of the walks of a run.
+const filters = all("[data-filter]");
+function filter() {
+  const rows = all("tr[data-outcome]");
+  for (const row of rows) row.hidden = filters.some((one) => one.value && row.dataset[one.dataset.filter] !== one.value);
+  const count = rows.filter((row) => !row.hidden).length;
+  document.getElementById("count").textContent = `${count} of ${rows.length} shown`;
+  history.replaceState(null, "", "#" + new URLSearchParams(filters.filter((one) => one.value).map((one) => [one.dataset.filter, one.value])));
+}
+if (filters.length) {
+  const asked = new URLSearchParams(location.hash.slice(1));
+  for (const one of filters) {
+    one.value = asked.get(one.dataset.filter) ?? "";
+    if (one.selectedIndex < 0) one.value = "";
+    one.addEventListener("change", filter);
+  }
+  filter();
+}
+
+// Two games side by side.
+const sides = all("[data-side]");
+function choose() {
+  for (const game of all(".side")) game.hidden = !sides.some((one) => one.value === game.id);
+  const parent = document.querySelector(".sides");
+  if (sides[0].value !== sides[1].value) parent.append(document.getElementById(sides[1].value));
+}
+if (sides.length) {
+  sides[1].selectedIndex = Math.min(1, sides[1].options.length - 1);
+  const first = sides[1].options[0]?.textContent.replace(/, repeat .*/, "");
+  const other = [...sides[1].options].findIndex((one) => one.textContent.replace(/, repeat .*/, "") !== first);
+  if (other > 0) sides[1].selectedIndex = other;
+  for (const one of sides) one.addEventListener("change", choose);
+  choose();
+}
+
+// What a person sends: the fields of a form as JSON, to this site only.
+for (const form of all("form[data-post]")) {
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const sent = {};
+    for (const [name, value] of new FormData(form, event.submitter)) {
+      if (form.elements[name]?.type === "checkbox" || form.dataset.many === name) (sent[name] ??= []).push(value);
+      else sent[name] = value;
+    }
+    for (const name of ["run", "sample", "repeat", "round", "judge", "stepName"]) if (form.dataset[name] !== undefined) sent[name] = form.dataset[name];
+    const status = form.querySelector("[role=status]"), buttons = all("button", form);
+    for (const button of buttons) button.disabled = true;
+    status.textContent = "Sending …";
+    try {
+      const got = await fetch(form.dataset.post, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(sent)});
+      const told = await got.json();
+      if (!got.ok) throw new Error(told.error);
+      if (told.go) location.assign(told.go);
+      else status.textContent = told.said ?? "Kept.";
+    } catch (error) {
+      status.textContent = `Not kept: ${error.message || "the server cannot be reached"}`;
+    }
+    for (const button of buttons) button.disabled = false;
+  });
+}
+
+// A page that waits asks now and then whether there is something new.
+const waiting = document.querySelector("[data-wait]");
+async function look() {
+  try {
+    const told = await (await fetch(waiting.dataset.wait)).json();
+    if (String(told.version) !== waiting.dataset.version) return location.reload();
+    waiting.querySelector("[role=status]").textContent = "";
+  } catch {
+    waiting.querySelector("[role=status]").textContent = "The server cannot be reached; what you sent so far is kept.";
+  }
+  setTimeout(look, 700);
+}
+if (waiting) setTimeout(look, 400);
+document.querySelector("[data-focus]")?.focus();

@@ -1,0 +1,433 @@
+"""The pages of runs and of people over HTTP on the loopback: what is shown, to whom, and what is kept."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+
+from lotbench import config
+from lotbench.annotations import Annotations
+from lotbench.cli import main
+from lotbench.edge import serve
+from lotbench.errors import DataError, UsageError
+from lotbench.evaluation import begin
+from lotbench.gallery import Gallery, export
+from lotbench.playing import Table, person, sit
+from lotbench.results import Run, load_run
+from lotbench.types import Reply, Request
+from lotbench.voting import Polls
+from tests import hostile
+from tests.playing import SETTINGS, play
+from tests.rules import game_rule
+from tests.server import FakeServer
+from tests.views import retold
+
+TOKEN = "token-for-tests"
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("view") / "runs"
+    with FakeServer(game_rule(solve=0.0)) as server:
+        for name in ("ember", "quill"):
+            asyncio.run(
+                play(server, root, candidate=f"{name}@{server.url}", settings={"arm": "image+caption"})
+            )
+    return root
+
+
+@asynccontextmanager
+async def client(pages: serve.Pages, host: str = serve.HOST) -> AsyncIterator[TestClient[Any, Any]]:
+    async with TestClient(TestServer(serve.application(pages, TOKEN, host))) as made:
+        yield made
+
+
+async def text(browser: TestClient[Any, Any], path: str, status: int = 200, **more: Any) -> str:
+    async with browser.get(f"/{TOKEN}/{path}", **more) as got:
+        assert got.status == status, path
+        return await got.text()
+
+
+async def sent(browser: TestClient[Any, Any], path: str, table: Mapping[str, Any], status: int = 200) -> Any:
+    async with browser.post(f"/{TOKEN}/{path}", json=table) as got:
+        assert got.status == status, await got.text()
+        return await got.json() if status != 404 else None
+
+
+def named(root: Path, name: str) -> str:
+    [place] = root.glob(f"*-{name}-*")
+    return place.name
+
+
+# Looking through runs
+
+
+async def test_from_the_runs_to_a_game_and_its_picture(played: Path) -> None:
+    ember = named(played, "ember")
+    async with client(Gallery(played)) as browser:
+        index = await text(browser, "")
+        assert "Not ranked" in index and "the judge was never checked" in index
+        run = await text(browser, f"run/{ember}.html")
+        game = re.findall(r'href="\.\./(game/[^"]+)"', run)[0]
+        page = await text(browser, game)
+        assert page.count('class="leap"') == 3
+        picture = re.findall(r'src="\.\./\.\./(picture/[0-9a-f]{64}\.png)"', page)[0]
+        async with browser.get(f"/{TOKEN}/{picture}") as got:
+            assert got.content_type == "image/png"
+            assert "immutable" in got.headers["Cache-Control"]
+            assert (await got.read()).startswith(b"\x89PNG")
+        sides = await text(browser, re.findall(r'href="\.\./\.\./(sample/[^"]+)"', page)[0])
+        assert sides.count('class="side"') == 2
+
+
+async def test_a_page_may_run_its_own_script_and_nothing_else(played: Path) -> None:
+    async with client(Gallery(played)) as browser, browser.get(f"/{TOKEN}/") as got:
+        policy, page = got.headers["Content-Security-Policy"], await got.text()
+    assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy and "http" not in policy
+    assert page.count("<script>") == page.count("</script>") == 1
+    assert not re.search(r"<[^>]+\s(on\w+|style)=", page)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "run/../../run.json", "run/%2e%2e%2fruns.html", "game/../x.html", "run/.html", "run/none.html", "traces.jsonl",
+        "picture/" + "0" * 64 + ".png", "picture/../../etc/passwd", "game/NAME/none.html", "sample/x/y.html", "annotate",
+    ],
+)  # fmt: skip
+async def test_no_path_leads_to_the_disk(played: Path, path: str) -> None:
+    async with client(Gallery(played)) as browser:
+        await text(browser, path.replace("NAME", named(played, "ember")), 404)
+
+
+async def test_a_run_that_leads_out_of_the_folder_is_not_shown(played: Path, tmp_path: Path) -> None:
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "inside" / "linked").symlink_to(played / named(played, "ember"))
+    assert Gallery(tmp_path / "inside").names() == []
+
+
+async def test_a_picture_outside_the_data_is_not_shown(played: Path) -> None:
+    gallery = Gallery(played)
+    shelf = gallery.shelf(named(played, "ember"))
+    assert gallery.picture(shelf, {"image": "images/lot-0001.png"})
+    assert gallery.picture(shelf, {"image": "../../../etc/passwd"}) is None
+    assert gallery.picture(shelf, {"image": "samples.jsonl"}) is None
+
+
+async def test_only_this_machine_by_its_own_name_and_with_the_token(played: Path) -> None:
+    async with client(Gallery(played)) as browser:
+        await text(browser, "", 403, headers={"Host": "evil.example"})
+        await text(browser, "", 403, headers={"Host": "192.0.2.7"})
+        async with browser.get("/wrong/") as got:
+            assert got.status == 404
+    async with client(Gallery(played), host="0.0.0.0") as browser:
+        await text(browser, "", 200, headers={"Host": "192.0.2.7"})
+        await text(browser, "", 403, headers={"Host": "evil.example"})
+
+
+async def test_hostile_words_stay_words(tmp_path: Path) -> None:
+    with FakeServer(game_rule(solve=0.0)) as server:
+        await play(server, tmp_path, limit=1)
+    retold(tmp_path, "candidate", (*hostile.HOSTILE, hostile.LONG))
+    gallery = Gallery(tmp_path)
+    for path in gallery.addresses():
+        if path.endswith(".html"):
+            page = gallery.get(path).body.decode()
+            assert page.count("<script>") == page.count("</script>") == 1, path
+            assert "<img src=x" not in page and "<svg onload" not in page and "\u202e" not in page, path
+            assert len(page) < 300_000, path
+
+
+async def test_a_damaged_run_is_named_and_the_others_are_shown(played: Path, tmp_path: Path) -> None:
+    root = tmp_path / "runs"
+    (root / "20260101-0000-broken").mkdir(parents=True)
+    (root / "20260101-0000-broken" / "run.json").write_text("{", encoding="utf-8")
+    page = Gallery(root).get("index.html").body.decode()
+    assert "20260101-0000-broken" in page and "damaged" in page
+
+
+def test_an_export_has_every_page_and_no_way_to_write(played: Path, tmp_path: Path) -> None:
+    count, size = export(Gallery(played), tmp_path / "out")
+    files = [file for file in (tmp_path / "out").rglob("*") if file.is_file()]
+    assert len(files) == count == 1 + 2 * (1 + 3) + 3 + 3
+    assert sum(file.stat().st_size for file in files) == size
+    for file in files:
+        if file.suffix == ".html":
+            page = file.read_text("utf-8")
+            assert "data-post" not in page.split("<script>")[0]
+            for link in re.findall(r'(?:href|src)="((?!data:|#)[^"]+)"', page):
+                assert (file.parent / link).resolve().is_file(), (file, link)
+    with pytest.raises(UsageError, match="not empty"):
+        export(Gallery(played), tmp_path / "out")
+
+
+def test_the_command_exports(played: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["view", str(played), "--export", str(tmp_path / "pages")]) == 0
+    assert "15 files" in capsys.readouterr().out
+    assert main(["view", str(tmp_path / "none")]) == 2
+
+
+# Marks on verdicts
+
+
+async def test_a_mark_is_kept_and_labels_the_draw(played: Path) -> None:
+    name = named(played, "quill")
+    run = load_run(played / name)
+    trace = run.traces[0]
+    filling = next(one["value"]["filling"] for one in trace.steps if one["step"] == "respond")  # type: ignore[index,call-overload]
+    drawn = played / f"labels-{name}"
+    drawn.mkdir()
+    rows = [
+        {"row": 1, "sample": trace.sample, "filling": filling, "label": None},
+        {"row": 2, "sample": "x", "filling": filling, "label": None},
+    ]
+    (drawn / "labels.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    gallery = Gallery(played, Annotations(played, "Ann", lambda: "2026-01-01"))
+    mark = {
+        "run": name,
+        "sample": trace.sample,
+        "repeat": "1",
+        "round": "1",
+        "judge": "0",
+        "stepName": "check",
+        "right": "no",
+        "note": " odd ",
+    }
+    async with client(gallery) as browser:
+        assert (await sent(browser, "annotate", mark))["said"] == "Kept, and labelled in the draw."
+        page = await text(browser, f"game/{name}/{trace.sample}-1.html")
+        assert "marked wrong" in page
+        for wrong in ({"round": "99"}, {"run": "../x"}, {"right": "maybe"}, {"sample": "none"}, {"more": 1}):
+            assert "error" in await sent(browser, "annotate", mark | wrong, 400)
+    [line] = [json.loads(one) for one in (played / "annotations.jsonl").read_text("utf-8").splitlines()]
+    assert (line["right"], line["label"], line["accepted"], line["note"], line["by"]) == (
+        False,
+        True,
+        False,
+        "odd",
+        "Ann",
+    )
+    labels = [json.loads(one)["label"] for one in (drawn / "labels.jsonl").read_text("utf-8").splitlines()]
+    assert labels == [True, None]
+
+
+async def test_a_message_must_be_json_of_this_very_page(played: Path) -> None:
+    gallery = Gallery(played, Annotations(played, "", str))
+    async with client(gallery) as browser:
+        for headers, status in (
+            ({"Origin": "http://evil.example"}, 403),
+            ({"Content-Type": "text/plain"}, 415),
+        ):
+            async with browser.post(f"/{TOKEN}/annotate", data="{}", headers=headers) as got:
+                assert got.status == status
+        async with browser.post("/wrong/annotate", json={}) as got:
+            assert got.status == 404
+
+
+# Play
+
+
+def game(server: FakeServer, **more: Any) -> config.Config:
+    flags = {
+        "model": "human",
+        "roles.judge": [f"judge@{server.url}"],
+        "roles.oracle": [f"oracle@{server.url}"],
+    }
+    sets = [f"{name}={value}" for name, value in SETTINGS.items()]
+    return config.load(None, sets, {**flags, "samples": ["lot-0001", "lot-0002"], **more})
+
+
+async def until(browser: TestClient[Any, Any], seat: str, wanted: str) -> str:
+    for _ in range(400):
+        page = await text(browser, f"{seat}/index.html")
+        if wanted in page:
+            return page
+        await asyncio.sleep(0.02)
+    raise AssertionError(page.split("<main")[1].split("<script>")[0])
+
+
+async def given(browser: TestClient[Any, Any], seat: str, **fields: str) -> None:
+    page = await until(browser, seat, f'name="{next(iter(fields))}"')
+    version = re.findall(r'name="version" value="(\d+)"', page)[0]
+    await sent(browser, f"{seat}/answer", {**fields, "version": version})
+
+
+async def test_a_person_plays_pauses_and_goes_on(tmp_path: Path) -> None:
+    with FakeServer(game_rule(solve=0.0)) as server:
+        asked = game(server)
+        table = Table(asked, tmp_path)
+        async with client(table) as browser:
+            assert "may be published" in await text(browser, "")
+            assert "agreement" in (await sent(browser, "join", {"name": "Ann"}, 400))["error"]
+            assert "letters" in (await sent(browser, "join", {"name": "<b>", "agree": ["yes"]}, 400))["error"]
+            seat = (await sent(browser, "join", {"name": " Ann ", "agree": ["yes"]}))["go"].removesuffix(
+                "/index.html"
+            )
+            again = (await sent(browser, "join", {"name": "ANN", "agree": ["yes"]}))["go"]
+            assert again == f"{seat}/index.html"
+            page = await until(browser, seat, 'name="filling"')
+            secret = table._plan.chosen[0]
+            for hidden in (secret.key_text, secret.explanation, *secret.clues):
+                assert hidden not in page
+            await text(browser, f"{seat}/game/{secret.id}.html", 404)
+            await text(browser, f"game/{secret.id}.html", 404)
+            await given(browser, seat, filling="a wooden spoon")
+            stale = await sent(browser, f"{seat}/answer", {"version": "1", "filling": "x"}, 400)
+            assert "answered already" in stale["error"]
+            await until(browser, seat, 'name="question"')
+            await table.close()
+        [run] = runs(tmp_path)
+        assert run.config.model == "human:Ann" and not run.traces
+
+        table = Table(asked, tmp_path)
+        async with client(table) as browser:
+            seat = (await sent(browser, "join", {"name": "ann", "agree": ["yes"]}))["go"].removesuffix(
+                "/index.html"
+            )
+            await given(browser, seat, question="Is it made of wood?")
+            for number in (2, 3):
+                await given(browser, seat, filling=f"thing {number}")
+                if number == 2:
+                    await given(browser, seat, question="Is it alive?")
+            await until(browser, seat, "1 of 2 games over")
+            assert secret.key_text in await text(browser, f"{seat}/game/{secret.id}.html")
+            await given(browser, seat, filling=table._plan.chosen[1].key_text)
+            await until(browser, seat, "That was the last game")
+            again = (await sent(browser, "join", {"name": "Ann", "agree": ["yes"]}))["go"]
+            await until(browser, seat, "has played every sample")
+            await table.close()
+    [run] = runs(tmp_path)
+    assert {trace.sample: trace.outcome for trace in run.traces} == {
+        "lot-0001": "unsolved",
+        "lot-0002": "solved",
+    }
+    assert json.loads((run.path / "consent.json").read_text("utf-8"))["name"] == "Ann"
+
+
+class Ready:
+    """A person who knows the first sample's key text."""
+
+    takes_requests = True
+
+    async def __call__(self, request: Request) -> Reply:
+        return Reply('{"filling": "sunbathers", "question": "Is it alive?"}', request.model)
+
+
+async def test_a_report_has_the_lines_of_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with FakeServer(game_rule(solve=0.0)) as server:
+        one = {"settings.max_rounds": 1}
+        for name in ("Ann", "Bob", "Cleo"):
+            await sit(game(server, **one), tmp_path, name, Ready())
+        mine = game(server, model=f"candidate@{server.url}", repeats=1, **one)
+        run = await begin(mine, out=tmp_path)
+    # The command has a loop of its own.
+    assert await asyncio.to_thread(main, ["report", str(run.path), "--out", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"people, high +0.5 ", shown) and re.search(r"people, low +0.5 ", shown)
+    assert re.search(r"candidate-2026 .*needs 5 people, there are 3", shown)
+
+
+async def test_a_sample_that_was_seen_is_never_played_again(tmp_path: Path) -> None:
+    with FakeServer(game_rule(solve=0.0)) as server:
+        first = await sit(game(server, limit=1), tmp_path, "Ann", Ready())
+        other = await sit(game(server, limit=1, **{"settings.max_rounds": 2}), tmp_path, "Ann", Ready())
+        assert [list(run.samples) for run in (first, other)] == [["lot-0001"], ["lot-0002"]]
+        with pytest.raises(UsageError, match="every sample"):
+            await sit(game(server, limit=1, **{"settings.max_rounds": 1}), tmp_path, "ANN", Ready())
+        bob = await sit(game(server, limit=1), tmp_path, "Bob", Ready())
+        assert list(bob.samples) == ["lot-0001"]
+
+
+def runs(root: Path) -> list[Run]:
+    return [load_run(place.parent) for place in sorted(root.glob("*/run.json"))]
+
+
+@pytest.mark.parametrize("name", ["", " ", "a" * 41, "../x", "a/b", "a\u202eb", "<b>"])
+def test_a_name_is_letters_and_the_like(name: str) -> None:
+    with pytest.raises(UsageError, match="name"):
+        person(name)
+    assert person("  Zoë  van Dam ") == "Zoë van Dam"
+
+
+def test_the_terminal_asks_for_agreement_first(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr("builtins.input", lambda _: "no")
+    flags = [
+        "--judge",
+        "a@http://127.0.0.1:9/v1",
+        "--oracle",
+        "b@http://127.0.0.1:9/v1",
+        "--out",
+        str(tmp_path),
+    ]
+    assert main(["play", "--name", "Ann", *flags]) == 0
+    assert "Nothing was kept." in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())
+    assert main(["play", *flags]) == 2
+
+
+# Vote
+
+
+def ballot(folder: Path) -> Path:
+    items = [
+        {
+            "id": f"p{number}", "type": "T2T", "language": "en", "question": "Why?", "data": "lotbench",
+            "responses": [{"letter": letter, "text": f"{hostile.SCRIPT} {letter}{number}"} for letter in "ABC"],
+        }
+        for number in (1, 2)
+    ]  # fmt: skip
+    file = folder / "ballot.jsonl"
+    file.write_text("".join(json.dumps(item) + "\n" for item in items), "utf-8")
+    return file
+
+
+async def test_votes_are_kept_one_a_person_and_prompt(tmp_path: Path) -> None:
+    file, votes = ballot(tmp_path), tmp_path / "votes.jsonl"
+    polls = Polls(file, votes)
+    async with client(polls) as browser:
+        seat = (await sent(browser, "join", {"name": "Ann", "agree": ["yes"]}))["go"].removesuffix(
+            "/index.html"
+        )
+        page = await text(browser, f"{seat}/index.html")
+        item = re.findall(r'name="item" value="(p\d)"', page)[0]
+        assert '"A"' not in page and "<script>document" not in page
+        for wrong in ({"item": "p9"}, {"choice": ["7"]}, {"choice": "1"}, {"voter": "Bob"}):
+            await sent(browser, f"{seat}/vote", {"item": item, "choice": ["1"]} | wrong, 400)
+        await sent(browser, f"{seat}/vote", {"item": item, "choice": ["3", "1"]})
+        assert "already" in (await sent(browser, f"{seat}/vote", {"item": item}, 400))["error"]
+        await sent(browser, "seat/none/vote", {"item": item}, 404)
+    shown = polls.order("Ann", item)
+    [line] = [json.loads(one) for one in votes.read_text("utf-8").splitlines()]
+    assert line == {"id": item, "voter": "Ann", "letters": sorted([shown[0].letter, shown[2].letter])}
+    async with client(Polls(file, votes)) as browser:
+        seat = (await sent(browser, "join", {"name": "ANN", "agree": ["yes"]}))["go"].removesuffix(
+            "/index.html"
+        )
+        assert "already" in (await sent(browser, f"{seat}/vote", {"item": item}, 400))["error"]
+        await sent(browser, f"{seat}/vote", {"item": "p1" if item == "p2" else "p2"})
+        assert "last prompt" in await text(browser, f"{seat}/index.html")
+    assert json.loads(votes.read_text("utf-8").splitlines()[1])["letters"] == []
+
+
+def test_people_see_responses_in_orders_of_their_own(tmp_path: Path) -> None:
+    polls = Polls(ballot(tmp_path), tmp_path / "votes.jsonl")
+    orders = {"".join(one.letter for one in polls.order(f"person {number}", "p1")) for number in range(60)}
+    assert len(orders) == 6
+
+
+def test_a_ballot_with_a_fault_is_refused_by_line(tmp_path: Path) -> None:
+    file = ballot(tmp_path)
+    file.write_text(file.read_text("utf-8") + '{"id": "p3"}\nnot json\n', "utf-8")
+    with pytest.raises(DataError, match=r"ballot.jsonl:3: type: (?s:.*)ballot.jsonl:4: not JSON"):
+        Polls(file, tmp_path / "votes.jsonl")
