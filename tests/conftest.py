@@ -25,6 +25,8 @@ PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 # Examples are drawn alike on every machine, and a busy machine is no failure.
 hypothesis.settings.register_profile("lotbench", derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("lotbench")
+# Libraries that look for a name on the hub are told at once that there is none; processes inherit it.
+os.environ["HF_HUB_OFFLINE"] = "1"
 
 
 class NetworkShut(RuntimeError):
