@@ -71,9 +71,10 @@ class Explorer:
     def _conditions(self, batch: Batch) -> list[list[Condition]]:
         if self._settings.conditions == "random":
             return [conditions.random(task.keywords, self._settings) for task in batch]
-        found: dict[str, list[Condition]] = {}
-        for kind in dict.fromkeys(seen(task.row) for task in batch):
-            alike = [task for task in batch if seen(task.row) == kind]
+        found = {task.row.id: [Condition(None)] for task in batch if not task.keywords}
+        compared = [task for task in batch if task.keywords]
+        for kind in dict.fromkeys(seen(task.row) for task in compared):
+            alike = [task for task in compared if seen(task.row) == kind]
             scorer = self._scorer(kind)
             for task, sample in zip(alike, scorer.samples([task.row for task in alike]), strict=True):
                 words = scorer.keywords(task.row.language)

@@ -57,6 +57,7 @@ class Rows:
         self._base = sqlite3.connect(path, isolation_level=None)
         self._base.executescript(TABLES)
         self._kinds: Counter[str] = Counter()
+        self._last: tuple[str, list[int]] = ("", [])
         self.skipped: Counter[str] = Counter()
 
     def __enter__(self) -> Rows:
@@ -84,7 +85,7 @@ class Rows:
                 self._take(row, config, folder, part)
         self._base.execute("commit")
         self._base.executescript(
-            "create index by_kind on rows (kind, place); create index by_unit on rows (unit, number)"
+            "create index by_kind on rows (kind, place); create index by_unit on rows (unit, preference desc, number)"
         )
 
     def _take(self, row: Row, config: Config, folder: Path, part: str) -> None:
@@ -121,14 +122,21 @@ class Rows:
     def drop(self, row: Row, reason: str) -> None:
         """Take a row out: it is neither trained on nor an option beside another."""
         self._base.execute("delete from rows where id = ?", (row.id,))
+        self._last = ("", [])
         self.skipped[reason] += 1
 
     def rated(self, row: Row) -> list[int]:
         """The numbers of the rows with the same picture and question that a preference is known of."""
-        found = self._base.execute(
-            "select number from rows where unit = ? and preference is not null order by number", (unit(row),)
-        )
-        return [number for (number,) in found]
+        asked = unit(row)
+        # Groups may have thousands of rows, and mostly stand together: the last one's numbers are kept.
+        if self._last[0] != asked:
+            found = self._base.execute(
+                "select number from rows where unit = ? and preference is not null"
+                " order by preference desc, number",
+                (asked,),
+            )
+            self._last = (asked, [number for (number,) in found])
+        return self._last[1]
 
     def beside(self, row: Row, most: int) -> list[Row]:
         """Other rows with the same picture and question, the best liked first."""

@@ -53,7 +53,6 @@ def labels(runs: Sequence[Compared]) -> tuple[str, dict[str, str]]:
             + "; ".join(f"{name} ({', '.join(_shown(table, name) for table in tables)})" for name in found)
         )
     values = [_shown(table, found[0]) for table in tables]
-    # Of several values that read alike (lists of judges), the run's name tells which is which.
     return found[0], {run.name: value for run, value in zip(runs, values, strict=True)}
 
 

@@ -12,6 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from lotbench.markdown import bullets, number, plain, table
 from lotbench.section import Grid, Metric, Section, Table
@@ -62,6 +63,7 @@ class Facts:
         spent: What each role used.
         digests: Of data, prompts, code and whatever else the scores depend on.
         wall_s: From the start of the run to its end, pauses left out.
+        footprint: Energy and CO2e by role as an estimate, with the library that made it; None without it.
     """
 
     benchmark: str
@@ -78,6 +80,7 @@ class Facts:
     spent: Mapping[str, Spent]
     digests: Mapping[str, str]
     wall_s: float
+    footprint: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +163,7 @@ def to_summary(report: Report) -> dict[str, JSON]:
             "by_role": {role: _spent(spent) for role, spent in facts.spent.items()},
         },
         "digests": dict(facts.digests),
+        "footprint": facts.footprint,
         "wall_s": facts.wall_s,
     }
 
@@ -181,6 +185,7 @@ def to_markdown(report: Report) -> str:
         table(settings_table(report)),
         "## Calls",
         table(usage_table(facts)),
+        *([plain(felt.caption), table(felt)] if (felt := footprint_table(facts)) else []),
         "## Digests",
         table(Table(("of", "digest"), tuple(sorted(facts.digests.items())))),
     ]
@@ -322,6 +327,19 @@ def usage_table(facts: Facts) -> Table:
     )
     columns = ("role", "calls", "input tokens", "of these cached", "output tokens", "cost (USD)")
     return Table(columns, rows)
+
+
+def footprint_table(facts: Facts) -> Table | None:
+    """Energy and CO2e of each role, as ranges; None where nothing is known of any."""
+    found = facts.footprint
+    if found is None or not any(found["by_role"].values()):
+        return None
+    rows = tuple(
+        (role, *(f"{one[name][0]:.3g} to {one[name][1]:.3g}" for name in ("energy_kwh", "co2e_kg")))
+        for role, one in found["by_role"].items()
+        if one
+    )
+    return Table(("role", "energy (kWh)", "CO2e (kg)"), rows, f"Estimated by {found['library']}")
 
 
 def total(facts: Facts) -> Spent:

@@ -16,6 +16,7 @@ from lotbench import plan
 from lotbench.config import Config, Experiment, Limits, differences, validate
 from lotbench.edge import checks, embed, folder
 from lotbench.edge.disk import prompt_files
+from lotbench.edge.footprint import Work, footprint
 from lotbench.edge.journal import read as read_journal
 from lotbench.edge.limits import price
 from lotbench.edge.traces import Traces
@@ -149,7 +150,7 @@ def _measured(made: plan.Plan, path: Path, traces: Sequence[Trace], wall_s: floa
     benchmark, settings = made.benchmark, made.settings
     preset, theirs = plan.reference(benchmark)
     rescored = settings.model_copy(update={name: getattr(theirs, name) for name in benchmark.score_only})
-    spending, ids = spent(path, made.names)
+    spending, ids, works = spent(path, made.names)
     beside = evidence(made, path, traces)
     standing = _standing(made, path, traces)
     facts = Facts(
@@ -168,6 +169,7 @@ def _measured(made: plan.Plan, path: Path, traces: Sequence[Trace], wall_s: floa
         reference=theirs.model_dump(mode="json") | {"repeats": benchmark.repeats},
         score_only=benchmark.score_only,
         spent=spending,
+        footprint=footprint(works),
         digests=made.digests,
         wall_s=round(wall_s, 1),
     )
@@ -253,11 +255,13 @@ def _standing(made: plan.Plan, path: Path, traces: Sequence[Trace]) -> Standing:
 
 def spent(
     path: Path, names: Mapping[str, Sequence[ModelName]]
-) -> tuple[dict[str, Spent], dict[str, set[str]]]:
-    """What each role used, and the ids that its models returned."""
+) -> tuple[dict[str, Spent], dict[str, set[str]], dict[str, list[Work]]]:
+    """What each role used, the ids that its models returned, and what each of them did."""
     made = {role: Spent() for role in names}
     ids: dict[str, set[str]] = {}
-    prices = {name.text: price(name) for given in names.values() for name in given}
+    works: dict[str, dict[tuple[str, str], Work]] = {role: {} for role in names}
+    known_as = {name.text: name for given in names.values() for name in given}
+    prices = {text: price(name) for text, name in known_as.items()}
     for entry in read_journal(path / "calls.jsonl") if (path / "calls.jsonl").is_file() else ():
         ids.setdefault(entry.role, set()).add(entry.reply.model)
         if entry.source != "call" or entry.role not in made:
@@ -270,7 +274,11 @@ def spent(
             output_tokens=usage.output_tokens,
             cost_usd=known.of(usage) if known else None,
         )
-    return made, ids
+        place = (known_as[entry.asked].provider if entry.asked in known_as else "", entry.reply.model)
+        work = works[entry.role].setdefault(place, Work(*place))
+        work.output_tokens += usage.output_tokens
+        work.seconds += entry.reply.seconds
+    return made, ids, {role: list(found.values()) for role, found in works.items()}
 
 
 def _reasons(made: plan.Plan, ids: Mapping[str, set[str]]) -> list[str]:

@@ -23,7 +23,7 @@ def perfect(one: Problem, shown: Sequence[int], request: Request) -> Sequence[in
 
 
 def by_lot(one: Problem, shown: Sequence[int], request: Request) -> Sequence[int]:
-    return Random(f"lot:{request.key}").sample(range(len(shown)), len(shown))
+    return Random(f"lot:{request.key.sample}:{request.key.draw}").sample(range(len(shown)), len(shown))
 
 
 def always_first(one: Problem, shown: Sequence[int], request: Request) -> Sequence[int]:

@@ -10,7 +10,7 @@ from tests.fakes import ScriptedModel
 
 SUPPORT = (15, 60, 87, 81, 34)
 """Ideas of the official test split by gold score (Table 2)."""
-STEPS = {"steps": ["Compare the arguments.", "Compare the conclusions."]}
+STEPS = {"steps": ["1. Compare the arguments.", "Compare the conclusions."]}
 
 
 def row(number: int = 1, gold: int = 3, works: int = 3, **fields: Any) -> dict[str, Any]:

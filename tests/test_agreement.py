@@ -84,6 +84,7 @@ def test_verdicts_that_chance_alone_would_give_have_no_kappa() -> None:
     assert kappa([True, False], [False, True], ["a", "b"]).value == -1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fpr", "fnr", "alike"), [(0.03, 0.15, 0.0), (0.1, 0.2, 0.0), (0.1, 0.2, 0.15)])
 def test_95_percent_intervals_hold_the_truth_in_93_to_97_percent(
     fpr: float, fnr: float, alike: float

@@ -242,6 +242,15 @@ def test_a_language_that_the_encoder_does_not_know_is_refused(tmp_path: Path) ->
         step.explore(run, HashPolicy)
 
 
+def test_without_any_keyword_the_empty_condition_is_left(tmp_path: Path) -> None:
+    rows = [row(n, f"g{n}", text=f"{n}!") for n in range(4)]
+    for how in ("weak", "random"):
+        run = random_run(tmp_path / how, rows, conditions=how, held_out=0.01)
+        summary = step.explore(run, HashPolicy)
+        assert summary["keywords"] == {"en": 0}
+        assert [one.condition for one in lines(run)] == [None] * 4
+
+
 def test_a_worker_depends_on_its_batch_alone(tmp_path: Path) -> None:
     from clot_training.index import Rows
 

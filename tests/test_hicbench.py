@@ -207,6 +207,8 @@ async def test_a_mark_is_a_whole_number_from_1_to_5(wrong: Any) -> None:
     done = await walked({"candidate": counting(), "judge": one}, answers=1)
     assert [value["status"] for value in done.steps("judge")] == ["unparsed", "ok"]
     assert done.value("value") == 4
+    properties: Any = one.asked[0].schema["properties"]  # type: ignore[index]
+    assert (properties["value"]["minimum"], properties["value"]["maximum"]) == (1, 5)
 
 
 async def test_without_any_verdict_the_judge_has_failed() -> None:

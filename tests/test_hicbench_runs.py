@@ -352,7 +352,7 @@ def test_runs_by_strategy_are_compared_in_one_table(
     assert main(["report", *(str(run.path) for run in runs)]) == 0
     said = capsys.readouterr().out
     assert "## Runs by settings.strategy" in said and "| scp |" in said and "| rcp |" in said
-    assert "## Significance of the IH ratio" in said
+    assert "## Significance of the IH ratio" in said and "\n| scp | rcp |" in said
 
 
 def test_runs_that_differ_in_two_settings_are_refused(

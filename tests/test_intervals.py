@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from lotbench.metrics import intervals
-from lotbench.metrics.intervals import Floats, bootstrap, share
+from lotbench.metrics.intervals import Floats, bootstrap, expanded, share
 
 
 def mean(sums: Floats) -> Floats:
@@ -103,3 +104,13 @@ def test_jeffreys_holds_the_share_and_mirrors(hits: int, misses: int) -> None:
 def test_more_hits_than_trials_are_refused() -> None:
     with pytest.raises(ValueError, match="3 hits in 2"):
         share(3, 2)
+
+
+def test_the_level_for_few_clusters_is_hesterbergs() -> None:
+    # Phi(-t sqrt(n / (n - 1))) with t(8, .975) = 2.306: 2.446 standard deviations.
+    assert expanded(9) == pytest.approx(1 - 2 * stats.norm.cdf(-2.306 * (9 / 8) ** 0.5), abs=1e-5)
+    assert expanded(9) == pytest.approx(0.9856, abs=1e-4)
+    assert expanded(200) == pytest.approx(0.95195, abs=1e-4)
+    assert expanded(10**6) == pytest.approx(0.95, abs=1e-5)
+    assert expanded(2) == 0.999
+    assert expanded(1) == expanded(0) == 0.95

@@ -12,21 +12,12 @@ from lotbench.cli import main
 from lotbench.cli.compare import read_table
 from lotbench.errors import DataError, RunFolderError, UsageError
 from lotbench.evaluation import evaluate_sync
-from lotbench.leaderboard import (
-    Board,
-    Entry,
-    alike,
-    board,
-    by_sample,
-    correlations,
-    differing,
-    matched,
-    sections,
-)
+from lotbench.leaderboard import Board, Entry, alike, board, by_sample, differing, matched
 from lotbench.results import Run, entry, load_run
 from lotbench.section import Plot, Section
 from lotbench.types import Score
 from lotbench.viewer.board import page, to_text
+from lotbench.viewer.ranking import correlations, sections
 from tests.fakes import RuleModel, game_rule
 from tests.games import trace, won
 from tests.hostile import HOSTILE, SCRIPT

@@ -115,6 +115,7 @@ def test_the_summary_has_its_fields_and_survives_json() -> None:
         "scores",
         "usage",
         "digests",
+        "footprint",
         "wall_s",
     ]
     assert found["schema"] == 1 and found["complete"] is True and found["rankable"] is True

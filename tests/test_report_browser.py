@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from lotbench.leaderboard import board, sections
+from lotbench.leaderboard import board
 from lotbench.viewer.board import page as board_page
+from lotbench.viewer.ranking import sections
 from lotbench.viewer.report import page as report_page
 from tests import hostile
 from tests.browsing import PHONE, browser, contrast, opened, overflow, serious

@@ -126,6 +126,13 @@ def test_every_plot_is_titled_and_has_its_data_beside_it() -> None:
     assert "There are no points to draw." in made
 
 
+def test_a_long_table_scrolls_in_its_own_window() -> None:
+    long, short = (Table(("a",), tuple((at,) for at in range(n)), f"{n} rows") for n in (41, 40))
+    made = page(replace(report(), sections=(Section("Long", tables=(long, short)),)))
+    assert '<div class="scroll long" tabindex="0" role="region" aria-label="41 rows">' in made
+    assert '<div class="scroll" tabindex="0" role="region" aria-label="40 rows">' in made
+
+
 def test_a_run_has_one_page_whoever_makes_it() -> None:
     made = replace(report(), sections=(replace(hostile.gallery(), plots=hostile.drawings()[:2]),))
     first = page(made)
@@ -137,7 +144,7 @@ def test_a_run_has_one_page_whoever_makes_it() -> None:
 def test_the_answer_stands_first_with_its_interval_and_n() -> None:
     text = re.sub(r"\s+", " ", " ".join(Read(page(report())).text))
     answer = text[text.index("creativity_score") : text.index("candidate")]
-    assert "0.557 no interval n = 4 of 4" in answer and "walks on 2 samples; higher is better" in answer
+    assert "0.557 no interval n = 4, higher is better; 3 of 4 walks scored, on 2 samples" in answer
     assert "never solves" in answer and "as paper/lotbench scores" in answer
     assert "$0.7500, 18 calls" in text and "1,900 in, 90 out" in text
     assert "4 of 4 : 1 judge_failed, 2 solved, 1 unsolved" in text.replace("4:", "4 :")
@@ -198,6 +205,9 @@ def test_numbers_of_a_column_align() -> None:
         ["0.0625", "20", ">-0.0001", "–"],
         ["1234.6", "3", "0.25", "–"],
     ]
+    grid = hostile.heat()
+    assert numbers.values(grid)[0] == ["5.0", "5.5", "6.0", "6.5", "7.0"]
+    assert numbers.values(grid)[3] == ["4.0", "–", "–", "9.5", "–"]
     assert numbers.is_numeric(table) == [True, True, True, False]
 
 

@@ -17,7 +17,7 @@ from lotbench.edge import disk
 from lotbench.errors import UsageError
 from lotbench.results import Run
 from tests.fakes import RuleModel
-from tests.ideas import STEPS, answer, official
+from tests.ideas import STEPS, SUPPORT, answer, official
 
 NINE = [
     "macro_f1", "mae", "alignment", "known_recall", "novelty_recall", "known_additional", "novelty_additional",
@@ -213,3 +213,22 @@ async def test_released_predictions_load_and_give_the_whole_table(
     assert run.score("macro_f1") == pytest.approx(macro)
     assert run.score("mae") == pytest.approx(mean_absolute_error(gold, said))
     assert all(run.score(name) is not None for name in NINE)
+
+
+@pytest.mark.parametrize("model", RELEASED)
+def test_the_released_tables_count_as_we_do(released: Path, model: str) -> None:
+    """Each published F1 is 2 hits / (support + predictions) for a whole number of hits; macro is the mean of five."""
+    said = [
+        row["novelty_score"]
+        for row in json.loads((released / f"novelty_predictions-{model}.json").read_text(encoding="utf-8"))
+    ]
+    told = json.loads((released / f"novelty_pred_evaluation-{model}.json").read_text(encoding="utf-8"))
+    scores = told["f1_scores"]
+    hits = [
+        scores[str(label)] * (support + said.count(label)) / 2 for label, support in enumerate(SUPPORT, 1)
+    ]
+
+    assert hits == pytest.approx([round(one) for one in hits], abs=1e-9)
+    assert scores["macro"] == pytest.approx(sum(scores[str(label)] for label in range(1, 6)) / 5)
+    errors = told["mean_absolute_error"] * len(said)
+    assert errors == pytest.approx(round(errors), abs=1e-6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from pathlib import Path
@@ -21,9 +22,10 @@ from lotbench.evaluation import evaluate_sync
 from lotbench.oogiri import Row
 from lotbench.oogiri.problems import Problem
 from lotbench.plan import make
+from lotbench.rewalk import rewalk, sent
 from lotbench.types import Reply
 from tests.choosing import FOUR, always_first, by_lot, chooser, liked, perfect
-from tests.fakes import RuleModel, ScriptedModel
+from tests.fakes import RuleModel, ScriptedModel, text_of
 from tests.server import FakeServer
 from tests.walking import Walked, walk
 
@@ -339,7 +341,7 @@ async def test_the_gain_changes_the_score_and_not_the_walk() -> None:
 
 
 async def test_the_report_has_spearman_what_is_misplaced_and_the_papers_average() -> None:
-    walked = await play(by_lot, SHIPPED)
+    walked = await play(by_lot, [row for row in SHIPPED if row.language == "ja"])
     ranking = walked.section("ranking")
     assert [row[0] for row in ranking.tables[0].rows] == [
         "top-1",
@@ -376,6 +378,31 @@ async def test_free_responses_are_written_and_not_scored() -> None:
     assert walked.traces[0].score.parts["response"] == "Because of the ants."
     assert all(metric.value is None and metric.why for metric in walked.metrics().values())
     assert "lotbench ballot" in walked.section("free responses").notes[0]
+
+
+class Player(RuleModel):
+    takes_requests = True
+
+
+def test_a_run_is_scored_again_from_its_folder_and_shows_what_was_sent(tmp_path: Path) -> None:
+    seats = {"captioner": 1, "rewriter": 1}
+    candidate = Player(chooser(by_lot, problems(SHIPPED, seats))._rule)
+    helper = Player(lambda request: {"caption": "A thing.", "rewrite": "It is dull."})
+    run = evaluate_sync(
+        "standard",
+        model=candidate,
+        roles={"captioner": helper, "rewriter": helper},
+        out=tmp_path,
+        limit=5,
+        check=False,
+    )
+    again = asyncio.run(rewalk(run))
+    assert again.traces == list(run.traces) and again.kept == []
+    calls = [json.loads(line) for line in (run.path / "calls.jsonl").read_text().splitlines()]
+    about = [call["key"]["sample"] for call in calls if call["key"]["step"] == "caption"]
+    assert about == ["oog-en-i01"]
+    (key,) = {str(s["call"]) for trace in run.traces for s in trace.steps if s["step"] == "caption"}
+    assert "You describe pictures" in text_of(asyncio.run(sent(run, key)))
 
 
 @pytest.mark.slow

@@ -140,7 +140,7 @@ def _written(made: Prepared, place: folder.Folder, judged: Sequence[Judged]) -> 
     names = {role: [name.text for name in given] for role, given in made.names.items()}
     found = rates.measures(rows, made.plan.experiment.seed)
     notes = tuple(_notes(made, len(rows)))
-    spent, _ = results.spent(place.path, made.names)
+    spent = results.spent(place.path, made.names)[0]
     place.write("checks.jsonl", "".join(f"{_line(one)}\n" for one in rows))
     place.write("report.md", rates.to_markdown(found, names, notes, spent))
     place.write_json(

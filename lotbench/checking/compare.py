@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lotbench import benchmarks
-from lotbench.comparison import Compared, beside, section
+from lotbench.comparison import Compared, beside, labels, section
 from lotbench.config import validate
 from lotbench.edge import folder, rows
 from lotbench.report import laid_out
@@ -24,12 +24,15 @@ def compared(runs: Sequence[Run], table: Path | None = None) -> str:
     Raises:
         UsageError: They differ in nothing or in more, with the list of what differs.
     """
-    first = section([_compared(run) for run in runs])
+    each = [_compared(run) for run in runs]
+    first, (_, values) = section(each), labels(each)
+    # Below the table a run goes by what is different in it, where that tells the runs apart.
+    told = values if len({*values.values()}) == len(values) else {name: name for name in values}
     declared = benchmarks.get(runs[0].config.benchmark)
     across = declared.across(
-        {run.path.name: (run.traces, validate(declared.Settings, run.config.settings)) for run in runs}
+        {told[run.path.name]: (run.traces, validate(declared.Settings, run.config.settings)) for run in runs}
     )
-    beyond = [beside([_compared(run) for run in runs], rows.numbers(table))] if table else []
+    beyond = [beside(each, rows.numbers(table))] if table else []
     blocks = [f"# {declared.name}: {len(runs)} runs"]
     blocks += [block for one in (first, *across, *beyond) for block in laid_out(one)]
     return "\n\n".join(block for block in blocks if block) + "\n"

@@ -14,6 +14,7 @@ from lotbench.errors import DataError, UsageError, at
 from lotbench.leaderboard import Board, Entry
 from lotbench.results import load_run
 from lotbench.section import Grid, Plot, Section
+from lotbench.viewer import ranking
 
 NAMES = "model"
 """The column of a table that says which model a row is about."""
@@ -69,17 +70,17 @@ def sections(boards: Sequence[Board], table: dict[str, dict[str, float]]) -> lis
     """Every board, and how they go together with each other and with a table's columns."""
     made: list[Section] = []
     for one in boards:
-        for section in leaderboard.sections(one):
+        for section in ranking.sections(one):
             title = f"{one.benchmark}: {section.title}" if len(boards) > 1 else section.title
             made.append(Section(title, section.notes, section.tables, section.plots))
     for one, other in combinations(boards, 2):
         pair = [(f"mean score, {each.benchmark}", leaderboard.values(each)) for each in (one, other)]
-        made.append(leaderboard.correlations(f"{one.benchmark} and {other.benchmark}", *pair))
+        made.append(ranking.correlations(f"{one.benchmark} and {other.benchmark}", *pair))
     for one in boards:
         ours = (f"mean score, {one.benchmark}", leaderboard.values(one))
         for column, values in table.items():
             theirs = (column, leaderboard.matched(values, one))
-            made.append(leaderboard.correlations(f"{one.benchmark} and {column}", ours, theirs))
+            made.append(ranking.correlations(f"{one.benchmark} and {column}", ours, theirs))
     return made
 
 

@@ -73,8 +73,9 @@ def report(parsed: argparse.Namespace) -> int:
 
 def _people(run: Run, root: Path) -> str:
     """What people reach on what the run was played on, judged alike, and how it stands to them; "" without people."""
-    from lotbench.leaderboard import board, differing, sections
+    from lotbench.leaderboard import board, differing
     from lotbench.viewer.board import to_text
+    from lotbench.viewer.ranking import sections
 
     mine = results.entry(run) if run.summary else None
     if mine is None or mine.person:

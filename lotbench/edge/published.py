@@ -1,4 +1,4 @@
-"""Data sets of others, read from the file in which they were published and written as a folder of ours.
+"""Small data sets of others, read whole from the file in which they were published, written as a folder of ours.
 
 A reader makes samples of a file; what the benchmark's own type refuses is named by file, line and field.
 """

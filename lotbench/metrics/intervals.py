@@ -7,6 +7,7 @@ in which a statistic does not exist opens the interval instead of being left out
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Literal, TypeAlias
@@ -60,6 +61,19 @@ def bootstrap(
     low = np.quantile(np.where(missing, -np.inf, values), tail, method="lower")
     high = np.quantile(np.where(missing, np.inf, values), 1 - tail, method="higher")
     return _finite(low), _finite(high)
+
+
+def expanded(clusters: int, level: float = 0.95) -> float:
+    """The level to ask a bootstrap for so that few clusters are covered (Hesterberg 2015, expanded percentiles).
+
+    Percentiles of n clusters are as narrow as a normal interval with the variance divided by n; this undoes
+    both: 0.9856 for nine clusters, 0.9519 for two hundred. Never more than 0.999: 2,000 draws say no more of
+    the tails.
+    """
+    if clusters < 2:
+        return level
+    t = stats.t.ppf((1 + level) / 2, clusters - 1)
+    return min(float(1 - 2 * stats.norm.sf(t * math.sqrt(clusters / (clusters - 1)))), 0.999)
 
 
 def share(

@@ -70,8 +70,9 @@ def problems(rows: Sequence[Row], rules: Rules, seed: int) -> tuple[Problem, ...
                     made.extend(_problem(prompt, kind, number, cells[prompt.cell], rules, seed))
                 except _LeftOutError as reason:
                     counts[str(reason)] += 1
+    counted = {place: dict(counts) for place, counts in left.items()}
     return tuple(
-        one.model_copy(update={"left_out": dict(left[one.type, one.language, one.kind])}) for one in made
+        one.model_copy(update={"left_out": counted[one.type, one.language, one.kind]}) for one in made
     )
 
 

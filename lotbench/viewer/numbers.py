@@ -41,6 +41,13 @@ def shown(table: Table) -> list[list[str]]:
     return [list(row) for row in zip(*columns, strict=True)]
 
 
+def values(grid: Grid) -> list[list[str]]:
+    """The value of each cell of a heat map as text, all with as many decimals."""
+    found: list[Cell] = [None if one is None else one.value for row in grid.cells for one in row]
+    texts, width = _aligned(found), len(grid.columns)
+    return [texts[at : at + width] for at in range(0, len(texts), width)]
+
+
 def is_numeric(table: Table) -> list[bool]:
     """Which columns are numbers all the way down, and not empty."""
     return [

@@ -107,6 +107,7 @@ def environment() -> Environment:
         "data": data,
         "shown": numbers.shown,
         "columns": numbers.is_numeric,
+        "values": numbers.values,
     }
     return made
 

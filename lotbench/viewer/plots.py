@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import io
 import math
-import re
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
-from xml.etree import ElementTree
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -22,13 +20,8 @@ from matplotlib.ticker import MaxNLocator
 
 from lotbench.markdown import number, visible
 from lotbench.section import Grid, Plot
+from lotbench.viewer.svg import INK, MUTED, PAPER, RULE, SERIES, inline
 
-INK, MUTED, RULE, PAPER = "#1c2026", "#59626e", "#d4d9e0", "#ffffff"
-SERIES = ("#2458b8", "#b4500a", "#1a7046", "#7446ad", "#0b7285", "#ab2439")
-PROPERTIES = {INK: "ink", MUTED: "muted", RULE: "rule", PAPER: "paper"} | {
-    colour: f"series-{at}" for at, colour in enumerate(SERIES, 1)
-}
-"""The page's custom property of each colour that is drawn with."""
 MARKERS, LINES = ("o", "s", "^", "D", "v", "P"), ("-", "--", "-.", ":")
 WIDTH = 5.0
 """Inches; small, so that text keeps its size on a phone."""
@@ -40,8 +33,6 @@ MOST_LABELS = 24
 """Points that are labelled at most; of more, the table beside the plot tells which is which."""
 _Point = tuple[float, float, float, float, str]
 """x, y, the low and the high end of y's interval (NaN for none), a label."""
-_SVG = "{http://www.w3.org/2000/svg}"
-_HREF = "{http://www.w3.org/1999/xlink}href"
 _LOOK: dict[Any, Any] = {
     "svg.fonttype": "none",
     "text.parse_math": False,
@@ -69,7 +60,8 @@ def svg(drawn: Plot | Grid, name: str) -> str:
         name: Unique on the page: the ids of the element begin with it.
     """
     found = _rendered(drawn, "svg", name)
-    return _inline(found.decode("utf-8"), drawn, name) if found else ""
+    title = drawn.caption or f"{drawn.y} by {drawn.x}"
+    return inline(found.decode("utf-8"), name, title, _described(drawn)) if found else ""
 
 
 def png(drawn: Plot | Grid) -> bytes:
@@ -242,45 +234,9 @@ def place_of(value: float, among: Sequence[float]) -> float:
     return (value - least) / (most - least) if most > least else 0.5
 
 
-def _inline(text: str, drawn: Plot | Grid, name: str) -> str:
-    """Matplotlib's document as an element of a page: without styles, unused ids, and fixed size."""
-    ElementTree.register_namespace("", _SVG[1:-1])
-    root = ElementTree.fromstring(text)
-    for parent in list(root.iter()):
-        for child in list(parent):
-            if child.tag in (f"{_SVG}metadata", f"{_SVG}style"):
-                parent.remove(child)
-    used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', text))
-    for element in root.iter():
-        _bare(element, used, name)
-    for size in ("width", "height", "version"):
-        root.attrib.pop(size, None)
-    root.set("role", "img")
-    root.set("aria-labelledby", f"{name}-title")
-    root.set("stroke-linejoin", "round")
-    title = ElementTree.Element(f"{_SVG}title", id=f"{name}-title")
-    title.text = visible(drawn.caption or f"{drawn.y} by {drawn.x}")
-    described = ElementTree.Element(f"{_SVG}desc")
-    described.text = visible(_described(drawn))
-    root[:0] = [title, described]
-    return ElementTree.tostring(root, encoding="unicode")
-
-
-def _bare(element: ElementTree.Element, used: set[str], name: str) -> None:
-    """Turn an element's style into attributes and its colours into the page's; name its ids for the page."""
-    for one in element.attrib.pop("style", "").split(";"):
-        key, _, value = one.partition(":")
-        if key.strip() and key.strip() != "font-family":
-            element.set(key.strip(), value.strip())
-    if (target := element.attrib.pop(_HREF, None)) is not None:
-        element.set("href", f"#{name}-{target.removeprefix('#')}")
-    if (own := element.attrib.pop("id", None)) in used:
-        element.set("id", f"{name}-{own}")
-    for key, value in element.attrib.items():
-        if value.startswith("url(#"):
-            element.set(key, f"url(#{name}-{value[5:]}")
-        elif value in PROPERTIES:
-            element.set(key, f"var(--{PROPERTIES[value]})")
+def _short(text: str) -> str:
+    line = " ".join(visible(text).split())
+    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
 
 
 def _described(drawn: Plot | Grid) -> str:
@@ -289,8 +245,3 @@ def _described(drawn: Plot | Grid) -> str:
     points = sum(map(len, drawn.series.values()))
     names = ", ".join(name for name in drawn.series if name)
     return f"{drawn.y} against {drawn.x or 'names'}: {points} points. {names}. The data stand beneath."
-
-
-def _short(text: str) -> str:
-    line = " ".join(visible(text).split())
-    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"

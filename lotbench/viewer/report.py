@@ -5,7 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from lotbench.report import Report, score_notes, scores_table, settings_table, total, usage_table
+from lotbench.report import (
+    Report,
+    footprint_table,
+    score_notes,
+    scores_table,
+    settings_table,
+    total,
+    usage_table,
+)
 from lotbench.section import Grid, Metric, Plot, Table
 from lotbench.viewer.page import drawn, rendered
 
@@ -28,6 +36,7 @@ def page(report: Report) -> str:
             "differing": Table((*settings.columns[:3], "changes"), tuple(map(_change, differing))),
             "settings": settings,
             "usage": usage_table(report.facts),
+            "footprint": footprint_table(report.facts),
             "digests": Table(("of", "digest"), tuple(sorted(report.facts.digests.items()))),
         },
     )

@@ -30,7 +30,8 @@ def _no_decision(value: object) -> object:
     return value
 
 
-Mark = Annotated[int, BeforeValidator(_no_decision), Field(ge=1, le=5, description="a whole number, 1 to 5")]
+# The bounds come first: behind a validator they would be missing from the schema.
+Mark = Annotated[int, Field(ge=1, le=5, description="a whole number, 1 to 5"), BeforeValidator(_no_decision)]
 
 
 class Verdict(Form):

@@ -6,6 +6,7 @@ runs: a score must not move because the yardstick was drawn again. Each idea's a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
@@ -19,6 +20,8 @@ from lotbench.types import Answer, Question
 
 TOP = 10
 """The judge scores 0..10; alignment is that share of 10."""
+_NUMBER = re.compile(r"^\s*(?:\d+[.)]|[-*])?\s*")
+"""What a step begins with if the judge has numbered it already."""
 
 
 def _whole(said: object) -> object:
@@ -54,7 +57,7 @@ def read_steps(answer: Answer) -> dict[str, list[str]]:
     Raises:
         Unread: The reply is not the form, or its steps say nothing.
     """
-    steps = [step.strip() for step in read(answer.reply, Steps).steps if says_something(step)]
+    steps = [_NUMBER.sub("", step) for step in read(answer.reply, Steps).steps if says_something(step)]
     if not steps:
         raise Unread("unparsed", "steps: they are empty")
     return {"steps": steps}

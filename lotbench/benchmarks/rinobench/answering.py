@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from lotbench.benchmark import record
 from lotbench.benchmarks.rinobench.sample import LABELS, Item
@@ -17,7 +17,7 @@ from lotbench.benchmarks.rinobench.settings import Settings
 from lotbench.benchmarks.rinobench.works import shown
 from lotbench.errors import Unread
 from lotbench.prompt import Value
-from lotbench.reply import Form, prose, read, schema, shape
+from lotbench.reply import Form, read, schema, shape
 from lotbench.state import Update, Walk
 from lotbench.types import Answer, Question
 
@@ -41,7 +41,14 @@ def says_something(text: str) -> bool:
 class Judgment(Form):
     """The answer of the candidate."""
 
-    reasoning: Annotated[str, prose(4000, "the comparison with the related works that leads to the score")]
+    # A shortest length, too: else a small model copies the dots of the form.
+    reasoning: Annotated[
+        str,
+        Field(
+            description="the comparison with the related works that leads to the score",
+            json_schema_extra={"minLength": 40, "maxLength": 4000},
+        ),
+    ]
     novelty_score: Annotated[
         int | None, BeforeValidator(label), WithJsonSchema({"type": "integer", "enum": list(LABELS)})
     ]

@@ -164,7 +164,7 @@ def tables(answers: Sequence[Judged]) -> Floats:
 def of_scores(answers: Sequence[Judged], statistic: Callable[[Floats], Floats], seed: int = 0) -> Metric:
     """A statistic of the table of scores with its interval over ideas."""
     if not answers:
-        return Metric(None, why="no idea has an answer")
+        return Metric(None, why="no idea has an answer, or none with a score of 1 to 5")
     counts = tables(answers)
     value = float(statistic(counts.sum(axis=0)))
     if math.isnan(value):

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from lotbench.metrics.intervals import Floats, bootstrap
+from lotbench.metrics.intervals import Floats, bootstrap, expanded
 from lotbench.oogiri import Language, Type
 from lotbench.oogiri.problems import Problem
 
@@ -129,7 +129,7 @@ def shares(
             continue
         made = []
         for place, model in enumerate(models):
-            low, high = bootstrap(counts, partial(_share, place=place), seed=0)
+            low, high = bootstrap(counts, partial(_share, place=place), seed=0, level=expanded(len(counts)))
             mine = counts[:, place].sum()
             made.append((type_, model, int(mine), float(mine / total), low, high))
         rows += sorted(made, key=lambda row: -row[2])

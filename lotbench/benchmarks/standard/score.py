@@ -18,7 +18,7 @@ from lotbench.benchmarks.standard.asking import draws, options, problem
 from lotbench.benchmarks.standard.settings import Settings
 from lotbench.evidence import NOTHING, Evidence
 from lotbench.metrics import ranking
-from lotbench.metrics.intervals import Floats, bootstrap
+from lotbench.metrics.intervals import Floats, bootstrap, expanded
 from lotbench.oogiri.problems import Kind, Option, Problem
 from lotbench.section import Metric
 from lotbench.state import Walk
@@ -185,7 +185,7 @@ def estimate(marks: Sequence[Mark]) -> Metric:
     def mean(sums: Floats) -> Floats:
         return np.asarray(sums[..., 0] / sums[..., 1])
 
-    low, high = bootstrap(counts, mean, seed=0)
+    low, high = bootstrap(counts, mean, seed=0, level=expanded(len(counts)))
     return Metric(float(mean(counts.sum(axis=0))), low, high, n=len(marks))
 
 
