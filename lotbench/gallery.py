@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -29,6 +30,7 @@ from lotbench.viewer import tables, thought
 from lotbench.viewer.screen import Screen, screen
 
 MAX_PX = 1024
+NAME = re.compile(r"\w[\w.-]*")
 FILES = ("run.json", "summary.json", "traces.jsonl")
 
 
@@ -77,7 +79,7 @@ class Shelf:
     @property
     def group(self) -> str:
         """What runs on the same samples have in common, as part of an address."""
-        return f"{self.run.config.benchmark}-{self.run.digests['data'][:12]}"
+        return re.sub(r"[^\w.-]", "-", f"{self.run.config.benchmark}-{self.run.digests['data'][:12]}")
 
 
 @dataclass
@@ -148,6 +150,8 @@ class Gallery:
                 found.append(self.shelf(name))
             except LotbenchError as error:
                 self._unreadable[name] = str(error)
+            except Exception as error:  # noqa: BLE001 - a folder that somebody else wrote must not hide the others
+                self._unreadable[name] = f"not a run folder ({type(error).__name__}: {error})"
         return found
 
     def shelf(self, name: str) -> Shelf:
@@ -362,6 +366,8 @@ def _read(path: Path, stamp: object) -> Shelf:
     games: dict[tuple[str, int], tables.Game] = {}
 
     def seen(trace: Trace) -> None:
+        if not NAME.fullmatch(trace.sample):
+            raise UsageError(f"{trace.sample[:80]!r}: no sample's name, so no part of an address")
         games[trace.sample, trace.repeat] = tables.game(trace)
         brief.append(replace(trace, steps=(), memory=None))
 

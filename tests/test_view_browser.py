@@ -165,7 +165,10 @@ def test_a_whole_game_is_played_in_the_browser_by_two(chromium: Browser, tmp_pat
             join(ann, "Ann")
             join(bob, "Bob")
             secret = table._plan.chosen[0]
-            assert ann.locator(".picture img").evaluate("(one) => one.decode().then(() => one.naturalWidth)") > 100
+            assert (
+                ann.locator(".picture img").evaluate("(one) => one.decode().then(() => one.naturalWidth)")
+                > 100
+            )
             assert serious(ann) == []
             for number in (1, 2, 3):
                 answer(ann, f"guess of Ann {number}")
@@ -269,7 +272,11 @@ def test_samples_are_reviewed_by_keyboard(chromium: Browser, tmp_path: Path, sch
     with serving(site) as address, opened(chromium, address, color_scheme=scheme) as (page, faults):
         assert page.locator("dd", has_text="<script>").count() == 1
         picture = page.locator("main img")
-        assert picture.evaluate("(one) => one.decode().then(() => one.naturalWidth)") > 50 and overflow(page) == 0 and serious(page) == []
+        assert (
+            picture.evaluate("(one) => one.decode().then(() => one.naturalWidth)") > 50
+            and overflow(page) == 0
+            and serious(page) == []
+        )
         page.keyboard.press("a")
         page.get_by_text("1 decided").wait_for()
         page.keyboard.press("r")
