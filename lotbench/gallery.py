@@ -250,6 +250,7 @@ class Gallery:
             "name": shelf.name,
             "label": shelf.label,
             "sample": {"caption": None, **sample},
+            "fields": thought.fields(sample, ("id", "image", "canary")),
             "repeat": trace.repeat,
             "outcome": trace.outcome,
             "score": trace.score.value,
@@ -267,7 +268,7 @@ class Gallery:
         around = thought.masked(known["sample"])
         if around is None:
             steps = thought.calls(trace, shelf.used)
-            return screen("walk", up, calls=steps, parts=trace.score.parts, **known)
+            return screen("walk", up, calls=steps, parts=thought.fields(trace.score.parts), **known)
         return screen(template, up, thought=thought.thought(trace, shelf.used), around=around, **known)
 
     def sides_page(self, group: str, sample: str) -> Screen:

@@ -179,7 +179,6 @@ def test_a_whole_game_is_played_in_the_browser_by_two(chromium: Browser, tmp_pat
             answer(bob, "only guess of Bob")
             bob.get_by_label("Your question").wait_for()
             assert overflow(bob) == 0
-            ann.locator("summary", has_text="Your games").click()
             ann.get_by_role("link", name=secret.id).click()
             ann.wait_for_url("**/game/**")
             assert secret.key_text in ann.content()
