@@ -7,77 +7,22 @@ is kept in memory of a run are its walks without their steps, until its files ch
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from lotbench import benchmarks, results
 from lotbench.annotations import Annotations
 from lotbench.edge import disk
-from lotbench.edge.journal import read as read_journal
 from lotbench.edge.serve import Served
-from lotbench.edge.traces import Traces
 from lotbench.errors import LotbenchError, UsageError
-from lotbench.leaderboard import Entry
-from lotbench.results import Run
-from lotbench.types import JSON, Trace, Usage
+from lotbench.shelf import Shelf, read, stamp
+from lotbench.types import JSON, Trace
 from lotbench.viewer import tables, thought
 from lotbench.viewer.screen import Screen, screen
 
 MAX_PX = 1024
-FILES = ("run.json", "summary.json", "traces.jsonl")
-
-
-@dataclass
-class Shelf:
-    """One run, as far as it was looked at.
-
-    Attributes:
-        run: Its traces are without their steps.
-        traces: The whole traces, on disk.
-        games: Its walks as lines, by sample and repeat.
-    """
-
-    run: Run
-    traces: Traces
-    games: dict[tuple[str, int], tables.Game]
-    stamp: object
-    samples: Mapping[str, Mapping[str, Any]]
-    entry: Entry | None = None
-
-    @property
-    def name(self) -> str:
-        """Of its folder."""
-        return self.run.path.name
-
-    @property
-    def label(self) -> str:
-        """Its candidate."""
-        return self.entry.model if self.entry else self.run.config.model
-
-    @cached_property
-    def used(self) -> Mapping[str, Usage]:
-        """What each call used, by its key."""
-        calls = self.run.path / "calls.jsonl"
-        return {str(one.key): one.reply.usage for one in read_journal(calls)} if calls.is_file() else {}
-
-    @cached_property
-    def data(self) -> Path | None:
-        """The folder of its data set, if it is still there."""
-        config = self.run.config
-        try:
-            return disk.data_folder(config.data, benchmarks.get(config.benchmark).data)
-        except UsageError:
-            return None
-
-    @property
-    def group(self) -> str:
-        """What runs on the same samples have in common, as part of an address."""
-        return f"{self.run.config.benchmark}-{self.run.digests['data'][:12]}"
 
 
 @dataclass
@@ -148,6 +93,8 @@ class Gallery:
                 found.append(self.shelf(name))
             except LotbenchError as error:
                 self._unreadable[name] = str(error)
+            except Exception as error:  # noqa: BLE001 - a folder that somebody else wrote must not hide the others
+                self._unreadable[name] = f"not a run folder ({type(error).__name__}: {error})"
         return found
 
     def shelf(self, name: str) -> Shelf:
@@ -160,9 +107,8 @@ class Gallery:
         if name not in self.names():
             raise LookupError(name)
         path = self.root / name
-        stamp = tuple(_stamp(path / file) for file in FILES)
-        if name not in self._shelves or self._shelves[name].stamp != stamp:
-            self._shelves[name] = _read(path, stamp)
+        if name not in self._shelves or self._shelves[name].stamp != stamp(path):
+            self._shelves[name] = read(path)
         return self._shelves[name]
 
     def index(self) -> Screen:
@@ -185,7 +131,7 @@ class Gallery:
                 "benchmark": one.run.config.benchmark,
                 "label": one.label,
                 "walks": len(one.games),
-                "state": _state(one),
+                "state": one.state,
             }
             for one in shelves
         ]
@@ -199,10 +145,10 @@ class Gallery:
 
     def _ranked(self, shelves: list[Shelf]) -> list[tables.Board]:
         """The leaderboards; worked out anew when a run has changed."""
-        stamp = [(one.name, one.stamp) for one in shelves]
-        if self._boards is None or self._boards[0] != stamp:
+        stamps = [(one.name, one.stamp) for one in shelves]
+        if self._boards is None or self._boards[0] != stamps:
             entries = [one.entry for one in shelves if one.entry is not None]
-            self._boards = (stamp, tables.boards(entries))
+            self._boards = (stamps, tables.boards(entries))
         return self._boards[1]
 
     def run_page(self, shelf: Shelf) -> Screen:
@@ -246,6 +192,7 @@ class Gallery:
             "name": shelf.name,
             "label": shelf.label,
             "sample": {"caption": None, **sample},
+            "fields": thought.fields(sample, ("id", "image", "canary")),
             "repeat": trace.repeat,
             "outcome": trace.outcome,
             "score": trace.score.value,
@@ -263,7 +210,7 @@ class Gallery:
         around = thought.masked(known["sample"])
         if around is None:
             steps = thought.calls(trace, shelf.used)
-            return screen("walk", up, calls=steps, parts=trace.score.parts, **known)
+            return screen("walk", up, calls=steps, parts=thought.fields(trace.score.parts), **known)
         return screen(template, up, thought=thought.thought(trace, shelf.used), around=around, **known)
 
     def sides_page(self, group: str, sample: str) -> Screen:
@@ -355,35 +302,3 @@ def export(gallery: Gallery, out: Path) -> tuple[int, int]:
 def served(page: Screen) -> Served:
     """A page as it is sent."""
     return Served(page.html.encode(errors="replace"), policy=page.policy)
-
-
-def _read(path: Path, stamp: object) -> Shelf:
-    brief: list[Trace] = []
-    games: dict[tuple[str, int], tables.Game] = {}
-
-    def seen(trace: Trace) -> None:
-        games[trace.sample, trace.repeat] = tables.game(trace)
-        brief.append(replace(trace, steps=(), memory=None))
-
-    run = results.load_run(path, seen=seen)
-    traces, samples = run.traces, run.samples
-    assert isinstance(traces, Traces)
-    games = {key: tables.described(one, samples.get(key[0], {})) for key, one in games.items()}
-    run = replace(run, traces=brief)
-    return Shelf(run, traces, games, stamp, samples, results.entry(run) if run.summary else None)
-
-
-def _state(shelf: Shelf) -> str:
-    if not shelf.run.summary:
-        return "not ended"
-    if not shelf.run.summary.get("complete", True):
-        return "not complete"
-    return "not rankable" if shelf.run.summary.get("reasons") else "ranked"
-
-
-def _stamp(file: Path) -> tuple[int, int] | None:
-    try:
-        found = os.stat(file)
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size

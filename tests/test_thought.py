@@ -89,7 +89,7 @@ def test_a_game_is_told_round_by_round() -> None:
 
 def test_a_walk_of_anything_is_told_step_by_step() -> None:
     found = calls(trace(remark("grade", 1, {"scores": {"a": 1}, "texts": ["x", "y"], "none": None})), {})
-    assert found[0].texts == (("scores", '{\n "a": 1\n}'), ("texts", "x\ny"))
+    assert found[0].texts == (("scores", "a: 1"), ("texts", "x\ny"))
 
 
 def test_the_mask_is_where_the_key_text_stands() -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import shutil
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
@@ -155,6 +157,27 @@ async def test_a_damaged_run_is_named_and_the_others_are_shown(played: Path, tmp
     assert "20260101-0000-broken" in page and "damaged" in page
 
 
+async def test_a_run_that_others_wrote_leads_nowhere(played: Path, tmp_path: Path) -> None:
+    """Names that would be paths, and names that an address must spell out."""
+    root = tmp_path / "runs"
+    for name in ("my run #1 50%?", "bad"):
+        shutil.copytree(played / named(played, "ember"), root / name)
+    file = root / "bad" / "traces.jsonl"
+    file.write_text(
+        file.read_text("utf-8").replace('"sample":"lot-0001"', '"sample":"../../../../x"'), "utf-8"
+    )
+    (root / "worse").mkdir()
+    (root / "worse" / "run.json").write_text('{"experiment": {}}', "utf-8")
+    count, _ = export(Gallery(root), tmp_path / "out")
+    assert count == len([one for one in (tmp_path / "out").rglob("*") if one.is_file()]) == 1 + 1 + 3 + 3 + 3
+    assert not list(tmp_path.glob("x*"))
+    async with client(Gallery(root)) as browser:
+        index = await text(browser, "")
+        assert "no part of an address" in index and "not a run folder" in index
+        run = re.findall(r'href="(run/[^"]+)"', index)[0]
+        assert "lot-0002" in await text(browser, run)
+
+
 def test_an_export_has_every_page_and_no_way_to_write(played: Path, tmp_path: Path) -> None:
     count, size = export(Gallery(played), tmp_path / "out")
     files = [file for file in (tmp_path / "out").rglob("*") if file.is_file()]
@@ -165,7 +188,7 @@ def test_an_export_has_every_page_and_no_way_to_write(played: Path, tmp_path: Pa
             page = file.read_text("utf-8")
             assert "data-post" not in page.split("<script>")[0]
             for link in re.findall(r'(?:href|src)="((?!data:|#)[^"]+)"', page):
-                assert (file.parent / link).resolve().is_file(), (file, link)
+                assert (file.parent / unquote(link)).resolve().is_file(), (file, link)
     with pytest.raises(UsageError, match="not empty"):
         export(Gallery(played), tmp_path / "out")
 

@@ -140,7 +140,7 @@ def test_an_export_is_the_same_from_the_disk(chromium: Browser, runs: Path, tmp_
         page.keyboard.press("End")
         assert page.evaluate("document.activeElement.id") == "r15"
         picture = page.locator(".scene img")
-        assert picture.evaluate("(one) => one.complete && one.naturalWidth") > 100
+        assert picture.evaluate("(one) => one.decode().then(() => one.naturalWidth)") > 100
         assert [fault for fault in faults if not fault.startswith("file:")] == []
 
 
@@ -165,7 +165,10 @@ def test_a_whole_game_is_played_in_the_browser_by_two(chromium: Browser, tmp_pat
             join(ann, "Ann")
             join(bob, "Bob")
             secret = table._plan.chosen[0]
-            assert ann.locator(".picture img").evaluate("(one) => one.complete && one.naturalWidth") > 100
+            assert (
+                ann.locator(".picture img").evaluate("(one) => one.decode().then(() => one.naturalWidth)")
+                > 100
+            )
             assert serious(ann) == []
             for number in (1, 2, 3):
                 answer(ann, f"guess of Ann {number}")
@@ -176,7 +179,6 @@ def test_a_whole_game_is_played_in_the_browser_by_two(chromium: Browser, tmp_pat
             answer(bob, "only guess of Bob")
             bob.get_by_label("Your question").wait_for()
             assert overflow(bob) == 0
-            ann.locator("summary", has_text="Your games").click()
             ann.get_by_role("link", name=secret.id).click()
             ann.wait_for_url("**/game/**")
             assert secret.key_text in ann.content()
@@ -269,12 +271,15 @@ def test_samples_are_reviewed_by_keyboard(chromium: Browser, tmp_path: Path, sch
     with serving(site) as address, opened(chromium, address, color_scheme=scheme) as (page, faults):
         assert page.locator("dd", has_text="<script>").count() == 1
         picture = page.locator("main img")
-        page.wait_for_function("document.querySelector('main img').naturalWidth > 50")
-        assert picture.count() == 1 and overflow(page) == 0 and serious(page) == []
+        assert (
+            picture.evaluate("(one) => one.decode().then(() => one.naturalWidth)") > 50
+            and overflow(page) == 0
+            and serious(page) == []
+        )
         page.keyboard.press("a")
-        page.wait_for_function("document.getElementById('done').textContent.includes('1')")
+        page.get_by_text("1 decided").wait_for()
         page.keyboard.press("r")
-        page.wait_for_function("document.getElementById('done').textContent.includes('2')")
+        page.get_by_text("2 decided").wait_for()
         assert page.title() != "broken" and here(faults, address) == []
     lines = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
     assert [(line["sample"], line["decision"], line["by"]) for line in lines] == [

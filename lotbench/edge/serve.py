@@ -27,7 +27,7 @@ NAMES = frozenset({"127.0.0.1", "::1", "localhost"})
 MAX_MESSAGE = 100_000
 """Bytes of a message, at most."""
 POLICY = (
-    "default-src 'none'; img-src 'self'; connect-src 'self'; style-src 'nonce-{0}'; script-src 'nonce-{0}';"
+    "default-src 'none'; img-src 'self' data:; connect-src 'self'; style-src 'nonce-{0}'; script-src 'nonce-{0}';"
     " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 NOTHING = "default-src 'none'; frame-ancestors 'none'"

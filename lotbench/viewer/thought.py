@@ -169,6 +169,11 @@ def intervened(before: Sequence[str], after: Sequence[str]) -> tuple[Node, ...]:
     return tuple(Node(text, bool(before) and at not in same) for at, text in enumerate(after))
 
 
+def fields(sample: Mapping[str, Any], left: Sequence[str] = ()) -> list[tuple[str, str]]:
+    """The fields of a sample that hold anything, as text; `left` are left out."""
+    return [(name, text) for name, text in _texts(sample) if name not in left]
+
+
 def masked(sample: Mapping[str, Any]) -> tuple[str, str] | None:
     """What stands before and after the key text of a sample; None if it is not such a sample."""
     response, key = sample.get("response"), sample.get("key_text")
@@ -240,9 +245,11 @@ def _text(value: Any) -> str:
         return value
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
-        return "\n".join(value)
-    return json.dumps(value, ensure_ascii=False, indent=1)
+    if isinstance(value, Mapping):
+        return "\n".join(f"{name}: {_text(one)}" for name, one in value.items())
+    if isinstance(value, list):
+        return "\n".join(map(_text, value))
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _value(step: Mapping[str, JSON]) -> Mapping[str, Any]:
