@@ -353,6 +353,8 @@ def test_two_processes_give_the_adapter_of_one(text_base: str, tmp_path: Path) -
     made = [instruction(n, f"number {n}?", "red" if n % 2 else "blue") for n in range(16)]
     (tmp_path / "instructions").mkdir()
     files = written(tmp_path / "instructions", made)
+    # Without it a process would take the folder for one that is still being written.
+    (tmp_path / "instructions" / "manifest.json").write_text("{}", encoding="utf-8")
     steps = {"max_steps": 6, "group_by_length": False, "learning_rate": 1e-3}
     tune(config(text_base, tmp_path, **steps, batch_size=8), files, tmp_path / "one")
     table = "\n".join(f"{key} = {json.dumps(value)}" for key, value in (SETTINGS | steps).items())
