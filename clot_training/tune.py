@@ -102,6 +102,8 @@ def _train(config: Config, files: Sequence[Path], out: Path, adapter: Path | Non
     )
     trainer.remove_callback(transformers.PrinterCallback)
     trainer.add_callback(Progress)
+    # Only the first process makes it, and another may look for a checkpoint before that.
+    Path(trainer.args.output_dir).mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     trainer.train(
         resume_from_checkpoint=transformers.trainer_utils.get_last_checkpoint(trainer.args.output_dir)

@@ -55,6 +55,7 @@ def at_most_the_calls_in_flight(costs: list[float], ceiling: float) -> bool:
     return sum(costs) - ceiling <= sum(sorted(costs)[-IN_FLIGHT:]) + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ceiling", [1, 700, 1500, 2500, 4000, 6000, 8000, 9500, 11_000, 12_500])
 async def test_a_token_ceiling(server: FakeServer, tmp_path: Path, ceiling: int) -> None:
     with pytest.raises(LimitReached, match="token limit") as caught:

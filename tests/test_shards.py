@@ -53,6 +53,7 @@ async def played(server: FakeServer, out: Path, k: int, **limits: Any) -> Run:
     return await begin(asked(server, **limits), out=out, fresh=True, shards=k)
 
 
+@pytest.mark.slow
 async def test_the_number_of_shards_changes_no_score(threads: None, tmp_path: Path) -> None:
     with FakeServer(caches=False) as server:
         one, three = [await played(server, tmp_path / str(k), k) for k in (1, 3)]
@@ -67,6 +68,7 @@ async def test_the_number_of_shards_changes_no_score(threads: None, tmp_path: Pa
     assert len(set(keys)) == len(keys)
 
 
+@pytest.mark.slow
 async def test_a_limit_stops_every_shard_and_a_higher_one_goes_on(threads: None, tmp_path: Path) -> None:
     with FakeServer() as server:
         with pytest.raises(LimitReached) as caught:
@@ -80,6 +82,7 @@ async def test_a_limit_stops_every_shard_and_a_higher_one_goes_on(threads: None,
         assert done.summary["complete"] is True
 
 
+@pytest.mark.slow
 async def test_what_killed_shards_leave_behind_is_merged_when_the_run_is_gone_on_with(
     threads: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
