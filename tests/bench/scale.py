@@ -4,7 +4,7 @@
     python -m tests.bench.scale --models 1                       one model of the 41
 
 Each model is a run of its own, in a process of its own, as `lotbench evaluate` would be. A row a run: walks, calls,
-the process's peak memory after a tenth of the walks and at the end, the journal's size, and what it takes to resume the
+the process's peak memory after a tenth of the walks, after the last and with the report, the journal's size, and what it takes to resume the
 finished run (which loads the journal and writes the report again).
 """
 
@@ -41,8 +41,10 @@ def main() -> None:
         folder = Path(place)
         _keywords(folder / "keywords", options.keywords)
         environment = os.environ | {"LOTBENCH_HOME": str(folder / "home")}
-        print("| model | walks | calls | s | MB at a tenth | MB at the end | journal MB | resume s |")
-        print("|---|---|---|---|---|---|---|---|", flush=True)
+        print(
+            "| model | walks | calls | s | MB at a tenth | at the last walk | with the report | journal MB | resume s |"
+        )
+        print("|---|---|---|---|---|---|---|---|---|", flush=True)
         for model in range(options.models):
             given = [server.url, str(folder), str(model), str(options.judges), str(options.concurrency)]
             command = [sys.executable, "-m", "tests.bench.scale", "--inside", *given]
@@ -66,10 +68,13 @@ def _inside(url: str, place: str, model: str, judges: str, concurrency: str) -> 
     async def watch(status: Any) -> None:
         import asyncio
 
-        while True:
-            if not early and len(status.traces) >= status.total / 10:
-                early.append(_peak_mb())
-            await asyncio.sleep(0.2)
+        try:
+            while True:
+                if not early and len(status.traces) >= status.total / 10:
+                    early.append(_peak_mb())
+                await asyncio.sleep(0.2)
+        finally:
+            early.append(_peak_mb())
 
     started = time.monotonic()
     run = evaluate_sync(
@@ -92,7 +97,7 @@ def _inside(url: str, place: str, model: str, judges: str, concurrency: str) -> 
         count = sum(1 for _ in lines)
     size = calls.stat().st_size / 1e6
     print(
-        f"| {model} | {len(run.traces)} | {count} | {seconds:.0f} | {early[0] if early else 0:.0f} | {peak:.0f} "
+        f"| {model} | {len(run.traces)} | {count} | {seconds:.0f} | {early[0]:.0f} | {early[-1]:.0f} | {peak:.0f} "
         f"| {size:.0f} | {resumed:.1f} |",
         flush=True,
     )
