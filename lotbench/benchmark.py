@@ -178,6 +178,20 @@ def _usage(answers: Sequence[Answer]) -> dict[str, int]:
     }
 
 
+Step: TypeAlias = tuple[Callable[[Walk], Sequence[Question]], Callable[[Walk, Sequence[Answer]], Update]]
+"""What asks at a node, and what reads the answers."""
+
+
+def by_step(
+    steps: Mapping[str, Step],
+) -> tuple[Callable[[Walk], Sequence[Question]], Callable[[Walk, Sequence[Answer]], Update]]:
+    """A benchmark's `ask` and `read`, from the pair of functions of each node."""
+    return (
+        lambda walk: steps[walk.step][0](walk),
+        lambda walk, answers: steps[walk.step][1](walk, answers),
+    )
+
+
 def record(answer: Answer, value: Mapping[str, JSON]) -> dict[str, JSON]:
     """One step of a trace: who was asked what for, and what the reply was read as."""
     question = answer.question

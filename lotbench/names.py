@@ -143,6 +143,13 @@ def related(one: str, other: str) -> bool:
     return base_model(one) == base_model(other)
 
 
+def kin(one: ModelName, other: ModelName) -> bool:
+    """Whether two names are of one model or of siblings; a person is kin to nobody, for persons have no ids."""
+    if "human" in (one.kind, other.kind):
+        return False
+    return one == other or (bool(one.model) and related(one.model, other.model))
+
+
 def slug(name: str) -> str:
     """A model name as part of a folder name."""
     short = re.sub(r"@https?://.*$", "", name)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lotbench.errors import UsageError
-from lotbench.names import PROVIDERS, ModelName, base_model, parse, related, slug
+from lotbench.names import PROVIDERS, ModelName, base_model, kin, parse, related, slug
 
 FORMS = {
     "gpt-4o-mini": ModelName(
@@ -193,3 +193,20 @@ def test_a_base_model_is_its_own_base_and_any_name_a_folder_name(text: str) -> N
 def test_a_slug_leaves_the_address_out() -> None:
     assert slug("meta-llama/L3@http://127.0.0.1:8000/v1") == "meta-llama-L3"
     assert slug("long/" + "b" * 39) == "b" * 39
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ("gpt-4o-mini", "openai/gpt-4o-mini-2024-07-18", True),
+        ("o3-mini-high", "openrouter/openai/o3-mini-low", True),
+        ("gpt-4o", "gpt-4o-mini", False),
+        ("local", "local", True),
+        ("local", "local:/some/other.gguf", False),
+        ("human", "human", False),
+        ("human", "gpt-4o", False),
+    ],
+)
+def test_kin_are_one_model_or_siblings_and_people_are_nobodys(one: str, other: str, alike: bool) -> None:
+    assert kin(parse(one), parse(other)) is alike
+    assert kin(parse(other), parse(one)) is alike

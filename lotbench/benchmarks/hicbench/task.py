@@ -11,7 +11,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lotbench.benchmark import Benchmark, Names, Role
+from lotbench.benchmark import Benchmark, Names, Role, by_step
 from lotbench.benchmarks.hicbench import answering, judging
 from lotbench.benchmarks.hicbench.comparing import across
 from lotbench.benchmarks.hicbench.preview import preview
@@ -21,9 +21,8 @@ from lotbench.benchmarks.hicbench.score import grade, metrics, texts
 from lotbench.benchmarks.hicbench.sections import sections
 from lotbench.benchmarks.hicbench.settings import SCORE_ONLY, Settings, resolve
 from lotbench.errors import UsageError
-from lotbench.names import ModelName, related
-from lotbench.state import Update, Walk
-from lotbench.types import Answer, Question, Sample, Sampling
+from lotbench.names import kin
+from lotbench.types import Sample, Sampling
 
 STEPS = {
     "respond": (answering.ask, answering.read),
@@ -38,14 +37,7 @@ ROLES = {
 }
 
 
-def ask(walk: Walk) -> Sequence[Question]:
-    """What to ask next at the walk's step."""
-    return STEPS[walk.step][0](walk)
-
-
-def read(walk: Walk, answers: Sequence[Answer]) -> Update:
-    """What the answers change."""
-    return STEPS[walk.step][1](walk, answers)
+ask, read = by_step(STEPS)
 
 
 def seat(settings: Settings, names: Names, seed: int) -> Names:
@@ -56,7 +48,7 @@ def seat(settings: Settings, names: Names, seed: int) -> Names:
     """
     judges, candidate = names["judge"], names["candidate"][0]
     if settings.exclude_self:
-        judges = tuple(one for one in judges if not _kin(one, candidate))
+        judges = tuple(one for one in judges if not kin(one, candidate))
     if not judges:
         raise UsageError("judge: the candidate may not judge itself: name another --judge")
     if settings.dhp and settings.dhp_judge == "separate":
@@ -93,13 +85,6 @@ def order(lane: str, walks: Sequence[Any], settings: Settings, seed: int) -> Seq
 def unrankable(settings: Settings) -> list[str]:
     """What makes a score of these settings stand apart."""
     return ["only one judge sits"] if settings.judges == 1 else []
-
-
-def _kin(one: ModelName, other: ModelName) -> bool:
-    """Whether two names are of one model or siblings; people are not."""
-    if one.kind == "human":
-        return False
-    return one == other or (bool(one.model) and related(one.model, other.model))
 
 
 benchmark = Benchmark(

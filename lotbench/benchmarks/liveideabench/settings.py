@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from lotbench.benchmark import Names
 from lotbench.errors import UsageError
-from lotbench.names import ModelName, related
+from lotbench.names import ModelName, kin
 
 JUDGES = 3
 """How many judges an idea has (v2, Methods: Judge LLM panel formation)."""
@@ -141,11 +141,9 @@ def unrankable(settings: Settings) -> list[str]:
 
 def _excluded(rule: str, candidate: ModelName, judge: ModelName) -> bool:
     """Whether a judge is too near to the candidate; a person never is, for persons have no names."""
-    if "human" in (candidate.kind, judge.kind):
-        return False
     if rule == "siblings":
-        return related(candidate.model, judge.model)
-    return _bare(candidate) == _bare(judge)
+        return kin(candidate, judge)
+    return "human" not in (candidate.kind, judge.kind) and _bare(candidate) == _bare(judge)
 
 
 def _bare(name: ModelName) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from math import comb
 from typing import Any
 
-from lotbench.benchmark import Benchmark, Role
+from lotbench.benchmark import Benchmark, Role, by_step
 from lotbench.benchmarks.liveideabench import idea, judging
 from lotbench.benchmarks.liveideabench.across import across
 from lotbench.benchmarks.liveideabench.people import Label, review
@@ -19,8 +19,7 @@ from lotbench.benchmarks.liveideabench.sample import Item
 from lotbench.benchmarks.liveideabench.score import grade, metrics
 from lotbench.benchmarks.liveideabench.sections import sections, texts
 from lotbench.benchmarks.liveideabench.settings import SCORE_ONLY, Settings, resolve, seat, unrankable
-from lotbench.state import Update, Walk
-from lotbench.types import Answer, Question, Sampling
+from lotbench.types import Sampling
 
 STEPS = {
     "respond": (idea.respond_ask, idea.respond_read),
@@ -39,14 +38,7 @@ ROLES = {
 }
 
 
-def ask(walk: Walk) -> Sequence[Question]:
-    """What to ask next at the walk's step."""
-    return STEPS[walk.step][0](walk)
-
-
-def read(walk: Walk, answers: Sequence[Answer]) -> Update:
-    """What the answers change."""
-    return STEPS[walk.step][1](walk, answers)
+ask, read = by_step(STEPS)
 
 
 def calls(settings: Settings) -> Mapping[str, int]:

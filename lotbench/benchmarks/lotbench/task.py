@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lotbench.benchmark import Benchmark, Role
+from lotbench.benchmark import Benchmark, Role, by_step
 from lotbench.benchmarks.lotbench import check, lints, rounds, validation
 from lotbench.benchmarks.lotbench.preview import preview
 from lotbench.benchmarks.lotbench.sample import Item
@@ -18,8 +18,7 @@ from lotbench.benchmarks.lotbench.sections import sections
 from lotbench.benchmarks.lotbench.settings import SCORE_ONLY, Settings, resolve, reveals
 from lotbench.benchmarks.lotbench.standing import standing
 from lotbench.probe import Validation
-from lotbench.state import Update, Walk
-from lotbench.types import Answer, Question, Sampling
+from lotbench.types import Sampling
 
 STEPS = {
     "respond": (rounds.respond_ask, rounds.respond_read),
@@ -44,14 +43,7 @@ ROLES = {
 }
 
 
-def ask(walk: Walk) -> Sequence[Question]:
-    """What to ask next at the walk's step."""
-    return STEPS[walk.step][0](walk)
-
-
-def read(walk: Walk, answers: Sequence[Answer]) -> Update:
-    """What the answers change."""
-    return STEPS[walk.step][1](walk, answers)
+ask, read = by_step(STEPS)
 
 
 def calls(settings: Settings) -> Mapping[str, int]:

@@ -6,9 +6,9 @@ at each node of the panel. `answering.py` has the candidate's half, `judge.py` t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from lotbench.benchmark import Benchmark, Role
+from lotbench.benchmark import Benchmark, Role, by_step
 from lotbench.benchmarks.rinobench import answering, judge
 from lotbench.benchmarks.rinobench.lints import lints
 from lotbench.benchmarks.rinobench.preview import preview
@@ -16,8 +16,7 @@ from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.benchmarks.rinobench.score import grade, metrics
 from lotbench.benchmarks.rinobench.sections import sections
 from lotbench.benchmarks.rinobench.settings import SCORE_ONLY, Settings, resolve
-from lotbench.state import Update, Walk
-from lotbench.types import Answer, Question, Sampling
+from lotbench.types import Sampling
 
 STEPS = {
     "respond": (answering.ask, answering.read_answer),
@@ -36,14 +35,7 @@ ROLES = {
 }
 
 
-def ask(walk: Walk) -> Sequence[Question]:
-    """What to ask next at the walk's step."""
-    return STEPS[walk.step][0](walk)
-
-
-def read(walk: Walk, answers: Sequence[Answer]) -> Update:
-    """What the answers change."""
-    return STEPS[walk.step][1](walk, answers)
+ask, read = by_step(STEPS)
 
 
 def calls(settings: Settings) -> Mapping[str, int]:
