@@ -10,8 +10,6 @@ import os
 import re
 from pathlib import Path
 
-from dotenv import dotenv_values
-
 from lotbench.errors import UsageError
 
 OURS = re.compile(r"[A-Z0-9_]+_API_KEY|OPENAI_BASE_URL|LOTBENCH_[A-Z_]+")
@@ -29,6 +27,9 @@ def read_env_file(folder: Path) -> list[str]:
     path = folder / ".env"
     if not path.is_file():
         return []
+    # Imported when there is something to read: every command passes here.
+    from dotenv import dotenv_values
+
     try:
         found = dotenv_values(path, interpolate=False, encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
