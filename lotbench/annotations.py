@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from lotbench.edge import whole
+from lotbench.edge.lines import texts
 from lotbench.errors import DataError, UsageError, at
 from lotbench.types import Trace
 
@@ -107,7 +108,7 @@ class Annotations:
         file = self.root / FILE
         if not file.is_file():
             return
-        for number, text in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        for number, text in texts(file):
             try:
                 line = json.loads(text)
                 assert isinstance(line["right"], bool)
@@ -123,7 +124,7 @@ class Annotations:
         file = self.root / f"labels-{mark.run}" / "labels.jsonl"
         if mark.stepName != "check" or not file.is_file():
             return False
-        rows = [json.loads(text) for text in file.read_text(encoding="utf-8").splitlines()]
+        rows = [json.loads(text) for _, text in texts(file)]
         mine = [row for row in rows if (row.get("sample"), row.get("filling")) == (mark.sample, filling)]
         for row in mine:
             row["label"] = label

@@ -19,6 +19,7 @@ from lotbench.edge.disk import prompt_files
 from lotbench.edge.footprint import Work, footprint
 from lotbench.edge.journal import read as read_journal
 from lotbench.edge.limits import price
+from lotbench.edge.lines import texts
 from lotbench.edge.traces import Traces
 from lotbench.errors import RunFolderError, UsageError
 from lotbench.evidence import Evidence
@@ -70,8 +71,8 @@ class Run:
     @property
     def samples(self) -> Mapping[str, Mapping[str, Any]]:
         """The samples that the run plays, by id, as they were."""
-        lines = (self.path / "samples.jsonl").read_text(encoding="utf-8").splitlines()
-        return {sample["id"]: sample for sample in map(json.loads, lines)}
+        samples = (json.loads(text) for _, text in texts(self.path / "samples.jsonl"))
+        return {sample["id"]: sample for sample in samples}
 
 
 def load_run(
@@ -226,8 +227,7 @@ def readings(run: Run, trace: Trace) -> tuple[Reading, ...]:
 
 
 def _labels(path: Path) -> tuple[dict[str, Any], ...]:
-    lines = path.read_text(encoding="utf-8").split("\n") if path.is_file() else []
-    return tuple(json.loads(line) for line in lines if line)
+    return tuple(json.loads(text) for _, text in texts(path)) if path.is_file() else ()
 
 
 def _standing(made: plan.Plan, path: Path, traces: Sequence[Trace]) -> Standing:

@@ -7,7 +7,6 @@ numbers the responses in its person's own order.
 from __future__ import annotations
 
 import hashlib
-import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from lotbench.benchmarks.standard.ballot import Item, Response, Vote
 from lotbench.edge import disk
 from lotbench.edge.serve import Served
-from lotbench.errors import DataError, UsageError, at
+from lotbench.errors import UsageError
 from lotbench.gallery import served
 from lotbench.playing import LONGEST_NAME, Joining, person
 from lotbench.types import JSON
@@ -59,8 +58,8 @@ class Polls:
     _pictures: dict[str, Path] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.items = {item.id: item for item in _lines(self.ballot, Item)}
-        found = _lines(self.votes, Vote) if self.votes.is_file() else []
+        self.items = {item.id: item for item in disk.rows(self.ballot, Item).values()}
+        found = list(disk.rows(self.votes, Vote).values()) if self.votes.is_file() else []
         self.voted = {(vote.voter.casefold(), vote.id) for vote in found}
         for item in self.items.values():
             if file := _picture(item):
@@ -155,24 +154,3 @@ def _picture(item: Item) -> Path | None:
 
 def _name(file: Path) -> str:
     return hashlib.sha256(str(file).encode()).hexdigest()
-
-
-def _lines(path: Path, model: type[Any]) -> list[Any]:
-    made, wrong = [], []
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise DataError([f"{path}: {error.strerror}"]) from None
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            made.append(model.model_validate(json.loads(line)))
-        except ValidationError as error:
-            fault = error.errors()[0]
-            wrong.append(f"{at(path, number, '.'.join(map(str, fault['loc'])) or None)}: {fault['msg']}")
-        except ValueError:
-            wrong.append(f"{at(path, number)}: not JSON")
-    if wrong:
-        raise DataError(wrong)
-    return made

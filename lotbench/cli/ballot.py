@@ -5,18 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import TypeVar
-
-from pydantic import BaseModel, ValidationError
 
 from lotbench.benchmarks.standard.ballot import Item, Vote, ballot, faults, shares
 from lotbench.config import differences
-from lotbench.edge import whole
+from lotbench.edge import disk, whole
 from lotbench.errors import DataError, UsageError, at
 from lotbench.oogiri.problems import Problem
 from lotbench.results import Run, load_run
-
-M = TypeVar("M", bound=BaseModel)
 
 
 def make(parsed: argparse.Namespace) -> int:
@@ -39,12 +34,12 @@ def make(parsed: argparse.Namespace) -> int:
 def count(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench ballot count`."""
     path, given = Path(parsed.ballot), Path(parsed.votes)
-    items = list(_lines(path, Item).values())
+    items = list(disk.rows(path, Item).values())
     try:
         key = json.loads(_key(path).read_text(encoding="utf-8"))["models"]
     except (OSError, ValueError, KeyError) as error:
         raise UsageError(f"{_key(path)}: cannot be read as the key of a ballot: {error}") from None
-    votes = _lines(given, Vote)
+    votes = disk.rows(given, Vote)
     if found := faults(list(votes.values()), key):
         numbers = list(votes)
         raise DataError([at(given, numbers[index], fault) for index, fault in found.items()])
@@ -85,28 +80,3 @@ def _problems(runs: list[Run]) -> dict[str, Problem]:
 
 def _key(ballot_path: Path) -> Path:
     return ballot_path.with_name(f"{ballot_path.name}.key.json")
-
-
-def _lines(path: Path, model: type[M]) -> dict[int, M]:
-    """The lines of a file as what they are, by number.
-
-    Raises:
-        DataError: Each line that is not, with its field; or the file cannot be read.
-    """
-    made: dict[int, M] = {}
-    wrong: list[str] = []
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise DataError([f"{path}: {error.strerror}"]) from None
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            made[number] = model.model_validate_json(line)
-        except ValidationError as error:
-            fault = error.errors()[0]
-            wrong.append(f"{at(path, number, '.'.join(map(str, fault['loc'])) or None)}: {fault['msg']}")
-    if wrong:
-        raise DataError(wrong)
-    return made

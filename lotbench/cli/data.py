@@ -8,13 +8,14 @@ from pathlib import Path
 
 from lotbench import benchmarks, config
 from lotbench.edge import disk, look
+from lotbench.edge.lines import texts
 from lotbench.errors import DataError, at
 
 
 def listing(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data list`."""
     for folder in disk.data_sets():
-        lines = (folder / "samples.jsonl").read_text(encoding="utf-8").splitlines()
+        lines = list(texts(folder / "samples.jsonl"))
         print(f"{folder.name:14} {len(lines):5} samples  {folder}")
     return 0
 

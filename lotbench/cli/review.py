@@ -21,6 +21,7 @@ from pydantic import ValidationError
 from lotbench import benchmarks
 from lotbench.benchmark import Benchmark
 from lotbench.edge import disk, serve
+from lotbench.edge.lines import texts
 from lotbench.errors import DataError, UsageError, at
 from lotbench.types import JSON
 from lotbench.viewer.review import Card, decision, page, sample_card, verdict_card, with_past
@@ -120,8 +121,7 @@ def past(out: Path, name: str) -> dict[tuple[str, str, str], Mapping[str, Any]]:
         DataError: A line of the file is none of a review.
     """
     found: dict[tuple[str, str, str], Mapping[str, Any]] = {}
-    lines = out.read_text(encoding="utf-8").splitlines() if out.exists() else []
-    for number, text in enumerate(lines, 1):
+    for number, text in texts(out) if out.exists() else ():
         try:
             line = json.loads(text)
             subject = line.get("filling") or line.get("question") or ""
@@ -137,7 +137,7 @@ def _cards(path: Path, items: Mapping[str, Any]) -> list[Card]:
     if path.is_dir():
         return [sample_card(item, bool(item.image)) for item in items.values()]
     cards: list[Card] = []
-    for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, text in texts(path):
         try:
             row = json.loads(text)
             item = items[row["sample"]]

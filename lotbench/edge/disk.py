@@ -16,7 +16,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -25,6 +25,7 @@ from lotbench.errors import DataError, UsageError, at
 from lotbench.prompt import Pack, pack
 from lotbench.types import Image, Sample
 
+M = TypeVar("M", bound=BaseModel)
 PACKAGE = Path(__file__).resolve().parent.parent
 MAX_PIXELS = 50_000_000
 """A picture with more is refused: it would be a decompression bomb."""
@@ -99,16 +100,8 @@ def samples(folder: Path, item: type[BaseModel]) -> tuple[Any, ...]:
     faults: list[str] = []
     seen: dict[str, int] = {}
     pictures: dict[str, list[str]] = {}
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise DataError([f"{path}: {error.strerror}"]) from None
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        made = _item(path, number, line, item, faults)
-        if made is None:
-            continue
+    made: Any
+    for number, made in _rows(path, item, faults):
         if made.id in seen:
             faults.append(at(path, number, "id") + f": {made.id!r} stands in line {seen[made.id]} already")
         seen.setdefault(made.id, number)
@@ -125,13 +118,38 @@ def samples(folder: Path, item: type[BaseModel]) -> tuple[Any, ...]:
     return tuple(found)
 
 
+def rows(path: Path, model: type[M]) -> dict[int, M]:
+    """The lines of a JSONL file as what they are, by number, from 1; empty lines are left out.
+
+    Raises:
+        DataError: Every fault of every line, with file, line and field; or the file cannot be read.
+    """
+    faults: list[str] = []
+    found = dict(_rows(path, model, faults))
+    if faults:
+        raise DataError(faults)
+    return found
+
+
+def _rows(path: Path, model: type[M], faults: list[str]) -> Iterator[tuple[int, M]]:
+    """The lines that are what they should be; what is wrong with the others is added to the faults."""
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise DataError([f"{path}: {error.strerror}"]) from None
+    for number, line in enumerate(lines, 1):
+        made = _item(path, number, line, model, faults) if line.strip() else None
+        if made is not None:
+            yield number, made
+
+
 def lines(folder: Path) -> dict[str, int]:
     """The line of each sample in a data set that was read without faults, from 1, by id."""
     numbered = enumerate((folder / "samples.jsonl").read_bytes().splitlines(), 1)
     return {json.loads(line)["id"]: number for number, line in numbered if line.strip()}
 
 
-def _item(path: Path, number: int, line: bytes, item: type[BaseModel], faults: list[str]) -> Any:
+def _item(path: Path, number: int, line: bytes, item: type[M], faults: list[str]) -> M | None:
     try:
         found = json.loads(line.decode("utf-8"))
         json.dumps(found, ensure_ascii=False).encode()

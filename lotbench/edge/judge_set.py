@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from lotbench.config import digest, read_toml, validate
 from lotbench.edge.disk import shipped
+from lotbench.edge.lines import texts
 from lotbench.errors import DataError, UsageError, at
 
 
@@ -98,13 +99,10 @@ def lines(path: Path) -> list[tuple[int, Any]]:
     """
     made = []
     try:
-        # A line ends at a line feed alone: a text inside JSON may hold other breaks as they are.
-        texts = path.read_text(encoding="utf-8").split("\n")
+        numbered = texts(path)
     except (OSError, UnicodeDecodeError) as error:
         raise DataError([f"{path}: {error}"]) from None
-    for number, text in enumerate(texts, 1):
-        if not text.strip():
-            continue
+    for number, text in numbered:
         try:
             made.append((number, json.loads(text)))
         except ValueError as error:
