@@ -68,6 +68,7 @@ class Benchmark:
         seat: Who sits in each role and in which order, of the models that were named (a judge that is the
             candidate's sibling may have to leave); from the settings, the names by role (candidate
             included) and the run's seed.
+        by_position: Whether these settings let recorded predictions be joined to samples by position, not id.
         texts: The texts whose embeddings its report needs, and `encoder` the name of what embeds them.
         repeated: How many walks a sample has by these settings' own word; None leaves it to `repeats`.
         lane: The lane of a repeat on a sample; by default each walk has its own.
@@ -105,6 +106,7 @@ class Benchmark:
     unrankable: Callable[[Any], Sequence[str]] = lambda settings: ()
     build: Callable[[Sequence[Any], Any, int], Sequence[Any]] = lambda items, settings, seed: items
     seat: Callable[[Any, Names, int], Names] = lambda settings, names, seed: names
+    by_position: Callable[[Any], bool] = lambda settings: False
     texts: Callable[[Sequence[Trace], Any], Sequence[str]] = lambda traces, settings: ()
     encoder: Callable[[Any], str] = lambda settings: ""
     repeated: Callable[[Any], int | None] = lambda settings: None
@@ -182,9 +184,7 @@ Step: TypeAlias = tuple[Callable[[Walk], Sequence[Question]], Callable[[Walk, Se
 """What asks at a node, and what reads the answers."""
 
 
-def by_step(
-    steps: Mapping[str, Step],
-) -> tuple[Callable[[Walk], Sequence[Question]], Callable[[Walk, Sequence[Answer]], Update]]:
+def by_step(steps: Mapping[str, Step]) -> Step:
     """A benchmark's `ask` and `read`, from the pair of functions of each node."""
     return (
         lambda walk: steps[walk.step][0](walk),

@@ -67,8 +67,8 @@ class Plan:
     @property
     def order(self) -> tuple[str, ...]:
         """The ids of all samples, if the settings let recorded predictions be joined to them by position."""
-        by_position = getattr(self.settings, "join", "id") == "position"
-        return tuple(item.id for item in self.data) if by_position else ()
+        joined = self.benchmark.by_position(self.settings)
+        return tuple(item.id for item in self.data) if joined else ()
 
     def lanes(self) -> list[list[Planned]]:
         """The walks of the plan's share of the run by lane, each lane in the order in which it is walked."""

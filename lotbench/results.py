@@ -190,12 +190,12 @@ def evidence(made: plan.Plan, path: Path, traces: Sequence[Trace]) -> Evidence:
     Vectors are kept in the run folder, so that a score can be made again without the encoder.
     """
     benchmark, settings = made.benchmark, made.settings
-    texts, encoder = benchmark.texts(traces, settings), benchmark.encoder(settings)
+    wanted, encoder = benchmark.texts(traces, settings), benchmark.encoder(settings)
     vectors, why = {}, None
-    if texts:
-        kept = embed.read(path / VECTORS, encoder, texts)
+    if wanted:
+        kept = embed.read(path / VECTORS, encoder, wanted)
         try:
-            vectors = embed.embedded(encoder, texts, kept)
+            vectors = embed.embedded(encoder, wanted, kept)
         except UsageError as error:
             why = str(error)
         if len(vectors) > len(kept):

@@ -73,4 +73,5 @@ benchmark = Benchmark(
     resolve=resolve,
     lints=lints,
     unrankable=unrankable,
+    by_position=lambda settings: settings.join == "position",
 )
