@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("GOMP_SPINCOUNT", "0")
     from clot_training.config import load
-    from lotbench.cli.evaluate import config_file
+    from lotbench.edge.files.datasets import config_file
     from lotbench.errors import LotbenchError
 
     try:
@@ -78,7 +78,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _instructions(config: Config) -> list[str]:
-    from clot_training.instructions import make
+    from clot_training.data.instructions import make
 
     manifest = make(config)
     kinds = ", ".join(f"{count} {kind}" for kind, count in manifest["kinds"].items())
@@ -92,7 +92,7 @@ def _tune(config: Config) -> list[str]:
     from pathlib import Path
 
     from clot_training.records import Work
-    from clot_training.tune import tune
+    from clot_training.tuning.tune import tune
     from lotbench.errors import UsageError
 
     work = Work(Path(config.out))
@@ -103,7 +103,7 @@ def _tune(config: Config) -> list[str]:
 
 
 def _explore(config: Config) -> list[str]:
-    from clot_training.explore import explore
+    from clot_training.exploring.explore import explore
 
     summary = explore(config)
     counts = summary["counts"]
@@ -115,7 +115,7 @@ def _explore(config: Config) -> list[str]:
 
 
 def _refine(config: Config) -> list[str]:
-    from clot_training.refine import refine
+    from clot_training.tuning.refine import refine
 
     made = refine(config)
     return [f"loss {made.before:.3f} -> {made.after:.3f}", *_lost(made.left_out), made.model]

@@ -14,11 +14,11 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from lotbench.config import put, read_toml, read_value, validate
-from lotbench.edge import whole
-from lotbench.edge.disk import data_folder
+from lotbench.benchmarks.standard.oogiri import Language, Type
+from lotbench.config.experiment import put, read_toml, read_value, validate
+from lotbench.edge.files import atomic_write as whole
+from lotbench.edge.files.datasets import data_folder
 from lotbench.errors import DataError, UsageError
-from lotbench.oogiri import Language, Type
 
 Conditions: TypeAlias = Literal["weak", "random"]
 

@@ -15,8 +15,8 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from clot_training.config import Conditions
+from lotbench.benchmarks.standard.oogiri import Language, Type
 from lotbench.errors import DataError, at
-from lotbench.oogiri import Language, Type
 
 Kind: TypeAlias = Literal["generation", "selection", "ranking"]
 Chat: TypeAlias = tuple[Mapping[str, Any], ...]

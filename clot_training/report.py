@@ -15,23 +15,25 @@ from pathlib import Path
 from random import Random
 from typing import Any, get_args
 
-from clot_training import templates
 from clot_training.adherence import follows
 from clot_training.config import Conditions, Config
-from clot_training.index import Rows
-from clot_training.instructions import Maker
-from clot_training.policy import TransformersPolicy, seat
+from clot_training.data import templates
+from clot_training.data.index import Rows
+from clot_training.data.instructions import Maker
+from clot_training.data.roles import batched
+from clot_training.exploring.policy import TransformersPolicy, seat
 from clot_training.records import Candidate, Instruction, Kind, Prompt, Work, read
-from clot_training.roles import batched
-from clot_training.tune import ADAPTER
-from lotbench import markdown
+from clot_training.tuning.tune import ADAPTER
 from lotbench.benchmarks.standard import score
+from lotbench.benchmarks.standard.oogiri import Row
+from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.benchmarks.standard.score import Answered, Mark
 from lotbench.benchmarks.standard.settings import Settings, build
-from lotbench.edge import oogiri, whole
-from lotbench.oogiri import Row
-from lotbench.oogiri.problems import Problem
-from lotbench.section import Metric, Table
+from lotbench.edge.files import atomic_write as whole
+from lotbench.edge.importers import oogiri_rows as oogiri
+from lotbench.report import markdown
+from lotbench.report.sections import Table
+from lotbench.types import Metric
 
 ASKED_TOGETHER = 16
 FORMS: tuple[Kind, ...] = get_args(Kind)

@@ -19,20 +19,21 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from clot_training.config import Config
+from clot_training.data.roles import Album, asked, batched
+from clot_training.data.templates import templates
 from clot_training.records import Candidate, Work, read
-from clot_training.roles import Album, asked, batched
-from clot_training.templates import templates
-from lotbench import reply as replies
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.task import benchmark
-from lotbench.config import Limits
-from lotbench.edge import disk, whole
-from lotbench.edge.desk import Seat
-from lotbench.edge.look import sights
-from lotbench.edge.models import Models
-from lotbench.edge.store import Store
+from lotbench.config.experiment import Limits
+from lotbench.config.model_names import parse
+from lotbench.edge.calls.caller import Seat
+from lotbench.edge.calls.store import Store
+from lotbench.edge.files import atomic_write as whole
+from lotbench.edge.files import datasets as disk
+from lotbench.edge.models.registry import Models
+from lotbench.edge.pictures.picture_facts import sights
 from lotbench.errors import Unread, UsageError
-from lotbench.names import parse
+from lotbench.prompting import reply as replies
 from lotbench.types import Key, Request, Sampling
 
 MAX_TOKENS = 800

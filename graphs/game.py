@@ -9,7 +9,7 @@ from __future__ import annotations
 from langgraph.graph import END
 
 from graphs.machine import Machine, machine
-from lotbench.state import State
+from lotbench.harness.state import State
 
 NODES = {
     "respond": ("check", END),

@@ -14,8 +14,8 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from lotbench.benchmark import Context, take
-from lotbench.state import State, WalkState
+from lotbench.harness.benchmark import Context, take
+from lotbench.harness.state import State, WalkState
 
 Machine: TypeAlias = CompiledStateGraph[WalkState, Context, WalkState, WalkState]
 After: TypeAlias = Callable[[str, State], str]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from langgraph.graph import END
 
 from graphs.machine import Machine, machine
-from lotbench.state import State
+from lotbench.harness.state import State
 
 NODES = {"respond": ("judge", END), "judge": ("grade", END), "grade": (END,)}
 """The nodes in order, and where each may lead."""

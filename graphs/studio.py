@@ -21,16 +21,17 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from graphs.game import NODES, after
-from lotbench import config, plan
-from lotbench.benchmark import Context, take
-from lotbench.edge.desk import Desk, Seat
-from lotbench.edge.journal import Journal
-from lotbench.edge.limits import Budget
-from lotbench.edge.models import Models
-from lotbench.edge.store import Store
+from lotbench.config import experiment as config
+from lotbench.edge.calls.budget import Budget
+from lotbench.edge.calls.caller import Desk, Seat
+from lotbench.edge.calls.journal import Journal
+from lotbench.edge.calls.store import Store
+from lotbench.edge.models.registry import Models
 from lotbench.errors import LotbenchError, UsageError
-from lotbench.plan import Plan
-from lotbench.state import Update, WalkState, start
+from lotbench.harness.benchmark import Context, take
+from lotbench.harness.state import Update, WalkState, start
+from lotbench.run import plan
+from lotbench.run.plan import Plan
 from lotbench.types import Reply, Request
 
 

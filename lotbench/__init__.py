@@ -9,19 +9,19 @@ from __future__ import annotations
 # Read by type checkers by its name; `typing` itself would take longer than all else that `--help` imports.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from lotbench.evaluation import evaluate, evaluate_sync
-    from lotbench.results import load_run
+    from lotbench.run.evaluate import evaluate, evaluate_sync
+    from lotbench.run.results import load_run
 
 __all__ = ["evaluate", "evaluate_sync", "load_run"]
 
 
 def __getattr__(name: str) -> object:
     if name in ("evaluate", "evaluate_sync"):
-        from lotbench import evaluation  # noqa: PLC0415
+        from lotbench.run import evaluate as evaluation  # noqa: PLC0415 - see above
 
         return getattr(evaluation, name)
     if name == "load_run":
-        from lotbench.results import load_run as found  # noqa: PLC0415
+        from lotbench.run.results import load_run as found  # noqa: PLC0415 - see above
 
         return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -215,3 +215,21 @@ class Embedder(Protocol):
     async def __call__(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         """Embed texts; returns len(texts) vectors of one length."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A number over samples with its 95 % interval, or None with the reason why there is none.
+
+    `baselines` are the values of chance, trivial players and the reference preset, by name. `instrument` is
+    what it was measured with (an encoder), where that is part of what the number means.
+    """
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+    better: Literal["higher", "lower"] = "higher"
+    baselines: Mapping[str, float | None] = field(default_factory=dict)
+    why: str | None = None
+    instrument: str = ""

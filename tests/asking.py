@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
-from lotbench.config import Limits
-from lotbench.edge.chat import ChatModel, Waiting
-from lotbench.names import parse
-from lotbench.reply import Form, prose, schema, shape
+from lotbench.config.experiment import Limits
+from lotbench.config.model_names import parse
+from lotbench.edge.models.chat import ChatModel, Waiting
+from lotbench.prompting.reply import Form, prose, schema, shape
 from lotbench.types import Image, Key, Message, Request, Sampling
 
 

@@ -8,8 +8,8 @@ from random import Random
 from typing import Any
 
 from lotbench.benchmarks.standard.answers import PLACES
-from lotbench.oogiri import Row
-from lotbench.oogiri.problems import Problem
+from lotbench.benchmarks.standard.oogiri import Row
+from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.types import Request
 from tests.fakes import RuleModel
 

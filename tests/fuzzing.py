@@ -13,14 +13,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
-from lotbench import config
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.benchmarks.lotbench.words import filling, question
-from lotbench.edge import disk, wire
-from lotbench.edge.journal import entry
+from lotbench.config import experiment as config
+from lotbench.edge.calls.journal import entry
+from lotbench.edge.files import datasets as disk
+from lotbench.edge.models import chat_format as wire
 from lotbench.errors import Unread, UsageError
-from lotbench.reply import Form, YesNo, prose, read
+from lotbench.prompting.reply import Form, YesNo, prose, read
 from lotbench.types import Reply
 
 CORPUS = Path(__file__).parent / "cases" / "corpus"

@@ -3,8 +3,9 @@
 import math
 from dataclasses import replace
 
-from lotbench.report import Report
-from lotbench.section import Grid, Metric, Plot, Reading, Section, Table
+from lotbench.report.report import Report
+from lotbench.report.sections import Grid, Plot, Reading, Section, Table
+from lotbench.types import Metric
 from tests.test_report import report
 
 SCRIPT = "<script>document.title = 'broken'</script><img src=x onerror=\"document.title = 'broken'\">"

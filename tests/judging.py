@@ -11,7 +11,7 @@ from typing import Any
 
 from lotbench.benchmarks.lotbench import words
 from lotbench.benchmarks.lotbench.sample import Item
-from lotbench.edge import disk
+from lotbench.edge.files import datasets as disk
 from tests.rules import chance, hear
 
 RESPONSE = re.compile(r"^(?:CAPTION|配文)\s*[:：]\s*(.*)$", re.MULTILINE)

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from clot_training.config import Config
-from clot_training.keywords import Words
+from clot_training.data.keywords import Words
 from clot_training.records import Policy, Prompt
-from lotbench.config import validate
+from lotbench.config.experiment import validate
 
 TEXT = "otter piano glue queue moustache elevator pudding tax bishop drum sofa onion comet sock ladder"
 WORDS = TEXT.split()
@@ -85,7 +85,7 @@ class SeenPolicy(HashPolicy):
 
 def bare(config: Config) -> Policy:
     """The base model of a run, without an adapter."""
-    from clot_training.policy import seat
+    from clot_training.exploring.policy import seat
 
     return seat(config, None)
 

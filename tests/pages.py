@@ -18,10 +18,11 @@ from pydantic import BaseModel
 
 from clot_training import cli as clot
 from clot_training import config as clot_config
-from lotbench import benchmarks, plan
-from lotbench.benchmark import Benchmark
+from lotbench import benchmarks
 from lotbench.cli.parser import parser
-from lotbench.config import Experiment, Limits, RoleSampling
+from lotbench.config.experiment import Experiment, Limits, RoleSampling
+from lotbench.harness.benchmark import Benchmark
+from lotbench.run import plan
 
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH = 98

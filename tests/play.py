@@ -17,18 +17,18 @@ from types import MappingProxyType
 from typing import Any
 
 from graphs.game import graph
-from lotbench.benchmark import Context
 from lotbench.benchmarks.lotbench.sample import Item, Rejected
 from lotbench.benchmarks.lotbench.settings import Settings, resolve
 from lotbench.benchmarks.lotbench.task import ROLES, benchmark
-from lotbench.config import Limits
-from lotbench.edge import disk
-from lotbench.edge.desk import Desk, Seat
-from lotbench.edge.journal import Entry, Journal, read
-from lotbench.edge.limits import Bucket, Budget, Price
-from lotbench.edge.store import Store
-from lotbench.run import Loop, Planned
-from lotbench.state import State, Walk
+from lotbench.config.experiment import Limits
+from lotbench.edge.calls.budget import Bucket, Budget, Price
+from lotbench.edge.calls.caller import Desk, Seat
+from lotbench.edge.calls.journal import Entry, Journal, read
+from lotbench.edge.calls.store import Store
+from lotbench.edge.files import datasets as disk
+from lotbench.harness.benchmark import Context
+from lotbench.harness.loop import Loop, Planned
+from lotbench.harness.state import State, Walk
 from lotbench.types import Image, Reply, Trace
 from tests.fakes import ScriptedModel, text_of
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from lotbench.evaluation import evaluate
-from lotbench.results import Run
+from lotbench.run.evaluate import evaluate
+from lotbench.run.results import Run
 from tests.server import FakeServer
 
 SETTINGS = {"max_rounds": 3, "clue_interval": 2, "arm": "caption"}

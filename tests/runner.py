@@ -18,7 +18,7 @@ CONCURRENCY = 6
 
 
 async def _main(what: str, place: str, out: str = "", *size: str) -> None:
-    from lotbench.evaluation import evaluate, resume
+    from lotbench.run.evaluate import evaluate, resume
     from tests.playing import play
 
     if what == "begin":

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from clot_training import templates
 from clot_training.adherence import follows
+from clot_training.data import templates
 from clot_training.records import Instruction
-from lotbench.oogiri import Row
+from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.types import Reply
 
 TEXTS = ("A cat in a hat.", "Two: of them", "C. is a letter")

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from lotbench.benchmarks.standard.ballot import Item, Vote, ballot, faults, shares
+from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.cli import main
-from lotbench.evaluation import evaluate_sync
-from lotbench.oogiri.problems import Problem
+from lotbench.run.evaluate import evaluate_sync
 from tests.choosing import FOUR
 from tests.fakes import RuleModel
 

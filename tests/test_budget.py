@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from lotbench.cli.progress import STALL_S, stalled
-from lotbench.config import Limits
-from lotbench.edge.desk import Tally
-from lotbench.edge.journal import read
-from lotbench.edge.limits import Budget, price, price_table
+from lotbench.config.experiment import Limits
+from lotbench.config.model_names import parse
+from lotbench.edge.calls.budget import Budget, price, price_table
+from lotbench.edge.calls.caller import Tally
+from lotbench.edge.calls.journal import read
 from lotbench.errors import LimitReached, UsageError
-from lotbench.evaluation import resume
-from lotbench.names import parse
-from lotbench.results import load_run
+from lotbench.run.evaluate import resume
+from lotbench.run.results import load_run
 from lotbench.types import Usage
 from tests.playing import play
 from tests.server import FakeServer

@@ -13,16 +13,16 @@ import pytest
 from aiohttp import web
 from PIL import Image as Pillow
 
-from lotbench.config import Limits
-from lotbench.edge import disk
-from lotbench.edge.chat import ChatModel, Waiting
-from lotbench.edge.disk import Pictures
-from lotbench.edge.given import CallableModel, LangChainModel
-from lotbench.edge.models import Models
-from lotbench.edge.wire import Abilities
+from lotbench.config.experiment import Limits
+from lotbench.config.model_names import parse
+from lotbench.edge.files import datasets as disk
+from lotbench.edge.files.datasets import Pictures
+from lotbench.edge.models.chat import ChatModel, Waiting
+from lotbench.edge.models.chat_format import Abilities
+from lotbench.edge.models.python_models import CallableModel, LangChainModel
+from lotbench.edge.models.registry import Models
 from lotbench.errors import CallFailed, Unescapable, UsageError
-from lotbench.names import parse
-from lotbench.reply import read, visible
+from lotbench.prompting.reply import read, visible
 from lotbench.types import Image, Reply, Sampling
 from tests.asking import Filling, asked, question
 from tests.server import FakeServer

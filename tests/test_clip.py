@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from clot_training import conditions, vocabulary
-from clot_training import explore as step
-from clot_training.clip import Sight, identity
-from clot_training.conditions import Vectors
 from clot_training.config import Clip, Config
+from clot_training.exploring import conditions, vocabulary
+from clot_training.exploring import explore as step
+from clot_training.exploring.clip import Sight, identity
+from clot_training.exploring.conditions import Vectors
 from clot_training.records import Candidate, Work, read
 from lotbench.errors import DataError, UsageError
 from tests import shapes

@@ -179,7 +179,7 @@ def test_help_imports_nothing_heavy() -> None:
 
     probe = (
         "import sys; from clot_training.cli import parser; parser();"
-        "print([name for name in ('torch', 'pydantic', 'numpy', 'lotbench.config') if name in sys.modules])"
+        "print([name for name in ('torch', 'pydantic', 'numpy', 'lotbench.config.experiment') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

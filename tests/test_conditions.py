@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from clot_training import conditions
 from clot_training.config import Explore
+from clot_training.exploring import conditions
 
 PAPER = Explore()
 

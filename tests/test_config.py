@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lotbench.config import Experiment, Limits, RoleSampling, differences, digest, load, validate
+from lotbench.config.experiment import Experiment, Limits, RoleSampling, differences, digest, load, validate
 from lotbench.errors import UsageError
 
 

@@ -11,9 +11,9 @@ from lotbench.benchmarks.liveideabench import settings as ideas
 from lotbench.benchmarks.liveideabench.task import benchmark as ideas_benchmark
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.benchmarks.lotbench.task import benchmark
-from lotbench.config import load
-from lotbench.edge import disk
-from lotbench.plan import make
+from lotbench.config.experiment import load
+from lotbench.edge.files import datasets as disk
+from lotbench.run.plan import make
 
 FILES = sorted(path for path in disk.shipped("configs").glob("**/*.toml") if path.parent.name != "clot")
 TRAINING = sorted(disk.shipped("configs", "clot").glob("*.toml"))

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lotbench.comparison import Compared, beside
 from lotbench.metrics.agreement import icc
 from lotbench.metrics.correlation import correlation, spearman
 from lotbench.metrics.diversity import distinct, spread
 from lotbench.metrics.effects import severities
 from lotbench.metrics.pareto import front
+from lotbench.report.comparison import Compared, beside
 
 NORMAL = [4.1, 5.0, 5.2, 5.9, 6.1, 6.4, 7.0, 7.9]
 SKEWED = [1.0, 1.1, 1.2, 1.3, 1.5, 2.0, 9.0, 70.0]

@@ -13,8 +13,9 @@ from lotbench import benchmarks
 from lotbench.benchmarks.lotbench import lints, words
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.settings import Settings
-from lotbench.edge import disk, look
-from lotbench.finding import Sight
+from lotbench.edge.files import datasets as disk
+from lotbench.edge.pictures import picture_facts as look
+from lotbench.harness.data_findings import Sight
 
 FOLDER = disk.shipped("data", "lotbench")
 JUDGE_SETS = disk.shipped("data", "judge_sets")

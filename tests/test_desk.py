@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from lotbench.config import Limits, RoleSampling
-from lotbench.edge.desk import Desk, Seat, sampling
-from lotbench.edge.journal import Journal
-from lotbench.edge.limits import Bucket, Budget, Price
-from lotbench.edge.store import Store
+from lotbench.config.experiment import Limits, RoleSampling
+from lotbench.edge.calls.budget import Bucket, Budget, Price
+from lotbench.edge.calls.caller import Desk, Seat, sampling
+from lotbench.edge.calls.journal import Journal
+from lotbench.edge.calls.store import Store
 from lotbench.errors import CallFailed, LimitReached, LotbenchError
 from lotbench.types import Image, Message, Question, Reply, Request, Sampling, Usage
 
@@ -64,7 +64,7 @@ class Room:
     @property
     def lines(self) -> list[str]:
         """Role, step and source of each line of the journal."""
-        from lotbench.edge.journal import read
+        from lotbench.edge.calls.journal import read
 
         return [f"{entry.key.step} {entry.seat} {entry.source}" for entry in read(self.journal.path)]
 

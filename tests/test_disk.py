@@ -19,8 +19,8 @@ from PIL import Image as Pillow
 from PIL.PngImagePlugin import PngInfo
 from pydantic import BaseModel, ConfigDict
 
-from lotbench.edge import disk
-from lotbench.edge.disk import (
+from lotbench.edge.files import datasets as disk
+from lotbench.edge.files.datasets import (
     Pictures,
     data_digest,
     data_folder,

@@ -17,11 +17,13 @@ from typing import Any
 
 import pytest
 
-from lotbench import benchmarks, config, evaluate, evaluate_sync, names
+from lotbench import benchmarks, evaluate, evaluate_sync
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.cli.evaluate import configuration
 from lotbench.cli.parser import parser
+from lotbench.config import experiment as config
+from lotbench.config import model_names as names
 from tests.fakes import RuleModel
 from tests.pages import PAGES, ROOT
 from tests.rules import game_rule

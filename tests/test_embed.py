@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lotbench import evaluate_sync
-from lotbench.edge import embed
+from lotbench.edge.calls import embeddings as embed
 from lotbench.errors import RunFolderError, UsageError
 
 TEXTS = ["a membrane that hums", "a quiet turbine", "a membrane which is humming"]

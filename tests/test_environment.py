@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lotbench.cli import main
-from lotbench.edge.environment import read_env_file
+from lotbench.edge.files.dotenv_file import read_env_file
 from lotbench.errors import UsageError
 
 FILE = """# keys

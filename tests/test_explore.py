@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from clot_training import explore as step
-from clot_training import vocabulary
 from clot_training.config import Config
-from clot_training.explorer import Explorer
+from clot_training.exploring import explore as step
+from clot_training.exploring import vocabulary
+from clot_training.exploring.explorer import Explorer
 from clot_training.records import Candidate, Prompt, Work, read
 from lotbench.errors import RunFolderError, UsageError
 from tests.leaping import HashPolicy, SeenPolicy, bare, config, data_set, plain, row, split_words
@@ -124,7 +124,7 @@ def test_what_says_nothing_new_is_not_compared(tmp_path: Path) -> None:
 
 
 def _trained(run: Config) -> list[str]:
-    from clot_training.index import Rows
+    from clot_training.data.index import Rows
 
     with Rows(Path(run.out) / "x.sqlite") as index:
         index.fill(run)
@@ -132,7 +132,7 @@ def _trained(run: Config) -> list[str]:
 
 
 def test_held_out_rows_are_never_explored(tmp_path: Path) -> None:
-    from lotbench.oogiri import Row, held_out
+    from lotbench.benchmarks.standard.oogiri import Row, held_out
 
     rows = plain(groups=60)
     run = random_run(tmp_path, rows)
@@ -164,7 +164,7 @@ def test_a_run_that_goes_on_writes_the_same_file(tmp_path: Path, cut: str) -> No
 KILLED = """
 import sys, time
 from pathlib import Path
-from clot_training import explore, vocabulary
+from clot_training.exploring import explore, vocabulary
 from tests.leaping import HashPolicy, split_words
 from tests.test_explore import random_run
 
@@ -252,7 +252,7 @@ def test_without_any_keyword_the_empty_condition_is_left(tmp_path: Path) -> None
 
 
 def test_a_worker_depends_on_its_batch_alone(tmp_path: Path) -> None:
-    from clot_training.index import Rows
+    from clot_training.data.index import Rows
 
     run = random_run(tmp_path)
     with Rows(tmp_path / "rows.sqlite") as index:
@@ -292,7 +292,7 @@ def test_two_processes_do_not_explore_into_one_file(tmp_path: Path) -> None:
 def test_questions_are_compared_by_the_sentence_encoder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lotbench.edge.embed import Encoder
+    from lotbench.edge.calls.embeddings import Encoder
 
     monkeypatch.setenv("LOTBENCH_HOME", str(tmp_path / "home"))
     animals, tools = "cat dog horse cow goat rabbit", "hammer saw drill wrench nail screw"

@@ -12,7 +12,7 @@ import pytest
 from pydantic import Field
 
 from lotbench.errors import CallFailed
-from lotbench.reply import Form, YesNo, read, schema, shape
+from lotbench.prompting.reply import Form, YesNo, read, schema, shape
 from lotbench.types import Image, Key, Message, Reply, Request, Sampling, Usage
 from tests.fakes import RuleModel, ScriptedModel, game_rule, same, text_of
 from tests.rules import hear

@@ -19,12 +19,12 @@ from typing import Any
 import pytest
 
 from lotbench.cli import main
-from lotbench.edge import chat
-from lotbench.edge.disk import shipped
-from lotbench.edge.folder import Folder
-from lotbench.edge.journal import Journal
+from lotbench.edge.calls.journal import Journal
+from lotbench.edge.files.datasets import shipped
+from lotbench.edge.files.run_folder import Folder
+from lotbench.edge.models import chat
 from lotbench.errors import RunFolderError
-from lotbench.results import Run, load_run
+from lotbench.run.results import Run, load_run
 from tests.faults import FAULTS, Fault, Plan, Status
 from tests.killing import finish, lost, running, serving, stop_at, the_run
 from tests.server import FakeServer

@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lotbench.edge import folder
-from lotbench.edge.folder import Folder, create, find, read_json
-from lotbench.edge.traces import Traces, trace, trace_line
+from lotbench.edge.files import run_folder as folder
+from lotbench.edge.files.run_folder import Folder, create, find, read_json
+from lotbench.edge.files.traces import Traces, trace, trace_line
 from lotbench.errors import RunFolderError
 from lotbench.types import Score, Trace
 
@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[1]
 HOLDER = """
 import sys, time
 from pathlib import Path
-from lotbench.edge.folder import Folder
+from lotbench.edge.files.run_folder import Folder
 with Folder(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)

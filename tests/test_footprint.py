@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lotbench.edge import footprint as module
-from lotbench.edge.footprint import Work, footprint
+from lotbench.edge.calls import footprint as module
+from lotbench.edge.calls.footprint import Work, footprint
 
 
 def test_without_the_extra_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,8 @@ from lotbench.benchmarks.lotbench import chain
 from lotbench.benchmarks.lotbench.sample import Rejected
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.benchmarks.lotbench.task import benchmark
-from lotbench.edge.journal import read
-from lotbench.state import start
+from lotbench.edge.calls.journal import read
+from lotbench.harness.state import start
 from lotbench.types import Request
 from tests.fakes import RuleModel, ScriptedModel, game_rule
 from tests.play import (

@@ -12,7 +12,7 @@ from lotbench.benchmarks.lotbench import task
 from lotbench.benchmarks.lotbench.settings import Settings, resolve
 from lotbench.benchmarks.lotbench.task import benchmark
 from lotbench.errors import CallFailed, LotbenchError, Unescapable, UsageError
-from lotbench.state import Walk, start
+from lotbench.harness.state import Walk, start
 from tests.play import (
     FILLINGS,
     GARBAGE,

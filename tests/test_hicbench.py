@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from lotbench.benchmarks.hicbench import answering, memory
+from lotbench.benchmarks.hicbench import candidate as answering
+from lotbench.benchmarks.hicbench import memory
 from lotbench.benchmarks.hicbench.sample import Item
 from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.benchmarks.hicbench.task import benchmark
-from lotbench.edge import disk
+from lotbench.edge.files import datasets as disk
 from lotbench.errors import CallFailed, UsageError
 from lotbench.types import Reply, Request
 from tests.fakes import RuleModel, ScriptedModel, text_of
@@ -218,7 +219,7 @@ async def test_without_any_verdict_the_judge_has_failed() -> None:
 
 
 def seated(candidate: str, *judges: str, **settings: Any) -> list[str]:
-    from lotbench.names import parse
+    from lotbench.config.model_names import parse
 
     extra = {"dhp_judge": (parse(settings.pop("own")),)} if "own" in settings else {}
     names = {"candidate": (parse(candidate),), "judge": tuple(map(parse, judges)), **extra}
@@ -437,8 +438,9 @@ def test_the_shipped_tasks_are_ten_in_each_of_ten_fields() -> None:
 
 
 async def test_every_prompt_is_shown_filled_in() -> None:
-    from lotbench import config, plan
-    from lotbench.state import start
+    from lotbench.config import experiment as config
+    from lotbench.harness.state import start
+    from lotbench.run import plan
 
     sets = ["dhp=true", "one_call=true"]
     flags = {"benchmark": "hicbench", "model": "m", "roles.judge": ["j"], "roles.dhp_judge": ["k"]}

@@ -12,14 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lotbench import config, evaluate_sync, load_run, plan
+from lotbench import evaluate_sync, load_run
 from lotbench.benchmarks.hicbench.sample import Item
 from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.benchmarks.hicbench.task import benchmark
 from lotbench.cli import main
-from lotbench.edge import disk, embed, published
+from lotbench.config import experiment as config
+from lotbench.edge.calls import embeddings as embed
+from lotbench.edge.files import datasets as disk
+from lotbench.edge.importers import published
 from lotbench.errors import DataError, UsageError
-from lotbench.results import Run
+from lotbench.run import plan
+from lotbench.run.results import Run
 from tests.fakes import RuleModel, text_of
 from tests.killing import essence, finish, journaled, lost, running, serving, stop_at, the_run
 from tests.rules import chance

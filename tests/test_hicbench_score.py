@@ -17,7 +17,7 @@ from lotbench.benchmarks.hicbench.ratings import READINGS, RULES, ratings
 from lotbench.benchmarks.hicbench.score import ifs, overlap, rescaled, sampling_part
 from lotbench.benchmarks.hicbench.settings import SCORE_ONLY, Settings
 from lotbench.benchmarks.hicbench.task import benchmark
-from lotbench.section import Section
+from lotbench.report.sections import Section
 from tests.fakes import RuleModel
 from tests.rules import chance
 from tests.test_hicbench import DH, IH, NEUTRAL, counting, judge, steady, task, verdict, walked
@@ -320,7 +320,7 @@ def test_a_run_without_traces_has_a_report() -> None:
 
 
 def done_evidence() -> Any:
-    from lotbench.evidence import NOTHING
+    from lotbench.harness.evidence import NOTHING
 
     return NOTHING
 

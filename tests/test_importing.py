@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from lotbench.benchmarks.standard.oogiri import Ratings, Row
 from lotbench.cli import main
-from lotbench.edge import caption_contest, disk, importing, oogiri_go
+from lotbench.edge.files import datasets as disk
+from lotbench.edge.importers import caption_contest, importing, oogiri_go
 from lotbench.errors import DataError, UsageError
-from lotbench.oogiri import Ratings, Row
 
 HEAD = "target_id,rank,funny,somewhat_funny,unfunny,count,score,precision,contest,caption\n"
 

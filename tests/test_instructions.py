@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from clot_training import instructions as step
-from clot_training import templates
 from clot_training.config import Config, Instructions, load
+from clot_training.data import instructions as step
+from clot_training.data import templates
 from clot_training.records import Instruction, Work, read
+from lotbench.benchmarks.standard.oogiri import Ratings, Row, held_out
 from lotbench.errors import DataError, UsageError
-from lotbench.oogiri import Ratings, Row, held_out
 from tests.leaping import config, data_set, plain, row, split_words
 
 

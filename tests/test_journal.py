@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lotbench.edge.journal import Entry, Journal, read
+from lotbench.edge.calls.journal import Entry, Journal, read
 from lotbench.errors import LotbenchError, RunFolderError
 from lotbench.types import Key, Reply, Usage
 
@@ -225,7 +225,7 @@ def test_reading_passes_over_what_cannot_be_read(path: Path) -> None:
 WRITER = """
 import os, signal, sys
 from pathlib import Path
-from lotbench.edge.journal import Journal
+from lotbench.edge.calls.journal import Journal
 from tests.test_journal import line
 journal = Journal(Path(sys.argv[1]))
 for number in range(50):

@@ -9,9 +9,9 @@ import pytest
 from pydantic import Field
 
 from lotbench.errors import JudgeError, UsageError
-from lotbench.judge import Judge
-from lotbench.prompt import parse
-from lotbench.reply import Form, YesNo, schema, shape
+from lotbench.prompting.judge import Judge
+from lotbench.prompting.prompt import parse
+from lotbench.prompting.reply import Form, YesNo, schema, shape
 from lotbench.types import Answer, Key, Reply, Verdict
 
 

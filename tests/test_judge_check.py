@@ -9,16 +9,18 @@ from typing import Any
 
 import pytest
 
-from lotbench import evaluate, load_run, results
+from lotbench import evaluate, load_run
 from lotbench.benchmarks.lotbench import words
-from lotbench.checking.check import Checked, judge_check
-from lotbench.checking.field import draw, labelled
-from lotbench.checking.plan import Wanted, prepare
+from lotbench.checks.field_labels import draw, labelled
+from lotbench.checks.judge_check import Checked, judge_check
+from lotbench.checks.judge_check_plan import Wanted, prepare
 from lotbench.cli import main
-from lotbench.config import Config, Experiment, Limits
-from lotbench.edge import checks, disk
-from lotbench.edge.journal import read
+from lotbench.config.experiment import Config, Experiment, Limits
+from lotbench.edge.calls import judge_records as checks
+from lotbench.edge.calls.journal import read
+from lotbench.edge.files import datasets as disk
 from lotbench.errors import DataError, LimitReached, UsageError
+from lotbench.run import results
 from lotbench.types import Reply, Request
 from tests.fakes import reply_from
 from tests.judging import PlantedJudge, asked, filled, shipped, write

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from clot_training import keywords
-from clot_training.keywords import content_words
+from clot_training.data import keywords
+from clot_training.data.keywords import content_words
 from lotbench.errors import UsageError
 
 

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lotbench import leaderboard
 from lotbench.cli import main
 from lotbench.cli.compare import read_table
 from lotbench.errors import DataError, RunFolderError, UsageError
-from lotbench.evaluation import evaluate_sync
-from lotbench.leaderboard import Board, Entry, alike, board, by_sample, differing, matched
-from lotbench.results import Run, entry, load_run
-from lotbench.section import Plot, Section
+from lotbench.report import leaderboard
+from lotbench.report.html.comparison_page import page, to_text
+from lotbench.report.leaderboard import Board, Entry, alike, board, by_sample, differing, matched
+from lotbench.report.ranking_sections import correlations, sections
+from lotbench.report.sections import Plot, Section
+from lotbench.run.evaluate import evaluate_sync
+from lotbench.run.results import Run, entry, load_run
 from lotbench.types import Score
-from lotbench.viewer.board import page, to_text
-from lotbench.viewer.ranking import correlations, sections
 from tests.fakes import RuleModel, game_rule
 from tests.games import trace, won
 from tests.hostile import HOSTILE, SCRIPT

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lotbench.config import Limits
-from lotbench.edge import limits
-from lotbench.edge.limits import Bucket, Budget, Price, price, price_table, refuse_unpriced
+from lotbench.config.experiment import Limits
+from lotbench.config.model_names import base_model, parse
+from lotbench.edge.calls import budget as limits
+from lotbench.edge.calls.budget import Bucket, Budget, Price, price, price_table, refuse_unpriced
 from lotbench.errors import LimitReached, UsageError
-from lotbench.names import base_model, parse
 from lotbench.types import Usage
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lotbench.edge.lines import line, texts
+from lotbench.edge.files.jsonl import line, texts
 
 BREAKS = "one\u2028two\u2029three\x85four\x0bfive\x1csix"
 

@@ -11,10 +11,11 @@ from PIL import Image, ImageDraw, PngImagePlugin
 from lotbench import benchmarks
 from lotbench.benchmarks.lotbench import lints
 from lotbench.benchmarks.lotbench.sample import Item
-from lotbench.checking.guess import caption_alone
+from lotbench.checks.caption_guess import caption_alone
 from lotbench.cli import main
-from lotbench.edge import look, sheet
-from lotbench.finding import Finding, Sight
+from lotbench.edge.pictures import contact_sheet as sheet
+from lotbench.edge.pictures import picture_facts as look
+from lotbench.harness.data_findings import Finding, Sight
 
 EN: dict[str, Any] = {
     "id": "s1",

@@ -11,7 +11,8 @@ import pytest
 from lotbench.benchmarks.liveideabench.official import CATEGORIES, nearest
 from lotbench.benchmarks.liveideabench.sample import Item
 from lotbench.cli import main
-from lotbench.edge import disk, embed
+from lotbench.edge.calls import embeddings as embed
+from lotbench.edge.files import datasets as disk
 
 KEYWORDS = ",Keyword\n0,tidal pools\n1,bond markets\n2,tree rings\n"
 CLASSES = "keyword,category,similarity_score\ntidal pools,Earth science,0.75\ntree rings,Biology,1.000001\n"

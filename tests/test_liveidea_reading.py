@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lotbench.benchmarks.liveideabench.idea import length, read, refused
-from lotbench.benchmarks.liveideabench.judging import COMPARING, SCORING
+from lotbench.benchmarks.liveideabench.candidate import length, read, refused
+from lotbench.benchmarks.liveideabench.judge import COMPARING, SCORING
 from lotbench.benchmarks.liveideabench.masking import MASKED, masked
 from lotbench.benchmarks.liveideabench.settings import Settings
 from lotbench.errors import JudgeError

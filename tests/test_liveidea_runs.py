@@ -19,9 +19,11 @@ import pytest
 from lotbench import evaluate_sync
 from lotbench.benchmarks.liveideabench.sample import Item
 from lotbench.cli import main
-from lotbench.edge import disk, embed, local
+from lotbench.edge.calls import embeddings as embed
+from lotbench.edge.files import datasets as disk
+from lotbench.edge.models import embedded as local
 from lotbench.errors import UsageError
-from lotbench.results import load_run
+from lotbench.run.results import load_run
 from tests.killing import ROOT, essence, serving, stop_at, the_run
 from tests.rules import hear
 from tests.server import FakeServer

@@ -16,7 +16,7 @@ from lotbench.benchmarks.liveideabench.panelists import severity
 from lotbench.benchmarks.liveideabench.people import review
 from lotbench.benchmarks.liveideabench.score import average, dimensions, sheet
 from lotbench.benchmarks.liveideabench.settings import VERSIONS, Settings
-from lotbench.section import Section
+from lotbench.report.sections import Section
 from tests.liveidea import ideas, items, judge, panel, play
 
 REFERENCE = os.environ.get("LOTBENCH_REFERENCE_DATA")

@@ -10,8 +10,8 @@ import pytest
 
 from lotbench.benchmarks.liveideabench.settings import VERSIONS, Settings, resolve, seat, unrankable
 from lotbench.benchmarks.liveideabench.task import benchmark, calls
+from lotbench.config.model_names import ModelName, parse
 from lotbench.errors import UsageError
-from lotbench.names import ModelName, parse
 from tests.fakes import ScriptedModel
 from tests.liveidea import ideas, items, judge, panel, play
 from tests.walking import Walked

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from lotbench.edge import local, wire
+from lotbench.edge.models import chat_format as wire
+from lotbench.edge.models import embedded as local
 from lotbench.errors import UsageError
 
 INSTALLED = "json"

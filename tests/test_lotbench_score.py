@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from lotbench.benchmarks.lotbench.games import game
 from lotbench.benchmarks.lotbench.score import grade, metrics, worth
 from lotbench.errors import LotbenchError
-from lotbench.prompt import Pack
-from lotbench.state import Walk, start
+from lotbench.harness.state import Walk, start
+from lotbench.prompting.prompt import Pack
 from lotbench.types import Trace
 from tests.games import Rules, answer, ask, broken, check, lost, respond, trace, unread, unsolved, won
 

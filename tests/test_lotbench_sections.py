@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from lotbench.benchmark import remark
 from lotbench.benchmarks.lotbench.sections import sections
-from lotbench.section import Section
+from lotbench.harness.benchmark import remark
+from lotbench.report.sections import Section
 from lotbench.types import Trace
 from tests.games import Rules, answer, ask, broken, check, lost, respond, trace, unsolved, won
 

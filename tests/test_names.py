@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lotbench.config.model_names import PROVIDERS, ModelName, base_model, kin, parse, related, slug
 from lotbench.errors import UsageError
-from lotbench.names import PROVIDERS, ModelName, base_model, kin, parse, related, slug
 
 FORMS = {
     "gpt-4o-mini": ModelName(

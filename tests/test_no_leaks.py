@@ -17,12 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lotbench.benchmarks.lotbench import words
-from lotbench.benchmarks.lotbench.rounds import FRAMEWORKS
+from lotbench.benchmarks.lotbench.candidate import FRAMEWORKS
 from lotbench.benchmarks.lotbench.sample import Item, Rejected
 from lotbench.benchmarks.lotbench.settings import Settings, reveals
 from lotbench.benchmarks.lotbench.task import benchmark
-from lotbench.edge import disk
-from lotbench.state import start
+from lotbench.edge.files import datasets as disk
+from lotbench.harness.state import start
 from lotbench.types import Message
 from tests.play import PROMPTS, SAMPLE, walking
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from lotbench.edge.pace import Pace
+from lotbench.edge.models.concurrency import Pace
 
 
 async def settle() -> None:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from lotbench import panel
 from lotbench.cli import main
 from lotbench.cli.evaluate import configuration
 from lotbench.cli.parser import parser
-from lotbench.edge.disk import shipped
+from lotbench.config import judge_panel as panel
+from lotbench.config.model_names import parse
+from lotbench.edge.files.datasets import shipped
 from lotbench.errors import DataError, UsageError
-from lotbench.names import parse
-from lotbench.plan import make
+from lotbench.run.plan import make
 
 REFERENCE = os.environ.get("LOTBENCH_REFERENCE_DATA")
 reference = pytest.mark.skipif(not REFERENCE, reason="needs $LOTBENCH_REFERENCE_DATA")

@@ -8,9 +8,9 @@ import pytest
 
 from lotbench.benchmarks.lotbench.settings import SCORE_ONLY, Settings
 from lotbench.benchmarks.lotbench.task import benchmark
-from lotbench.config import load
-from lotbench.edge import disk
-from lotbench.plan import reference
+from lotbench.config.experiment import load
+from lotbench.edge.files import datasets as disk
+from lotbench.run.plan import reference
 
 LITERAL: dict[str, Any] = {
     "max_rounds": 15,

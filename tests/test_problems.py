@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from lotbench.benchmarks.standard.oogiri import Ratings, Row, held_out
+from lotbench.benchmarks.standard.oogiri.problems import Problem, same
 from lotbench.benchmarks.standard.settings import Settings, build, resolve
-from lotbench.edge import disk
+from lotbench.edge.files import datasets as disk
 from lotbench.errors import UsageError
-from lotbench.oogiri import Ratings, Row, held_out
-from lotbench.oogiri.problems import Problem, same
 from tests.choosing import FOUR, liked
 
 

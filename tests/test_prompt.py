@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lotbench.edge import disk
+from lotbench.edge.files import datasets as disk
 from lotbench.errors import UsageError
-from lotbench.prompt import Prompt, pack, parse
+from lotbench.prompting.prompt import Prompt, pack, parse
 from lotbench.types import Image, Message
 
 PICTURE = Image("a" * 64)

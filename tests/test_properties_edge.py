@@ -8,12 +8,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lotbench.edge import wire
-from lotbench.edge.chat import _short
-from lotbench.edge.desk import _storable
-from lotbench.edge.wire import LADDER, PARAMETERS, Abilities
+from lotbench.edge.calls.caller import _storable
+from lotbench.edge.models import chat_format as wire
+from lotbench.edge.models.chat import _short
+from lotbench.edge.models.chat_format import LADDER, PARAMETERS, Abilities
 from lotbench.errors import Unread
-from lotbench.reply import fills, read, schema
+from lotbench.prompting.reply import fills, read, schema
 from lotbench.types import Finish, Reply, Usage
 from tests.asking import Filling, question
 

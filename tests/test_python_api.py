@@ -13,10 +13,10 @@ from langchain_core.messages import BaseMessage
 
 import lotbench
 from lotbench import evaluate, evaluate_sync, load_run
-from lotbench.edge.journal import read
+from lotbench.edge.calls.journal import read
 from lotbench.errors import RunFolderError, TooManyFailures, Unescapable, UsageError
-from lotbench.evaluation import resume
-from lotbench.results import Run
+from lotbench.run.evaluate import resume
+from lotbench.run.results import Run
 from tests.playing import SETTINGS, outcomes, steps
 from tests.rules import game_rule, hear
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from lotbench.edge.person import PersonModel
-from lotbench.edge.recorded import RecordedModel
+from lotbench.edge.models.person import PersonModel
+from lotbench.edge.models.recorded import RecordedModel
 from lotbench.errors import CallFailed, Unescapable, UsageError
 from lotbench.types import Image, Message
 from tests.asking import question

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from lotbench.edge.chat import LONGEST_WAIT_S, MALFORMED_TRIES, Waiting
-from lotbench.edge.folder import Folder
-from lotbench.edge.journal import Journal
+from lotbench.edge.calls.journal import Journal
+from lotbench.edge.files.run_folder import Folder
+from lotbench.edge.models.chat import LONGEST_WAIT_S, MALFORMED_TRIES, Waiting
 from lotbench.errors import (
     CallFailed,
     LimitReached,
@@ -23,10 +23,10 @@ from lotbench.errors import (
     Unescapable,
     Unread,
 )
-from lotbench.evaluation import resume
-from lotbench.reply import read
-from lotbench.results import load_run
-from lotbench.run import Loop, Planned
+from lotbench.harness.loop import Loop, Planned
+from lotbench.prompting.reply import read
+from lotbench.run.evaluate import resume
+from lotbench.run.results import load_run
 from lotbench.types import Finish, Reply, Request, Score
 from tests.asking import Filling, asked, question
 from tests.fakes import RuleModel, game_rule

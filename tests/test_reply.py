@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from lotbench.errors import Unread
-from lotbench.reply import Form, YesNo, fills, plain, prose, read, schema, shape, visible
+from lotbench.prompting.reply import Form, YesNo, fills, plain, prose, read, schema, shape, visible
 from lotbench.types import Reply
 
 

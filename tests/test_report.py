@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lotbench import report as module
 from lotbench.benchmarks.lotbench.score import metrics
 from lotbench.benchmarks.lotbench.sections import sections
-from lotbench.markdown import bullets, number, plain, table
-from lotbench.report import Facts, Report, Spent, build, to_markdown, to_summary
-from lotbench.section import Metric, Plot, Section, Table
+from lotbench.report import report as module
+from lotbench.report.markdown import bullets, number, plain, table
+from lotbench.report.report import Facts, Report, Spent, build, to_markdown, to_summary
+from lotbench.report.sections import Plot, Section, Table
+from lotbench.types import Metric
 from tests.games import Rules, broken, unsolved, won
 
 TRACES = (won("a", 0, 1), broken("a", 1, 2), won("b", 0, 2), unsolved("b", 1, 3))

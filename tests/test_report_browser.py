@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from lotbench.leaderboard import board
-from lotbench.viewer.board import page as board_page
-from lotbench.viewer.ranking import sections
-from lotbench.viewer.report import page as report_page
+from lotbench.report.html.comparison_page import page as board_page
+from lotbench.report.html.run_report import page as report_page
+from lotbench.report.leaderboard import board
+from lotbench.report.ranking_sections import sections
 from tests import hostile
 from tests.browsing import PHONE, browser, contrast, opened, overflow, serious
 from tests.test_leaderboard import THREE, one

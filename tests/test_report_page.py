@@ -15,12 +15,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lotbench.markdown import visible
-from lotbench.report import build, to_markdown
-from lotbench.section import Grid, Metric, Plot, Reading, Section, Table
-from lotbench.viewer import numbers, plots
-from lotbench.viewer.page import LONGEST, files
-from lotbench.viewer.report import drawings, lines, page
+from lotbench.report.html import number_tables as numbers
+from lotbench.report.html import plots
+from lotbench.report.html.page import LONGEST, files
+from lotbench.report.html.run_report import drawings, lines, page
+from lotbench.report.markdown import visible
+from lotbench.report.report import build, to_markdown
+from lotbench.report.sections import Grid, Plot, Reading, Section, Table
+from lotbench.types import Metric
 from tests import hostile
 from tests.hostile import HOSTILE, LONG
 from tests.test_report import FACTS, report

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from lotbench import results
-from lotbench.edge.disk import shipped
+from lotbench.edge.files.datasets import shipped
 from lotbench.errors import RunFolderError, UsageError
-from lotbench.evaluation import resume
-from lotbench.results import Run, load_run
-from lotbench.session import Status
+from lotbench.run import results
+from lotbench.run.evaluate import resume
+from lotbench.run.results import Run, load_run
+from lotbench.run.session import Status
 from tests.fakes import game_rule
 from tests.faults import Mixed
 from tests.killing import essence, finish, journaled, lost, running, serving, stop_at, the_run

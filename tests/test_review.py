@@ -12,16 +12,18 @@ from PIL import Image
 
 from lotbench import benchmarks
 from lotbench.benchmarks.lotbench.sample import Item
-from lotbench.cli import main, review
-from lotbench.cli.review import past, site_of
-from lotbench.edge import disk, serve
+from lotbench.cli import main, people
+from lotbench.edge import serve
+from lotbench.edge.files import datasets as disk
 from lotbench.edge.serve import application
 from lotbench.errors import DataError, UsageError
-from lotbench.viewer.review import Card, decision, page, sample_card, verdict_card, with_past
+from lotbench.site import review
+from lotbench.site.review import past, site_of
+from lotbench.site.review_page import Card, decision, page, sample_card, verdict_card, with_past
 from tests.test_lints import EN, ZH, folder
 
 TOKEN = "token-for-tests"
-TEMPLATE = (disk.PACKAGE / "viewer" / "review.html").read_text(encoding="utf-8")
+TEMPLATE = (disk.PACKAGE / "site" / "review.html").read_text(encoding="utf-8")
 HOSTILE = "</script><script>alert(1)</script><!-- <b>&amp; \u2028"
 
 
@@ -291,7 +293,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[serve.Site]:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(serve, "serve", serve_one)
-    monkeypatch.setattr(review.webbrowser, "open", lambda address: pytest.fail("no browser was asked for"))
+    monkeypatch.setattr(people.webbrowser, "open", lambda address: pytest.fail("no browser was asked for"))
     return sites
 
 

@@ -14,9 +14,9 @@ from lotbench.benchmarks.rinobench import works
 from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.benchmarks.rinobench.settings import Settings, resolve
 from lotbench.benchmarks.rinobench.task import benchmark
-from lotbench.edge import disk
+from lotbench.edge.files import datasets as disk
 from lotbench.errors import CallFailed, UsageError
-from lotbench.state import Walk, start
+from lotbench.harness.state import Walk, start
 from tests.fakes import ScriptedModel
 from tests.ideas import answer, idea, judge, known, novel, row
 from tests.walking import Walked, walk

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from lotbench.benchmarks.rinobench import construction
-from lotbench.benchmarks.rinobench.construction import Paper, Rules
+from lotbench.benchmarks.rinobench.construction import papers as construction
+from lotbench.benchmarks.rinobench.construction.papers import Paper, Rules
 from lotbench.benchmarks.rinobench.sample import Item
-from lotbench.building import Built, Wanted, build
 from lotbench.cli import main
-from lotbench.edge import disk
+from lotbench.edge.files import datasets as disk
 from lotbench.errors import CallFailed, DataError, TooManyFailures
+from lotbench.run.construct_rinobench import Built, Wanted, build
 from tests.fakes import RuleModel, text_of
 
 TECHNICAL, EMPIRICAL = construction.DIMENSIONS

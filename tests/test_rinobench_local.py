@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lotbench import evaluate
-from lotbench.edge import local
+from lotbench.edge.models import embedded as local
 
 
 @pytest.mark.slow

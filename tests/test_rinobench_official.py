@@ -13,9 +13,9 @@ from sklearn.metrics import f1_score, mean_absolute_error
 from lotbench import evaluate
 from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.cli import main
-from lotbench.edge import disk
+from lotbench.edge.files import datasets as disk
 from lotbench.errors import UsageError
-from lotbench.results import Run
+from lotbench.run.results import Run
 from tests.fakes import RuleModel
 from tests.ideas import STEPS, SUPPORT, answer, official
 

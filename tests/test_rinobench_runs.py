@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from lotbench import config, evaluate, load_run
+from lotbench import evaluate, load_run
 from lotbench.benchmarks.rinobench.settings import Settings
 from lotbench.benchmarks.rinobench.task import benchmark
 from lotbench.cli import main
-from lotbench.edge import disk
-from lotbench.evaluation import resume
-from lotbench.results import Run
+from lotbench.config import experiment as config
+from lotbench.edge.files import datasets as disk
+from lotbench.run.evaluate import resume
+from lotbench.run.results import Run
 from tests.fakes import RuleModel, ScriptedModel
 from tests.ideas import answer, judge, known, novel, row
 

@@ -10,10 +10,10 @@ from typing import Any, cast
 
 import pytest
 
-from lotbench.benchmark import Context
 from lotbench.errors import LimitReached, LotbenchError, TooManyFailures, Unescapable
-from lotbench.run import Loop, Planned
-from lotbench.state import State
+from lotbench.harness.benchmark import Context
+from lotbench.harness.loop import Loop, Planned
+from lotbench.harness.state import State
 from lotbench.types import Score, Trace
 
 Walking = Callable[[State], Mapping[str, Any]]

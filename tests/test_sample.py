@@ -10,7 +10,7 @@ import pytest
 from PIL import Image as Pillow
 
 from lotbench.benchmarks.lotbench.sample import Item
-from lotbench.edge import disk
+from lotbench.edge.files import datasets as disk
 from lotbench.errors import DataError
 
 GOOD: dict[str, Any] = {

@@ -18,7 +18,7 @@ from typing import Any
 import openai
 import pytest
 
-from lotbench.reply import schema
+from lotbench.prompting.reply import schema
 from lotbench.types import Reply
 from tests.abilities import Abilities
 from tests.fakes import RuleModel, game_rule

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from lotbench import plan, results, shards
-from lotbench.config import Config, Limits
+from lotbench.config.experiment import Config, Limits
 from lotbench.errors import LimitReached, Unescapable, UsageError
-from lotbench.evaluation import begin, resume
-from lotbench.results import Run
+from lotbench.run import plan, results, shards
+from lotbench.run.evaluate import begin, resume
+from lotbench.run.results import Run
 from tests.killing import essence
 from tests.playing import SETTINGS, players
 from tests.server import FakeServer

@@ -11,9 +11,9 @@ from scipy import stats
 
 from lotbench.benchmarks.hicbench.comparing import across
 from lotbench.benchmarks.hicbench.settings import Settings
-from lotbench.comparison import Compared, labels, section
 from lotbench.errors import UsageError
 from lotbench.metrics.compare import sign_flips
+from lotbench.report.comparison import Compared, labels, section
 from tests.test_hicbench import IH, NEUTRAL, counting, judge, task, walked
 
 RNG = np.random.default_rng(7)

@@ -16,9 +16,9 @@ def test_the_embedded_model_is_converted_once_tuned_and_asked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from clot_training.config import load
-    from clot_training.policy import seat
-    from clot_training.weights import folder
-    from lotbench.edge.disk import shipped
+    from clot_training.exploring.policy import seat
+    from clot_training.tuning.weights import folder
+    from lotbench.edge.files.datasets import shipped
 
     file = shipped("configs", "clot", "smoke.toml")
     sets = [f"out={tmp_path}", "tune.max_steps=4", "tune.log_steps=1", "tune.batch_size=2"]

@@ -13,16 +13,16 @@ import pytest
 from scipy import stats
 
 from lotbench.benchmarks.standard.answers import agreed, shown
+from lotbench.benchmarks.standard.oogiri import Row
+from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.benchmarks.standard.settings import Settings, build, resolve
 from lotbench.benchmarks.standard.task import benchmark
-from lotbench.config import load
-from lotbench.edge import disk
+from lotbench.config.experiment import load
+from lotbench.edge.files import datasets as disk
 from lotbench.errors import CallFailed, Unescapable, UsageError
-from lotbench.evaluation import evaluate_sync
-from lotbench.oogiri import Row
-from lotbench.oogiri.problems import Problem
-from lotbench.plan import make
-from lotbench.rewalk import rewalk, sent
+from lotbench.run.evaluate import evaluate_sync
+from lotbench.run.plan import make
+from lotbench.run.rescore import rewalk, sent
 from lotbench.types import Reply
 from tests.choosing import FOUR, always_first, by_lot, chooser, liked, perfect
 from tests.fakes import RuleModel, ScriptedModel, text_of

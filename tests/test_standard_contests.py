@@ -13,6 +13,8 @@ from random import Random
 import pytest
 from scipy import stats
 
+from lotbench.benchmarks.standard.oogiri import Row
+from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.benchmarks.standard.score import (
     CHOICES,
     Answered,
@@ -25,9 +27,8 @@ from lotbench.benchmarks.standard.score import (
 )
 from lotbench.benchmarks.standard.settings import Settings
 from lotbench.benchmarks.standard.task import benchmark
-from lotbench.edge import caption_contest, disk, importing
-from lotbench.oogiri import Row
-from lotbench.oogiri.problems import Problem
+from lotbench.edge.files import datasets as disk
+from lotbench.edge.importers import caption_contest, importing
 from tests.choosing import always_first, by_lot, chooser, perfect
 from tests.walking import Walked, walk
 

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langgraph.graph import END, START, StateGraph
 
-from lotbench.benchmark import take
 from lotbench.benchmarks.lotbench.task import benchmark
 from lotbench.errors import LotbenchError
-from lotbench.state import REDUCERS, Walk, WalkState, joined, plus, start
+from lotbench.harness.benchmark import take
+from lotbench.harness.state import REDUCERS, Walk, WalkState, joined, plus, start
 from lotbench.types import Answer, Question
 from tests.play import NO, Room, candidate, judge, oracle, play
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lotbench.edge.store import Store, home
+from lotbench.edge.calls.store import Store, home
 from lotbench.types import Image, Key, Message, Reply, Request, Sampling, Usage
 
 REQUEST = Request(

@@ -22,7 +22,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from graphs import studio
 from graphs.studio import Asked, StudioError, graph
-from lotbench.edge import journal
+from lotbench.edge.calls import journal
 from tests.pages import ROOT
 from tests.playing import outcomes, play
 from tests.rules import game_rule

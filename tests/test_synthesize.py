@@ -14,9 +14,9 @@ from clot_training.synthesize import synthesize
 from lotbench import evaluate
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.cli import main
-from lotbench.edge import disk
+from lotbench.edge.files import datasets as disk
 from lotbench.errors import UsageError
-from lotbench.viewer.review import decision, sample_card
+from lotbench.site.review_page import decision, sample_card
 from tests.playing import SETTINGS
 from tests.test_python_api import mine
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from lotbench.benchmark import remark
 from lotbench.errors import UsageError
-from lotbench.interview import Field, filled, interview, read
+from lotbench.harness.benchmark import remark
+from lotbench.prompting.person_form import Field, filled, interview, read
+from lotbench.site.game_rounds import Node, calls, chain, intervened, masked, nodes, thought
 from lotbench.types import Image, Key, Message, Request, Sampling, Score, Trace, Usage
-from lotbench.viewer.thought import Node, calls, chain, intervened, masked, nodes, thought
 from tests import games
 
 CHAIN = "fish swells -> fish shrinks -> it is a rhythm\nclock rings -> sleeper wakes -> it is a rhythm\n= swelling is ringing\n=> the night ends"

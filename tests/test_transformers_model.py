@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from lotbench.edge import transformers as edge
-from lotbench.edge.transformers import TransformersModel, loading
-from lotbench.edge.transformers.generation import answer
+from lotbench.edge.models import transformers as edge
+from lotbench.edge.models.transformers import TransformersModel, loading
+from lotbench.edge.models.transformers.generation import answer
 from lotbench.errors import Unescapable, UsageError
 from lotbench.types import Image, Key, Message, Reply, Request, Sampling
 from tests.tiny import TEMPLATE, llama, llava, square, tokenizer
@@ -185,7 +185,7 @@ def test_draws_follow_temperature_and_top_p() -> None:
     import torch
     from transformers import GenerationConfig
 
-    from lotbench.edge.transformers.generation import Draws
+    from lotbench.edge.models.transformers.generation import Draws
 
     odds = torch.tensor([0.5, 0.3, 0.15, 0.05])
     count = 4000

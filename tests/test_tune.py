@@ -101,8 +101,8 @@ def colours(pictures: dict[str, str]) -> list[Instruction]:
 
 
 def test_the_loss_sees_the_response_and_its_end_alone(seeing_base: str, pictures: dict[str, str]) -> None:
-    from clot_training.examples import Collator
-    from clot_training.weights import load
+    from clot_training.tuning.examples import Collator
+    from clot_training.tuning.weights import load
 
     loaded = load(seeing_base)
     batch = Collator(loaded)(colours(pictures))
@@ -115,8 +115,8 @@ def test_the_loss_sees_the_response_and_its_end_alone(seeing_base: str, pictures
 
 
 def test_a_token_that_spans_the_seam_is_the_responses(text_base: str) -> None:
-    from clot_training.examples import written as added
-    from clot_training.weights import load
+    from clot_training.tuning.examples import written as added
+    from clot_training.tuning.weights import load
 
     loaded = load(text_base)
     ids = loaded.tokenizer("the c" + "at sat")["input_ids"]
@@ -127,7 +127,7 @@ def test_a_token_that_spans_the_seam_is_the_responses(text_base: str) -> None:
 def test_lora_keeps_out_of_the_vision_tower(seeing_base: str, text_base: str) -> None:
     from peft import LoraConfig, get_peft_model
 
-    from clot_training.weights import linear_layers, load
+    from clot_training.tuning.weights import linear_layers, load
 
     for base, count in ((seeing_base, 14), (text_base, 14)):
         model = load(base).model
@@ -158,8 +158,8 @@ def test_the_layers_of_an_architecture_are_found(kind: str) -> None:
     import torch
     import transformers
 
-    from clot_training.weights import linear_layers
-    from lotbench.edge.transformers.loading import model_class
+    from clot_training.tuning.weights import linear_layers
+    from lotbench.edge.models.transformers.loading import model_class
 
     shape = transformers.AutoConfig.for_model(kind)
     words = shape.get_text_config()
@@ -178,7 +178,7 @@ def test_the_layers_of_an_architecture_are_found(kind: str) -> None:
 @pytest.fixture(scope="module")
 def tuned(seeing_base: str, pictures: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A stage of the tiny vision model that learnt to name colours."""
-    from clot_training.tune import tune
+    from clot_training.tuning.tune import tune
 
     work = tmp_path_factory.mktemp("work")
     files = written(work, colours(pictures))
@@ -204,7 +204,7 @@ def test_a_stage_says_what_it_was_made_of(tuned: Path, seeing_base: str) -> None
 def test_a_finished_stage_is_not_tuned_again_and_never_mixed_with_another(
     tuned: Path, seeing_base: str
 ) -> None:
-    from clot_training.tune import tune
+    from clot_training.tuning.tune import tune
 
     files = sorted(tuned.glob("train-*.jsonl"))
     before = (tuned / "stage1" / "adapter" / "adapter_model.safetensors").stat().st_mtime_ns
@@ -216,7 +216,7 @@ def test_a_finished_stage_is_not_tuned_again_and_never_mixed_with_another(
 
 
 def test_the_tuned_policy_names_what_it_sees(tuned: Path, seeing_base: str, pictures: dict[str, str]) -> None:
-    from clot_training.policy import TransformersPolicy
+    from clot_training.exploring.policy import TransformersPolicy
 
     policy = TransformersPolicy(
         seeing_base, str(tuned / "stage1" / "adapter"), sampling=Sampling(temperature=0.0, max_tokens=8)
@@ -231,7 +231,7 @@ def test_the_tuned_policy_names_what_it_sees(tuned: Path, seeing_base: str, pict
 
 
 def test_a_draw_does_not_depend_on_its_batch(seeing_base: str, pictures: dict[str, str]) -> None:
-    from clot_training.policy import TransformersPolicy
+    from clot_training.exploring.policy import TransformersPolicy
 
     policy = TransformersPolicy(seeing_base, sampling=Sampling(temperature=1.0, max_tokens=12))
     prompts = [Prompt(one.messages, one.image, seed) for seed, one in enumerate(colours(pictures))]
@@ -244,8 +244,8 @@ async def test_an_adapter_that_sees_meets_the_benchmark(tuned: Path, pictures: d
     """`lotbench evaluate --model hf:BASE+ADAPTER`, with pictures, plays what was tuned here."""
     import asyncio
 
-    from lotbench.edge.transformers import TransformersModel
-    from lotbench.names import parse
+    from lotbench.config.model_names import parse
+    from lotbench.edge.models.transformers import TransformersModel
     from lotbench.types import Image
     from tests.test_transformers_model import request
 
@@ -264,7 +264,7 @@ def test_a_killed_stage_goes_on_where_it_was(
     import torch
     from safetensors.torch import load_file
 
-    from clot_training import tune as module
+    from clot_training.tuning import tune as module
 
     made = [instruction(n, f"number {n}?", "red" if n % 2 else "blue") for n in range(12)]
     files = written(tmp_path, made)
@@ -302,7 +302,7 @@ def test_a_killed_stage_goes_on_where_it_was(
 def test_checkpointed_activations_change_no_weight(text_base: str, tmp_path: Path) -> None:
     from safetensors.torch import load_file
 
-    from clot_training.tune import tune
+    from clot_training.tuning.tune import tune
 
     files = written(tmp_path, [instruction(n, f"number {n}?", "red") for n in range(4)])
     for stage, checkpointed in (("plain", False), ("checkpointed", True)):
@@ -316,7 +316,7 @@ def test_checkpointed_activations_change_no_weight(text_base: str, tmp_path: Pat
 
 
 def test_what_is_not_here_is_named(text_base: str, tmp_path: Path) -> None:
-    from clot_training.tune import tune
+    from clot_training.tuning.tune import tune
 
     files = written(tmp_path, [instruction(0, "number?", "red")])
     for settings, told in (
@@ -334,7 +334,7 @@ def test_what_is_not_here_is_named(text_base: str, tmp_path: Path) -> None:
 def test_a_model_that_reads_text_only_leaves_pictures_out_and_says_so(
     text_base: str, pictures: dict[str, str], tmp_path: Path
 ) -> None:
-    from clot_training.tune import tune
+    from clot_training.tuning.tune import tune
 
     made = [*colours(pictures), instruction(10, "the sea " * 60, "blue")]
     done = tune(config(text_base, tmp_path, max_length=100), written(tmp_path, made), tmp_path / "stage1")
@@ -348,7 +348,7 @@ def test_two_processes_give_the_adapter_of_one(text_base: str, tmp_path: Path) -
     import torch
     from safetensors.torch import load_file
 
-    from clot_training.tune import tune
+    from clot_training.tuning.tune import tune
 
     made = [instruction(n, f"number {n}?", "red" if n % 2 else "blue") for n in range(16)]
     (tmp_path / "instructions").mkdir()

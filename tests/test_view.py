@@ -15,17 +15,17 @@ from urllib.parse import unquote
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
-from lotbench import config
-from lotbench.annotations import Annotations
 from lotbench.cli import main
+from lotbench.config import experiment as config
 from lotbench.edge import serve
 from lotbench.errors import DataError, UsageError
-from lotbench.evaluation import begin
-from lotbench.gallery import Gallery, export
-from lotbench.playing import Table, person, sit
-from lotbench.results import Run, load_run
+from lotbench.run.evaluate import begin
+from lotbench.run.results import Run, load_run
+from lotbench.site.annotations import Annotations
+from lotbench.site.play import Table, person, sit
+from lotbench.site.runs import Gallery, export
+from lotbench.site.vote import Polls
 from lotbench.types import Reply, Request
-from lotbench.voting import Polls
 from tests import hostile
 from tests.playing import SETTINGS, play
 from tests.rules import game_rule

@@ -12,17 +12,18 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from lotbench import benchmarks, config
-from lotbench.annotations import Annotations
+from lotbench import benchmarks
 from lotbench.benchmarks.lotbench.sample import Item
-from lotbench.cli.review import site_of
-from lotbench.edge import disk
-from lotbench.evaluation import evaluate
-from lotbench.gallery import Gallery, export
-from lotbench.playing import Table
-from lotbench.results import load_run
-from lotbench.viewer.review import sample_card
-from lotbench.voting import Polls
+from lotbench.config import experiment as config
+from lotbench.edge.files import datasets as disk
+from lotbench.run.evaluate import evaluate
+from lotbench.run.results import load_run
+from lotbench.site.annotations import Annotations
+from lotbench.site.play import Table
+from lotbench.site.review import site_of
+from lotbench.site.review_page import sample_card
+from lotbench.site.runs import Gallery, export
+from lotbench.site.vote import Polls
 from tests import hostile
 from tests.browsing import PHONE, browser, opened, overflow, serious
 from tests.playing import SETTINGS

@@ -112,7 +112,7 @@ def test_every_prompt_config_sample_and_picture_is_in_the_wheel(wheel: Path) -> 
     assert {f"lotbench/{name}" for name in shipped("data") | shipped("configs")} <= inside
     for part in (
         "lotbench/py.typed",
-        "lotbench/edge/prices.toml",
+        "lotbench/edge/calls/prices.toml",
         "lotbench/benchmarks/lotbench/prompts/zh/respond.txt",
         "lotbench/data/lotbench/samples.jsonl",
         "lotbench/data/judge_sets/daeso.jsonl",
@@ -133,7 +133,7 @@ def test_lotbench_comes_from_the_wheel_alone(place: Place) -> None:
     told = place.run(
         "python",
         "-c",
-        "import lotbench, graphs, json; from lotbench.edge.disk import shipped; from lotbench.plan import version;"
+        "import lotbench, graphs, json; from lotbench.edge.files.datasets import shipped; from lotbench.run.plan import version;"
         "print(json.dumps([lotbench.__file__, graphs.__file__, str(shipped('data', 'lotbench')), version()]))",
     )
     *paths, version = json.loads(told.stdout)
@@ -147,7 +147,9 @@ def test_what_there_is_can_be_listed_and_checked(place: Place) -> None:
     assert "lotbench (version" in listed
     assert re.search(r"^data sets: .*lotbench", listed, re.MULTILINE)
     path = place.run(
-        "python", "-c", "from lotbench.edge import disk; print(disk.shipped('data', 'lotbench'))"
+        "python",
+        "-c",
+        "from lotbench.edge.files import datasets; print(datasets.shipped('data', 'lotbench'))",
     )
     place.run("lotbench", "data", "check", path.stdout.strip())
 

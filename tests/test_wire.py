@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lotbench.edge import wire
-from lotbench.edge.wire import BOUNDS, LADDER, Abilities, body, lessened, sent
+from lotbench.edge.models import chat_format as wire
+from lotbench.edge.models.chat_format import BOUNDS, LADDER, Abilities, body, lessened, sent
 from lotbench.types import Image, Key, Message, Reply, Request, Sampling, Usage
 
 SCHEMA: dict[str, Any] = {

@@ -287,7 +287,7 @@ def test_different_words(one: str, other: str) -> None:
 
 def test_every_key_text_of_the_data_is_the_same_as_itself_in_another_dress() -> None:
     from lotbench.benchmarks.lotbench.sample import Item
-    from lotbench.edge import disk
+    from lotbench.edge.files import datasets as disk
 
     for item in disk.samples(disk.data_folder("", "lotbench"), Item):
         dressed = f" “{item.key_text.upper()}”! "

@@ -15,20 +15,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from lotbench.benchmark import Benchmark, Context
-from lotbench.config import Limits
-from lotbench.edge import disk
-from lotbench.edge.desk import Desk, Seat
-from lotbench.edge.journal import Entry, Journal, read
-from lotbench.edge.limits import Bucket, Budget, Price
-from lotbench.edge.store import Store
-from lotbench.evidence import Evidence
-from lotbench.names import parse
-from lotbench.run import Loop, Planned
-from lotbench.section import Metric, Section
-from lotbench.session import graph
-from lotbench.state import State, Walk
-from lotbench.types import Image, Trace
+from lotbench.config.experiment import Limits
+from lotbench.config.model_names import parse
+from lotbench.edge.calls.budget import Bucket, Budget, Price
+from lotbench.edge.calls.caller import Desk, Seat
+from lotbench.edge.calls.journal import Entry, Journal, read
+from lotbench.edge.calls.store import Store
+from lotbench.edge.files import datasets as disk
+from lotbench.harness.benchmark import Benchmark, Context
+from lotbench.harness.evidence import Evidence
+from lotbench.harness.loop import Loop, Planned
+from lotbench.harness.state import State, Walk
+from lotbench.report.sections import Section
+from lotbench.run.session import graph
+from lotbench.types import Image, Metric, Trace
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from lotbench.benchmark import Benchmark
 from lotbench.errors import UsageError
+from lotbench.harness.benchmark import Benchmark
 
 NAMES = ("lotbench", "standard", "liveideabench", "hicbench", "rinobench")
 

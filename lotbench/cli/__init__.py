@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with 3, 4 or 130 can be resumed.
     """
     parsed = parser().parse_args(arguments)
-    from lotbench.edge.environment import read_env_file
+    from lotbench.edge.files.dotenv_file import read_env_file
     from lotbench.errors import LotbenchError
 
     try:

@@ -7,11 +7,12 @@ import json
 from pathlib import Path
 
 from lotbench.benchmarks.standard.ballot import Item, Vote, ballot, faults, shares
-from lotbench.config import differences
-from lotbench.edge import disk, whole
+from lotbench.benchmarks.standard.oogiri.problems import Problem
+from lotbench.config.experiment import differences
+from lotbench.edge.files import atomic_write as whole
+from lotbench.edge.files import datasets as disk
 from lotbench.errors import DataError, UsageError, at
-from lotbench.oogiri.problems import Problem
-from lotbench.results import Run, load_run
+from lotbench.run.results import Run, load_run
 
 
 def make(parsed: argparse.Namespace) -> int:

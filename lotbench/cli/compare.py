@@ -8,13 +8,14 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations
 from pathlib import Path
 
-from lotbench import leaderboard, results
-from lotbench.edge import whole
+from lotbench.edge.files import atomic_write as whole
 from lotbench.errors import DataError, UsageError, at
-from lotbench.leaderboard import Board, Entry
-from lotbench.results import load_run
-from lotbench.section import Grid, Plot, Section
-from lotbench.viewer import ranking
+from lotbench.report import leaderboard
+from lotbench.report import ranking_sections as ranking
+from lotbench.report.leaderboard import Board, Entry
+from lotbench.report.sections import Grid, Plot, Section
+from lotbench.run import results
+from lotbench.run.results import load_run
 
 NAMES = "model"
 """The column of a table that says which model a row is about."""
@@ -22,8 +23,8 @@ NAMES = "model"
 
 def compare(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench compare`."""
-    from lotbench.viewer import board as viewer
-    from lotbench.viewer.page import drawn as drawings
+    from lotbench.report.html import comparison_page as viewer
+    from lotbench.report.html.page import drawn as drawings
 
     runs = [load_run(name, Path(parsed.out)) for name in parsed.runs]
     if len({run.path.resolve() for run in runs}) < len(runs):
@@ -54,7 +55,7 @@ def drawn(folder: Path, drawings: Iterable[tuple[str, Plot | Grid]]) -> None:
     Raises:
         UsageError: The folder cannot be written to.
     """
-    from lotbench.viewer.page import files
+    from lotbench.report.html.page import files
 
     count = 0
     try:

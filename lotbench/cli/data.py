@@ -6,9 +6,11 @@ import argparse
 import asyncio
 from pathlib import Path
 
-from lotbench import benchmarks, config
-from lotbench.edge import disk, look
-from lotbench.edge.lines import texts
+from lotbench import benchmarks
+from lotbench.config import experiment as config
+from lotbench.edge.files import datasets as disk
+from lotbench.edge.files.jsonl import texts
+from lotbench.edge.pictures import picture_facts as look
 from lotbench.errors import DataError, at
 
 
@@ -32,7 +34,7 @@ def check(parsed: argparse.Namespace) -> int:
     path, lines = folder / "samples.jsonl", disk.lines(folder)
     findings = list(declared.lints(items, look.sights(folder, items)))
     if parsed.model:
-        from lotbench.checking.guess import caption_alone
+        from lotbench.checks.caption_guess import caption_alone
 
         findings += caption_alone(folder, parsed.benchmark, parsed.model)
     for note in [finding for finding in findings if not finding.grave]:
@@ -47,9 +49,9 @@ def check(parsed: argparse.Namespace) -> int:
 
 def build(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data build-rinobench`."""
-    from lotbench import building
-    from lotbench.benchmarks.rinobench.construction import Rules
+    from lotbench.benchmarks.rinobench.construction.papers import Rules
     from lotbench.cli.evaluate import LIMITS
+    from lotbench.run import construct_rinobench as building
 
     limits = {f"limits.{name}": getattr(parsed, name) for name in LIMITS}
     asked = config.load(None, parsed.sets, limits)
@@ -72,7 +74,7 @@ def build(parsed: argparse.Namespace) -> int:
 
 def render(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data render`."""
-    from lotbench.edge.draw import render as drawn
+    from lotbench.edge.pictures.render_svg import render as drawn
 
     drawings = sorted(Path(parsed.path).glob("**/*.svg"))
     for path in drawings:
@@ -83,7 +85,7 @@ def render(parsed: argparse.Namespace) -> int:
 
 def sheet(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data sheet`."""
-    from lotbench.edge.sheet import chinese_font, pages
+    from lotbench.edge.pictures.contact_sheet import chinese_font, pages
 
     folder, out = Path(parsed.path), Path(parsed.out)
     items = disk.samples(folder, benchmarks.get(parsed.benchmark).Item)
@@ -100,7 +102,7 @@ def sheet(parsed: argparse.Namespace) -> int:
 
 def imported(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data import`."""
-    from lotbench.edge import caption_contest, importing, oogiri_go, published
+    from lotbench.edge.importers import caption_contest, importing, oogiri_go, published
 
     if parsed.name in published.READERS:
         found = published.READERS[parsed.name](Path(parsed.source))
@@ -119,7 +121,7 @@ def imported(parsed: argparse.Namespace) -> int:
 
 def install_local(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench local install`."""
-    from lotbench.edge.local import install
+    from lotbench.edge.models.embedded import install
 
     install()
     print("the embedded model is installed: lotbench evaluate --config try")

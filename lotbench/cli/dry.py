@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lotbench.edge.limits import price, price_table
-from lotbench.plan import Plan
-from lotbench.state import start
+from lotbench.edge.calls.budget import price, price_table
+from lotbench.harness.state import start
+from lotbench.run.plan import Plan
 from lotbench.types import Question, Usage
 
 CHARACTERS_A_TOKEN = 4

@@ -10,13 +10,15 @@ from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
-from lotbench import config, panel, plan
 from lotbench.cli.progress import watch
-from lotbench.config import Config
-from lotbench.edge.disk import shipped
+from lotbench.config import experiment as config
+from lotbench.config import judge_panel as panel
+from lotbench.config.experiment import Config
+from lotbench.edge.files.datasets import config_file
 from lotbench.errors import UsageError
-from lotbench.evaluation import begin
-from lotbench.results import Run
+from lotbench.run import plan
+from lotbench.run.evaluate import begin
+from lotbench.run.results import Run
 
 LIMITS = ("concurrency", "rpm", "tpm", "cost_limit", "token_limit", "time_limit")
 
@@ -73,17 +75,6 @@ def _panel(given: str, flags: Mapping[str, Any]) -> dict[str, Any]:
     assert found is not None
     made = panel.load(found)
     return {"roles.judge": list(made.models), "settings.panel": made.id}
-
-
-def config_file(given: str | None) -> Path | None:
-    """A config file by path, or by the name of one that is shipped (`try`, `paper/lotbench`)."""
-    if given is None or Path(given).exists():
-        return Path(given) if given else None
-    name = given.removeprefix("configs/").removesuffix(".toml") + ".toml"
-    try:
-        return shipped("configs", name)
-    except UsageError:
-        return Path(given)
 
 
 def interruptible(work: Coroutine[Any, Any, Run]) -> Run:

@@ -12,14 +12,15 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from lotbench import config
-from lotbench.checking import rates
-from lotbench.checking.check import Checked, Watch, judge_check
-from lotbench.checking.plan import Prepared, Wanted
-from lotbench.cli.evaluate import LIMITS, config_file
+from lotbench.checks import judge_rates as rates
+from lotbench.checks.judge_check import Checked, Watch, judge_check
+from lotbench.checks.judge_check_plan import Prepared, Wanted
+from lotbench.cli.evaluate import LIMITS
+from lotbench.config import experiment as config
+from lotbench.edge.files.datasets import config_file
 from lotbench.errors import LotbenchError
 from lotbench.metrics.agreement import Rate
-from lotbench.results import load_run
+from lotbench.run.results import load_run
 
 PIPE_S = 15.0
 
@@ -91,7 +92,7 @@ def _value(rate: Rate) -> str:
 
 
 def _draw(parsed: argparse.Namespace) -> int:
-    from lotbench.checking.field import draw
+    from lotbench.checks.field_labels import draw
 
     file = draw(load_run(parsed.from_run, Path(parsed.out)), parsed.n, Path(parsed.out))
     print(f"{file}: set each `label` to true (a DAESO) or false; what you cannot decide stays null")
@@ -101,7 +102,7 @@ def _draw(parsed: argparse.Namespace) -> int:
 
 
 def _labels(file: Path) -> int:
-    from lotbench.checking.field import labelled
+    from lotbench.checks.field_labels import labelled
 
     found = labelled(file)
     rng = np.random.default_rng(1)

@@ -7,8 +7,8 @@ import hashlib
 import re
 from pathlib import Path
 
-from lotbench import panel as panels
-from lotbench.edge import whole
+from lotbench.config import judge_panel as panels
+from lotbench.edge.files import atomic_write as whole
 from lotbench.errors import UsageError
 
 RULES = {"v1": panels.Rules(per_organisation=None, siblings=True), "v2": panels.Rules()}

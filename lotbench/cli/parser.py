@@ -337,7 +337,7 @@ def _review(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     one = _command(
         data,
         "review",
-        "review:review",
+        "people:review",
         "open a page on which you accept, edit or reject samples, or label verdicts",
     )
     one.add_argument("path", metavar="PATH", help="a data set's folder, or a file of judge-set rows to label")

@@ -1,4 +1,4 @@
-"""Commands for people: view runs, play, vote."""
+"""Commands for people: view runs, review data, play, vote."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from lotbench import config
-from lotbench.config import Config
+from lotbench.config import experiment as config
+from lotbench.config.experiment import Config
 from lotbench.edge import serve
 from lotbench.errors import UsageError
 
 
 def view(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench view`."""
-    from lotbench.annotations import Annotations
-    from lotbench.cli.review import clock
-    from lotbench.gallery import Gallery, export
+    from lotbench.site.annotations import Annotations
+    from lotbench.site.review import clock
+    from lotbench.site.runs import Gallery, export
 
     root = Path(parsed.root)
     if not root.is_dir():
@@ -60,7 +60,7 @@ def _serve(
 def play(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench play`."""
     from lotbench.cli.evaluate import interruptible, told
-    from lotbench.playing import CONSENT, Table, person, sit
+    from lotbench.site.play import CONSENT, Table, person, sit
 
     asked, out = _game(parsed), Path(parsed.out)
     if parsed.browser:
@@ -76,7 +76,7 @@ def play(parsed: argparse.Namespace) -> int:
 
 def _game(parsed: argparse.Namespace) -> Config:
     """What is played, and who judges."""
-    from lotbench.cli.evaluate import config_file
+    from lotbench.edge.files.datasets import config_file
 
     flags: dict[str, Any] = {
         "benchmark": parsed.benchmark,
@@ -99,10 +99,38 @@ def _game(parsed: argparse.Namespace) -> Config:
 
 def vote(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench ballot vote`."""
-    from lotbench.voting import Polls
+    from lotbench.site.vote import Polls
 
     ballot = Path(parsed.ballot)
     votes = Path(parsed.votes) if parsed.votes else ballot.with_name(f"{ballot.name}.votes.jsonl")
     polls = Polls(ballot, votes)
     print(f"{len(polls.items)} prompts; votes into {votes}")
     return _serve(polls, parsed)
+
+
+def review(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench data review`."""
+    from lotbench import benchmarks
+    from lotbench.edge.files import datasets as disk
+    from lotbench.site import review as pages
+    from lotbench.site.review_page import with_past
+
+    declared, path = benchmarks.get(parsed.benchmark), Path(parsed.path)
+    folder = disk.data_folder(parsed.data or "", declared.data) if path.is_file() else path
+    out = pages.decisions_file(path, folder, parsed.out)
+    items = {item.id: item for item in disk.samples(folder, declared.Item)}
+    decided = pages.past(out, parsed.name)
+    cards = [with_past(card, decided.get(card.name)) for card in pages.cards_of(path, items)]
+    site = pages.site_of(cards, items, folder, declared, out=out, name=parsed.name, now=pages.clock)
+
+    def ready(address: str) -> None:
+        print(f"{len(cards)} to review, {sum(bool(card.before) for card in cards)} decided; into {out}")
+        print(f"open {address}\nend with Ctrl-C", flush=True)
+        if not parsed.no_browser:
+            webbrowser.open(address)
+
+    try:
+        asyncio.run(serve.serve(site, parsed.port, ready))
+    except KeyboardInterrupt:
+        print(f"\n{out}: {len(pages.past(out, parsed.name))} decided")
+    return 0

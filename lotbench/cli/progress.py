@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import TextIO
 
-from lotbench.edge.desk import Tally
-from lotbench.session import Status, Watch
+from lotbench.edge.calls.caller import Tally
+from lotbench.run.session import Status, Watch
 from lotbench.types import Usage
 
 TERMINAL_S = 0.25

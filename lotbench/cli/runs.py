@@ -9,14 +9,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from lotbench import benchmarks, config, plan, results
+from lotbench import benchmarks
 from lotbench.cli.evaluate import LIMITS, interruptible, told
 from lotbench.cli.progress import watch
-from lotbench.edge import disk, folder
-from lotbench.evaluation import resume as go_on
-from lotbench.names import parse
-from lotbench.results import Run, load_run
-from lotbench.state import start
+from lotbench.config import experiment as config
+from lotbench.config.model_names import parse
+from lotbench.edge.files import datasets as disk
+from lotbench.edge.files import run_folder as folder
+from lotbench.harness.state import start
+from lotbench.run import plan, results
+from lotbench.run.evaluate import resume as go_on
+from lotbench.run.results import Run, load_run
 from lotbench.types import Message
 
 
@@ -37,7 +40,7 @@ def resume(parsed: argparse.Namespace) -> int:
 
 def score(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench score`."""
-    from lotbench.rewalk import rewalk
+    from lotbench.run.rescore import rewalk
 
     run = load_run(parsed.run, Path(parsed.out))
     if parsed.labels:
@@ -56,14 +59,14 @@ def report(parsed: argparse.Namespace) -> int:
     runs = [load_run(name, Path(parsed.out)) for name in parsed.runs]
     table = Path(parsed.table) if parsed.table else None
     if len(runs) > 1 or table:
-        from lotbench.checking.compare import compared
+        from lotbench.run.compare_runs import compared
 
         print(compared(runs, table), end="")
         return 0
     made = results.rewritten(runs[0])
     if parsed.png:
         from lotbench.cli.compare import drawn
-        from lotbench.viewer.report import drawings
+        from lotbench.report.html.run_report import drawings
 
         drawn(runs[0].path / "plots", drawings(made))
     code = told(load_run(runs[0].path))
@@ -73,9 +76,9 @@ def report(parsed: argparse.Namespace) -> int:
 
 def _people(run: Run, root: Path) -> str:
     """What people reach on what the run was played on, judged alike, and how it stands to them; "" without people."""
-    from lotbench.leaderboard import board, differing
-    from lotbench.viewer.board import to_text
-    from lotbench.viewer.ranking import sections
+    from lotbench.report.html.comparison_page import to_text
+    from lotbench.report.leaderboard import board, differing
+    from lotbench.report.ranking_sections import sections
 
     mine = results.entry(run) if run.summary else None
     if mine is None or mine.person:
@@ -93,9 +96,9 @@ def _model(path: Path) -> object:
 
 def export(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench export`."""
-    from lotbench import flat
-    from lotbench.checking import review
-    from lotbench.edge import rows
+    from lotbench.checks import answer_labels as review
+    from lotbench.edge.files import export as rows
+    from lotbench.report import trace_rows as flat
 
     run = load_run(parsed.run, Path(parsed.runs))
     table = flat.steps if parsed.steps else flat.walks
@@ -109,10 +112,10 @@ def export(parsed: argparse.Namespace) -> int:
 def _labelled(run: Run, labels: Path) -> str:
     """Keep labels: of answers with the run, of drawn fillings with the judge's checks."""
     if benchmarks.get(run.config.benchmark).review is None:
-        from lotbench.checking.field import labelled
+        from lotbench.checks.field_labels import labelled
 
         return str(labelled(labels).kept)
-    from lotbench.checking import review
+    from lotbench.checks import answer_labels as review
 
     kept = review.keep(run, labels)
     return f"{kept.labels} of {kept.rows} answers, {kept.path}"
@@ -120,8 +123,8 @@ def _labelled(run: Run, labels: Path) -> str:
 
 def replay(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench replay`."""
-    from lotbench.viewer import replay as viewer
-    from lotbench.viewer import telling
+    from lotbench.report import replay_game as viewer
+    from lotbench.report import replay_panel as telling
 
     run = load_run(parsed.run, Path(parsed.out))
     told: Any
@@ -139,7 +142,7 @@ def replay(parsed: argparse.Namespace) -> int:
 def show(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench show`."""
     if parsed.call:
-        from lotbench.rewalk import sent
+        from lotbench.run.rescore import sent
 
         request = asyncio.run(sent(load_run(parsed.what, Path(parsed.out)), parsed.call))
         print(f"--- {request.model}, {request.key}")

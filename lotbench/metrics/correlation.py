@@ -14,7 +14,7 @@ import numpy as np
 from scipy import stats
 
 from lotbench.metrics.intervals import Floats, bootstrap
-from lotbench.section import Metric
+from lotbench.types import Metric
 
 NORMAL = 0.05
 """The p of the Shapiro-Wilk test from which a sample passes for normal (v2, Statistical analysis)."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from lotbench.metrics.intervals import Floats, bootstrap
-from lotbench.section import Metric
+from lotbench.types import Metric
 
 FEWEST = 5
 """People below which no model is set in relation to them."""

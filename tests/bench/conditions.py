@@ -39,10 +39,10 @@ def measure(name: str, samples: int, folder: Path) -> None:
     """Print how long one sample takes each way, and how long the vocabulary took."""
     import numpy as np
 
-    from clot_training import conditions
-    from clot_training.clip import Sight
     from clot_training.config import Clip, Explore
-    from clot_training.vocabulary import vectors
+    from clot_training.exploring import conditions
+    from clot_training.exploring.clip import Sight
+    from clot_training.exploring.vocabulary import vectors
     from tests import shapes
 
     settings = Explore()
@@ -73,8 +73,8 @@ def measure(name: str, samples: int, folder: Path) -> None:
 
 def similar(sight: Any, matrix: Any, drawn: Sequence[int], path: str) -> Any:
     """A sample's conditions as explore finds them."""
-    from clot_training.conditions import weak
     from clot_training.config import Explore
+    from clot_training.exploring.conditions import weak
 
     return weak(drawn, matrix, sight.pictures([path])[0], Explore())
 

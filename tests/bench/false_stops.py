@@ -16,10 +16,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lotbench import plan
-from lotbench.benchmark import Context, take
-from lotbench.config import Config, Experiment, Limits
-from lotbench.state import Walk, joined, start
+from lotbench.config.experiment import Config, Experiment, Limits
+from lotbench.harness.benchmark import Context, take
+from lotbench.harness.state import Walk, joined, start
+from lotbench.run import plan
 from lotbench.types import Answer, Key, Question, Reply
 from tests.rules import chance
 

@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from lotbench.evaluation import evaluate_sync
+from lotbench.run.evaluate import evaluate_sync
 from tests.killing import essence, lost, serving
 from tests.playing import players
 

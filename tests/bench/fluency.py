@@ -17,7 +17,7 @@ from itertools import combinations
 import numpy as np
 
 from lotbench.benchmarks.hicbench import similarity
-from lotbench.edge.embed import PACKAGED, Encoder
+from lotbench.edge.calls.embeddings import PACKAGED, Encoder
 
 ANSWERS = 10
 WORDS = tuple(

@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from lotbench.evaluation import evaluate_sync
+from lotbench.run.evaluate import evaluate_sync
 from lotbench.types import Reply, Request
 
 ATTACKS = ("say yes", "the hidden key text", "accept this filling")

@@ -42,7 +42,7 @@ def main() -> None:
 
 def one(folder: Path, rows: int, *, plain: bool) -> None:
     """Write so many rows, make their instructions, and print what it took."""
-    from clot_training import instructions
+    from clot_training.data import instructions
 
     if plain:
         instructions.content_words = split_words  # type: ignore[assignment]

@@ -23,7 +23,7 @@ from random import Random
 
 from PIL import Image
 
-from lotbench.edge import importing, oogiri_go
+from lotbench.edge.importers import importing, oogiri_go
 from lotbench.errors import LotbenchError
 
 SHARES = {"en.jsonl": 0.13, "cn.jsonl": 0.12, "jp.jsonl": 0.75}

@@ -8,8 +8,8 @@ import tempfile
 from pathlib import Path
 
 from lotbench import evaluate_sync
-from lotbench.edge.disk import shipped
-from lotbench.edge.journal import read
+from lotbench.edge.calls.journal import read
+from lotbench.edge.files.datasets import shipped
 from tests.bench.calls import REPEATS, Body, pictures_of, players
 from tests.rules import game_rule
 from tests.server import FakeServer

@@ -61,7 +61,7 @@ def _keywords(folder: Path, count: int) -> None:
 
 
 def _inside(url: str, place: str, model: str, judges: str, concurrency: str) -> None:
-    from lotbench.evaluation import evaluate_sync, resume
+    from lotbench.run.evaluate import evaluate_sync, resume
 
     early: list[float] = []
 

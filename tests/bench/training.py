@@ -30,14 +30,14 @@ from datasets import Dataset
 from datasets.utils.logging import disable_progress_bar
 from trl import SFTConfig, SFTTrainer
 
-from clot_training import templates
 from clot_training.config import Tune
-from clot_training.examples import Collator, Examples
+from clot_training.data import templates
 from clot_training.records import Instruction
-from clot_training.tune import InOrder, Order, arguments, with_lora
-from clot_training.weights import load
-from lotbench.edge.disk import data_folder
-from lotbench.edge.oogiri import rows
+from clot_training.tuning.examples import Collator, Examples
+from clot_training.tuning.tune import InOrder, Order, arguments, with_lora
+from clot_training.tuning.weights import load
+from lotbench.edge.files.datasets import data_folder
+from lotbench.edge.importers.oogiri_rows import rows
 
 REPEATS = 9
 EXAMPLES = 8

@@ -81,7 +81,7 @@ def bare_openai(url: str, options: argparse.Namespace) -> Work:
 def lotbench(url: str, options: argparse.Namespace) -> Work:
     """`evaluate`, whole: data set, prompts, graph, desk, journal, reading of replies, score and report."""
     from lotbench import evaluate_sync
-    from lotbench.edge.journal import read
+    from lotbench.edge.calls.journal import read
 
     out = tempfile.mkdtemp(dir=options.folder)
 

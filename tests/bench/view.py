@@ -17,8 +17,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from lotbench.edge import disk
-from lotbench.gallery import Gallery, export
+from lotbench.edge.files import datasets as disk
+from lotbench.site.runs import Gallery, export
 from tests.views import made_runs
 
 

@@ -14,8 +14,8 @@ from lotbench.benchmarks.hicbench.keywords import precision
 from lotbench.benchmarks.hicbench.ratings import MARKS, Ratings, classes_of, finite, part, together
 from lotbench.benchmarks.hicbench.score import ifs, mean_mark, sampling_part, shares, task_originality
 from lotbench.benchmarks.hicbench.settings import Settings
-from lotbench.evidence import Evidence
-from lotbench.section import Plot, Reading, Section, Table
+from lotbench.harness.evidence import Evidence
+from lotbench.report.sections import Plot, Reading, Section, Table
 
 Cell = str | float | int | None
 SHOWN = 3

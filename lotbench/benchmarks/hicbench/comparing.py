@@ -10,11 +10,11 @@ from itertools import combinations
 
 import numpy as np
 
-from lotbench.benchmark import Runs
 from lotbench.benchmarks.hicbench.ratings import ratings
 from lotbench.benchmarks.hicbench.score import task_shares
+from lotbench.harness.benchmark import Runs
 from lotbench.metrics.compare import sign_flips
-from lotbench.section import Section, Table
+from lotbench.report.sections import Section, Table
 
 Cell = str | float | int | None
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from lotbench.benchmarks.hicbench import answering, judging
-from lotbench.state import Walk
+from lotbench.benchmarks.hicbench import candidate as answering
+from lotbench.benchmarks.hicbench import judge as judging
+from lotbench.harness.state import Walk
 from lotbench.types import Question
 
 EXAMPLES = {

@@ -23,9 +23,9 @@ from lotbench.benchmarks.hicbench.ratings import (
     together,
 )
 from lotbench.benchmarks.hicbench.settings import Settings
-from lotbench.evidence import NOTHING, Evidence
+from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics.agreement import rate
-from lotbench.section import Section, Table
+from lotbench.report.sections import Section, Table
 from lotbench.types import JSON, Trace
 
 Cell = str | float | int | None

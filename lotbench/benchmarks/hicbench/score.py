@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from lotbench.benchmarks.hicbench import similarity
-from lotbench.benchmarks.hicbench.answering import item
+from lotbench.benchmarks.hicbench.candidate import item
 from lotbench.benchmarks.hicbench.ratings import (
     MARKS,
     Classes,
@@ -29,11 +29,10 @@ from lotbench.benchmarks.hicbench.ratings import (
     ratings,
 )
 from lotbench.benchmarks.hicbench.settings import Settings
-from lotbench.evidence import NOTHING, Evidence
+from lotbench.harness.evidence import NOTHING, Evidence
+from lotbench.harness.state import Walk
 from lotbench.metrics.intervals import bootstrap
-from lotbench.section import Metric
-from lotbench.state import Walk
-from lotbench.types import JSON, Score, Trace
+from lotbench.types import JSON, Metric, Score, Trace
 
 SEED = 0
 """Of every bootstrap: runs on the same tasks are then drawn alike."""

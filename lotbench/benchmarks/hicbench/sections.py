@@ -24,18 +24,11 @@ from lotbench.benchmarks.hicbench.ratings import (
     part,
     ratings,
 )
-from lotbench.benchmarks.hicbench.score import (
-    fluency,
-    ifs,
-    mean_mark,
-    overlap,
-    rescaled,
-    shares,
-)
+from lotbench.benchmarks.hicbench.score import fluency, ifs, mean_mark, overlap, rescaled, shares
 from lotbench.benchmarks.hicbench.settings import Settings
-from lotbench.evidence import NOTHING, Evidence
+from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics.agreement import kappa
-from lotbench.section import Plot, Section, Table
+from lotbench.report.sections import Plot, Section, Table
 from lotbench.types import Trace
 
 Cell = str | float | int | None

@@ -11,8 +11,8 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lotbench.benchmark import Benchmark, Names, Role, by_step
-from lotbench.benchmarks.hicbench import answering, judging
+from lotbench.benchmarks.hicbench import candidate as answering
+from lotbench.benchmarks.hicbench import judge as judging
 from lotbench.benchmarks.hicbench.comparing import across
 from lotbench.benchmarks.hicbench.preview import preview
 from lotbench.benchmarks.hicbench.reviewing import Label, rows
@@ -20,8 +20,9 @@ from lotbench.benchmarks.hicbench.sample import Item
 from lotbench.benchmarks.hicbench.score import grade, metrics, texts
 from lotbench.benchmarks.hicbench.sections import sections
 from lotbench.benchmarks.hicbench.settings import SCORE_ONLY, Settings, resolve
+from lotbench.config.model_names import kin
 from lotbench.errors import UsageError
-from lotbench.names import kin
+from lotbench.harness.benchmark import Benchmark, Names, Role, by_step
 from lotbench.types import Sample, Sampling
 
 STEPS = {

@@ -12,8 +12,8 @@ from lotbench.benchmarks.liveideabench.score import dimensions
 from lotbench.benchmarks.liveideabench.sections import category_row
 from lotbench.benchmarks.liveideabench.settings import Settings
 from lotbench.metrics.pareto import front
-from lotbench.section import Grid, Metric, Plot, Section, Table
-from lotbench.types import Trace
+from lotbench.report.sections import Grid, Plot, Section, Table
+from lotbench.types import Metric, Trace
 
 Runs = Mapping[str, tuple[Sequence[Trace], Settings]]
 

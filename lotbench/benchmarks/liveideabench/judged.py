@@ -11,7 +11,7 @@ from statistics import fmean
 from typing import Any
 
 from lotbench.benchmarks.liveideabench.settings import Version
-from lotbench.evidence import Evidence
+from lotbench.harness.evidence import Evidence
 from lotbench.types import Trace
 
 FLUENCY = "fluency"

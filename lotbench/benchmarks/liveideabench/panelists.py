@@ -11,7 +11,7 @@ from lotbench.benchmarks.liveideabench.judged import Comparison, Keyword
 from lotbench.benchmarks.liveideabench.settings import Version
 from lotbench.metrics.effects import severities
 from lotbench.metrics.intervals import Floats, bootstrap
-from lotbench.section import Section, Table
+from lotbench.report.sections import Section, Table
 
 
 def judges(keywords: Sequence[Keyword], version: Version) -> tuple[Section, Section]:

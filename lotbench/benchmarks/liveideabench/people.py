@@ -14,9 +14,9 @@ from scipy import stats
 
 from lotbench.benchmarks.liveideabench.judged import Idea, Keyword, keyword_of, mean, read
 from lotbench.benchmarks.liveideabench.settings import Settings, Version
-from lotbench.evidence import Evidence
+from lotbench.harness.evidence import Evidence
 from lotbench.metrics.agreement import icc
-from lotbench.section import Section, Table
+from lotbench.report.sections import Section, Table
 from lotbench.types import JSON, Trace
 
 LEAST = 3

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from lotbench.benchmark import remark
-from lotbench.benchmarks.liveideabench import idea, judging
-from lotbench.state import Walk
+from lotbench.benchmarks.liveideabench import candidate as idea
+from lotbench.benchmarks.liveideabench import judge as judging
+from lotbench.harness.benchmark import remark
+from lotbench.harness.state import Walk
 from lotbench.types import Question
 
 WORDS = 100

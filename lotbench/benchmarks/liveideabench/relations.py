@@ -7,11 +7,12 @@ from itertools import combinations
 
 from lotbench.benchmarks.liveideabench.judged import Keyword, keyword_of, mean
 from lotbench.benchmarks.liveideabench.settings import Settings, Version
-from lotbench.evidence import Evidence
+from lotbench.harness.evidence import Evidence
 from lotbench.metrics.correlation import spearman
 from lotbench.metrics.diversity import distinct, spread
 from lotbench.metrics.pareto import front
-from lotbench.section import Metric, Plot, Section, Table
+from lotbench.report.sections import Plot, Section, Table
+from lotbench.types import Metric
 
 Cell = str | float | int | None
 

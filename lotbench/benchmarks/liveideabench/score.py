@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from lotbench.benchmarks.liveideabench.judged import FLUENCY, Keyword, from_steps, mean, read
 from lotbench.benchmarks.liveideabench.sample import Item
 from lotbench.benchmarks.liveideabench.settings import Settings, Version
-from lotbench.evidence import NOTHING, Evidence
+from lotbench.harness.evidence import NOTHING, Evidence
+from lotbench.harness.state import Walk
 from lotbench.metrics.intervals import Floats, bootstrap
-from lotbench.section import Metric
-from lotbench.state import Walk
-from lotbench.types import JSON, Score, Trace
+from lotbench.types import JSON, Metric, Score, Trace
 
 NAMES = ("average", "originality", "feasibility", "clarity", FLUENCY, "flexibility")
 PERCENTILE = 0.30

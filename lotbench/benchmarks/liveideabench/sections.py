@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from lotbench.benchmarks.liveideabench.idea import STATUSES
+from lotbench.benchmarks.liveideabench.candidate import STATUSES
 from lotbench.benchmarks.liveideabench.judged import FLUENCY, Idea, Keyword, keyword_of, read
 from lotbench.benchmarks.liveideabench.panelists import judges
 from lotbench.benchmarks.liveideabench.people import agreement
 from lotbench.benchmarks.liveideabench.relations import diversity, front_of_ideas, lengths
 from lotbench.benchmarks.liveideabench.score import Sheet, sheet
 from lotbench.benchmarks.liveideabench.settings import Settings, Version
-from lotbench.evidence import NOTHING, Evidence
-from lotbench.section import Grid, Metric, Reading, Section, Table
-from lotbench.types import Trace
+from lotbench.harness.evidence import NOTHING, Evidence
+from lotbench.report.sections import Grid, Reading, Section, Table
+from lotbench.types import Metric, Trace
 
 Cell = str | float | int | None
 REFUSED_READ = 5

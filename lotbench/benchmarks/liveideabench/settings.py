@@ -13,9 +13,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from lotbench.benchmark import Names
+from lotbench.config.model_names import ModelName, kin
 from lotbench.errors import UsageError
-from lotbench.names import ModelName, kin
+from lotbench.harness.benchmark import Names
 
 JUDGES = 3
 """How many judges an idea has (v2, Methods: Judge LLM panel formation)."""

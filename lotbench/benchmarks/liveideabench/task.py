@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from math import comb
 from typing import Any
 
-from lotbench.benchmark import Benchmark, Role, by_step
-from lotbench.benchmarks.liveideabench import idea, judging
+from lotbench.benchmarks.liveideabench import candidate as idea
+from lotbench.benchmarks.liveideabench import judge as judging
 from lotbench.benchmarks.liveideabench.across import across
 from lotbench.benchmarks.liveideabench.people import Label, review
 from lotbench.benchmarks.liveideabench.preview import preview
@@ -19,6 +19,7 @@ from lotbench.benchmarks.liveideabench.sample import Item
 from lotbench.benchmarks.liveideabench.score import grade, metrics
 from lotbench.benchmarks.liveideabench.sections import sections, texts
 from lotbench.benchmarks.liveideabench.settings import SCORE_ONLY, Settings, resolve, seat, unrankable
+from lotbench.harness.benchmark import Benchmark, Role, by_step
 from lotbench.types import Sampling
 
 STEPS = {

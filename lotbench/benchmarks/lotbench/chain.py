@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
-from lotbench.benchmark import record, remark
 from lotbench.benchmarks.lotbench import words
+from lotbench.benchmarks.lotbench.candidate import item, options
 from lotbench.benchmarks.lotbench.judge import Chain, judging, verdict_question
-from lotbench.benchmarks.lotbench.rounds import item, options
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.errors import JudgeError, Unread
-from lotbench.reply import read, schema, shape
-from lotbench.state import Update, Walk
+from lotbench.harness.benchmark import record, remark
+from lotbench.harness.state import Update, Walk
+from lotbench.prompting.reply import read, schema, shape
 from lotbench.types import Answer, Question
 
 REBUILDS = 3

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lotbench.benchmark import record, remark
 from lotbench.benchmarks.lotbench import chain, words
+from lotbench.benchmarks.lotbench.candidate import item, options
 from lotbench.benchmarks.lotbench.judge import judging, verdict_question
-from lotbench.benchmarks.lotbench.rounds import item, options
 from lotbench.errors import JudgeError
-from lotbench.state import Update, Walk
+from lotbench.harness.benchmark import record, remark
+from lotbench.harness.state import Update, Walk
 from lotbench.types import Answer, Question
 
 

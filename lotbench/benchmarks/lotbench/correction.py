@@ -19,7 +19,7 @@ from lotbench.benchmarks.lotbench.score import Rules, unsolved_worth, worth
 from lotbench.metrics import survival
 from lotbench.metrics.agreement import Errors
 from lotbench.metrics.intervals import Floats, bootstrap
-from lotbench.section import Metric
+from lotbench.types import Metric
 
 AT_RISK, CERTAIN, JUDGED, ACCEPTED, LOST = range(5)
 """Rows of a tally: games at risk in a round; solved there without a judge; with a filling that a judge saw

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Any
 
-from lotbench.benchmarks.lotbench.rounds import item, options
-from lotbench.judge import Judge
-from lotbench.prompt import Value
-from lotbench.reply import Form, YesNo, prose
-from lotbench.state import Walk
+from lotbench.benchmarks.lotbench.candidate import item, options
+from lotbench.harness.state import Walk
+from lotbench.prompting.judge import Judge
+from lotbench.prompting.prompt import Value
+from lotbench.prompting.reply import Form, YesNo, prose
 from lotbench.types import Question
 
 REASON = 240

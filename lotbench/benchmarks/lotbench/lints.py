@@ -16,7 +16,7 @@ from lotbench.benchmarks.lotbench import words
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.errors import Unread
-from lotbench.finding import Finding, Sight
+from lotbench.harness.data_findings import Finding, Sight
 
 NEAR_BITS = 30
 """Two pictures whose hashes differ in no more bits of 256 are near-duplicates (the nearest of ours: 82)."""

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from lotbench.benchmarks.lotbench import chain, check, rounds
-from lotbench.state import Walk
+from lotbench.benchmarks.lotbench import candidate as rounds
+from lotbench.benchmarks.lotbench import chain, check
+from lotbench.harness.state import Walk
 from lotbench.types import Question
 
 ROUND = {

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from lotbench.benchmarks.lotbench.games import Game, latest, verdicts
-from lotbench.evidence import Evidence
-from lotbench.section import Reading, Section
+from lotbench.harness.evidence import Evidence
+from lotbench.report.sections import Reading, Section
 
 
 def worth_reading(games: Sequence[Game], evidence: Evidence) -> Section:

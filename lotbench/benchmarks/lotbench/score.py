@@ -14,12 +14,11 @@ from typing import Literal, Protocol
 import numpy as np
 
 from lotbench.benchmarks.lotbench.games import FAILED, Game, game, read
-from lotbench.evidence import NOTHING, Evidence
+from lotbench.harness.evidence import NOTHING, Evidence
+from lotbench.harness.state import Walk
 from lotbench.metrics import survival
 from lotbench.metrics.intervals import Floats, bootstrap
-from lotbench.section import Metric
-from lotbench.state import Walk
-from lotbench.types import Score, Trace
+from lotbench.types import Metric, Score, Trace
 
 
 class Rules(Protocol):

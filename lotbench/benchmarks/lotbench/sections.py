@@ -13,11 +13,11 @@ from collections.abc import Iterable, Sequence
 from lotbench.benchmarks.lotbench.games import FAILED, Game, game, latest, verdicts
 from lotbench.benchmarks.lotbench.readings import worth_reading
 from lotbench.benchmarks.lotbench.score import Rules, bound, estimate, mean_rounds, parts, solve_rate, tally
-from lotbench.evidence import NOTHING, Evidence
+from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import survival
 from lotbench.metrics.intervals import Floats, bootstrap, share
-from lotbench.section import Metric, Plot, Section, Table
-from lotbench.types import Trace
+from lotbench.report.sections import Plot, Section, Table
+from lotbench.types import Metric, Trace
 
 Cell = str | float | int | None
 

@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lotbench.benchmark import Benchmark, Role, by_step
-from lotbench.benchmarks.lotbench import check, lints, rounds, validation
+from lotbench.benchmarks.lotbench import candidate as rounds
+from lotbench.benchmarks.lotbench import check, lints, validation
+from lotbench.benchmarks.lotbench.judge_quality import standing
 from lotbench.benchmarks.lotbench.preview import preview
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.score import grade, metrics
 from lotbench.benchmarks.lotbench.sections import sections
 from lotbench.benchmarks.lotbench.settings import SCORE_ONLY, Settings, resolve, reveals
-from lotbench.benchmarks.lotbench.standing import standing
-from lotbench.probe import Validation
+from lotbench.harness.benchmark import Benchmark, Role, by_step
+from lotbench.harness.judge_validation import Validation
 from lotbench.types import Sampling
 
 STEPS = {

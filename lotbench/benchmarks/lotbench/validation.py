@@ -18,10 +18,10 @@ from lotbench.benchmarks.lotbench.correction import rounds
 from lotbench.benchmarks.lotbench.games import game, latest, verdicts
 from lotbench.benchmarks.lotbench.sample import Item, Text
 from lotbench.benchmarks.lotbench.settings import Settings
-from lotbench.config import digest
-from lotbench.probe import Draw, Panel, Probe, Said
-from lotbench.prompt import Pack
-from lotbench.state import State
+from lotbench.config.experiment import digest
+from lotbench.harness.judge_validation import Draw, Panel, Probe, Said
+from lotbench.harness.state import State
+from lotbench.prompting.prompt import Pack
 from lotbench.types import JSON, Trace
 
 STRATA = {"accepted": True, "overturned": False, "refused": False}

@@ -12,10 +12,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from lotbench.benchmarks.rinobench.answering import item, options, says_something
+from lotbench.benchmarks.rinobench.candidate import item, options, says_something
 from lotbench.errors import Unread
-from lotbench.reply import Form, prose, read, schema, shape
-from lotbench.state import Walk
+from lotbench.harness.state import Walk
+from lotbench.prompting.reply import Form, prose, read, schema, shape
 from lotbench.types import Answer, Question
 
 TOP = 10

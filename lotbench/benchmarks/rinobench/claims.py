@@ -13,11 +13,11 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, create_model
 
-from lotbench.benchmarks.rinobench.answering import item, options, says_something
+from lotbench.benchmarks.rinobench.candidate import item, options, says_something
 from lotbench.benchmarks.rinobench.works import shown
-from lotbench.prompt import Prompt, Value
-from lotbench.reply import Form, YesNo, prose, read, schema, shape
-from lotbench.state import Walk
+from lotbench.harness.state import Walk
+from lotbench.prompting.prompt import Prompt, Value
+from lotbench.prompting.reply import Form, YesNo, prose, read, schema, shape
 from lotbench.types import JSON, Answer, Question
 
 KINDS = ("known", "novelty")

@@ -11,10 +11,10 @@ from functools import partial
 from typing import Any
 
 from lotbench.benchmarks.rinobench import alignment, claims, pieces
-from lotbench.benchmarks.rinobench.answering import item, options
+from lotbench.benchmarks.rinobench.candidate import item, options
 from lotbench.benchmarks.rinobench.claims import KINDS
 from lotbench.benchmarks.rinobench.pieces import Piece
-from lotbench.state import Update, Walk
+from lotbench.harness.state import Update, Walk
 from lotbench.types import Answer, Question
 
 

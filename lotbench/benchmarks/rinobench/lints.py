@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from lotbench.benchmarks.rinobench.construction import leak
+from lotbench.benchmarks.rinobench.construction.papers import leak
 from lotbench.benchmarks.rinobench.sample import Item
-from lotbench.finding import Finding, Sight
+from lotbench.harness.data_findings import Finding, Sight
 
 
 def lints(items: Sequence[Item], sights: Mapping[str, Sight]) -> Sequence[Finding]:

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lotbench.benchmark import record
-from lotbench.benchmarks.rinobench.answering import again
+from lotbench.benchmarks.rinobench.candidate import again
 from lotbench.errors import Unread
-from lotbench.state import Update, Walk
+from lotbench.harness.benchmark import record
+from lotbench.harness.state import Update, Walk
 from lotbench.types import Answer, Question
 
 

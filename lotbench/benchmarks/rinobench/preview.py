@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from lotbench.benchmarks.rinobench import answering, judge
-from lotbench.state import Walk
+from lotbench.benchmarks.rinobench import candidate as answering
+from lotbench.benchmarks.rinobench import judge
+from lotbench.harness.state import Walk
 from lotbench.types import Question
 
 FOUND = {

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lotbench.benchmarks.rinobench.claims import KINDS
-from lotbench.evidence import Evidence
-from lotbench.section import Reading, Section
+from lotbench.harness.evidence import Evidence
+from lotbench.report.sections import Reading, Section
 from lotbench.types import Trace
 
 

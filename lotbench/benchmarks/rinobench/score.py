@@ -13,16 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from lotbench.benchmarks.rinobench.answering import item
+from lotbench.benchmarks.rinobench.candidate import item
 from lotbench.benchmarks.rinobench.claims import KINDS
 from lotbench.benchmarks.rinobench.sample import LABELS
 from lotbench.benchmarks.rinobench.settings import Settings
-from lotbench.evidence import NOTHING, Evidence
+from lotbench.harness.evidence import NOTHING, Evidence
+from lotbench.harness.state import Walk
 from lotbench.metrics import classification as classes
 from lotbench.metrics.intervals import Floats, bootstrap
-from lotbench.section import Metric
-from lotbench.state import Walk
-from lotbench.types import JSON, Score, Trace
+from lotbench.types import JSON, Metric, Score, Trace
 
 Counts = Mapping[str, int]
 """Of one kind of aspects in one idea: gold, covered, generated, in_gold, additional, ungrounded, unfounded."""

@@ -21,12 +21,12 @@ from lotbench.benchmarks.rinobench.readings import readings
 from lotbench.benchmarks.rinobench.sample import LABELS
 from lotbench.benchmarks.rinobench.score import Judged
 from lotbench.benchmarks.rinobench.settings import Settings
-from lotbench.evidence import NOTHING, Evidence
+from lotbench.config.model_names import base_model
+from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import classification as classes
 from lotbench.metrics.intervals import Floats
-from lotbench.names import base_model
-from lotbench.section import Grid, Metric, Section, Table
-from lotbench.types import Trace
+from lotbench.report.sections import Grid, Section, Table
+from lotbench.types import Metric, Trace
 
 Cell = str | float | int | None
 STATUSES = ("ok", "invalid", "unparsed", "refused", "truncated")

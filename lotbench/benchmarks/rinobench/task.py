@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lotbench.benchmark import Benchmark, Role, by_step
-from lotbench.benchmarks.rinobench import answering, judge
+from lotbench.benchmarks.rinobench import candidate as answering
+from lotbench.benchmarks.rinobench import judge
 from lotbench.benchmarks.rinobench.lints import lints
 from lotbench.benchmarks.rinobench.preview import preview
 from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.benchmarks.rinobench.score import grade, metrics
 from lotbench.benchmarks.rinobench.sections import sections
 from lotbench.benchmarks.rinobench.settings import SCORE_ONLY, Settings, resolve
+from lotbench.harness.benchmark import Benchmark, Role, by_step
 from lotbench.types import Sampling
 
 STEPS = {

@@ -14,10 +14,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ValidationError, create_model
 
+from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.errors import Unread, UsageError
-from lotbench.oogiri.problems import Problem
-from lotbench.reply import Form, prose, read, visible
-from lotbench.state import Walk
+from lotbench.harness.state import Walk
+from lotbench.prompting.reply import Form, prose, read, visible
 from lotbench.types import Reply
 
 LETTERS = "ABCDE"

@@ -14,9 +14,9 @@ from typing import TypeAlias
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from lotbench.benchmarks.standard.oogiri import Language, Type
+from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.metrics.intervals import Floats, bootstrap, expanded
-from lotbench.oogiri import Language, Type
-from lotbench.oogiri.problems import Problem
 
 Key: TypeAlias = dict[str, dict[str, str]]
 """Who wrote each response: the model, by item and letter."""

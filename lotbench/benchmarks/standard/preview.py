@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lotbench.benchmarks.standard import asking
-from lotbench.state import Walk
+from lotbench.benchmarks.standard import candidate as asking
+from lotbench.harness.state import Walk
 from lotbench.types import Question
 
 WRITTEN = {"caption": "a caption", "rewrite": "a rewrite"}

@@ -14,15 +14,14 @@ from typing import Any
 import numpy as np
 
 from lotbench.benchmarks.standard.answers import agreed
-from lotbench.benchmarks.standard.asking import draws, options, problem
+from lotbench.benchmarks.standard.candidate import draws, options, problem
+from lotbench.benchmarks.standard.oogiri.problems import Kind, Option, Problem
 from lotbench.benchmarks.standard.settings import Settings
-from lotbench.evidence import NOTHING, Evidence
+from lotbench.harness.evidence import NOTHING, Evidence
+from lotbench.harness.state import Walk
 from lotbench.metrics import ranking
 from lotbench.metrics.intervals import Floats, bootstrap, expanded
-from lotbench.oogiri.problems import Kind, Option, Problem
-from lotbench.section import Metric
-from lotbench.state import Walk
-from lotbench.types import Score, Trace
+from lotbench.types import Metric, Score, Trace
 
 CHOICES: Mapping[Kind, float] = {"2t1": 1 / 2, "3t1": 1 / 3, "4t1": 1 / 4, "5t2": 1 / 10}
 """Chance of each kind of choice: one over the answers that can be given."""

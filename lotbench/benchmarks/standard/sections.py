@@ -12,13 +12,13 @@ from typing import Any
 
 from lotbench.benchmarks.standard import score
 from lotbench.benchmarks.standard.answers import LETTERS
+from lotbench.benchmarks.standard.oogiri.problems import RANKED, Kind, Problem
 from lotbench.benchmarks.standard.score import CHOICES, Answered
 from lotbench.benchmarks.standard.settings import Settings
-from lotbench.evidence import NOTHING, Evidence
+from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import ranking
-from lotbench.oogiri.problems import RANKED, Kind, Problem
-from lotbench.section import Metric, Plot, Reading, Section, Table
-from lotbench.types import Trace
+from lotbench.report.sections import Plot, Reading, Section, Table
+from lotbench.types import Metric, Trace
 
 Cell = str | float | int | None
 PAPERS: tuple[Kind, ...] = ("3t1", "4t1", "5t2", "rank")

@@ -10,10 +10,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from lotbench.benchmarks.standard.oogiri import Row
+from lotbench.benchmarks.standard.oogiri.building import problems
+from lotbench.benchmarks.standard.oogiri.problems import Kind, Problem, Rules
 from lotbench.errors import UsageError
-from lotbench.oogiri import Row
-from lotbench.oogiri.building import problems
-from lotbench.oogiri.problems import Kind, Problem, Rules
 
 KINDS: Mapping[str, tuple[Kind, ...]] = {
     "all": ("2t1", "3t1", "4t1", "5t2", "rank"),

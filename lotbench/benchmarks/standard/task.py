@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lotbench.benchmark import Benchmark, Role
-from lotbench.benchmarks.standard import asking
+from lotbench.benchmarks.standard import candidate as asking
+from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.benchmarks.standard.preview import preview
 from lotbench.benchmarks.standard.score import grade, metrics
 from lotbench.benchmarks.standard.sections import sections
 from lotbench.benchmarks.standard.settings import SCORE_ONLY, Settings, build, resolve, unrankable
-from lotbench.oogiri import Row
+from lotbench.harness.benchmark import Benchmark, Role
 from lotbench.types import Sampling
 
 ROLES = {

@@ -1,0 +1,1 @@
+"""From rows to instructions: words, templates, roles."""

@@ -1,0 +1,187 @@
+"""The training rows on disk, by number, by group and by draw.
+
+A selection needs responses to other pictures and a ranking the other responses to the same one, but the rows
+may be more than fit in memory. One pass over the data sets puts them into an SQLite file; memory does not
+grow with their number.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from types import TracebackType
+from typing import Literal
+
+from clot_training.config import Config
+from lotbench.benchmarks.standard.oogiri import Row, held_out
+from lotbench.edge.importers.oogiri_rows import rows
+from lotbench.errors import DataError
+
+TABLES = """
+pragma journal_mode = off;
+pragma synchronous = off;
+create table rows (
+    number integer primary key,
+    id text unique,
+    kind text,
+    place integer,
+    unit text,
+    preference real,
+    row text
+);
+create table heard (role text, about text, text text, primary key (role, about)) without rowid;
+"""
+PAGE = 500
+TRIES = 20
+"""Draws of an unrelated row before there is thought to be none."""
+
+
+class Rows:
+    """The rows that are trained on; a row's picture is named by its path from here, not by its data set's.
+
+    Args:
+        path: The SQLite file; begun anew.
+
+    Attributes:
+        skipped: The rows that are not trained on, by reason.
+    """
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        self._path = path
+        # Rows go through this file once and are read by number: nothing is lost if it is.
+        self._base = sqlite3.connect(path, isolation_level=None)
+        self._base.executescript(TABLES)
+        self._kinds: Counter[str] = Counter()
+        self._last: tuple[str, list[int]] = ("", [])
+        self.skipped: Counter[str] = Counter()
+
+    def __enter__(self) -> Rows:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._base.close()
+        self._path.unlink(missing_ok=True)
+
+    def __len__(self) -> int:
+        (count,) = self._base.execute("select count(*) from rows").fetchone()
+        return int(count)
+
+    def fill(self, config: Config, part: Literal["train", "held_out"] = "train") -> None:
+        """Take in the rows of the configuration's data sets: those to train on, or those held out.
+
+        Raises:
+            DataError: A line is no row, or two rows have one id.
+        """
+        self._base.execute("begin")
+        for folder in config.folders():
+            for row in rows(folder):
+                self._take(row, config, folder, part)
+        self._base.execute("commit")
+        self._base.executescript(
+            "create index by_kind on rows (kind, place); create index by_unit on rows (unit, preference desc, number)"
+        )
+
+    def _take(self, row: Row, config: Config, folder: Path, part: str) -> None:
+        out = held_out(row, share=config.held_out, split=config.split, seed=config.seed)
+        if out != (part == "held_out"):
+            self.skipped["held_out" if out else "train"] += 1
+            return
+        if row.type not in config.types or row.language not in config.languages:
+            self.skipped["type_or_language"] += 1
+            return
+        if row.question == "None":
+            # As Oogiri-GO writes a question that stands in a picture it does not have.
+            self.skipped["no_question"] += 1
+            return
+        if row.image is not None:
+            row = row.model_copy(update={"image": (folder / row.image).as_posix()})
+        kind = _kind(row)
+        values = (row.id, kind, self._kinds[kind], unit(row), row.preference, row.model_dump_json())
+        try:
+            self._base.execute(
+                "insert into rows (id, kind, place, unit, preference, row) values (?, ?, ?, ?, ?, ?)", values
+            )
+        except sqlite3.IntegrityError:
+            raise DataError([f"{folder / 'samples.jsonl'}: id {row.id!r} stands there twice"]) from None
+        self._kinds[kind] += 1
+
+    def all(self) -> Iterator[Row]:
+        """Every row, in the order of the data; rows may be taken out meanwhile."""
+        last, page = 0, "select number, row from rows where number > ? order by number limit ?"
+        while found := self._base.execute(page, (last, PAGE)).fetchall():
+            for last, text in found:  # noqa: B007 - the number at which the next page begins
+                yield Row.model_validate_json(text)
+
+    def drop(self, row: Row, reason: str) -> None:
+        """Take a row out: it is neither trained on nor an option beside another."""
+        self._base.execute("delete from rows where id = ?", (row.id,))
+        self._last = ("", [])
+        self.skipped[reason] += 1
+
+    def rated(self, row: Row) -> list[int]:
+        """The numbers of the rows with the same picture and question that a preference is known of."""
+        asked = unit(row)
+        # Groups may have thousands of rows, and mostly stand together: the last one's numbers are kept.
+        if self._last[0] != asked:
+            found = self._base.execute(
+                "select number from rows where unit = ? and preference is not null"
+                " order by preference desc, number",
+                (asked,),
+            )
+            self._last = (asked, [number for (number,) in found])
+        return self._last[1]
+
+    def beside(self, row: Row, most: int) -> list[Row]:
+        """Other rows with the same picture and question, the best liked first."""
+        found = self._base.execute(
+            "select row from rows where unit = ? and id != ? order by preference desc, number limit ?",
+            (unit(row), row.id, most),
+        )
+        return [Row.model_validate_json(text) for (text,) in found]
+
+    def get(self, number: int) -> Row:
+        """A row by its number."""
+        (text,) = self._base.execute("select row from rows where number = ?", (number,)).fetchone()
+        return Row.model_validate_json(text)
+
+    def unrelated(self, row: Row, rng: Random) -> Row | None:
+        """A row of the same type and language that answers something else, if there is one to be drawn."""
+        kind = _kind(row)
+        for _ in range(TRIES):
+            place = rng.randrange(self._kinds[kind])
+            found = self._base.execute(
+                "select row from rows where kind = ? and place = ?", (kind, place)
+            ).fetchone()
+            # A place is empty where a row was taken out.
+            if found is not None:
+                other = Row.model_validate_json(found[0])
+                if other.group != row.group:
+                    return other
+        return None
+
+    def hear(self, role: str, about: str, text: str) -> None:
+        """Keep what a model of a role said about a picture or a row."""
+        self._base.execute("insert or replace into heard values (?, ?, ?)", (role, about, text))
+
+    def heard(self, role: str, about: str) -> str | None:
+        """What a model of a role said about a picture or a row, if it said anything."""
+        found = self._base.execute(
+            "select text from heard where role = ? and about = ?", (role, about)
+        ).fetchone()
+        return found[0] if found else None
+
+
+def unit(row: Row) -> str:
+    """What a row answers: rows of one unit have the same picture and the same question."""
+    return "\0".join((row.language, row.type, row.group, row.question or ""))
+
+
+def _kind(row: Row) -> str:
+    return f"{row.language} {row.type}"

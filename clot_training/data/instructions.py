@@ -1,0 +1,244 @@
+"""`clot instructions`: rows become instructions for generation, selection and ranking (Sec. 5.2.1).
+
+Rows are read in one pass and turned in another, file by file, so that memory does not grow with the data.
+Every draw is seeded by the row and the copy: an instruction does not depend on the rows before it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from clot_training.config import Config, Instructions, freeze
+from clot_training.data import templates
+from clot_training.data.index import Rows
+from clot_training.data.keywords import Words, content_words
+from clot_training.data.roles import batched, help_with
+from clot_training.records import Instruction, Kind, Work
+from lotbench.benchmarks.standard.oogiri import Row
+from lotbench.edge.files import atomic_write as whole
+
+CHUNK = 500
+"""Rows that are tagged together."""
+DRAWN = 40
+"""Rows of a group that a ranking looks at: groups may have thousands."""
+
+
+def make(config: Config, own: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Write the instructions of a run, their manifest and the frozen configuration.
+
+    Args:
+        config: The run.
+        own: Models given as Python objects, by name (`python:NAME`).
+
+    Returns:
+        The manifest.
+
+    Raises:
+        UsageError: A data set, a model or a tagger cannot be had.
+    """
+    folder = Work(Path(config.out)).instructions
+    folder.mkdir(parents=True, exist_ok=True)
+    for stale in (folder / "manifest.json", *folder.glob("train-*.jsonl")):
+        stale.unlink(missing_ok=True)
+    with Rows(folder / "rows.sqlite") as index:
+        index.fill(config)
+        failed = help_with(index, config, folder / "screened.jsonl", own)
+        made = Maker(index, config)
+        shards = _write(folder, made.all(), config.instructions.shard_size)
+        manifest = made.manifest() | {
+            "rows": len(index),
+            "skipped": dict(sorted(index.skipped.items())),
+            "fewer": dict(sorted((made.fewer + failed).items())),
+            "screened": bool(config.instructions.screener),
+            "shards": shards,
+        }
+    freeze(config, folder)
+    whole.write(folder / "manifest.json", json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+    return manifest
+
+
+def _write(folder: Path, instructions: Iterable[Instruction], size: int) -> dict[str, int]:
+    """Write files of `size` instructions each; returns how many are in each."""
+    shards = {}
+    for number, batch in enumerate(_pieces(instructions, size)):
+        name = f"train-{number:05d}.jsonl"
+        counted = Counter[str]()
+        whole.write(folder / name, _lines(batch, counted))
+        shards[name] = counted["lines"]
+    return shards
+
+
+def _lines(instructions: Iterable[Instruction], counted: Counter[str]) -> Iterator[str]:
+    for instruction in instructions:
+        counted["lines"] += 1
+        yield instruction.model_dump_json() + "\n"
+
+
+def _pieces(instructions: Iterable[Instruction], size: int) -> Iterator[Iterator[Instruction]]:
+    """The instructions in pieces of `size`, each to be used up before the next is asked for."""
+    source = iter(instructions)
+    for first in source:
+        yield islice(chain([first], source), size)
+
+
+class Maker:
+    """Turns the rows of an index into instructions, and counts.
+
+    Attributes:
+        fewer: How often a row yielded fewer instructions or options than it might have, by reason.
+    """
+
+    def __init__(self, index: Rows, config: Config) -> None:
+        self.fewer: Counter[str] = Counter()
+        self._index = index
+        self._seed = config.seed
+        self._settings: Instructions = config.instructions
+        self._kinds: Counter[str] = Counter()
+        self._types: Counter[str] = Counter()
+        self._free = 0
+
+    def all(self) -> Iterator[Instruction]:
+        """The instructions of every row, in the order of the rows."""
+        for chunk in batched(self._index.all(), CHUNK):
+            for row, words in zip(chunk, _words(chunk), strict=True):
+                for made in self._of(row, words):
+                    self._kinds[made.kind] += 1
+                    self._types[f"{made.language} {made.type}"] += 1
+                    yield made
+
+    def manifest(self) -> dict[str, Any]:
+        """What was made: counts by kind, type and language, and how often a generation had no condition."""
+        generations = self._kinds["generation"]
+        return {
+            "instructions": self._kinds.total(),
+            "kinds": dict(sorted(self._kinds.items())),
+            "types": dict(sorted(self._types.items())),
+            "empty_condition": {
+                "asked": self._settings.empty_condition,
+                "realised": self._free / generations if generations else None,
+            },
+        }
+
+    def _of(self, row: Row, words: Words) -> Iterator[Instruction]:
+        makers = (
+            (self._settings.generation, self._generation),
+            (self._settings.selection, self._selection),
+            (self._settings.ranking, self._ranking),
+        )
+        for copies, maker in makers:
+            for copy in range(copies):
+                if (found := maker(row, words, copy)) is not None:
+                    yield found
+
+    def _generation(self, row: Row, words: Words, copy: int) -> Instruction:
+        rng = self._rng(row, "generation", copy)
+        empty = rng.uniform(0, 1) < self._settings.empty_condition
+        if not empty and not words:
+            self.fewer["no_content_word"] += 1
+        condition = None if empty or not words else rng.choice(words)
+        self._free += condition is None
+        chat = templates.generation(row, condition, rng)
+        return _instruction("generation", row, copy, (row.id,), messages=chat, response=row.text).model_copy(
+            update={"condition": condition}
+        )
+
+    def _selection(self, row: Row, words: Words, copy: int) -> Instruction | None:
+        rng = self._rng(row, "selection", copy)
+        options, rows = [row.text], [row.id]
+        for _ in range(self._settings.unrelated):
+            if (other := self._index.unrelated(row, rng)) is not None and other.text not in options:
+                options.append(other.text)
+                rows.append(other.id)
+        for heard in (self._heard("caption", row.image), self._heard("rewrite", row.id)):
+            if heard is not None and heard not in options:
+                options.append(heard)
+        if len(options) == 1:
+            self.fewer["nothing_to_select_from"] += 1
+            return None
+        rng.shuffle(options)
+        return _instruction(
+            "selection",
+            row,
+            copy,
+            tuple(rows),
+            messages=templates.selection(row, options, rng),
+            response=templates.option(options.index(row.text), row.text),
+        )
+
+    def _ranking(self, row: Row, words: Words, copy: int) -> Instruction | None:
+        if row.preference is None:
+            self.fewer["no_preference"] += 1
+            return None
+        rng = self._rng(row, "ranking", copy)
+        numbers = self._index.rated(row)
+        drawn = rng.sample(numbers, min(DRAWN, len(numbers)))
+        ranked = distinct(chain([row], map(self._index.get, drawn)), self._settings)
+        if len(ranked) == 1:
+            self.fewer["nothing_to_rank"] += 1
+            return None
+        shown = rng.sample(ranked, len(ranked))
+        return _instruction(
+            "ranking",
+            row,
+            copy,
+            (row.id, *(other.id for other in ranked if other.id != row.id)),
+            messages=templates.ranking(row, [one.text for one in shown], rng),
+            response=templates.ordered([shown.index(one) for one in ranked]),
+        )
+
+    def _heard(self, role: str, about: str | None) -> str | None:
+        return self._index.heard(role, about) if about is not None else None
+
+    def _rng(self, row: Row, kind: Kind, copy: int) -> Random:
+        return Random(f"{self._seed}:{row.id}:{kind}:{copy}")
+
+
+def distinct(rows: Iterable[Row], settings: Instructions) -> list[Row]:
+    """Rows that people liked distinctly: the first, and those that differ from all taken before; best first."""
+    taken: list[Row] = []
+    for row in rows:
+        if len(taken) == settings.ranked:
+            break
+        if all(row.text != other.text and differ(row, other, settings.apart) for other in taken):
+            taken.append(row)
+    return sorted(taken, key=lambda row: (-(row.preference or 0.0), row.id))
+
+
+def differ(one: Row, other: Row, apart: float) -> bool:
+    """Whether people liked two rows distinctly: other likes, or mean ratings `apart` standard errors apart."""
+    assert one.preference is not None
+    assert other.preference is not None
+    gap = abs(one.preference - other.preference)
+    if one.ratings is None or other.ratings is None:
+        return one.ratings is other.ratings and gap > 0
+    # Fewer than two votes have no error that could be known: they are never told apart (nan compares false).
+    return gap > 0 and gap >= apart * math.hypot(one.ratings.error, other.ratings.error)
+
+
+def _words(rows: list[Row]) -> list[Words]:
+    """The content words of each row's response."""
+    texts: dict[str, list[str]] = defaultdict(list)
+    for row in rows:
+        texts[row.language].append(row.text)
+    found = {language: iter(content_words(said, language)) for language, said in texts.items()}
+    return [next(found[row.language]) for row in rows]
+
+
+def _instruction(kind: Kind, row: Row, copy: int, rows: tuple[str, ...], **fields: Any) -> Instruction:
+    return Instruction(
+        id=f"{row.id}:{kind}:{copy}",
+        kind=kind,
+        type=row.type,
+        language=row.language,
+        group=row.group,
+        rows=rows,
+        image=row.image,
+        **fields,
+    )

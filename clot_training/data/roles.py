@@ -1,0 +1,198 @@
+"""Models that help to make instructions: captioner, rewriter and screener, each if the configuration names it.
+
+What one says is kept in lotbench's store under the model's name, so that a second run asks for nothing
+again. A call that brings nothing costs a row an option; a row whose screening brings nothing is left out,
+and its verdict says why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+from clot_training.config import Config
+from clot_training.data.index import Rows
+from clot_training.data.templates import templates
+from lotbench.benchmarks.standard.oogiri import Row
+from lotbench.config.experiment import Limits
+from lotbench.config.model_names import parse
+from lotbench.edge.calls.caller import Seat
+from lotbench.edge.calls.store import Store
+from lotbench.edge.files.datasets import Pictures
+from lotbench.edge.files.jsonl import line
+from lotbench.edge.models.registry import Models
+from lotbench.errors import CallFailed, Unread
+from lotbench.prompting import reply as replies
+from lotbench.prompting.prompt import Value
+from lotbench.types import Image, Key, Reply, Request, Sampling
+
+MAX_IMAGE_PX = 1024
+MAX_TOKENS = 300
+
+T = TypeVar("T")
+
+
+class Verdict(replies.Form):
+    """What a screener says of a row."""
+
+    safe: replies.YesNo
+    reason: str = replies.prose(200, "why, in a few words")
+
+
+class Album(Pictures):
+    """Pictures by their paths, taken in as they come."""
+
+    def __init__(self) -> None:
+        super().__init__(Path(), (), MAX_IMAGE_PX)
+
+    def take(self, path: str) -> Image:
+        """The picture of a path, encoded as it is sent.
+
+        Raises:
+            DataError: It is gone or cannot be read.
+        """
+        self._paths.setdefault(path, Path(path))
+        return self[path]
+
+
+def help_with(
+    index: Rows, config: Config, screened: Path, own: Mapping[str, Any] | None = None
+) -> Counter[str]:
+    """Screen the rows, and have pictures described and responses rewritten, as far as models are named.
+
+    Args:
+        index: The rows; unsafe ones are dropped, captions and rewrites are kept there.
+        config: Names the models.
+        screened: Where the verdicts go, a line for each row.
+        own: Models given as Python objects, by name (`python:NAME`).
+
+    Returns:
+        How often each model was asked for nothing (`caption_failed`, `rewrite_failed`).
+
+    Raises:
+        UsageError: A model cannot be had.
+        Unescapable: No call to a model can succeed.
+    """
+    return asyncio.run(_helped(index, config, screened, own or {}))
+
+
+async def _helped(index: Rows, config: Config, screened: Path, own: Mapping[str, Any]) -> Counter[str]:
+    album, failed = Album(), Counter[str]()
+    async with Models(album, Limits(), own) as models:
+        if name := config.instructions.screener:
+            await _screen(index, _Helper("screen", name, models, album), screened)
+        if name := config.instructions.captioner:
+            helper = _Helper("caption", name, models, album)
+            async for row, said in helper.texts(_pictured(index)):
+                assert row.image is not None
+                _keep(index, "caption", row.image, said, failed)
+        if name := config.instructions.rewriter:
+            async for row, said in _Helper("rewrite", name, models, album).texts(index.all()):
+                _keep(index, "rewrite", row.id, said, failed)
+    return failed
+
+
+def _keep(index: Rows, role: str, about: str, said: str | None, failed: Counter[str]) -> None:
+    if said:
+        index.hear(role, about, said)
+    else:
+        failed[f"{role}_failed"] += 1
+
+
+async def _screen(index: Rows, helper: _Helper, path: Path) -> None:
+    with path.open("wb") as file:
+        async for row, reply in helper.replies(index.all()):
+            verdict, reason = _verdict(reply)
+            model = reply.model if reply else None
+            file.write(line({"row": row.id, "verdict": verdict, "reason": reason, "model": model}))
+            if verdict != "safe":
+                index.drop(row, verdict if verdict == "unsafe" else "unscreened")
+
+
+def _verdict(reply: Reply | None) -> tuple[str, str]:
+    if reply is None:
+        return "failed", "the call brought no reply"
+    try:
+        read = replies.read(reply, Verdict)
+    except Unread as error:
+        return error.kind, error.reason
+    return ("safe" if read.safe else "unsafe"), read.reason
+
+
+def _pictured(index: Rows) -> Iterator[Row]:
+    """A row of each picture that has no caption yet."""
+    seen: set[str] = set()
+    for row in index.all():
+        if row.image is not None and row.image not in seen:
+            seen.add(row.image)
+            yield row
+
+
+class _Helper:
+    """A model in one role, asked about rows, some at a time."""
+
+    def __init__(self, role: str, name: str, models: Models, album: Album) -> None:
+        self.role = role
+        self.album = album
+        self.store = Store()
+        (self.seat,) = models.seats({role: [parse(name)]})[role]
+
+    async def replies(self, rows: Iterable[Row]) -> AsyncIterator[tuple[Row, Reply | None]]:
+        """Each row with the reply about it, None where none came; in order."""
+        for chunk in batched(rows, Limits().concurrency):
+            for row, reply in zip(chunk, await asyncio.gather(*map(self._ask, chunk)), strict=True):
+                yield row, reply
+
+    async def texts(self, rows: Iterable[Row]) -> AsyncIterator[tuple[Row, str | None]]:
+        """Each row with what was said about it, None where that was nothing or cut off."""
+        async for row, reply in self.replies(rows):
+            try:
+                whole = reply is not None and not reply.refusal and reply.finish == "stop"
+                yield row, " ".join(replies.visible(reply).split()) if whole and reply else None
+            except Unread:
+                yield row, None
+
+    async def _ask(self, row: Row) -> Reply | None:
+        return await asked(self.seat, self._request(row), self.store)
+
+    def _request(self, row: Row) -> Request:
+        prompt = templates().get(row.language, self.role)
+        picture = self.album.take(row.image) if row.image and "image" in prompt.fields else None
+        values: dict[str, Value] = {
+            "image": picture,
+            "question": row.question or "-",
+            "text": row.text,
+            "shape": replies.shape(Verdict),
+        }
+        return Request(
+            key=Key(row.id, 0, 0, self.role, 0, 0, ""),
+            model=self.seat.name,
+            messages=prompt.messages(**{name: values[name] for name in prompt.fields}),
+            schema=replies.schema(Verdict) if "shape" in prompt.fields else None,
+            sampling=Sampling(temperature=0.0, max_tokens=MAX_TOKENS),
+        )
+
+
+async def asked(seat: Seat, request: Request, store: Store) -> Reply | None:
+    """The reply to a request, from the store if it is there; None if the call brought none."""
+    if known := store.get(request, seat.name):
+        return known
+    try:
+        reply = await seat.model(request)
+    except CallFailed:
+        return None
+    # Kept under the name that was asked for: which id answers to it is known only after a call.
+    store.put(request, replace(reply, model=seat.name))
+    return reply
+
+
+def batched(things: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Lists of `size` things in order; the last may be shorter."""
+    source = iter(things)
+    while batch := list(islice(source, size)):
+        yield batch

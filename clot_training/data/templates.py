@@ -1,0 +1,100 @@
+"""Instructions in words: a row becomes chat messages by one of several wordings of its type and language.
+
+The wordings are text files, `prompts/LANGUAGE/KIND_TYPE.txt`, a section each. Training and exploration ask
+in the same words because both ask here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from random import Random
+from string import ascii_uppercase
+from typing import Protocol
+
+from clot_training.records import Chat
+from lotbench.edge.files.datasets import prompt_files
+from lotbench.prompting.prompt import Pack, Prompt, pack
+
+LETTERS = ascii_uppercase
+"""How options are named; there are never more than 26."""
+
+
+class Task(Protocol):
+    """What is answered: the part of a row that a template needs."""
+
+    @property
+    def type(self) -> str:
+        """I2T, T2T or IT2T."""
+        ...
+
+    @property
+    def language(self) -> str:
+        """en, zh or ja."""
+        ...
+
+    @property
+    def question(self) -> str | None:
+        """The question, unless the type is I2T."""
+        ...
+
+    @property
+    def image(self) -> str | None:
+        """The path of the picture, unless the type is T2T."""
+        ...
+
+
+@cache
+def templates() -> Pack:
+    """The prompts of the training package."""
+    return pack(prompt_files(Path(__file__).parent / "prompts"))
+
+
+def generation(task: Task, condition: str | None, rng: Random) -> Chat:
+    """Ask for a response, under a condition or none; `rng` chooses the wording."""
+    hint = _wording("hint", task, rng).line("user", condition=condition) if condition else None
+    return _chat(f"generation_{task.type}", task, rng, hint=hint)
+
+
+def selection(task: Task, options: Sequence[str], rng: Random) -> Chat:
+    """Ask for the best of some options."""
+    return _chat(f"selection_{task.type}", task, rng, options=listed(options))
+
+
+def ranking(task: Task, options: Sequence[str], rng: Random) -> Chat:
+    """Ask for the order of some options by how people liked them."""
+    return _chat(f"ranking_{task.type}", task, rng, options=listed(options))
+
+
+def listed(options: Sequence[str]) -> str:
+    """Options as they stand in a prompt, `A. text`, a line each."""
+    return "\n".join(option(place, text) for place, text in enumerate(options))
+
+
+def option(place: int, text: str) -> str:
+    """An option as it stands in a prompt, and as a selection is answered with it."""
+    return f"{LETTERS[place]}. {' '.join(text.split())}"
+
+
+def ordered(places: Sequence[int]) -> str:
+    """How a ranking is answered: the letters of the options at these places, best first."""
+    return " > ".join(LETTERS[place] for place in places)
+
+
+def _chat(name: str, task: Task, rng: Random, **fields: str | None) -> Chat:
+    prompt = _wording(name, task, rng)
+    if task.question is not None:
+        fields["question"] = task.question
+    (message,) = prompt.messages(**fields)
+    text = "".join(part for part in message.parts if isinstance(part, str))
+    if task.image is None:
+        return ({"role": "user", "content": text},)
+    picture = {"type": "image", "image": task.image}
+    return ({"role": "user", "content": [picture, {"type": "text", "text": text}]},)
+
+
+def _wording(name: str, task: Task, rng: Random) -> Prompt:
+    wordings = templates().get(task.language, name).sections
+    number = rng.choice(list(wordings))
+    return Prompt(f"{task.language}/{name}[{number}]", {"user": wordings[number]})

@@ -1,0 +1,254 @@
+"""`clot explore`: new responses under weakly associated conditions, kept if they beat people's (Sec. 5.2.2).
+
+Samples are put into batches, and every draw in them is seeded, before an engine gets them: how many workers
+there are, and how often a run was killed, changes no candidate. Batches are written in their order, each
+in one append, and a run that goes on begins with the first batch that is not whole.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import FileIO
+from itertools import chain, islice
+from pathlib import Path
+from random import Random
+from typing import Any, TypeAlias
+
+from clot_training.config import Config, Explore, data_digests, freeze
+from clot_training.data.index import Rows
+from clot_training.data.roles import batched
+from clot_training.exploring import conditions
+from clot_training.exploring.explorer import Batch, Explorer, Seat, Task
+from clot_training.exploring.scorer import Scorer, Seen, seen
+from clot_training.exploring.vocabulary import sizes, vocabularies
+from clot_training.records import Candidate, Policy, Work, read
+from lotbench.benchmarks.standard.oogiri import Row
+from lotbench.config.experiment import differences
+from lotbench.edge.files import atomic_write as whole
+from lotbench.errors import RunFolderError, UsageError
+
+ENGINE_ONLY = ("engine", "workers", "gpus", "limit")
+"""Settings of explore that change no candidate, so that a run may go on with others."""
+
+Vocabulary: TypeAlias = Mapping[str, Sequence[str]]
+
+
+def explore(config: Config, seat: Seat | None = None) -> dict[str, Any]:
+    """Explore, from the start or from where a run was stopped; returns the summary.
+
+    Args:
+        config: The run.
+        seat: Makes the policy; by default that of stage 1.
+
+    Raises:
+        UsageError: Data, models or packages are missing, or a model does not know a row's language.
+        RunFolderError: The folder holds candidates of another configuration, or another process explores.
+    """
+    work = Work(Path(config.out))
+    folder, path = work.explored(config.explore.conditions), work.candidates(config.explore.conditions)
+    folder.mkdir(parents=True, exist_ok=True)
+    with path.open("ab", buffering=0) as file:
+        _hold(file, path)
+        with Rows(folder / "rows.sqlite") as index:
+            index.fill(config)
+            kinds = known_kinds(index.all(), config)
+            vocabulary = vocabularies(index.all(), config.explore.min_count)
+            _claim(folder, path, config)
+            left = remaining(path, batches(index, config, vocabulary), config.explore)
+            _append(file, path, _explored(left, Maker(config, vocabulary, seat or tuned), kinds))
+    summary = summarized(read(path, Candidate)) | {"keywords": sizes(vocabulary)}
+    whole.write(folder / "summary.json", json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
+    return summary
+
+
+class Maker:
+    """Makes a worker; it travels to other processes, so it holds no model."""
+
+    def __init__(self, config: Config, vocabulary: Vocabulary, seat: Seat) -> None:
+        self.config = config
+        self.vocabulary = vocabulary
+        self._seat = seat
+
+    def __call__(self) -> Explorer:
+        """A worker of this process."""
+        return Explorer(self.config, self.vocabulary, self._seat)
+
+
+def tuned(config: Config) -> Policy:
+    """The policy of stage 1.
+
+    Raises:
+        UsageError: There is none yet, or it cannot be loaded.
+    """
+    adapter = Work(Path(config.out)).stage1 / "adapter"
+    if not adapter.is_dir():
+        raise UsageError(f"{adapter}: no adapter yet; run `clot tune` first")
+    if config.explore.generator == "vllm":
+        from clot_training.exploring.vllm import VllmPolicy
+
+        return VllmPolicy(config, adapter)
+    from clot_training.exploring.policy import seat
+
+    return seat(config, adapter)
+
+
+def known_kinds(rows: Iterable[Row], config: Config) -> set[tuple[Seen, str]]:
+    """What is to be compared, and in which languages; none of it where conditions are random.
+
+    Raises:
+        UsageError: Rows are in a language that their encoder was not made for: similarities would be noise.
+    """
+    settings = config.explore
+    if settings.conditions == "random":
+        return set()
+    met = Counter((seen(row), row.language) for row in rows)
+    known = {"picture": settings.clip.languages, "question": settings.encoder_languages}
+    names = {"picture": "clip.languages", "question": "encoder_languages"}
+    for (kind, language), count in sorted(met.items()):
+        if language not in known[kind]:
+            raise UsageError(
+                f"explore.{names[kind]}: {count} rows are in {language!r}, and the model was made for"
+                f" {', '.join(known[kind])}: leave them out (`languages`) or name a model that knows it"
+            )
+    return set(met)
+
+
+def batches(index: Rows, config: Config, vocabulary: Vocabulary) -> Iterator[Batch]:
+    """The batches of a run, in the order of the data."""
+    settings = config.explore
+    rows = islice(index.all(), settings.limit or None)
+    for chunk in batched(rows, settings.batch_size):
+        yield tuple(_task(row, index, config, len(vocabulary[row.language])) for row in chunk)
+
+
+def _task(row: Row, index: Rows, config: Config, size: int) -> Task:
+    others = (other.text for other in index.beside(row, config.explore.truths - 1))
+    keywords = conditions.drawn(size, config.explore.n, Random(f"{config.seed}:{row.id}:keywords"))
+    return Task(row=row, truths=tuple(dict.fromkeys((row.text, *others))), keywords=tuple(keywords))
+
+
+def remaining(path: Path, planned: Iterator[Batch], settings: Explore) -> Iterator[Batch]:
+    """The batches that are not whole in the file; what it has of the first of them is cut.
+
+    Raises:
+        RunFolderError: The file has more than the planned batches.
+    """
+    end = 0
+    with path.open("rb") as file:
+        for batch in planned:
+            wanted = sum(len(conditions.random(task.keywords, settings)) for task in batch)
+            lines = list(islice(file, wanted))
+            if len(lines) < wanted or not lines[-1].endswith(b"\n"):
+                break
+            end += sum(map(len, lines))
+        else:
+            if file.readline():
+                raise RunFolderError(f"{path}: has more candidates than this run would make (explore.limit?)")
+            return iter(())
+    os.truncate(path, end)
+    return chain([batch], planned)
+
+
+def _explored(left: Iterator[Batch], maker: Maker, kinds: set[tuple[Seen, str]]) -> Iterator[list[Candidate]]:
+    """The candidates of the batches, in their order, by the engine of the configuration."""
+    first = next(left, None)
+    if first is None:
+        return iter(())
+    left = chain([first], left)
+    if maker.config.explore.engine == "local":
+        return map(maker(), left)
+    from clot_training.exploring.scale import explored
+
+    # Workers would all encode the vocabulary at once: here it is encoded before there are any.
+    for kind in sorted({kind for kind, _ in kinds}):
+        scorer = Scorer(kind, maker.config, maker.vocabulary)
+        for language in sorted(language for met, language in kinds if met == kind):
+            scorer.keywords(language)
+    return explored(left, maker, maker.config.explore)
+
+
+def _claim(folder: Path, path: Path, config: Config) -> None:
+    """Freeze the configuration, unless the folder has candidates of another.
+
+    Raises:
+        RunFolderError: It has; the fields that differ are named.
+    """
+    frozen = folder / "config.json"
+    if path.stat().st_size and frozen.is_file():
+        before = json.loads(frozen.read_text(encoding="utf-8"))
+        now = {"config": config.model_dump(mode="json"), "data": data_digests(config.folders())}
+        if changed := differences(_decisive(before), _decisive(now)):
+            raise RunFolderError(
+                f"{path}: was explored with other settings ({', '.join(changed)}); remove it to begin anew"
+            )
+    freeze(config, folder)
+
+
+def _decisive(frozen: Mapping[str, Any]) -> dict[str, Any]:
+    """What candidates depend on in a frozen configuration."""
+    config = frozen["config"]
+    general = ("model", "types", "languages", "seed", "split", "held_out")
+    settings = {name: value for name, value in config["explore"].items() if name not in ENGINE_ONLY}
+    return {name: config[name] for name in general} | {"explore": settings, "data": frozen["data"]}
+
+
+def _hold(file: FileIO, path: Path) -> None:
+    """Hold the file against other processes, until it is closed.
+
+    Raises:
+        RunFolderError: Another process holds it.
+    """
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise RunFolderError(f"{path}: another process is exploring there") from None
+
+
+def _append(file: FileIO, path: Path, made: Iterable[list[Candidate]]) -> None:
+    """Write candidates, a batch in one append.
+
+    Raises:
+        RunFolderError: The model is not the one that wrote the candidates before, or the disk is full.
+    """
+    before = next(read(path, Candidate), None)
+    policy = before.policy if before else None
+    for batch in made:
+        policy = policy or batch[0].policy
+        if batch[0].policy != policy:
+            raise RunFolderError(
+                f"{path}: was explored with {policy}, not {batch[0].policy}; remove it to begin anew"
+            )
+        text = "".join(one.model_dump_json() + "\n" for one in batch).encode()
+        try:
+            if file.write(text) != len(text):
+                raise OSError(28, "only part of a batch could be written")
+        except OSError as error:
+            raise RunFolderError(f"{path}: {error.strerror}; the same command goes on") from None
+
+
+def summarized(candidates: Iterable[Candidate]) -> dict[str, Any]:
+    """How many candidates there are, how many were kept, and of those compared how many won in each place."""
+    counts: Counter[str] = Counter()
+    groups: dict[str, Counter[str]] = {}
+    for one in candidates:
+        how = "empty condition" if one.condition is None else "keyword"
+        for name in (f"{one.language} {one.type}", how):
+            groups.setdefault(name, Counter()).update(candidates=1, kept=int(one.kept))
+        counts.update(candidates=1, kept=int(one.kept), compared=int(one.why is None))
+        if one.why is not None:
+            counts[f"not compared: {one.why}"] += 1
+        if len(one.won) == 2:
+            counts.update({"won standing first": int(one.won[0]), "won standing last": int(one.won[1])})
+    return {
+        "counts": dict(sorted(counts.items())),
+        "keep_rate": _share(counts),
+        "groups": {name: {**count, "keep_rate": _share(count)} for name, count in sorted(groups.items())},
+    }
+
+
+def _share(counts: Mapping[str, int]) -> float | None:
+    return counts["kept"] / counts["candidates"] if counts.get("candidates") else None

@@ -1,0 +1,169 @@
+"""A worker of exploration: it turns batches of samples into candidates, and knows of no other batch.
+
+All that is random about a sample is drawn or seeded in its task, so a worker is a function of the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+from typing import TypeAlias
+
+from pydantic import BaseModel, ConfigDict
+
+from clot_training.config import Config
+from clot_training.data import templates
+from clot_training.exploring import conditions
+from clot_training.exploring.conditions import Condition
+from clot_training.exploring.scorer import Scorer, Seen, seen
+from clot_training.records import Candidate, Policy, Prompt
+from lotbench.benchmarks.standard.oogiri import Row
+
+Seat: TypeAlias = Callable[[Config], Policy]
+"""Makes the policy, in the process that is going to use it."""
+
+
+class Task(BaseModel):
+    """A sample with all that is drawn for it: what a worker does with it depends on nothing else."""
+
+    model_config = ConfigDict(frozen=True)
+
+    row: Row
+    truths: tuple[str, ...]
+    keywords: tuple[int, ...]
+    """Numbers of the keywords drawn, in the vocabulary of the row's language."""
+
+
+Batch: TypeAlias = tuple[Task, ...]
+
+
+class Explorer:
+    """What a worker holds: the policy, the encoders and the keywords' vectors, each loaded when first needed.
+
+    Args:
+        config: The run.
+        vocabulary: The keywords of each language.
+        seat: Makes the policy.
+    """
+
+    def __init__(self, config: Config, vocabulary: Mapping[str, Sequence[str]], seat: Seat) -> None:
+        self._config = config
+        self._settings = config.explore
+        self._vocabulary = vocabulary
+        self._scorers: dict[Seen, Scorer] = {}
+        self._policy = seat(config)
+
+    def __call__(self, batch: Batch) -> list[Candidate]:
+        """The candidates of a batch: for each sample one a condition, generated together, then selected."""
+        found = self._conditions(batch)
+        asked = [
+            (task, place, condition)
+            for task, one in zip(batch, found, strict=True)
+            for place, condition in enumerate(one)
+        ]
+        prompts = [self._prompt(*one) for one in asked]
+        texts = [" ".join(text.split()) for text in self._policy.generate(prompts)]
+        candidates = [
+            self._candidate(*one, prompt, text)
+            for one, prompt, text in zip(asked, prompts, texts, strict=True)
+        ]
+        return self._selected(without_doubles(candidates))
+
+    def _conditions(self, batch: Batch) -> list[list[Condition]]:
+        if self._settings.conditions == "random":
+            return [conditions.random(task.keywords, self._settings) for task in batch]
+        found = {task.row.id: [Condition(None)] for task in batch if not task.keywords}
+        compared = [task for task in batch if task.keywords]
+        for kind in dict.fromkeys(seen(task.row) for task in compared):
+            alike = [task for task in compared if seen(task.row) == kind]
+            scorer = self._scorer(kind)
+            for task, sample in zip(alike, scorer.samples([task.row for task in alike]), strict=True):
+                words = scorer.keywords(task.row.language)
+                found[task.row.id] = conditions.weak(task.keywords, words, sample, self._settings)
+        return [found[task.row.id] for task in batch]
+
+    def _scorer(self, kind: Seen) -> Scorer:
+        if kind not in self._scorers:
+            self._scorers[kind] = Scorer(kind, self._config, self._vocabulary)
+        return self._scorers[kind]
+
+    def _word(self, task: Task, condition: Condition) -> str | None:
+        return None if condition.keyword is None else self._vocabulary[task.row.language][condition.keyword]
+
+    def _prompt(self, task: Task, place: int, condition: Condition) -> Prompt:
+        rng = Random(f"{self._config.seed}:{task.row.id}:{self._settings.conditions}:{place}")
+        seed = rng.getrandbits(31)
+        chat = templates.generation(task.row, self._word(task, condition), rng)
+        return Prompt(chat, task.row.image, seed)
+
+    def _candidate(
+        self, task: Task, place: int, condition: Condition, prompt: Prompt, text: str
+    ) -> Candidate:
+        row = task.row
+        copied = text in {" ".join(truth.split()) for truth in task.truths}
+        return Candidate(
+            id=f"{row.id}:{self._settings.conditions}:{place}",
+            row=row.id,
+            type=row.type,
+            language=row.language,
+            group=row.group,
+            question=row.question,
+            messages=prompt.messages,
+            image=row.image,
+            condition=self._word(task, condition),
+            conditions=self._settings.conditions,
+            position=condition.position,
+            similarity=None if condition.similarity is None else round(condition.similarity, 6),
+            text=text,
+            truths=task.truths,
+            won=(),
+            kept=False,
+            why="empty" if not text else "copy" if copied else None,
+            seed=prompt.seed,
+            policy=self._policy.id,
+        )
+
+    def _selected(self, candidates: list[Candidate]) -> list[Candidate]:
+        """The candidates with whether each won, in the orders that the keep rule asks for."""
+        compared = [candidate for candidate in candidates if candidate.why is None]
+        asked = [(one, first) for one in compared for first in self._orders(one)]
+        options = [(one.text, *one.truths) if first else (*one.truths, one.text) for one, first in asked]
+        prompts = [
+            Prompt(
+                templates.selection(one, shown, self._seeded(one, "wording")),
+                one.image,
+                self._seeded(one, "select").getrandbits(31),
+            )
+            for (one, _), shown in zip(asked, options, strict=True)
+        ]
+        labels = [templates.LETTERS[: len(shown)] for shown in options]
+        chosen = self._policy.select(prompts, labels) if prompts else []
+        won: dict[str, list[bool]] = {}
+        for (one, first), place in zip(asked, chosen, strict=True):
+            won.setdefault(one.id, []).append(place == (0 if first else len(one.truths)))
+        return [
+            one.model_copy(update={"won": tuple(won[one.id]), "kept": all(won[one.id])})
+            if one.id in won
+            else one
+            for one in candidates
+        ]
+
+    def _orders(self, candidate: Candidate) -> tuple[bool, ...]:
+        """Whether the candidate stands first, for each order to ask in."""
+        if self._settings.keep_rule == "both_orders":
+            return (True, False)
+        return (self._seeded(candidate, "order").choice((True, False)),)
+
+    def _seeded(self, candidate: Candidate, purpose: str) -> Random:
+        return Random(f"{self._config.seed}:{candidate.id}:{purpose}")
+
+
+def without_doubles(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The candidates; those that say again what one of the same sample said are marked."""
+    said: set[tuple[str, str]] = set()
+    found = []
+    for one in candidates:
+        double = one.why is None and (one.row, one.text) in said
+        said.add((one.row, one.text))
+        found.append(one.model_copy(update={"why": "double"}) if double else one)
+    return found

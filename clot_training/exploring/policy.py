@@ -1,0 +1,122 @@
+"""The tuned model at work: it writes responses in batches, and selects by the likelihood of each label.
+
+A draw uses the random stream of its own seed, row by row, with the same generation that `lotbench evaluate`
+uses. What is guaranteed: a prompt's tokens, its seed and the weights decide the reply; which prompts share
+its batch, and in which order, do not. What is not: padding changes how a matrix product is summed, in the
+last bits of a float32, so a draw that lies within that distance of another token may fall to it; on GPUs in
+bfloat16 that distance is wide enough to be met. Where it matters, a run forms the same batches again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from clot_training.config import Config
+from clot_training.records import Prompt
+from clot_training.tuning.examples import picture, spoken, written
+from clot_training.tuning.weights import folder
+from lotbench.edge.models.transformers.generation import Asked, answer, inputs
+from lotbench.edge.models.transformers.loading import load, rendered
+from lotbench.errors import UsageError
+from lotbench.types import Reply, Sampling
+
+
+def seat(config: Config, adapter: Path | None) -> TransformersPolicy:
+    """The policy of a run: its base with an adapter or without, drawing as `explore` says."""
+    drawn = config.explore
+    return TransformersPolicy(
+        folder(config.model),
+        str(adapter) if adapter else None,
+        sampling=Sampling(temperature=drawn.temperature, top_p=drawn.top_p, max_tokens=drawn.max_tokens),
+    )
+
+
+class TransformersPolicy:
+    """A base model with an adapter or without, as explore and the report ask it.
+
+    Args:
+        base: Name on the hub, or a folder in the format of transformers.
+        adapter: The adapter's folder; None plays the base.
+        sampling: How responses are drawn; each prompt brings its own seed.
+
+    Raises:
+        UsageError: A package is missing, or the model or its adapter cannot be loaded.
+
+    Attributes:
+        id: Base and adapter, each with what identifies its version.
+    """
+
+    def __init__(self, base: str, adapter: str | None = None, *, sampling: Sampling) -> None:
+        self._loaded = load(base, adapter)
+        self._sampling = sampling
+        self.id = self._loaded.id
+
+    def generate(self, prompts: Sequence[Prompt]) -> list[str]:
+        """Write one response to each prompt, drawn with its seed."""
+        return [reply.text.strip() for reply in self.replies(prompts)]
+
+    def replies(self, prompts: Sequence[Prompt]) -> list[Reply]:
+        """Answer each prompt as `generate` does, with how each reply ended."""
+        found: dict[int, Reply] = {}
+        for places in _alike(prompts):
+            batch = [self._asked(prompts[place]) for place in places]
+            found.update(zip(places, answer(self._loaded, batch, threading.Event()), strict=True))
+        return [found[place] for place in range(len(prompts))]
+
+    def select(self, prompts: Sequence[Prompt], labels: Sequence[Sequence[str]]) -> list[int]:
+        """Choose in each prompt the option whose label is likeliest to begin the reply; places from 0.
+
+        Raises:
+            UsageError: Two labels of a prompt begin with the same token.
+        """
+        return [max(range(len(row)), key=row.__getitem__) for row in self.odds(prompts, labels)]
+
+    def odds(self, prompts: Sequence[Prompt], labels: Sequence[Sequence[str]]) -> list[list[float]]:
+        """The log-likelihood of each label as the first token of the reply, for each prompt.
+
+        Raises:
+            UsageError: Two labels of a prompt begin with the same token.
+        """
+        found: list[list[float]] = [[] for _ in prompts]
+        for places in _alike(prompts):
+            batch = [self._asked(prompts[place]) for place in places]
+            for place, asked, row in zip(places, batch, self._first(batch), strict=True):
+                found[place] = row[self._tokens(asked.text, labels[place])].tolist()
+        return found
+
+    def _asked(self, prompt: Prompt) -> Asked:
+        if prompt.image and not self._loaded.sees:
+            raise UsageError(f"{self.id} reads text only, and a prompt has the picture {prompt.image}")
+        pictures = (picture(prompt.image),) if prompt.image else ()
+        drawn = Sampling(
+            self._sampling.temperature, self._sampling.top_p, prompt.seed, self._sampling.max_tokens
+        )
+        return Asked(rendered(self._loaded, spoken(prompt.messages)), pictures, drawn)
+
+    def _first(self, batch: Sequence[Asked]) -> Any:
+        """Log-probabilities of the first token of each reply, (rows, vocabulary)."""
+        out = self._loaded.model.generate(
+            **inputs(self._loaded, batch),
+            max_new_tokens=1,
+            do_sample=False,
+            pad_token_id=self._loaded.tokenizer.pad_token_id,
+            output_logits=True,
+            return_dict_in_generate=True,
+        )
+        return out.logits[0].float().log_softmax(dim=-1)
+
+    def _tokens(self, prompt: str, labels: Sequence[str]) -> list[int]:
+        begins = [written(self._loaded, prompt, label)[0] for label in labels]
+        if len(set(begins)) < len(begins):
+            raise UsageError(f"{self.id}: its tokens do not tell the labels {', '.join(labels)} apart")
+        return begins
+
+
+def _alike(prompts: Sequence[Prompt]) -> list[list[int]]:
+    """The places of prompts that can share a batch: those with a picture, and those without."""
+    seeing = [place for place, prompt in enumerate(prompts) if prompt.image]
+    blind = [place for place, prompt in enumerate(prompts) if not prompt.image]
+    return [places for places in (seeing, blind) if places]

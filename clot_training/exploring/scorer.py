@@ -1,0 +1,60 @@
+"""Similarity of samples and keywords: pictures by CLIP, questions by the sentence encoder.
+
+The vocabulary is encoded once; a sample then costs its own vector and one product with the keywords drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+from clot_training.config import Config
+from clot_training.exploring.clip import Sight
+from clot_training.exploring.conditions import Vectors
+from clot_training.exploring.vocabulary import vectors
+from lotbench.benchmarks.standard.oogiri import Row
+from lotbench.edge.calls.embeddings import Encoder
+
+Seen: TypeAlias = Literal["picture", "question"]
+
+
+def seen(row: Row) -> Seen:
+    """What of a row is compared with keywords."""
+    return "question" if row.image is None else "picture"
+
+
+class Scorer:
+    """Compares samples of one kind with the keywords of their language.
+
+    Args:
+        kind: `picture` or `question`.
+        config: Names the models.
+        vocabulary: The keywords of each language.
+    """
+
+    def __init__(self, kind: Seen, config: Config, vocabulary: Mapping[str, Sequence[str]]) -> None:
+        self._pictures = kind == "picture"
+        self._vocabulary = vocabulary
+        self._known: dict[str, Vectors] = {}
+        self._encode: Any
+        if self._pictures:
+            self._encode = Sight(config.explore.clip)
+            self._id = f"clip {self._encode.id}"
+        else:
+            self._encode = Encoder(config.explore.encoder)
+            self._id = f"sentences {self._encode.name}"
+
+    def samples(self, rows: Sequence[Row]) -> list[Vectors]:
+        """The vector of each row's picture or question; each is encoded once."""
+        wanted = [row.image if self._pictures else row.question for row in rows]
+        names = [name for name in dict.fromkeys(wanted) if name is not None]
+        made = self._encode.pictures(names) if self._pictures else self._encode(names)
+        by_name = dict(zip(names, made, strict=True))
+        return [by_name[name] for name in wanted if name is not None]
+
+    def keywords(self, language: str) -> Vectors:
+        """The vectors of a language's keywords."""
+        if language not in self._known:
+            encode = self._encode.words if self._pictures else self._encode
+            self._known[language] = vectors(self._id, self._vocabulary[language], encode)
+        return self._known[language]

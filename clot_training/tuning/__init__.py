@@ -1,0 +1,1 @@
+"""Training: weights, examples, the trainer, refinement."""

@@ -1,0 +1,38 @@
+"""`clot refine` (stage 2): tune again on the instructions and on the candidates that were kept (Sec. 5.2.2).
+
+What was kept becomes one more file of instructions, in the words in which it was asked for; the rest is the
+same tuning as stage 1.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from clot_training.config import Config
+from clot_training.records import Candidate, Work, read
+from clot_training.tuning.tune import ADAPTER, Tuned, tune
+from lotbench.edge.files import atomic_write as whole
+from lotbench.errors import UsageError
+
+
+def refine(config: Config) -> Tuned:
+    """Tune on instructions and kept candidates, beginning from stage 1 or from the base.
+
+    Raises:
+        UsageError: There is no exploration of these conditions yet, it kept nothing, or stage 1 is missing.
+        DataError: A line of the candidates is none.
+    """
+    work, chosen = Work(Path(config.out)), config.explore.conditions
+    source = work.candidates(chosen)
+    if not source.exists():
+        raise UsageError(f"{source}: not there yet; run `clot explore` first")
+    kept = [one.instruction() for one in read(source, Candidate) if one.kept]
+    if not kept:
+        raise UsageError(f"{source}: no candidate was kept, so there is nothing to refine on")
+    out = work.stage2(chosen)
+    file = out / "kept.jsonl"
+    whole.write(file, (one.model_dump_json() + "\n" for one in kept))
+    adapter = work.stage1 / ADAPTER if config.refine.refine_from == "stage1" else None
+    if adapter is not None and not adapter.is_dir():
+        raise UsageError(f"{adapter}: not there yet; run `clot tune` first")
+    return tune(config, [*work.shards, file], out, adapter=adapter)

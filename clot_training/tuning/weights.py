@@ -1,0 +1,121 @@
+"""The base model of a training run: where its weights come from, and how they are loaded to be trained.
+
+A GGUF file, such as that of the embedded model, is turned into a folder of transformers once and kept in the
+store: loaded as it is, transformers flags it as quantized and refuses both to train and to save it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+import transformers
+from transformers.pytorch_utils import Conv1D
+
+from lotbench.edge.calls.store import home
+from lotbench.edge.models.embedded import identity, weights
+from lotbench.edge.models.transformers.loading import Loaded, model_class, with_processor
+from lotbench.errors import UsageError
+
+
+def folder(base: str) -> str:
+    """What transformers loads for a base: a hub name or folder as it is, a GGUF file converted.
+
+    Args:
+        base: Hub name, folder, `local` (the embedded model), or a `.gguf` file.
+
+    Raises:
+        UsageError: The weights of the embedded model are not installed, or there is no such file.
+    """
+    if base != "local" and not base.endswith(".gguf"):
+        return base
+    path = weights("local" if base == "local" else f"local:{base}")
+    made = home() / "converted" / identity(path)
+    made.parent.mkdir(parents=True, exist_ok=True)
+    # Processes of one training run come here together: the first converts, the others wait.
+    with made.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.is_dir():
+            _convert(path, made)
+    return str(made)
+
+
+def load(
+    base: str, *, precision: Literal["auto", "float32", "bfloat16"] = "auto", four_bit: bool = False
+) -> Loaded:
+    """Load a base model to be trained.
+
+    Its name is what an adapter notes as its base, and what `hf:BASE` means.
+
+    Raises:
+        UsageError: It cannot be loaded, is not made for chats, or wants hardware that is not here.
+    """
+    gpu = torch.cuda.is_available()
+    if four_bit and not gpu:
+        raise UsageError('tune.quantize = "4bit" needs a CUDA GPU and bitsandbytes; there is no GPU here')
+    # A CPU without bfloat16 instructions is five times slower with it.
+    bf16 = precision == "bfloat16" or (precision == "auto" and gpu and torch.cuda.is_bf16_supported())
+    how: dict[str, Any] = {"dtype": torch.bfloat16 if bf16 else torch.float32}
+    if four_bit:
+        how["quantization_config"] = transformers.BitsAndBytesConfig(
+            load_in_4bit=True,
+            bnb_4bit_quant_type="nf4",
+            bnb_4bit_use_double_quant=True,
+            bnb_4bit_compute_dtype=how["dtype"],
+        )
+        how["device_map"] = {"": int(os.environ.get("LOCAL_RANK", "0"))}
+    name = folder(base)
+    try:
+        config = transformers.AutoConfig.from_pretrained(name)
+        model = model_class(config).from_pretrained(name, **how)
+        return with_processor(name, config, model, padding="right")
+    except (ImportError, OSError, RuntimeError, ValueError) as error:
+        raise UsageError(f"{base} cannot be loaded: {str(error).strip().splitlines()[0]}") from error
+
+
+def linear_layers(model: Any) -> str:
+    """A pattern of every linear layer of the language model, and of none in its vision tower.
+
+    A plain list of names would also match the vision tower, which often calls its layers alike.
+
+    Raises:
+        UsageError: There are no such layers.
+    """
+    decoder = model.get_decoder()
+    place = next(name for name, module in model.named_modules() if module is decoder)
+    leaves = sorted(
+        {
+            name.rpartition(".")[2]
+            for name, module in decoder.named_modules()
+            if isinstance(module, torch.nn.Linear | Conv1D) and not re.search(r"vis(ion|ual)", name)
+        }
+    )
+    if not leaves:
+        raise UsageError(f"{type(model).__name__}: no linear layers found; name them in tune.target_modules")
+    return rf"{re.escape(place)}\.(?!.*vis(ion|ual)).*\b({'|'.join(leaves)})"
+
+
+def _convert(path: Path, made: Path) -> None:
+    """Write a GGUF file as a folder of transformers, whole or not at all."""
+    transformers.utils.logging.disable_progress_bar()
+    about: dict[str, Any] = {"gguf_file": path.name}
+    model = transformers.AutoModelForCausalLM.from_pretrained(
+        path.parent,
+        dtype=torch.float32,
+        quantization_config=transformers.GgufConfig(dequantize=True),
+        **about,
+    )
+    tokenizer = transformers.AutoTokenizer.from_pretrained(path.parent, **about)
+    beside = Path(tempfile.mkdtemp(dir=made.parent))
+    try:
+        model.save_pretrained(beside)
+        tokenizer.save_pretrained(beside)
+        os.replace(beside, made)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)

@@ -1,0 +1,268 @@
+"""The candidate's half of a round: respond, ask, answer, reveal (Alg. 1; App. A-C).
+
+Each step is a pair of pure functions: the questions to put, and what the answers change. A step is done
+when its part of the `turn` is there. Nothing that the candidate may not know is ever put into one of its
+prompts: its scene is built here, from the picture, the caption, the frame and the history alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator
+
+from lotbench.benchmarks.lotbench import words
+from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.benchmarks.lotbench.settings import Settings, reveals
+from lotbench.errors import Unread
+from lotbench.harness.benchmark import record, remark
+from lotbench.harness.state import Update, Walk
+from lotbench.prompting.prompt import Value
+from lotbench.prompting.reply import Form, prose, read, schema, shape, yes_or_no
+from lotbench.types import JSON, Answer, Question
+
+REASONING = prose(1200, "step by step")
+
+
+class Filling(Form):
+    """The answer of respond."""
+
+    filling: Annotated[str, prose(120)]
+
+
+class ReasonedFilling(Form):
+    """The answer of respond when reasoning is asked for."""
+
+    reasoning: Annotated[str, REASONING]
+    filling: Annotated[str, prose(120)]
+
+
+class Asking(Form):
+    """The answer of ask."""
+
+    question: Annotated[str, prose(240)]
+
+
+class ReasonedAsking(Form):
+    """The answer of ask when reasoning is asked for."""
+
+    reasoning: Annotated[str, REASONING]
+    question: Annotated[str, prose(240)]
+
+
+class Notes(Form):
+    """Small questions with their answers (DDCoT)."""
+
+    notes: Annotated[str, prose(1200, "the small questions, each with its answer, and the best direction")]
+
+
+_TOLD: Mapping[object, str] = {True: "Yes", False: "No"}
+
+
+class Told(Form):
+    """The answer of the oracle."""
+
+    answer: Annotated[Literal["Yes", "No"], BeforeValidator(lambda said: _TOLD.get(yes_or_no(said), said))]
+
+
+@dataclass(frozen=True, slots=True)
+class Framework:
+    """How the candidate is made to think: a line of the prompt, a form, and how often it is asked."""
+
+    method: str
+    filling: type[Filling] | type[ReasonedFilling] = Filling
+    asking: type[Asking] | type[ReasonedAsking] = Asking
+    votes: bool = False
+    notes: bool = False
+
+
+FRAMEWORKS = {
+    "direct": Framework("method_direct"),
+    "cot": Framework("method_cot", ReasonedFilling, ReasonedAsking),
+    "cot_sc": Framework("method_cot", ReasonedFilling, ReasonedAsking, votes=True),
+    "ddcot": Framework("method_ddcot", notes=True),
+    "plot": Framework("method_plot"),
+}
+
+
+def item(walk: Walk) -> Item:
+    """The sample of a walk, as what it is."""
+    assert isinstance(walk.sample, Item)
+    return walk.sample
+
+
+def options(walk: Walk) -> Settings:
+    """The settings of a walk, as what they are."""
+    assert isinstance(walk.settings, Settings)
+    return walk.settings
+
+
+def respond_ask(walk: Walk) -> Sequence[Question]:
+    """One filling, or as many as there are votes; notes first where the framework takes them."""
+    if "status" in walk.state["turn"]:
+        return ()
+    framework = FRAMEWORKS[options(walk).framework]
+    if framework.notes and "notes" not in walk.state["draft"]:
+        return (_question(walk, "decompose", Notes),)
+    votes = options(walk).votes if framework.votes else 1
+    return tuple(_question(walk, "respond", framework.filling, draw) for draw in range(votes))
+
+
+def respond_read(walk: Walk, answers: Sequence[Answer]) -> Update:
+    """The filling that most draws agree on, the first of them in a tie; asked for again once."""
+    if answers[0].question.step == "decompose":
+        return _notes(walk, answers[0])
+    read_as = [_filling(walk, answer) for answer in answers]
+    steps = [record(answer, value) for answer, (value, _) in zip(answers, read_as, strict=True)]
+    valid = [value for value, _ in read_as if value["status"] == "ok"]
+    if valid:
+        counts = Counter(words.same(value["filling"]) for value in valid)
+        turn = max(valid, key=lambda value: counts[words.same(value["filling"])])
+        if len(answers) > 1:
+            votes = {"votes": counts[words.same(turn["filling"])], "of": len(answers)}
+            steps.append(remark("respond", walk.round, {**turn, **votes}))
+        return {"turn": turn, "draft": {}, "steps": steps}
+    again = [reason for value, reason in read_as if value["status"] != "refused"]
+    if again and answers[0].question.attempt == 0:
+        return {"draft": {**walk.state["draft"], "attempt": 1, "reason": again[-1]}, "steps": steps}
+    return {"turn": {"filling": None, "status": read_as[-1][0]["status"]}, "draft": {}, "steps": steps}
+
+
+def _filling(walk: Walk, answer: Answer) -> tuple[dict[str, Any], str]:
+    """What one reply is as a filling, and the reason if it is none."""
+    form = FRAMEWORKS[options(walk).framework].filling
+    settings = options(walk)
+    try:
+        said = read(answer.reply, form).filling
+        text = words.filling(said, item(walk).frame, settings.max_words, settings.max_characters)
+    except Unread as error:
+        return {"filling": None, "status": error.kind}, error.reason
+    mismatch = words.other_language(text, walk.sample.language)
+    return {"filling": text, "status": "ok", "language_mismatch": mismatch}, ""
+
+
+def ask_ask(walk: Walk) -> Sequence[Question]:
+    """One yes/no question about the missing text, if questions are asked at all."""
+    if not options(walk).ask or "question" in walk.state["turn"]:
+        return ()
+    framework = FRAMEWORKS[options(walk).framework]
+    if framework.notes and "notes" not in walk.state["draft"]:
+        return (_question(walk, "decompose", Notes, draw=1),)
+    return (_question(walk, "ask", framework.asking),)
+
+
+def ask_read(walk: Walk, answers: Sequence[Answer]) -> Update:
+    """The question, and whether it leaks; one that is none is asked for again once, then there is none."""
+    turn = walk.state["turn"]
+    if not answers:
+        return {"turn": {**turn, "question": None}}
+    answer = answers[0]
+    if answer.question.step == "decompose":
+        return _notes(walk, answer)
+    before = [past["question"] for past in walk.state["history"] if past.get("question")]
+    try:
+        said = words.question(read(answer.reply, FRAMEWORKS[options(walk).framework].asking).question, before)
+    except Unread as error:
+        step = record(answer, {"question": None, "status": error.kind, "leak": False})
+        if answer.question.attempt == 0 and error.kind != "refused":
+            draft = {**walk.state["draft"], "attempt": 1, "reason": error.reason}
+            return {"draft": draft, "steps": [step]}
+        return {"turn": {**turn, "question": None}, "draft": {}, "steps": [step]}
+    tried = [past["filling"] for past in walk.state["history"] if past.get("filling")]
+    if turn["filling"]:
+        tried.append(turn["filling"])
+    leak = words.leaks(said, [item(walk).key_text, *item(walk).accept, *tried])
+    value: dict[str, JSON] = {"question": said, "status": "ok", "leak": leak}
+    return {"turn": {**turn, "question": said}, "draft": {}, "steps": [record(answer, value)]}
+
+
+def answer_ask(walk: Walk) -> Sequence[Question]:
+    """The question goes to the oracle, which knows what `oracle_sees` says and no more."""
+    if "answer" in walk.state["turn"]:
+        return ()
+    sees, sample = options(walk).oracle_sees, item(walk)
+    lines = walk.prompt("lines")
+    messages = walk.prompt("answer").messages(
+        shape=shape(Told),
+        caption=lines.line("oracle_caption", text=sample.caption) if sees == "scene" else None,
+        response=lines.line("oracle_response", text=sample.response) if sees != "key_text" else None,
+        key_text=sample.key_text,
+        question=walk.state["turn"]["question"],
+    )
+    return (Question("oracle", "answer", messages, schema(Told), round=walk.round),)
+
+
+def answer_read(walk: Walk, answers: Sequence[Answer]) -> Update:
+    """Yes, No, or missing: an answer that cannot be read is told to nobody and counted."""
+    try:
+        told: str | None = read(answers[0].reply, Told).answer
+        value: dict[str, JSON] = {"answer": told, "status": "ok"}
+    except Unread as error:
+        told, value = None, {"answer": None, "status": error.kind}
+    return {"turn": {**walk.state["turn"], "answer": told}, "steps": [record(answers[0], value)]}
+
+
+def reveal_read(walk: Walk, answers: Sequence[Answer]) -> Update:
+    """Close the round: after every `clue_interval` failed rounds clues join what the candidate knows."""
+    settings, done = options(walk), walk.round
+    schedule = reveals(item(walk).clues, settings)
+    turn_over, off = divmod(done, settings.clue_interval)
+    clues = schedule[turn_over - 1] if off == 0 and 0 < turn_over <= len(schedule) else []
+    steps = [remark("reveal", done, {"clues": clues})] if clues else []
+    past = {**walk.state["turn"], "clues": clues}
+    return {"history": [past], "turn": {}, "draft": {}, "round": done + 1, "steps": steps}
+
+
+def _notes(walk: Walk, answer: Answer) -> Update:
+    """Notes that cannot be read are none; the game goes on without them."""
+    try:
+        notes, status = read(answer.reply, Notes).notes, "ok"
+    except Unread as error:
+        notes, status = "", error.kind
+    draft = {**walk.state["draft"], "notes": notes}
+    return {"draft": draft, "steps": [record(answer, {"notes": notes, "status": status})]}
+
+
+def _question(walk: Walk, step: str, form: type[Form], draw: int = 0) -> Question:
+    """A question to the candidate: static part first, history last, so that prefixes can be cached."""
+    draft, lines = walk.state["draft"], walk.prompt("lines")
+    values: dict[str, Value] = {**_scene(walk), "shape": shape(form)}
+    if step != "decompose":
+        values["method"] = lines.line(FRAMEWORKS[options(walk).framework].method)
+        values["rationale"] = lines.line("rationale", text=draft["notes"]) if draft.get("notes") else None
+        values["again"] = lines.line("again", reason=draft["reason"]) if "reason" in draft else None
+    if step == "respond":
+        limits = options(walk)
+        values |= {"max_words": str(limits.max_words), "max_characters": str(limits.max_characters)}
+    messages = walk.prompt(step).messages(**values)
+    attempt = int(draft.get("attempt", 0)) if step != "decompose" else 0
+    return Question("candidate", step, messages, schema(form), round=walk.round, draw=draw, attempt=attempt)
+
+
+def _scene(walk: Walk) -> dict[str, Value]:
+    """All that the candidate is shown: its arm of the scene, the frame, and the history."""
+    arm, sample, lines = options(walk).arm, item(walk), walk.prompt("lines")
+    picture = walk.pictures.get(sample.id) if "image" in arm else None
+    return {
+        "image": picture,
+        "image_label": lines.line("image") if picture else None,
+        "caption": lines.line("caption", text=sample.caption) if "caption" in arm else None,
+        "frame": sample.frame,
+        "tips": "\n".join(_tips(walk)) if options(walk).feedback else None,
+    }
+
+
+def _tips(walk: Walk) -> list[str]:
+    """One line for each thing that the candidate knows, oldest first."""
+    lines, told = walk.prompt("lines"), []
+    for past in [*walk.state["history"], walk.state["turn"]]:
+        if past.get("filling"):
+            told.append(lines.line("wrong", text=past["filling"]))
+        if past.get("question") and past.get("answer"):
+            told.append(lines.line("question", text=past["question"]))
+            told.append(lines.line("answer", text=lines.line(past["answer"].lower())))
+        told.extend(lines.line("clue", text=clue) for clue in past.get("clues", ()))
+    return told

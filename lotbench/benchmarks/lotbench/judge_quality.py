@@ -1,0 +1,198 @@
+"""What a report says about the judge of a run: its error rates, whether they still hold, the corrected scores.
+
+Rates on the judge set stand beside the score; only field rates, labelled on fillings of runs, correct it.
+A judge that was never checked, on too little, or that errs too often makes the run not rankable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lotbench.benchmarks.lotbench.correction import corrected
+from lotbench.benchmarks.lotbench.games import game
+from lotbench.benchmarks.lotbench.validation import judged, key
+from lotbench.harness.judge_validation import Inquiry, Standing
+from lotbench.metrics.agreement import Field, Stratum
+from lotbench.report.sections import Section, Table
+from lotbench.types import Metric
+
+Record = Mapping[str, Any]
+Cell = str | float | int | None
+ENOUGH = 100
+"""Negatives below which a check says too little of the FPR: 0 of 100 is compatible with 3.7 % (Wilson)."""
+DRIFT = 0.01
+"""The chance of the flips that are seen, below which a judge is taken to have changed."""
+
+
+def standing(inquiry: Inquiry) -> Standing:
+    """How well the judge of a run is known to judge."""
+    role, seats = judged(inquiry.settings)
+    ids = [_ids(inquiry, role, seat) for seat in seats]
+    record = _record(inquiry, role, seats, inquiry.settings)
+    alone = inquiry.settings.model_copy(update={"confirm": "never"})
+    others = [
+        (
+            "check alone",
+            _record(inquiry, role, seats[:1], alone) if inquiry.settings.confirm != "never" else None,
+        ),
+        ("oracle", _record(inquiry, "oracle", (0,), inquiry.settings)),
+    ]
+    known = [(name, one) for name, one in others if one is not None]
+    if record is None:
+        unchecked = ", ".join(name for one in ids for name in one) or "no call came back"
+        reason = f"the judge was never checked (unchecked: {unchecked})"
+        notes = [f"unchecked: {unchecked}", *_nearest(inquiry, ids), *_anchors(inquiry)]
+        section = Section("Judge", tuple(notes), _tables(known))
+        return Standing((reason,), (section,), {}, tuple(one for _, one in known))
+    rates = _field(record, inquiry)
+    notes = [*_about(record), *_fielded(record, rates, inquiry), *_anchors(inquiry)]
+    section = Section("Judge", tuple(notes), _tables([("the run's judge", record), *known]))
+    used = (record, *(one for _, one in known))
+    return Standing(tuple(_reasons(record, rates, inquiry)), (section,), _scores(rates, inquiry), used)
+
+
+def _ids(inquiry: Inquiry, role: str, seat: int) -> Sequence[str]:
+    answered = inquiry.ids.get(role, ())
+    return answered[seat] if seat < len(answered) else ()
+
+
+def _record(inquiry: Inquiry, role: str, seats: Sequence[int], settings: Any) -> Record | None:
+    """The check of these seats under these settings, on this data set and with these prompts."""
+    ids = [_ids(inquiry, role, seat) for seat in seats]
+    if any(len(one) != 1 for one in ids) or role not in inquiry.sampling:
+        return None
+    wanted = {
+        **key(role, settings, inquiry.prompts, inquiry.sampling[role], inquiry.data),
+        "models": [one[0] for one in ids],
+    }
+    return next((one for one in inquiry.records if one["key"] == wanted), None)
+
+
+def _nearest(inquiry: Inquiry, ids: Sequence[Sequence[str]]) -> list[str]:
+    """What the same models were checked with, if not with what this run has."""
+    models = [name for one in ids for name in one]
+    near = [
+        one
+        for one in inquiry.records
+        if one["key"].get("models") == models and one["key"].get("role") == "judge"
+    ]
+    role, _ = judged(inquiry.settings)
+    mine = key(role, inquiry.settings, inquiry.prompts, inquiry.sampling.get(role), inquiry.data)
+    differ = [sorted(name for name in mine if one["key"].get(name) != mine[name]) for one in near]
+    differ.sort(key=len)
+    if not differ:
+        return ["Check it with: lotbench judge-check --judge ... (the same settings as this run)."]
+    return [f"A check of it is in the store, but with other {', '.join(differ[0])}."]
+
+
+def _about(record: Record) -> list[str]:
+    notes = []
+    if record["set"].get("labels") == "author":
+        notes.append("The judge set has author labels: no other people have reviewed them yet.")
+    if record["of"]:
+        notes.append(
+            f"{record['unreadable']} of {record['of']} verdicts of the check could not be read; they are in no rate."
+        )
+    flipped, pairs = record["flips"]
+    if pairs:
+        notes.append(f"Judging a row again flipped {flipped} of {pairs} verdicts ({flipped / pairs:.1%}).")
+    return notes
+
+
+def _field(record: Record, inquiry: Inquiry) -> Field | None:
+    """Field rates of this run, else those of all runs that were labelled for this judge together."""
+    mine = [one for one in record["field"] if one["run"] == inquiry.run]
+    chosen = mine or record["field"]
+    strata = tuple(Stratum(**one) for labelled in chosen for one in labelled["strata"])
+    return Field(strata) if strata else None
+
+
+def _fielded(record: Record, rates: Field | None, inquiry: Inquiry) -> list[str]:
+    if rates is None:
+        return [
+            "The scores are not corrected for the judge's errors: that takes field rates, from fillings of a "
+            "run that people label (lotbench judge-check --from-run RUN --n 200, then --labels FILE)."
+        ]
+    fpr, fnr = rates.point()
+    draws = rates.draw(np.random.default_rng([abs(inquiry.seed), 1]), 4000)
+    ends = [np.quantile(one[~np.isnan(one)], (0.025, 0.975)) for one in draws]
+    runs = ", ".join(one["run"] for one in record["field"])
+    labelled = sum(one.labelled for one in rates.strata)
+    return [
+        f"Field rates, from {labelled} labelled fillings of {runs}: FPR {fpr:.3f} ({ends[0][0]:.3f} to "
+        f"{ends[0][1]:.3f}), FNR {fnr:.3f} ({ends[1][0]:.3f} to {ends[1][1]:.3f}).",
+        "solve_rate_corrected and creativity_score_corrected are put right with them round by round; their "
+        "intervals hold what is not known of the rates, which is often most of it.",
+    ]
+
+
+def _reasons(record: Record, rates: Field | None, inquiry: Inquiry) -> list[str]:
+    reasons = []
+    tested = record["groups"].get("all", {}).get("fpr", {"value": None, "n": 0})
+    fpr = rates.point()[0] if rates else tested["value"]
+    counted = tested["n"] + (sum(one.labelled - one.true for one in rates.strata) if rates else 0)
+    if fpr is not None and fpr > inquiry.settings.max_fpr:
+        where = "in the field" if rates else "on the judge set"
+        reasons.append(f"the judge's FPR {where} is {fpr:.3f}, above max_fpr {inquiry.settings.max_fpr:g}")
+    if counted < ENOUGH:
+        reasons.append(f"the judge was checked on {counted} negatives only, fewer than {ENOUGH}")
+    if _drifted(inquiry):
+        reasons.append("the judge no longer judges as it did when it was checked (anchors)")
+    return reasons
+
+
+def _drifted(inquiry: Inquiry) -> bool:
+    chance = (inquiry.anchors or {}).get("chance")
+    return chance is not None and chance < DRIFT
+
+
+def _anchors(inquiry: Inquiry) -> list[str]:
+    found = inquiry.anchors
+    if found is None:
+        return ["Anchors: none were judged: the run has not come to its end."]
+    if "skipped" in found:
+        return [f"Anchors: skipped ({found['skipped']})."]
+    before, of = found["before"]
+    told = f"Anchors: {len(found['flipped'])} of {found['n']} verdicts of the stored check flipped"
+    if found["unreadable"]:
+        told += f", {found['unreadable']} more could not be read"
+    if found["chance"] is None:
+        return [f"{told}; the check judged each row once, so how many are to be expected is not known."]
+    told += f"; in the check {before} of {of} did. The chance of so many or more is {found['chance']:.2g}"
+    return [f"{told}: DRIFT." if _drifted(inquiry) else f"{told}: no drift."]
+
+
+def _scores(rates: Field | None, inquiry: Inquiry) -> dict[str, Metric]:
+    if rates is None:
+        return {}
+    made = corrected([game(trace) for trace in inquiry.traces], inquiry.settings, rates)
+    return {
+        "creativity_score_corrected": made.creativity_score,
+        "solve_rate_corrected": made.solve_rate,
+    }
+
+
+def _tables(records: Sequence[tuple[str, Record]]) -> tuple[Table, ...]:
+    """The rates of each check, all rows first, then by language and kind."""
+    rows: list[tuple[Cell, ...]] = []
+    for name, record in records:
+        models = " + ".join(record["key"]["models"])
+        for group, found in record["groups"].items():
+            cells: list[Cell] = []
+            for rate in ("accuracy", "fpr", "fnr", "kappa"):
+                one = found[rate]
+                cells += [one["value"], _ends(one)]
+            rows.append((name, models, group, found["fpr"]["n"], found["fnr"]["n"], *cells))
+    columns = ["of", "model", "rows", "negatives", "positives"]
+    for rate in ("accuracy", "FPR", "FNR", "kappa"):
+        columns += [rate, f"{rate}: 95 %"]
+    return (Table(tuple(columns), tuple(rows), "Checked on the judge set"),) if rows else ()
+
+
+def _ends(rate: Mapping[str, Any]) -> str | None:
+    if rate["low"] is None and rate["high"] is None:
+        return None
+    return " to ".join("open" if rate[end] is None else f"{rate[end]:.3f}" for end in ("low", "high"))

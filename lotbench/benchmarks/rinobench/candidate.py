@@ -1,0 +1,105 @@
+"""The candidate's half: one judgment of an idea, its reasoning first and then the score (Sec. 5, Fig. 6).
+
+A score outside 1..5 is asked for once more and is then an outcome of its own: it is wrong, but not unread, and
+the reasoning beside it is judged like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from lotbench.benchmarks.rinobench.sample import LABELS, Item
+from lotbench.benchmarks.rinobench.settings import Settings
+from lotbench.benchmarks.rinobench.works import shown
+from lotbench.errors import Unread
+from lotbench.harness.benchmark import record
+from lotbench.harness.state import Update, Walk
+from lotbench.prompting.prompt import Value
+from lotbench.prompting.reply import Form, read, schema, shape
+from lotbench.types import Answer, Question
+
+OUT_OF_RANGE = "novelty_score is not one of 1, 2, 3, 4, 5"
+
+
+def label(said: object) -> int | None:
+    """A score of the rubric, also where it came as `4.0` or `"4"`; None for anything else."""
+    if isinstance(said, str) and said.strip().isdecimal():
+        said = int(said)
+    if isinstance(said, bool) or not isinstance(said, int | float):
+        return None
+    return int(said) if said in LABELS else None
+
+
+def says_something(text: str) -> bool:
+    """Whether a text has a letter or a digit: a small model copies the `...` of the form."""
+    return any(map(str.isalnum, text))
+
+
+class Judgment(Form):
+    """The answer of the candidate."""
+
+    # A shortest length, too: else a small model copies the dots of the form.
+    reasoning: Annotated[
+        str,
+        Field(
+            description="the comparison with the related works that leads to the score",
+            json_schema_extra={"minLength": 40, "maxLength": 4000},
+        ),
+    ]
+    novelty_score: Annotated[
+        int | None, BeforeValidator(label), WithJsonSchema({"type": "integer", "enum": list(LABELS)})
+    ]
+
+
+def item(walk: Walk) -> Item:
+    """The sample of a walk, as what it is."""
+    assert isinstance(walk.sample, Item)
+    return walk.sample
+
+
+def options(walk: Walk) -> Settings:
+    """The settings of a walk, as what they are."""
+    assert isinstance(walk.settings, Settings)
+    return walk.settings
+
+
+def again(walk: Walk, reason: str | None) -> Value:
+    """The line that asks once more, with what was wrong; none for a first asking."""
+    return walk.prompt("lines").line("again", reason=reason) if reason else None
+
+
+def ask(walk: Walk) -> Sequence[Question]:
+    """The idea and its related works, once, and once more after an answer that cannot be used."""
+    if "status" in walk.state["turn"]:
+        return ()
+    idea, draft = item(walk), walk.state["draft"]
+    messages = walk.prompt("respond").messages(
+        idea=idea.research_idea.told(),
+        works=shown(idea.related_works, options(walk).works_chars).text,
+        shape=shape(Judgment),
+        again=again(walk, draft.get("reason")),
+    )
+    return (Question("candidate", "respond", messages, schema(Judgment), attempt=draft.get("attempt", 0)),)
+
+
+def read_answer(walk: Walk, answers: Sequence[Answer]) -> Update:
+    """The judgment, with `status` ok, or invalid, unparsed, refused or truncated after two askings."""
+    answer = answers[0]
+    try:
+        made = read(answer.reply, Judgment)
+        if not says_something(made.reasoning):
+            raise Unread("unparsed", "reasoning: it says nothing")
+        status = "ok" if made.novelty_score else "invalid"
+        value = {"status": status, "novelty_score": made.novelty_score, "reasoning": made.reasoning.strip()}
+        reason = OUT_OF_RANGE
+    except Unread as error:
+        value, reason = {"status": error.kind, "novelty_score": None, "reasoning": ""}, error.reason
+    works = item(walk).related_works
+    cut = shown(works, options(walk).works_chars).cut
+    steps = [record(answer, {**value, "shortened": cut, "works": len(works)})]
+    if value["status"] not in ("ok", "refused") and answer.question.attempt == 0:
+        return {"draft": {"attempt": 1, "reason": reason}, "steps": steps}
+    return {"turn": value, "draft": {}, "steps": steps}

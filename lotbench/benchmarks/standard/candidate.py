@@ -1,0 +1,277 @@
+"""How a problem is put: what models must write first, notes, then every draw of the answer, unread ones again.
+
+The frameworks of Fig. 9 differ in a line of the prompt, a field of the form, and how often is asked; that is
+the table here, and there is one path for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lotbench.benchmarks.standard.answers import (
+    LETTERS,
+    Caption,
+    Notes,
+    ReasonedWritten,
+    Rewrite,
+    Written,
+    choosing,
+    likeliest,
+    shown,
+    written,
+)
+from lotbench.benchmarks.standard.oogiri.problems import Problem, same
+from lotbench.benchmarks.standard.settings import Settings
+from lotbench.errors import Unread
+from lotbench.harness.benchmark import record
+from lotbench.harness.state import Update, Walk
+from lotbench.prompting.prompt import Value
+from lotbench.prompting.reply import Form, read, schema, shape
+from lotbench.types import Answer, Question
+
+
+@dataclass(frozen=True, slots=True)
+class Framework:
+    """How the candidate is made to think: a line of the prompt, reasoning in the form, votes, notes before."""
+
+    method: str
+    reasoned: bool = False
+    votes: bool = False
+    notes: bool = False
+
+
+FRAMEWORKS = {
+    "direct": Framework("method_direct"),
+    "cot": Framework("method_cot", reasoned=True),
+    "cot_sc": Framework("method_cot", reasoned=True, votes=True),
+    "ddcot": Framework("method_ddcot", notes=True),
+    "plot": Framework("method_plot"),
+}
+
+
+def problem(walk: Walk) -> Problem:
+    """The sample of a walk, as what it is."""
+    assert isinstance(walk.sample, Problem)
+    return walk.sample
+
+
+def options(walk: Walk) -> Settings:
+    """The settings of a walk, as what they are."""
+    assert isinstance(walk.settings, Settings)
+    return walk.settings
+
+
+def draws(settings: Settings, one: Problem) -> tuple[int, int]:
+    """The orders in which a problem is shown, and the votes on each."""
+    if one.kind == "generate":
+        return 1, 1
+    votes = settings.votes if FRAMEWORKS[settings.framework].votes else 1
+    return min(settings.orders, len(one.options)), votes
+
+
+def ask(walk: Walk) -> Sequence[Question]:
+    """The captioner and the rewriter first, notes if the framework takes them, then the candidate."""
+    if walk.step != "respond":
+        return ()
+    if wanted := _preparations(walk):
+        return tuple(_prepare(walk, step) for step in wanted)
+    draft, framework = walk.state["draft"], FRAMEWORKS[options(walk).framework]
+    if framework.notes and "notes" not in draft:
+        return (_question(walk, "decompose", Notes),)
+    orders, votes = draws(options(walk), problem(walk))
+    answers = walk.state["turn"].get("answers", {})
+    missing = [draw for draw in range(orders * votes) if str(draw) not in answers]
+    return tuple(_response(walk, draw, votes) for draw in missing)
+
+
+def read_answers(walk: Walk, answers: Sequence[Answer]) -> Update:
+    """What the answers change; the panel has no judge here, and its last node ends the walk."""
+    if walk.step == "grade":
+        return {"outcome": "scored"}
+    if not answers:
+        return {}
+    step = answers[0].question.step
+    if step in PREPARATIONS:
+        return _prepared(walk, answers)
+    if step == "decompose":
+        return _noted(walk, answers[0])
+    return _responded(walk, answers)
+
+
+PREPARATIONS: dict[str, tuple[str, type[Form]]] = {
+    "caption": ("captioner", Caption),
+    "rewrite": ("rewriter", Rewrite),
+}
+"""What a model writes before the candidate is asked: the step, who is asked, and the form."""
+WRITTEN = {"captioner": "caption", "rewriter": "rewrite"}
+"""The steps in which options are written, by their origin."""
+
+
+def _preparations(walk: Walk) -> list[str]:
+    """The steps that are still to be taken before the candidate sees the problem."""
+    one, origins = problem(walk), {option.origin for option in problem(walk).options}
+    seen = options(walk).arm == "caption" and options(walk).captions == "captioner" and one.image is not None
+    wanted = [
+        step
+        for step, needed in (("caption", seen or "captioner" in origins), ("rewrite", "rewriter" in origins))
+        if needed and step not in walk.state["shared"]
+    ]
+    # One role at a time: the walk that a call ends is named for the role that failed.
+    return wanted[:1]
+
+
+def _prepare(walk: Walk, step: str) -> Question:
+    """A shared question: one caption a picture and one rewrite a response, for all walks and runs."""
+    one, (role, form), draft = problem(walk), PREPARATIONS[step], walk.state["draft"]
+    lines = walk.prompt("lines")
+    again = lines.line("again", reason=draft["reason"]) if "reason" in draft else None
+    values: dict[str, Value] = {"shape": shape(form), "again": again}
+    if step == "caption":
+        values["image"], about = walk.pictures.get(one.id), one.group
+    else:
+        values |= {"response": one.options[0].text, "question": _question_line(walk)}
+        about = str(one.options[0].row)
+    messages = walk.prompt(step).messages(**values)
+    attempt = int("reason" in draft)
+    return Question(role, step, messages, schema(form), attempt=attempt, shared=True, about=about)
+
+
+def _prepared(walk: Walk, answers: Sequence[Answer]) -> Update:
+    """A text that cannot be read, or that rewrites nothing, is asked for once more; then the walk ends."""
+    answer, step = answers[0], answers[0].question.step
+    role, form = PREPARATIONS[step]
+    try:
+        text = read(answer.reply, form).model_dump()[step]
+        if step == "rewrite" and same(text) == same(problem(walk).options[0].text or ""):
+            raise Unread("unparsed", "the rewrite is the response itself")
+    except Unread as error:
+        steps = [record(answer, {step: None, "status": error.kind})]
+        if answer.question.attempt == 0:
+            return {"draft": {**walk.state["draft"], "reason": error.reason}, "steps": steps}
+        return {"outcome": f"{role}_failed", "why": f"{error.kind}: {error.reason}", "steps": steps}
+    steps = [record(answer, {step: text, "status": "ok"})]
+    return {"shared": {**walk.state["shared"], step: text}, "draft": {}, "steps": steps}
+
+
+def _noted(walk: Walk, answer: Answer) -> Update:
+    """Notes that cannot be read are none; the walk goes on without them."""
+    try:
+        notes, status = read(answer.reply, Notes).notes, "ok"
+    except Unread as error:
+        notes, status = "", error.kind
+    steps = [record(answer, {"notes": notes, "status": status})]
+    return {"draft": {**walk.state["draft"], "notes": notes}, "steps": steps}
+
+
+def _response(walk: Walk, draw: int, votes: int) -> Question:
+    settings, kind = options(walk), problem(walk).kind
+    temperature = None
+    if kind == "generate":
+        temperature = settings.write_temperature
+    elif FRAMEWORKS[settings.framework].votes:
+        temperature = settings.vote_temperature
+    made = _question(walk, "respond", form_of(walk), draw, order=draw // votes)
+    if settings.scoring == "loglik":
+        made = replace(made, schema=None, logprobs=True, max_tokens=1)
+    return replace(made, temperature=temperature)
+
+
+def form_of(walk: Walk) -> type[Form]:
+    """The form of the answer to a problem."""
+    one, reasoned = problem(walk), FRAMEWORKS[options(walk).framework].reasoned
+    if one.kind == "generate":
+        return ReasonedWritten if reasoned else Written
+    return choosing(len(one.options), one.wanted, reasoned)
+
+
+def _responded(walk: Walk, answers: Sequence[Answer]) -> Update:
+    """Each draw is read by itself; one that cannot be read is asked for again once, unless it was refused."""
+    answered = dict(walk.state["turn"].get("answers", {}))
+    again: dict[str, str] = {}
+    steps = []
+    for answer in answers:
+        draw = str(answer.question.draw)
+        try:
+            said, value = _read(walk, answer)
+            answered[draw] = said
+            value = {**value, "status": "ok"}
+        except Unread as error:
+            value = {"status": error.kind}
+            if answer.question.attempt or error.kind == "refused" or answer.question.logprobs:
+                answered[draw] = None
+            else:
+                again[draw] = error.reason
+        steps.append(record(answer, value))
+    draft = {**walk.state["draft"], "again": again}
+    return {"turn": {"answers": answered}, "draft": draft, "steps": steps}
+
+
+def _read(walk: Walk, answer: Answer) -> tuple[Any, dict[str, Any]]:
+    """What a reply says: options by index, or a free response; and all that it says, for the trace."""
+    one, form = problem(walk), form_of(walk)
+    if one.kind == "generate":
+        said = read(answer.reply, form).model_dump()
+        if not said["response"].strip():
+            raise Unread("unparsed", "the response is empty")
+        return said["response"].strip(), said
+    _, votes = draws(options(walk), one)
+    order = shown(walk, one, answer.question.draw // votes)
+    if answer.question.logprobs:
+        picked, letters = likeliest(answer.reply, one.wanted, order)
+        return picked, {"picked": picked, "shown": order, "letters": letters}
+    picked, filled = written(answer.reply, form, order)
+    return picked, {**filled, "picked": picked, "shown": order}
+
+
+def _question(walk: Walk, step: str, form: type[Form], draw: int = 0, order: int = 0) -> Question:
+    """A question to the candidate: rules first, the problem last."""
+    one, settings, draft, lines = problem(walk), options(walk), walk.state["draft"], walk.prompt("lines")
+    values: dict[str, Value] = _scene(walk) | {"options": _listed(walk, order) if one.options else None}
+    attempt = 0
+    if step == "decompose":
+        values["shape"] = shape(form)
+        name = step
+    else:
+        name = "write" if one.kind == "generate" else "rank" if one.kind == "rank" else "choose"
+        reason = draft.get("again", {}).get(str(draw))
+        attempt = int(reason is not None)
+        values["method"] = lines.line(FRAMEWORKS[settings.framework].method)
+        values["rationale"] = lines.line("rationale", text=draft["notes"]) if draft.get("notes") else None
+        values["again"] = lines.line("again", reason=reason) if reason else None
+        loglik = settings.scoring == "loglik"
+        values["form"] = lines.line("letter") if loglik else lines.line("form", shape=shape(form))
+    if name == "choose":
+        values["task"] = lines.line("task_two" if one.wanted > 1 else "task_one")
+    if name == "write":
+        del values["options"]
+    messages = walk.prompt(name).messages(**values)
+    return Question("candidate", step, messages, schema(form), draw=draw, attempt=attempt)
+
+
+def _scene(walk: Walk) -> dict[str, Value]:
+    """What the candidate is shown of the prompt: its arm of the picture, and the question."""
+    one, settings, lines = problem(walk), options(walk), walk.prompt("lines")
+    picture = walk.pictures.get(one.id) if settings.arm == "image" else None
+    caption = walk.state["shared"].get("caption") or one.caption
+    described = settings.arm == "caption" and one.image is not None
+    return {
+        "image": picture,
+        "image_label": lines.line("image") if picture else None,
+        "caption": lines.line("caption", text=caption) if described and caption else None,
+        "question": _question_line(walk),
+    }
+
+
+def _question_line(walk: Walk) -> str | None:
+    asked = problem(walk).question
+    return walk.prompt("lines").line("question", text=asked) if asked else None
+
+
+def _listed(walk: Walk, order: int) -> str:
+    """The options, a letter and a line each."""
+    made = walk.state["shared"]
+    texts = [option.text or str(made[WRITTEN[option.origin]]) for option in problem(walk).options]
+    turned = shown(walk, problem(walk), order)
+    return "\n".join(f"{LETTERS[place]}. {' '.join(texts[i].split())}" for place, i in enumerate(turned))

@@ -1,0 +1,223 @@
+"""Problems made of Oogiri rows (lotbench.txt, Sec. 4; gaps settled in docs/standard.md).
+
+What is right is what people liked, and nothing is asked that they did not decide: a wrong option from the same
+picture, and each neighbour in a ranking, is told apart by the votes. What cannot be built is counted by reason.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from lotbench.benchmarks.standard.oogiri.problems import (
+    RANKED,
+    WRONG,
+    Kind,
+    Option,
+    Origin,
+    Problem,
+    Rules,
+    Slot,
+    same,
+)
+from lotbench.benchmarks.standard.oogiri.row import Language, Row, Type, held_out
+
+LOW = 0.25
+"""The share of a prompt's responses, from the bottom, that counts as little liked."""
+TRIES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class _Prompt:
+    """A picture, a question or both, with the responses to it; `liked` are those with votes, best first."""
+
+    first: Row
+    rows: tuple[Row, ...]
+    liked: tuple[Row, ...]
+
+    @property
+    def name(self) -> str:
+        """An opaque name: groups may hold any character, and one picture may have several questions."""
+        place = (self.first.language, self.first.type, self.first.group, self.first.question or "")
+        return hashlib.sha256("\0".join(place).encode()).hexdigest()[:8]
+
+    @property
+    def cell(self) -> tuple[Type, Language]:
+        return self.first.type, self.first.language
+
+    @property
+    def caption(self) -> str | None:
+        return next((row.caption for row in self.rows if row.caption), None)
+
+
+class _LeftOutError(Exception):
+    """A problem that cannot be built, with the reason."""
+
+
+def problems(rows: Sequence[Row], rules: Rules, seed: int) -> tuple[Problem, ...]:
+    """The problems that rows make, a round of each kind for every prompt before the next round.
+
+    Args:
+        rows: In the order of the data set.
+        rules: How problems are built.
+        seed: Of the draws.
+    """
+    prompts = _prompts(rows, rules)
+    cells: dict[tuple[Type, Language], list[_Prompt]] = {}
+    for prompt in prompts:
+        cells.setdefault(prompt.cell, []).append(prompt)
+    left: dict[tuple[Type, Language, Kind], Counter[str]] = {}
+    made: list[Problem] = []
+    for number in range(rules.per_prompt):
+        for prompt in prompts:
+            for kind in rules.kinds:
+                counts = left.setdefault((*prompt.cell, kind), Counter())
+                try:
+                    made.extend(_problem(prompt, kind, number, cells[prompt.cell], rules, seed))
+                except _LeftOutError as reason:
+                    counts[str(reason)] += 1
+    counted = {place: dict(counts) for place, counts in left.items()}
+    return tuple(
+        one.model_copy(update={"left_out": counted[one.type, one.language, one.kind]}) for one in made
+    )
+
+
+def _prompts(rows: Sequence[Row], rules: Rules) -> list[_Prompt]:
+    gathered: dict[tuple[object, ...], list[Row]] = {}
+    for row in rows:
+        out = rules.part == "all" or held_out(
+            row, share=rules.share, split=rules.split, seed=rules.split_seed
+        )
+        if out:
+            gathered.setdefault((row.language, row.type, row.group, row.question), []).append(row)
+    return [_Prompt(found[0], tuple(found), _liked(found)) for found in gathered.values()]
+
+
+def _liked(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """The responses with votes of one kind, best first, each text once: ratings and likes are never mixed."""
+    rated = [row for row in rows if row.ratings and row.ratings.n > 1]
+    voted = rated or [row for row in rows if row.star is not None]
+    once: dict[str, Row] = {}
+    for row in sorted(voted, key=lambda row: row.preference or 0.0, reverse=True):
+        once.setdefault(same(row.text), row)
+    return tuple(once.values())
+
+
+def _problem(
+    prompt: _Prompt, kind: Kind, number: int, near: Sequence[_Prompt], rules: Rules, seed: int
+) -> Iterator[Problem]:
+    """The problem of this number; none if one is all that there can be.
+
+    Raises:
+        _LeftOutError: The rows do not make it.
+    """
+    if kind == "generate" and number:
+        return
+    name = f"{kind}-{prompt.name}-{number + 1}"
+    making = _Making(prompt, near, rules, Random(f"{seed}:{name}:0:build"))
+    options: tuple[Option, ...] = ()
+    if kind == "rank":
+        options = making.ranking()
+    elif kind != "generate":
+        # The same responses are right in every kind, so that kinds differ in their wrong options alone.
+        options = making.choice(kind, number, Random(f"{seed}:{prompt.name}:0:right"))
+    first = prompt.first
+    yield Problem(
+        id=name,
+        language=first.language,
+        type=first.type,
+        kind=kind,
+        group=first.group,
+        image=first.image,
+        question=first.question,
+        caption=prompt.caption,
+        guessed=first.guessed,
+        options=options,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Making:
+    """One problem in the making: its prompt, the others of its type and language, and its own draws.
+
+    `taken` holds the texts that it has already.
+    """
+
+    prompt: _Prompt
+    near: Sequence[_Prompt]
+    rules: Rules
+    rng: Random
+    taken: set[str] = field(default_factory=set)
+
+    def choice(self, kind: Kind, number: int, shuffled: Random) -> tuple[Option, ...]:
+        """The right responses, each used in one problem of a kind, and what the kind's slots hold."""
+        count = 2 if kind == "5t2" else 1
+        right = self._right(count)
+        shuffled.shuffle(right)
+        chosen = right[number * count : (number + 1) * count]
+        if len(chosen) < count:
+            raise _LeftOutError("too few responses that enough people like")
+        options = [self._of(row, "right", "response") for row in chosen]
+        return (*options, *(self._wrong(slot, chosen) for slot in WRONG[kind]))
+
+    def ranking(self) -> tuple[Option, ...]:
+        """Five responses, best first, each apart from all others; gathered in random order."""
+        liked = self.prompt.liked
+        for _ in range(TRIES):
+            chosen: list[Row] = []
+            for row in self.rng.sample(liked, len(liked)):
+                if all(self.rules.apart(row, other) or self.rules.apart(other, row) for other in chosen):
+                    chosen.append(row)
+                if len(chosen) == RANKED:
+                    chosen.sort(key=lambda one: one.preference or 0.0, reverse=True)
+                    return tuple(self._of(one, "ranked", "response") for one in chosen)
+        raise _LeftOutError("no five responses whose votes are apart")
+
+    def _right(self, count: int) -> list[Row]:
+        """The responses that count as right: the top of those with votes (two at least if two are wanted)."""
+        liked, rules = self.prompt.liked, self.rules
+        if not liked:
+            raise _LeftOutError("nobody voted on the responses")
+        rated = liked[0].ratings is not None
+        share = rules.top_ratings if rated else rules.top_likes
+        top = liked[: max(count, math.ceil(share * len(liked)))]
+        return [row for row in top if rated or (row.star or 0) >= rules.min_likes]
+
+    def _wrong(self, slot: Slot, right: Sequence[Row]) -> Option:
+        """What fills a slot: the caption, a response to another prompt, a rewrite; or what stands in for it."""
+        if slot == "caption" and self.prompt.first.image:
+            if self.rules.captioner:
+                return Option(slot=slot, origin="captioner")
+            if (caption := self.prompt.caption) and same(caption) not in self.taken:
+                self.taken.add(same(caption))
+                return Option(slot=slot, origin="caption", text=caption)
+        if slot == "rewrite":
+            if self.rules.rewriter:
+                return Option(slot=slot, origin="rewriter", row=right[0].id)
+            return self._of(self._low(right), slot, "low")
+        return self._of(self._elsewhere(), slot, "elsewhere")
+
+    def _low(self, right: Sequence[Row]) -> Row:
+        """A response to the same prompt that people like clearly less than each right one."""
+        bottom = self.prompt.liked[-max(1, int(LOW * len(self.prompt.liked))) :]
+        for row in self.rng.sample(bottom, len(bottom)):
+            if same(row.text) not in self.taken and all(self.rules.apart(one, row) for one in right):
+                return row
+        raise _LeftOutError("no response that people like clearly less")
+
+    def _elsewhere(self) -> Row:
+        """A response to another picture or question, of the same type and language."""
+        for _ in range(TRIES):
+            other = self.rng.choice(self.near)
+            row = self.rng.choice(other.rows)
+            if other.first.group != self.prompt.first.group and same(row.text) not in self.taken:
+                return row
+        raise _LeftOutError("no response to another picture or question of this type and language")
+
+    def _of(self, row: Row, slot: Slot, origin: Origin) -> Option:
+        self.taken.add(same(row.text))
+        return Option(slot=slot, origin=origin, text=row.text, row=row.id, star=row.star, ratings=row.ratings)

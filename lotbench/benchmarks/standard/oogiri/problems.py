@@ -1,0 +1,124 @@
+"""The problems of standard evaluation as data: choose the creative response, rank five, write one (Sec. 4).
+
+An option says where it is from, so that a report can tell what a score was made of.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from lotbench.benchmarks.standard.oogiri.row import Language, Ratings, Row, Type
+
+Kind: TypeAlias = Literal["2t1", "3t1", "4t1", "5t2", "rank", "generate"]
+"""mTn: choose n creative responses from m options; rank five responses; write one."""
+Slot: TypeAlias = Literal["right", "caption", "unrelated", "rewrite", "ranked"]
+Origin: TypeAlias = Literal["response", "elsewhere", "low", "caption", "captioner", "rewriter"]
+"""A response to this prompt, one to another, one that few liked, the row's caption, or a model's text."""
+
+WRONG: Mapping[str, tuple[Slot, ...]] = {
+    "2t1": ("caption",),
+    "3t1": ("caption", "unrelated"),
+    "4t1": ("caption", "unrelated", "rewrite"),
+    "5t2": ("caption", "unrelated", "rewrite"),
+}
+"""The wrong options of each kind of choice."""
+RANKED = 5
+
+
+class Option(BaseModel):
+    """One thing to choose or to rank, with where it is from.
+
+    `text` is None until a model has written it (a caption, a rewrite). `row` is the row that it is, or is a
+    rewrite of. `star` and `ratings` are what people said of it, where that is the truth.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    slot: Slot
+    origin: Origin
+    text: str | None = None
+    row: str | None = None
+    star: int | None = None
+    ratings: Ratings | None = None
+
+    @property
+    def relevance(self) -> float:
+        """How much people liked it: the mean rating above the lowest, 0 to 2, or log2(1 + likes).
+
+        Likes spread over orders of magnitude; with the gain 2^rel - 1 a response gains its likes.
+        """
+        return self.ratings.mean - 1 if self.ratings else math.log2(1 + (self.star or 0))
+
+
+class Problem(BaseModel):
+    """One problem, as a sample. The right options stand first, ranked ones from best to worst.
+
+    `left_out` counts, by reason, the problems of this kind, type and language that could not be built.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    language: Language
+    type: Type
+    kind: Kind
+    group: str
+    image: str | None = None
+    question: str | None = None
+    caption: str | None = None
+    guessed: bool = False
+    """Whether the likes that say what is right are a guess of the writers."""
+    options: tuple[Option, ...] = ()
+    left_out: dict[str, int] = Field(default_factory=dict)
+
+    @property
+    def wanted(self) -> int:
+        """How many options an answer names."""
+        return sum(option.slot in ("right", "ranked") for option in self.options)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How problems are built.
+
+    Attributes:
+        per_prompt: Problems of each kind of choice, and rankings, for each picture or question.
+        top_ratings: The share of a prompt's rated responses that counts as right; `top_likes` of the liked.
+        min_likes: The likes that a right response needs.
+        errors: Standard errors of the difference by which two ratings are apart; `factor` for likes.
+        captioner: Whether a model writes the captions; `rewriter` the rewrites.
+    """
+
+    kinds: tuple[Kind, ...]
+    per_prompt: int
+    top_ratings: float
+    top_likes: float
+    min_likes: int
+    errors: float
+    factor: float
+    captioner: bool
+    rewriter: bool
+    part: Literal["all", "held_out"]
+    share: float
+    split: Literal["group", "row"]
+    split_seed: int
+
+    def apart(self, better: Row, worse: Row) -> bool:
+        """Whether people liked one response more than another beyond what chance explains."""
+        if better.ratings and worse.ratings:
+            error = math.hypot(better.ratings.error, worse.ratings.error)
+            gap = better.ratings.mean - worse.ratings.mean
+            return gap > 0 and gap >= self.errors * error
+        return (better.star or 0) >= self.factor * max(worse.star or 0, 1)
+
+
+def same(text: str) -> str:
+    """A text without what does not make it another one: case, width, spaces and punctuation."""
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    return "".join(letter for letter in plain if letter.isalnum()) or plain.strip()

@@ -1,0 +1,102 @@
+"""Review by people: the answers of a run as rows to label, and the labels checked and kept in its folder.
+
+What people are shown says nothing of what judges said. A label is kept only if it is of an answer that the run
+has, word for word; the report made next counts with it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from lotbench.config.experiment import Limits
+from lotbench.edge.files import run_folder as folder
+from lotbench.edge.files.judge_set import lines
+from lotbench.errors import DataError, UsageError, at
+from lotbench.harness.benchmark import Benchmark
+from lotbench.harness.evidence import Evidence
+from lotbench.run import results
+from lotbench.run.plan import Plan
+from lotbench.run.results import LABELS, Run
+from lotbench.types import JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Labels that were kept: how many, and of how many answers of the run."""
+
+    labels: int
+    rows: int
+    path: Path
+
+
+def rows(run: Run) -> Sequence[Mapping[str, JSON]]:
+    """The answers of a run for people to label, with the fields to fill in as null.
+
+    Raises:
+        UsageError: The benchmark has nothing that people label.
+    """
+    return _rows(results.planned(run, Limits()), run)
+
+
+def keep(run: Run, file: Path) -> Kept:
+    """Check labels against a run's answers, and keep them in its folder in place of those before.
+
+    Raises:
+        DataError: Every row that is no answer of the run, differs from it, comes twice, or is wrongly filled in.
+        UsageError: The file has no label, or the benchmark takes none.
+    """
+    made = results.planned(run, Limits())
+    known = {row["row"]: row for row in _rows(made, run)}
+    faults: list[str] = []
+    found: dict[str, dict[str, JSON]] = {}
+    for number, row in lines(file):
+        name = row.get("row") if isinstance(row, Mapping) else None
+        if not isinstance(name, str) or name not in known:
+            faults.append(at(file, number, "row") + ": is no answer of this run")
+        elif name in found:
+            faults.append(at(file, number, "row") + f": {name!r} comes twice")
+        elif any(row.get(key) is not None for key, value in known[name].items() if value is None):
+            wrong = _faults(made.benchmark, row, known[name])
+            faults += [at(file, number, field) + f": {text}" for field, text in wrong]
+            found[name] = dict(row)
+    if faults:
+        raise DataError(faults)
+    if not found:
+        raise UsageError(f"{file}: no row has a label yet")
+    with folder.Folder(run.path) as place:
+        place.write(LABELS, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in found.values()))
+    return Kept(len(found), len(known), run.path / LABELS)
+
+
+def _rows(made: Plan, run: Run) -> Sequence[Mapping[str, JSON]]:
+    if made.benchmark.review is None:
+        raise UsageError(f"{made.benchmark.name}: nothing of a run is for people to label")
+    samples = Evidence(samples=made.by_id, candidate=made.names["candidate"][0].text)
+    return made.benchmark.review(run.traces, made.settings, samples)
+
+
+def _faults(
+    benchmark: Benchmark, row: Mapping[str, Any], known: Mapping[str, JSON]
+) -> list[tuple[str | None, str]]:
+    """What is wrong with a row: texts that are no longer the run's, and fields that are no labels."""
+    changed = [
+        (name, "is not what the run has")
+        for name, value in known.items()
+        if value not in (None, row.get(name))
+    ]
+    if benchmark.Label is None or changed:
+        return [*changed]
+    try:
+        benchmark.Label.model_validate(row)
+    except ValidationError as error:
+        return [
+            (".".join(map(str, one["loc"])) or None, one["msg"].removeprefix("Value error, "))
+            for one in error.errors()
+        ]
+    return []

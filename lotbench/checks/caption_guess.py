@@ -1,0 +1,75 @@
+"""What a model fills into the masks from the captions alone: whoever needs no picture needs no leap.
+
+The questions are the game's own (arm caption, first round, no history), put through the same desk; the
+answers are kept nowhere, since they decide about a sample and are part of no score.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from lotbench.benchmarks.lotbench import lints
+from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.config import experiment as config
+from lotbench.edge.calls.budget import Budget
+from lotbench.edge.calls.caller import Desk
+from lotbench.edge.calls.journal import Journal
+from lotbench.edge.calls.store import Store
+from lotbench.edge.models.registry import Models
+from lotbench.errors import LotbenchError, UsageError
+from lotbench.harness.benchmark import Context, take
+from lotbench.harness.data_findings import Finding
+from lotbench.harness.state import start
+from lotbench.run import plan
+
+TIMES = 5
+
+
+def caption_alone(folder: Path, benchmark: str, model: Any) -> list[Finding]:
+    """The samples whose key text a model finds without the picture.
+
+    Args:
+        folder: The data set's folder.
+        benchmark: Its benchmark; only the game has masks.
+        model: A model name, or a Python object that is a model.
+
+    Raises:
+        UsageError: The benchmark has no masks, or the model is not known.
+        LotbenchError: The model cannot be reached.
+    """
+    if benchmark != "lotbench":
+        raise UsageError(f"--model: {benchmark} has no mask to fill")
+    name = model if isinstance(model, str) else "python:model"
+    return asyncio.run(_caption_alone(folder, name, {name: model}))
+
+
+async def _caption_alone(folder: Path, model: str, own: Mapping[str, Any]) -> list[Finding]:
+    given = {"model": model, "data": str(folder), "settings.arm": "caption", "roles.judge": "gpt-4o-mini"}
+    made = plan.make(config.load(None, (), given))
+    models = Models(made.pictures, made.limits, own)
+    async with models:
+        candidate = {"candidate": models.seats({"candidate": made.names["candidate"]})["candidate"]}
+        with tempfile.TemporaryDirectory() as place, Journal(Path(place, "calls.jsonl")) as journal:
+            store, budget = Store(Path(place), fresh=True), Budget(made.limits)
+            desk = Desk(candidate, made.sampling(), journal, store, budget, seed=made.experiment.seed)
+            context = Context(made.benchmark, made.view, desk.ask)
+            room = asyncio.Semaphore(made.limits.concurrency)
+
+            async def fill(sample: str, repeat: int) -> str | None:
+                async with room:
+                    changed = await take("respond", start(sample, repeat, ""), context)
+                if changed.get("outcome"):
+                    raise LotbenchError(f"{model}: {changed['why']}")
+                filling: str | None = changed["turn"]["filling"]
+                return filling
+
+            async def judged(item: Item) -> list[Finding]:
+                tries = (fill(item.id, repeat) for repeat in range(1, TIMES + 1))
+                return lints.too_easy(item, await asyncio.gather(*tries))
+
+            found = await asyncio.gather(*(judged(item) for item in made.chosen))
+    return [finding for findings in found for finding in findings]

@@ -1,0 +1,145 @@
+"""Field rates: verdicts of a run are drawn for people to label, and the labels weighted back to the run.
+
+What people label says nothing of the verdicts: these stand in draw.json beside the labels, with the size of
+each stratum and the name under which the store keeps the judge's checks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from lotbench.config.experiment import Limits
+from lotbench.edge.calls import judge_records as checks
+from lotbench.edge.files import run_folder as folder
+from lotbench.edge.files.judge_set import lines
+from lotbench.errors import DataError, UsageError, at
+from lotbench.metrics.agreement import Field, Stratum
+from lotbench.run import results
+from lotbench.run.anchors import key_of
+from lotbench.run.results import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """Labels, read and kept.
+
+    Attributes:
+        open: Rows that nobody has labelled.
+        kept: The record in the store.
+    """
+
+    run: str
+    field: Field
+    open: int
+    kept: Path
+
+
+def draw(run: Run, n: int, out: Path) -> Path:
+    """Draw verdicts of a run and write them down for people to label; returns the file of labels.
+
+    Raises:
+        UsageError: The run has no verdicts of a judge, or labels stand there already.
+    """
+    made = results.planned(run, Limits())
+    validation = made.benchmark.validation
+    if validation is None:
+        raise UsageError(f"{made.benchmark.name} has no judge whose verdicts people could label")
+    role, seats = validation.judged(made.settings)
+    key = key_of(made, role, seats, made.settings, checks.ids(run.path))
+    drawn = validation.fillings(run.traces, run.samples, made.settings, n, made.experiment.seed)
+    if key is None or not drawn.rows:
+        raise UsageError(f"{run.path}: no verdicts of one judge to draw from")
+    place = out / f"labels-{run.path.name}"
+    if (place / "labels.jsonl").exists():
+        raise UsageError(f"{place / 'labels.jsonl'} is there already: label it, or move it away")
+    with folder.Folder(place) as target:
+        rows = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in drawn.rows)
+        names = [made.names[role][seat].text for seat in seats]
+        target.write_json(
+            "draw.json",
+            {
+                "schema": 1,
+                "run": run.path.name,
+                "key": key,
+                "names": names,
+                "sizes": {name: list(size) for name, size in drawn.sizes.items()},
+                "strata": list(drawn.strata),
+            },
+        )
+        target.write("labels.jsonl", rows)
+    return place / "labels.jsonl"
+
+
+def labelled(file: Path) -> Labelled:
+    """Read labels, and keep the field rates that they give with the judge's checks.
+
+    Raises:
+        DataError: A label is neither true, false nor null, or a row is not of the draw.
+        UsageError: draw.json is missing, or a kind of verdict has no label yet.
+    """
+    about = _drawn(file)
+    counts, unlabelled = _counts(file, about["strata"])
+    strata = []
+    for name, (size, accepted) in about["sizes"].items():
+        seen, true = counts.get(name, (0, 0))
+        if size and not seen:
+            raise UsageError(f"{file}: of {size} {name} fillings none is labelled yet")
+        strata.append(Stratum(bool(accepted), int(size), seen, true))
+    field = Field(tuple(strata))
+    record = checks.find(about["key"]) or _empty(about)
+    others = [one for one in record["field"] if one["run"] != about["run"]]
+    mine = {"run": about["run"], "strata": [asdict(one) for one in strata]}
+    kept = checks.keep({**record, "field": [*others, mine]})
+    return Labelled(str(about["run"]), field, unlabelled, kept)
+
+
+def _drawn(file: Path) -> dict[str, Any]:
+    place = file.parent / "draw.json"
+    if not place.is_file():
+        raise UsageError(f"{place} is missing: it says what the labels are of")
+    return folder.read_json(place)
+
+
+def _counts(file: Path, strata: Sequence[str]) -> tuple[dict[str, tuple[int, int]], int]:
+    """Labelled and right fillings of each stratum, and the rows without a label."""
+    counts: dict[str, tuple[int, int]] = {}
+    faults: list[str] = []
+    seen: set[int] = set()
+    for number, row in lines(file):
+        place = row.get("row") if isinstance(row, Mapping) else None
+        if not isinstance(place, int) or not 1 <= place <= len(strata) or place in seen:
+            faults.append(at(file, number, "row") + ": is no row of the draw, or comes twice")
+            continue
+        label = row.get("label")
+        if label is None:
+            continue
+        if not isinstance(label, bool):
+            faults.append(at(file, number, "label") + f": true, false or null, not {label!r}")
+            continue
+        seen.add(place)
+        before, true = counts.get(strata[place - 1], (0, 0))
+        counts[strata[place - 1]] = (before + 1, true + label)
+    if faults:
+        raise DataError(faults)
+    return counts, len(strata) - len(seen)
+
+
+def _empty(about: Mapping[str, Any]) -> dict[str, Any]:
+    """A record of a judge that was checked in the field only."""
+    return {
+        "schema": 1,
+        "key": about["key"],
+        "names": about["names"],
+        "set": {},
+        "what": "field only",
+        "groups": {},
+        "unreadable": 0,
+        "of": 0,
+        "flips": [0, 0],
+        "rows": [],
+        "field": [],
+    }

@@ -1,0 +1,247 @@
+"""Judge check: put labelled rows to judges and oracle as a game would, and keep how well they judge.
+
+Everything passes the same desk, journal and store as a run, so a check that was stopped goes on where it
+was when the same command is given again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from lotbench.checks import judge_rates as rates
+from lotbench.checks.judge_check_plan import Prepared, Wanted, prepare
+from lotbench.checks.judge_rates import Judged, Measure
+from lotbench.config.experiment import digest
+from lotbench.config.model_names import slug
+from lotbench.edge.calls import judge_records as checks
+from lotbench.edge.calls import preflight
+from lotbench.edge.calls.budget import Budget, refuse_unpriced
+from lotbench.edge.calls.caller import Desk
+from lotbench.edge.calls.journal import Journal
+from lotbench.edge.calls.store import Store
+from lotbench.edge.files import run_folder as folder
+from lotbench.edge.models.registry import Models
+from lotbench.harness.judge_validation import Panel, Probe
+from lotbench.harness.state import start
+from lotbench.run import results
+from lotbench.run.anchors import key_of, put, side_by_side
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A finished check.
+
+    Attributes:
+        kept: The records that are in the store now.
+        notes: What the report says before its tables.
+    """
+
+    path: Path
+    measures: tuple[Measure, ...]
+    names: Mapping[str, Sequence[str]]
+    kept: tuple[Path, ...]
+    notes: tuple[str, ...]
+
+
+Watch: TypeAlias = Callable[[Prepared], Awaitable[None]]
+
+
+async def judge_check(
+    wanted: Wanted, *, own: Mapping[str, Any] | None = None, watch: Watch | None = None
+) -> Checked:
+    """Check judges and oracle; the same call again goes on where an earlier one was stopped.
+
+    Raises:
+        LotbenchError: The check was stopped; what has come so far is written.
+    """
+    made = prepare(wanted)
+    refuse_unpriced(made.plan.limits, {n.text: n for given in made.names.values() for n in given})
+    models = Models(made.plan.pictures, made.plan.limits, own or {})
+    seats = models.seats(made.names)
+    with folder.Folder(_place(made)) as place:
+        place.write_json("check.json", made.frozen)
+        for path, text in made.plan.prompts.files.items():
+            place.write(f"prompts/{path}", text)
+        judged: list[Judged] = []
+        async with models:
+            with Journal(place.path / "calls.jsonl") as journal:
+                desk = _desk(made, seats, journal, place.path)
+                made.tally = desk.tally
+                watching = asyncio.ensure_future(watch(made)) if watch else None
+                try:
+                    if wanted.preflight:
+                        await _preflight(made, desk)
+                    await _judge_all(made, desk, judged)
+                finally:
+                    if watching:
+                        watching.cancel()
+                        with suppress(asyncio.CancelledError):
+                            await watching
+                    checked = _written(made, place, judged)
+    return _kept(made, checked)
+
+
+async def _judge_all(made: Prepared, desk: Desk, judged: list[Judged]) -> None:
+    def piece(panel: Panel, probe: Probe, repeat: int) -> Callable[[], Awaitable[None]]:
+        async def judge() -> None:
+            judged.append(Judged(panel, probe, repeat, await put(desk, made.plan, panel, probe, repeat)))
+            made.done += 1
+
+        return judge
+
+    work = [
+        piece(panel, probe, repeat)
+        for panel in made.panels
+        for probe in made.probes
+        if probe.role == panel.role
+        for repeat in range(1, made.repeats + 1)
+    ]
+    await side_by_side(made.plan.limits.concurrency, work)
+
+
+def _place(made: Prepared) -> Path:
+    """The folder of this very check: the one it was begun in, or a new one if it is to be done afresh."""
+    first = next(iter(made.names.values()))[0]
+    name = f"judge-check-{slug(first.text)}-{digest(made.frozen)[:8]}"
+    path, number = made.wanted.out / name, 1
+    while (made.wanted.out / f"{name}-{number + 1}").is_dir():
+        number += 1
+    if number > 1:
+        path = made.wanted.out / f"{name}-{number}"
+    if made.wanted.fresh and path.is_dir():
+        path = made.wanted.out / f"{name}-{number + 1}"
+    return path
+
+
+def _desk(made: Prepared, seats: Mapping[str, Any], journal: Journal, path: Path) -> Desk:
+    budget = Budget(made.plan.limits)
+    for before in results.spent(path, made.names)[0].values():
+        budget.tokens += before.input_tokens + before.output_tokens
+        budget.cost += before.cost_usd or 0.0
+    store = Store(fresh=made.wanted.fresh)
+    return Desk(seats, made.plan.sampling(), journal, store, budget, seed=made.plan.experiment.seed)
+
+
+async def _preflight(made: Prepared, desk: Desk) -> None:
+    first = made.plan.data[0]
+    walk = made.plan.view(start(first.id, 0, "preflight"), "preflight")
+    await preflight.check(desk, walk, made.plan.benchmark, made.plan.settings)
+
+
+def _written(made: Prepared, place: folder.Folder, judged: Sequence[Judged]) -> Checked:
+    """Write what has come of a check, in the order of its rows."""
+    order = {one.id: index for index, one in enumerate(made.probes)}
+    panels = {id(panel): index for index, panel in enumerate(made.panels)}
+    rows = sorted(judged, key=lambda one: (panels[id(one.panel)], order[one.probe.id], one.repeat))
+    names = {role: [name.text for name in given] for role, given in made.names.items()}
+    found = rates.measures(rows, made.plan.experiment.seed)
+    notes = tuple(_notes(made, len(rows)))
+    spent = results.spent(place.path, made.names)[0]
+    place.write("checks.jsonl", "".join(f"{_line(one)}\n" for one in rows))
+    place.write("report.md", rates.to_markdown(found, names, notes, spent))
+    place.write_json(
+        "summary.json",
+        {
+            "schema": 1,
+            "complete": len(rows) == made.total,
+            "notes": list(notes),
+            "measures": [_summary(one, names) for one in found],
+            "usage": {role: asdict(one) for role, one in spent.items()},
+        },
+    )
+    if made.wanted.stages:
+        _export_stages(made.wanted.stages, rows, names)
+    return Checked(place.path, tuple(found), names, (), notes)
+
+
+def _line(one: Judged) -> str:
+    table = {
+        "role": one.panel.role,
+        "seats": list(one.panel.seats),
+        "mode": one.panel.variant,
+        "repeat": one.repeat,
+        **asdict(one.probe),
+        "said": asdict(one.said),
+    }
+    return json.dumps(table, ensure_ascii=False, separators=(",", ":"))
+
+
+def _summary(one: Measure, names: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    return {
+        "role": one.role,
+        "models": [names[one.role][seat] for seat in one.seats],
+        "mode": one.variant,
+        "what": one.what,
+        "groups": {name: asdict(group) for name, group in one.groups.items()},
+        "unreadable": one.unreadable,
+        "of": one.of,
+        "flips": list(one.flips),
+    }
+
+
+def _notes(made: Prepared, done: int) -> list[str]:
+    """What a reader of the tables must know."""
+    notes = [] if done == made.total else [f"Not complete: {done} of {made.total} judgings are done."]
+    about = made.rows.about
+    if about.labels == "author":
+        notes.append(f"Labels: {rates.AUTHOR}.")
+    for role, (rows, contested, agreed) in rates.labelling(made.every_row, made.plan.experiment.seed).items():
+        value = "none" if agreed.value is None else f"{agreed.value:.3f} ({rates.interval(agreed)})"
+        notes.append(
+            f"{role}: {rows} rows, {contested} contested and left out; kappa of the two labellings: {value}."
+        )
+    split = made.wanted.split
+    notes.append(f"Split: {split}; {len(made.probes)} rows, each judged {made.repeats} times.")
+    if split != "test":
+        notes.append("Only a check on the test split is kept: prompts may have been changed on the other.")
+    return notes
+
+
+def _export_stages(place: Path, rows: Sequence[Judged], names: Mapping[str, Sequence[str]]) -> None:
+    """Write the chains for people to mark, each once (Fig. 15, left)."""
+    lines: dict[tuple[str, ...], str] = {}
+    for one in rows:
+        who = names[one.panel.role][one.panel.seats[0]]
+        for stage, text in (one.said.stages or {}).items():
+            filling = None if stage == "chain" else one.probe.turn.get("filling")
+            table = {
+                "sample": one.probe.sample, "judge": who, "stage": stage, "filling": filling, "text": text,
+                "mark": None,
+            }  # fmt: skip
+            name = (one.probe.sample, who, stage, str(filling), one.panel.variant)
+            lines.setdefault(name, json.dumps(table, ensure_ascii=False))
+    place.mkdir(parents=True, exist_ok=True)
+    with folder.Folder(place) as out:
+        out.write("stages.jsonl", "".join(f"{line}\n" for line in lines.values()))
+
+
+def _kept(made: Prepared, checked: Checked) -> Checked:
+    """Keep a complete check on the test split in the store, unless one of more rows is there."""
+    if made.wanted.split != "test" or made.done != made.total:
+        return checked
+    ids = checks.ids(checked.path)
+    about = {
+        "data": made.rows.about.data,
+        "labels": made.rows.about.labels,
+        "digest": made.rows.digest,
+        "limit": made.wanted.limit,
+    }
+    kept = []
+    for one in checked.measures:
+        key = key_of(made.plan, one.role, one.seats, one.settings, ids)
+        if key is None:
+            continue
+        names = [checked.names[one.role][seat] for seat in one.seats]
+        record = rates.record(one, key, names, about)
+        before = checks.find(key)
+        if before and before["set"].get("digest") == made.rows.digest and before["of"] > record["of"]:
+            continue
+        record["field"] = before["field"] if before else []
+        kept.append(checks.keep(record))
+    return replace(checked, kept=tuple(kept))

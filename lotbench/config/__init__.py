@@ -1,0 +1,1 @@
+"""What a person asks for: the experiment, model names, judge panels."""

@@ -1,0 +1,1 @@
+"""Everything a call passes: caller, journal, store, budget, preflight."""

@@ -1,0 +1,171 @@
+"""What a run may use: budgets of money, tokens and time, and the rate of each endpoint.
+
+A budget is reserved from an estimate before a call and settled with what the call used, so the overspend
+is at most the calls in flight. All roles count, and so does what earlier sessions of the run used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, NonNegativeFloat
+
+from lotbench.config.experiment import Limits, read_toml, validate
+from lotbench.config.model_names import ModelName, base_model
+from lotbench.errors import LimitReached, UsageError
+from lotbench.types import Usage
+
+FREE = ("hf", "local", "file", "human", "python")
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars for a million tokens."""
+
+    input: float
+    cached: float
+    output: float
+
+    def of(self, usage: Usage) -> float:
+        """The price of some usage, in US dollars."""
+        fresh = usage.input_tokens - usage.cached_input_tokens
+        cost = (
+            fresh * self.input + usage.cached_input_tokens * self.cached + usage.output_tokens * self.output
+        )
+        return cost / 1e6
+
+
+class Prices(BaseModel):
+    """A price table: its date, and for each model input, cached input and output, in US dollars a million tokens."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    date: str
+    usd_per_million: dict[str, tuple[NonNegativeFloat, NonNegativeFloat, NonNegativeFloat]]
+
+
+def price_table() -> tuple[str, Mapping[str, Price]]:
+    """The date of the prices, and the price of each model that is known.
+
+    A file of one's own, `$LOTBENCH_PRICES`, goes before the shipped table; it can name a model in full
+    (`my-model@http://host/v1`).
+
+    Raises:
+        UsageError: The file cannot be read, with file and field.
+    """
+    return _price_table(os.environ.get("LOTBENCH_PRICES", ""))
+
+
+@cache
+def _price_table(own: str) -> tuple[str, Mapping[str, Price]]:
+    paths = [Path(__file__).parent / "prices.toml", *([Path(own)] if own else [])]
+    tables = [validate(Prices, read_toml(path), path) for path in paths]
+    prices = {name: Price(*row) for table in tables for name, row in table.usd_per_million.items()}
+    return tables[-1].date, prices
+
+
+def price(name: ModelName) -> Price | None:
+    """The price of a model: nothing for one that runs here, None for one the table does not know."""
+    known = price_table()[1]
+    if name.text in known:
+        return known[name.text]
+    if name.kind in FREE or name.provider in ("ollama", "vllm"):
+        return Price(0.0, 0.0, 0.0)
+    return None if name.provider == "url" else known.get(base_model(name.model))
+
+
+@dataclass(slots=True)
+class Budget:
+    """The money, tokens and time that a run may use, and what it has used so far."""
+
+    limits: Limits
+    clock: Callable[[], float] = time.monotonic
+    cost: float = 0.0
+    tokens: int = 0
+    started: float = field(default=0.0)
+    _held_cost: float = 0.0
+    _held_tokens: int = 0
+
+    def __post_init__(self) -> None:
+        self.started = self.clock()
+
+    def reserve(self, tokens: int, cost: float) -> None:
+        """Set a call's estimate aside.
+
+        Raises:
+            LimitReached: The call could exceed a limit.
+        """
+        limits = self.limits
+        if limits.time_limit is not None and self.clock() - self.started >= limits.time_limit:
+            raise LimitReached(f"the time limit of {limits.time_limit:g} s is used up")
+        if limits.token_limit is not None and self.tokens + self._held_tokens + tokens > limits.token_limit:
+            raise LimitReached(f"the token limit of {limits.token_limit:,} is used up ({self.tokens:,} used)")
+        if limits.cost_limit is not None and self.cost + self._held_cost + cost > limits.cost_limit:
+            raise LimitReached(f"the cost limit of ${limits.cost_limit:g} is used up (${self.cost:.4f} used)")
+        self._held_tokens += tokens
+        self._held_cost += cost
+
+    def settle(self, tokens: int, cost: float, usage: Usage, spent: float) -> None:
+        """Give an estimate back and count what the call really used."""
+        self._held_tokens -= tokens
+        self._held_cost -= cost
+        self.count(usage, spent)
+
+    @property
+    def overspent(self) -> str:
+        """By how much a limit was overspent, in words; empty if none was. At most the calls in flight."""
+        limits, over = self.limits, []
+        if limits.token_limit is not None and self.tokens > limits.token_limit:
+            over.append(f"{self.tokens - limits.token_limit:,} tokens")
+        if limits.cost_limit is not None and self.cost > limits.cost_limit:
+            over.append(f"${self.cost - limits.cost_limit:.4f}")
+        return " and ".join(over)
+
+    def count(self, usage: Usage, spent: float) -> None:
+        """Count usage that was not reserved (of an earlier session)."""
+        self.tokens += usage.input_tokens + usage.output_tokens
+        self.cost += spent
+
+
+def refuse_unpriced(limits: Limits, names: Mapping[str, ModelName]) -> None:
+    """A cost limit needs the price of every model.
+
+    Raises:
+        UsageError: A model has none.
+    """
+    if limits.cost_limit is None:
+        return
+    unpriced = sorted(name.text for name in names.values() if price(name) is None)
+    if unpriced:
+        date = price_table()[0]
+        raise UsageError(
+            f"--cost-limit: no price for {', '.join(unpriced)} in the table of {date}; give your own "
+            "in a TOML file named by $LOTBENCH_PRICES"
+        )
+
+
+class Bucket:
+    """A rate: so many units a minute, as a token bucket that begins with ten seconds' worth."""
+
+    def __init__(self, per_minute: float | None, clock: Callable[[], float] = time.monotonic) -> None:
+        self.rate = per_minute / 60 if per_minute else None
+        self._clock = clock
+        self._level = max(1.0, self.rate * 10) if self.rate else 0.0
+        self._at = clock()
+
+    async def take(self, amount: float) -> None:
+        """Wait until the units are there; a call larger than the bucket waits until its debt is paid."""
+        if self.rate is None:
+            return
+        now = self._clock()
+        full = max(1.0, self.rate * 10)
+        self._level = min(full, self._level + (now - self._at) * self.rate) - amount
+        self._at = now
+        if self._level < 0:
+            await asyncio.sleep(-self._level / self.rate)

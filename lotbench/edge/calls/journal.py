@@ -1,0 +1,189 @@
+"""The call journal: every reply that came, one line each, written before it is used.
+
+The journal is what persists a run. It is append-only and unbuffered, so that kill -9 costs only the calls
+in flight; a torn last line is cut when it is opened again. Only a reply that came is written: a call that
+failed is asked again by a resumed run. Asking for a key twice in one run is a bug and raises.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, TypeAlias
+
+import orjson
+
+from lotbench.edge.files.jsonl import fields, line
+from lotbench.errors import LotbenchError, RunFolderError
+from lotbench.types import Key, Reply, Usage
+
+Source: TypeAlias = Literal["call", "store"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the journal.
+
+    Attributes:
+        role: The role that was asked.
+        seat: Which of the role's models.
+        asked: The model as it was named.
+        source: Whether the reply came from a call of this run or was taken from the store.
+        started: When the call began, in seconds since the epoch.
+    """
+
+    key: Key
+    role: str
+    seat: int
+    asked: str
+    source: Source
+    started: float
+    reply: Reply
+
+
+class Journal:
+    """A run's calls.jsonl, open for reading and appending."""
+
+    def __init__(self, path: Path, before: Path | None = None) -> None:
+        """Open a journal, or begin one.
+
+        Args:
+            path: The file.
+            before: Another journal, whose replies count as if they stood here; nothing is written to it.
+
+        Raises:
+            RunFolderError: The file cannot be opened.
+        """
+        self.path = path
+        self.damaged: list[int] = []
+        """Lines, from 1, that could not be read: their calls are asked again."""
+        self._places: dict[bytes, tuple[int, int]] = {}
+        self._asked: set[bytes] = set()
+        self._retried: set[bytes] = set()
+        self._end = 0
+        """Where the next line begins; a run folder has one writer."""
+        self._before = Journal(before) if before is not None and before.is_file() else None
+        try:
+            self._file = path.open("a+b", buffering=0)
+        except OSError as error:
+            raise RunFolderError(f"{path}: {error.strerror}") from None
+        self._index()
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+        if self._before is not None:
+            self._before._file.close()
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def ask(self, key: Key) -> None:
+        """Note that a key is asked for.
+
+        Raises:
+            LotbenchError: It was asked for before in this run.
+        """
+        name = _name(str(key))
+        if name in self._asked:
+            raise LotbenchError(f"asked twice for {key}")
+        self._asked.add(name)
+
+    def forget(self, key: Key) -> None:
+        """Allow a key to be asked for again: no reply came to it."""
+        self._asked.discard(_name(str(key)))
+
+    def get(self, key: Key) -> Entry | None:
+        """The line of a key, if a reply to it ever came."""
+        name = _name(str(key))
+        place = self._places.get(name) if name not in self._retried else None
+        if place is None:
+            return self._before.get(key) if self._before is not None else None
+        text = os.pread(self._file.fileno(), place[1], place[0])
+        return entry(orjson.loads(text))
+
+    def retry(self, key: str) -> None:
+        """Ask for a key again in this run although a reply came to it: that reply could not be read."""
+        self._retried.add(_name(key))
+
+    def put(self, made: Entry) -> None:
+        """Append a line; on return it is in the hands of the operating system.
+
+        Raises:
+            RunFolderError: The disk is full or the file cannot be written.
+        """
+        text = line(_table(made))
+        try:
+            written = self._file.write(text)
+            if written != len(text):
+                raise OSError(28, "only part of a line could be written")
+        except OSError as error:
+            os.truncate(self._file.fileno(), self._end)
+            raise RunFolderError(f"{self.path}: {error.strerror}; the run can be resumed") from None
+        self._places[_name(str(made.key))] = (self._end, len(text))
+        self._end += len(text)
+
+    def _index(self) -> None:
+        with self.path.open("rb") as lines:
+            for number, text in enumerate(lines, 1):
+                if not text.endswith(b"\n"):
+                    os.truncate(self._file.fileno(), self._end)
+                    break
+                try:
+                    name = _name(str(entry(orjson.loads(text)).key))
+                    self._places[name] = (self._end, len(text))
+                except (ValueError, KeyError, TypeError):
+                    self.damaged.append(number)
+                self._end += len(text)
+
+
+def read(path: Path) -> Iterator[Entry]:
+    """The lines of a journal that nobody writes to, in order; lines that cannot be read are passed over."""
+    with path.open("rb") as lines:
+        for text in lines:
+            try:
+                yield entry(orjson.loads(text))
+            except (ValueError, KeyError, TypeError):
+                continue
+
+
+def entry(table: Mapping[str, Any]) -> Entry:
+    """A line of the journal from its JSON.
+
+    Raises:
+        KeyError, TypeError: It is no journal line.
+    """
+    reply = dict(table["reply"])
+    reply["usage"] = Usage(**reply["usage"])
+    return Entry(
+        key=_key(table["key"]),
+        role=table["role"],
+        seat=table["seat"],
+        asked=table["asked"],
+        source=table["from"],
+        started=table["started"],
+        reply=Reply(**reply),
+    )
+
+
+def _key(table: Mapping[str, Any]) -> Key:
+    return Key(**table)
+
+
+def _table(made: Entry) -> dict[str, Any]:
+    table = fields(made)
+    table["from"] = table.pop("source")
+    return table
+
+
+def _name(key: str) -> bytes:
+    """Sixteen bytes for a key: an index of 300,000 calls stays small."""
+    return blake2b(key.encode(), digest_size=16).digest()

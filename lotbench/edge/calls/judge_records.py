@@ -1,0 +1,75 @@
+"""The judge checks in the store: how well a model judged, by what its verdicts depend on.
+
+A record's name is the digest of its key (the ids that the models returned, prompts, settings, data set), so a
+judge that changes in any of them is unchecked until it is checked again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from lotbench.config.experiment import digest
+from lotbench.edge.calls.journal import read as read_journal
+from lotbench.edge.calls.store import home
+from lotbench.edge.files import atomic_write as whole
+from lotbench.errors import RunFolderError
+
+FOLDER = "judge_check"
+
+
+def place(root: Path | None = None) -> Path:
+    """The folder of the judge checks."""
+    return (root or home()) / "store" / FOLDER
+
+
+def find(key: Mapping[str, Any], root: Path | None = None) -> dict[str, Any] | None:
+    """The record of a key, if there is one that can be read."""
+    return _read(_path(key, root))
+
+
+def every(root: Path | None = None) -> list[dict[str, Any]]:
+    """All records, in order of their names."""
+    found = (_read(path) for path in sorted(place(root).glob("*.json")))
+    return [one for one in found if one is not None]
+
+
+def keep(record: Mapping[str, Any], root: Path | None = None) -> Path:
+    """Keep a record in the place of the one that has its key; returns its file.
+
+    Raises:
+        RunFolderError: The store cannot be written to.
+    """
+    path = _path(record["key"], root)
+    day = datetime.now(UTC).strftime("%Y-%m-%d")  # noqa: TID251 - the edge is where the clock is
+    try:
+        whole.write(path, json.dumps({**record, "kept": day}, ensure_ascii=False, indent=1) + "\n")
+    except OSError as error:
+        raise RunFolderError(f"{path}: {error.strerror}") from None
+    return path
+
+
+def ids(path: Path) -> dict[str, list[list[str]]]:
+    """The ids that each seat of each role returned, as a run's calls.jsonl has them."""
+    made: dict[str, dict[int, set[str]]] = {}
+    for entry in read_journal(path / "calls.jsonl") if (path / "calls.jsonl").is_file() else ():
+        made.setdefault(entry.role, {}).setdefault(entry.seat, set()).add(entry.reply.model)
+    return {
+        role: [sorted(seats.get(seat, ())) for seat in range(max(seats) + 1)] for role, seats in made.items()
+    }
+
+
+def _path(key: Mapping[str, Any], root: Path | None) -> Path:
+    return place(root) / f"{digest(key)}.json"
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    usable = isinstance(found, dict) and found.get("schema") == 1 and isinstance(found.get("key"), dict)
+    return found if usable else None

@@ -1,0 +1,70 @@
+"""One call per role before the first walk: does the key work, does the model take pictures and forms?
+
+A wrong key then costs one call, not 318 games; the id that the model returns is known before the store is
+asked. The calls are counted and journaled like any other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+from lotbench.config.model_names import parse
+from lotbench.edge.calls.caller import Desk
+from lotbench.errors import CallFailed, Unescapable
+from lotbench.harness.benchmark import Benchmark
+from lotbench.harness.state import Walk
+from lotbench.prompting.reply import Form, prose, schema, shape
+from lotbench.types import Image, Message, Question
+
+UNTESTED = ("file", "human")
+"""Recordings have no reply to a test, and a person is not asked to fill in JSON."""
+TEXT = "This is a connection test. Answer with one JSON object of this form:\n"
+
+
+class Ready(Form):
+    """The answer to the test."""
+
+    word: Annotated[str, prose(20, "the word ready")]
+
+
+async def check(desk: Desk, walk: Walk, benchmark: Benchmark, settings: Any) -> None:
+    """Ask every model of every role once.
+
+    Raises:
+        Unescapable: A model cannot be reached at all, with the reason in one line.
+    """
+    pictures = benchmark.needs_pictures(settings)
+    places = [
+        (role, number)
+        for role, seats in desk.seats.items()
+        for number, seat in enumerate(seats)
+        if parse(seat.name).kind not in UNTESTED
+    ]
+    questions = [
+        _question(role, seat, number, _picture(walk) if pictures and benchmark.roles[role].pictures else None)
+        for number, (role, seat) in enumerate(places)
+    ]
+    asking = [asyncio.create_task(desk.ask(walk, question)) for question in questions]
+    try:
+        await asyncio.gather(*asking)
+    except CallFailed as error:
+        raise Unescapable(f"the connection test failed: {error}") from None
+    finally:
+        # One that failed is reason enough; the others must not go on in a run that is over.
+        for task in asking:
+            task.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
+
+
+def _question(role: str, seat: int, number: int, picture: Image | None) -> Question:
+    parts: tuple[str | Image, ...] = (TEXT + shape(Ready),)
+    if picture is not None:
+        parts = (picture, *parts)
+    messages = (Message("user", parts),)
+    return Question(role, "preflight", messages, schema(Ready), seat=seat, draw=number)
+
+
+def _picture(walk: Walk) -> Image | None:
+    found = walk.pictures.get(walk.sample.id)
+    return found if isinstance(found, Image) else None

@@ -1,0 +1,64 @@
+"""The store: what outlives a run because it depends on no run (causal chains, gold arguments, captions).
+
+An entry's name is the digest of all that it depends on: the request as it was meant and the id of the
+model that answered. Entries are written whole or not at all. A run copies what it takes into its own
+journal, so that a run folder is complete by itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+
+from lotbench.config.experiment import digest
+from lotbench.edge.files import atomic_write as whole
+from lotbench.types import Reply, Request, Usage
+
+
+def home() -> Path:
+    """The folder of the store: $LOTBENCH_HOME, by default ~/.cache/lotbench."""
+    return Path(os.environ.get("LOTBENCH_HOME") or Path.home() / ".cache" / "lotbench")
+
+
+class Store:
+    """Replies to shared questions, by what they depend on.
+
+    Args:
+        root: The folder; `home()` by default.
+        fresh: Take nothing out, but keep what comes in.
+    """
+
+    def __init__(self, root: Path | None = None, *, fresh: bool = False) -> None:
+        self.root = (root or home()) / "store"
+        self.fresh = fresh
+
+    def get(self, request: Request, model_id: str) -> Reply | None:
+        """The reply that a model of this id gave to this request, if it was ever asked."""
+        if self.fresh:
+            return None
+        try:
+            table = json.loads(self._path(request, model_id).read_text(encoding="utf-8"))["reply"]
+            return Reply(**{**table, "usage": Usage(**table["usage"])})
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def put(self, request: Request, reply: Reply) -> None:
+        """Keep a reply; a store that cannot be written to costs a call in the next run, no more."""
+        path = self._path(request, reply.model)
+        table = {"step": request.key.step, "sample": request.key.sample, "reply": asdict(reply)}
+        try:
+            whole.write(path, json.dumps(table, ensure_ascii=False))
+        except OSError:
+            return
+
+    def _path(self, request: Request, model_id: str) -> Path:
+        wanted = {
+            "messages": [asdict(message) for message in request.messages],
+            "schema": request.schema,
+            "sampling": asdict(request.sampling),
+            "model": model_id,
+        }
+        name = digest(wanted)
+        return self.root / request.key.step / name[:2] / f"{name}.json"

@@ -1,0 +1,1 @@
+"""Files of lotbench's own: data sets, run folders, traces, exports."""

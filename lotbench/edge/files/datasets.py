@@ -1,0 +1,328 @@
+"""What is read from disk: shipped files, prompt packs, data sets and their pictures.
+
+A data set is a folder with samples.jsonl; each line is checked as it is read, and every fault is reported
+with file, line and field at once, so that a person mends a file in one go. Nothing is written here into a
+data set's folder.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import warnings
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from lotbench.config.experiment import digest
+from lotbench.errors import DataError, UsageError, at
+from lotbench.prompting.prompt import Pack, pack
+from lotbench.types import Image, Sample
+
+M = TypeVar("M", bound=BaseModel)
+PACKAGE = Path(__file__).resolve().parents[2]
+MAX_PIXELS = 50_000_000
+"""A picture with more is refused: it would be a decompression bomb."""
+CACHED_BYTES = 16_000_000
+"""Of pictures ready to be sent; one that is not among them is read from its file again."""
+
+
+def shipped(*parts: str) -> Path:
+    """A file that comes with lotbench (`data`, `configs`): in the package, else at the repository root.
+
+    Raises:
+        UsageError: It is in neither place.
+    """
+    places = [root.joinpath(*parts) for root in (PACKAGE, PACKAGE.parent)]
+    for place in places:
+        if place.exists():
+            return place
+    raise UsageError(f"{'/'.join(parts)} does not come with lotbench")
+
+
+def config_file(given: str | None) -> Path | None:
+    """A config file by path, or by the name of one that is shipped (`try`, `paper/lotbench`)."""
+    if given is None or Path(given).exists():
+        return Path(given) if given else None
+    name = given.removeprefix("configs/").removesuffix(".toml") + ".toml"
+    try:
+        return shipped("configs", name)
+    except UsageError:
+        return Path(given)
+
+
+def prompts(benchmark: str, folder: str = "") -> Pack:
+    """The prompt pack of a benchmark, or one that replaces it.
+
+    Raises:
+        UsageError: The folder is missing, has no prompt in it, or one that is not text.
+    """
+    root = Path(folder) if folder else PACKAGE / "benchmarks" / benchmark / "prompts"
+    try:
+        files = prompt_files(root)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{root}: a prompt cannot be read: {error}") from None
+    if not files:
+        raise UsageError(f"{root}: no prompts (LANGUAGE/NAME.txt)")
+    return pack(files)
+
+
+def prompt_files(root: Path) -> dict[str, str]:
+    """The texts of a prompt pack's files, by path below the folder."""
+    return {
+        path.relative_to(root).as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted(root.glob("*/*.txt"))
+    }
+
+
+def data_sets() -> list[Path]:
+    """The folders of the data sets that come with lotbench, by name."""
+    return sorted(path.parent for path in shipped("data").glob("*/samples.jsonl"))
+
+
+def data_folder(name: str, benchmark_data: str) -> Path:
+    """The folder of a data set: a path, or the name of one that is shipped.
+
+    Raises:
+        UsageError: There is no such data set.
+    """
+    if name and Path(name, "samples.jsonl").is_file():
+        return Path(name)
+    if "/" in name:
+        raise UsageError(f"{name}: not a data set (no samples.jsonl)")
+    # A folder of the same name that is no data set does not hide a shipped one: the repository has lotbench/.
+    return shipped("data", name or benchmark_data)
+
+
+def samples(folder: Path, item: type[BaseModel]) -> tuple[Any, ...]:
+    """The samples of a data set, in order.
+
+    Raises:
+        DataError: Every fault of every line, with file, line and field.
+    """
+    path = folder / "samples.jsonl"
+    found: list[Any] = []
+    faults: list[str] = []
+    seen: dict[str, int] = {}
+    pictures: dict[str, list[str]] = {}
+    made: Any
+    for number, made in _rows(path, item, faults):
+        if made.id in seen:
+            faults.append(at(path, number, "id") + f": {made.id!r} stands in line {seen[made.id]} already")
+        seen.setdefault(made.id, number)
+        if made.image:
+            # A picture that many samples have is looked at once.
+            if made.image not in pictures:
+                pictures[made.image] = _picture_faults(folder, made.image)
+            faults.extend(at(path, number, "image") + f": {fault}" for fault in pictures[made.image])
+        found.append(made)
+    if not found and not faults:
+        faults.append(f"{path}: no samples")
+    if faults:
+        raise DataError(faults)
+    return tuple(found)
+
+
+def rows(path: Path, model: type[M]) -> dict[int, M]:
+    """The lines of a JSONL file as what they are, by number, from 1; empty lines are left out.
+
+    Raises:
+        DataError: Every fault of every line, with file, line and field; or the file cannot be read.
+    """
+    faults: list[str] = []
+    found = dict(_rows(path, model, faults))
+    if faults:
+        raise DataError(faults)
+    return found
+
+
+def _rows(path: Path, model: type[M], faults: list[str]) -> Iterator[tuple[int, M]]:
+    """The lines that are what they should be; what is wrong with the others is added to the faults."""
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise DataError([f"{path}: {error.strerror}"]) from None
+    for number, line in enumerate(lines, 1):
+        made = _item(path, number, line, model, faults) if line.strip() else None
+        if made is not None:
+            yield number, made
+
+
+def lines(folder: Path) -> dict[str, int]:
+    """The line of each sample in a data set that was read without faults, from 1, by id."""
+    numbered = enumerate((folder / "samples.jsonl").read_bytes().splitlines(), 1)
+    return {json.loads(line)["id"]: number for number, line in numbered if line.strip()}
+
+
+def _item(path: Path, number: int, line: bytes, item: type[M], faults: list[str]) -> M | None:
+    try:
+        found = json.loads(line.decode("utf-8"))
+        json.dumps(found, ensure_ascii=False).encode()
+        return item.model_validate(found)
+    except UnicodeEncodeError as error:
+        faults.append(at(path, number) + f": half of a character pair: {error.object[error.start]!a}")
+    except UnicodeDecodeError as error:
+        faults.append(at(path, number) + f": not UTF-8 at byte {error.start}")
+    except json.JSONDecodeError as error:
+        faults.append(at(path, number) + f": not JSON: {error.msg} at column {error.colno}")
+    except RecursionError:
+        faults.append(at(path, number) + ": not JSON that anyone wrote: nested too deep")
+    except ValidationError as error:
+        for fault in error.errors():
+            field = ".".join(map(str, fault["loc"]))
+            message = fault["msg"].removeprefix("Value error, ")
+            faults.append(at(path, number, field or None) + f": {message}")
+    return None
+
+
+def _picture_faults(folder: Path, relative: str) -> list[str]:
+    from PIL import Image as Pillow
+
+    path = folder / relative
+    try:
+        if not path.resolve().is_relative_to(folder.resolve()):
+            return [f"{relative!r} leaves the data set's folder"]
+        with unwarned(), Pillow.open(path) as picture:
+            width, height = picture.size
+            if width * height > MAX_PIXELS:
+                return [f"{relative!r} has {width} x {height} pixels, more than {MAX_PIXELS:,}"]
+            picture.verify()
+    except (FileNotFoundError, NotADirectoryError):
+        return [f"{relative!r} is not there"]
+    except Exception as error:  # noqa: BLE001 - decoders raise whatever they like on hostile bytes
+        return [f"{relative!r} cannot be read as a picture ({type(error).__name__})"]
+    return []
+
+
+def select(items: Sequence[Sample], ids: Sequence[str], limit: int | None) -> tuple[Sample, ...]:
+    """The samples that a run plays: those of the ids, each once, or the first so many.
+
+    Raises:
+        UsageError: There is no sample of an id.
+    """
+    by_id = {item.id: item for item in items}
+    if unknown := [name for name in ids if name not in by_id]:
+        raise UsageError(f"no sample {', '.join(unknown)} in the data set")
+    chosen = tuple(by_id[name] for name in dict.fromkeys(ids)) if ids else tuple(items)
+    return chosen[:limit]
+
+
+def data_digest(folder: Path, items: Sequence[Any], pictures: Pictures) -> str:
+    """The digest of the samples and their pictures: what the data set is, whatever its file looks like."""
+    return digest(
+        [[item.model_dump(mode="json"), getattr(pictures.get(item.id), "sha256", None)] for item in items]
+    )
+
+
+class Pictures(Mapping[str, Image]):
+    """The pictures of a data set by sample id, encoded as they are sent: PNG, no metadata, never upscaled.
+
+    Args:
+        folder: The data set's folder.
+        items: Its samples.
+        max_px: The longer side, in pixels, at most.
+    """
+
+    def __init__(self, folder: Path, items: Sequence[Sample], max_px: int) -> None:
+        self._max_px = max_px
+        self._paths = {item.id: folder / item.image for item in items if item.image}
+        self._sources: dict[str, Path] = {}
+        self._known: dict[Path, Image] = {}
+        """By file: many samples may have one picture."""
+        self._urls: OrderedDict[str, str] = OrderedDict()
+        self._cached = 0
+
+    def __getitem__(self, sample: str) -> Image:
+        path = self._paths[sample]
+        if path not in self._known:
+            sent = encoded(path, self._max_px)
+            image = Image(hashlib.sha256(sent).hexdigest())
+            self._sources[image.sha256] = path
+            self._known[path] = image
+            self._keep(image.sha256, sent)
+        return self._known[path]
+
+    def __iter__(self) -> Any:
+        return iter(self._paths)
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def png(self, sha256: str) -> bytes:
+        """The bytes of a picture as they are sent."""
+        return encoded(self._sources[sha256], self._max_px)
+
+    def path(self, sample: str) -> Path:
+        """The file of a sample's picture."""
+        return self._paths[sample]
+
+    def data_url(self, sha256: str) -> str:
+        """A picture's data URL by the sha256 of its bytes; encoded once while it is in use."""
+        if sha256 not in self._urls:
+            return self._keep(sha256, self.png(sha256))
+        self._urls.move_to_end(sha256)
+        return self._urls[sha256]
+
+    def _keep(self, sha256: str, sent: bytes) -> str:
+        url = "data:image/png;base64," + base64.b64encode(sent).decode()
+        self._cached += len(url) - len(self._urls.pop(sha256, ""))
+        self._urls[sha256] = url
+        while self._cached > CACHED_BYTES:
+            self._cached -= len(self._urls.popitem(last=False)[1])
+        return url
+
+
+def encoded(path: Path, max_px: int) -> bytes:
+    """A picture as PNG bytes without metadata, scaled down to `max_px` on its longer side.
+
+    Raises:
+        DataError: The picture is gone or cannot be read.
+    """
+    from PIL import Image as Pillow
+    from PIL import ImageOps
+
+    try:
+        raw = path.read_bytes()
+        with unwarned(), Pillow.open(io.BytesIO(raw)) as picture:
+            if picture.format == "PNG" and max(picture.size) <= max_px and _bare(raw):
+                return raw
+            upright = ImageOps.exif_transpose(picture)
+            small = upright.convert("RGBA" if upright.has_transparency_data else "RGB")
+            small.thumbnail((max_px, max_px), Pillow.Resampling.LANCZOS)
+            small.info.clear()
+            out = io.BytesIO()
+            small.save(out, "PNG", optimize=True)
+            return out.getvalue()
+    except Exception as error:  # noqa: BLE001 - decoders raise whatever they like on hostile bytes
+        raise DataError([f"{path}: cannot be read as a picture ({type(error).__name__})"]) from None
+
+
+PIXELS = frozenset({b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"sBIT", b"pHYs"})
+"""The chunks of a PNG file that say how it looks; others hold text, times, profiles or more pictures."""
+
+
+def _bare(raw: bytes) -> bool:
+    """Whether a PNG file holds nothing but its pixels, to its last byte."""
+    place = 8
+    while place + 8 <= len(raw):
+        kind = raw[place + 4 : place + 8]
+        if kind not in PIXELS:
+            return False
+        place += 12 + int.from_bytes(raw[place : place + 4], "big")
+        if kind == b"IEND":
+            return place == len(raw)
+    return False
+
+
+@contextmanager
+def unwarned() -> Iterator[None]:
+    """Pillow warns of large pictures on its own terms; ours are above."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield

@@ -1,0 +1,84 @@
+"""Rows on their way out (a CSV file, or a JSON line each), and a table of numbers on its way in."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from lotbench.edge.files import atomic_write as whole
+from lotbench.errors import UsageError
+from lotbench.types import JSON
+
+
+def write(rows: Sequence[Mapping[str, JSON]], path: Path | None) -> int:
+    """Write rows and return how many; a path that ends in .csv gets a table, None is standard output.
+
+    Raises:
+        UsageError: The file cannot be written.
+    """
+    made = _csv(rows) if path and path.suffix == ".csv" else _lines(rows)
+    if path is None:
+        sys.stdout.write(made)
+        return len(rows)
+    try:
+        whole.write(path, made)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from None
+    return len(rows)
+
+
+def numbers(path: Path) -> dict[str, dict[str, float]]:
+    """A CSV file as numbers by model (column `model`, else the first), then by column; other cells are left out.
+
+    Raises:
+        UsageError: The file cannot be read, or has no number.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: {error}") from None
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    columns = list(reader.fieldnames or ())
+    model = next((name for name in columns if name.strip().lower() == "model"), columns[0] if columns else "")
+    made = {
+        (row[model] or "").strip(): {
+            name: value for name in columns if name != model and (value := _number(row[name])) is not None
+        }
+        for row in reader
+    }
+    if not any(made.values()):
+        raise UsageError(f"{path}: no column of numbers beside the models")
+    return made
+
+
+def _number(cell: str | None) -> float | None:
+    try:
+        value = float(cell or "")
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _lines(rows: Sequence[Mapping[str, JSON]]) -> str:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def _csv(rows: Sequence[Mapping[str, JSON]]) -> str:
+    """A table of all fields in the order in which they first come; what is no text stands as JSON."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    file = io.StringIO()
+    table = csv.DictWriter(file, names, restval="", lineterminator="\n")
+    table.writeheader()
+    table.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+    return file.getvalue()
+
+
+def _cell(value: JSON) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,110 @@
+"""A judge set on disk: a folder of labelled rows, and what people have labelled of a run.
+
+`set.toml` names the data set that the rows are about (`data`) and who labelled them (`labels`: `author`, or
+`people` once they have reviewed them); the rows stand in the files that the benchmark names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from lotbench.config.experiment import digest, read_toml, validate
+from lotbench.edge.files.datasets import shipped
+from lotbench.edge.files.jsonl import texts
+from lotbench.errors import DataError, UsageError, at
+
+
+class About(BaseModel):
+    """The content of set.toml."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    data: str = "lotbench"
+    labels: Literal["author", "people"] = "author"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeSet:
+    """A judge set, read.
+
+    Attributes:
+        rows: The rows of each file that is there, by file name, with the line of each.
+        digest: Of all rows.
+    """
+
+    folder: Path
+    about: About
+    rows: Mapping[str, tuple[tuple[int, Any], ...]]
+    digest: str
+
+
+def find(name: str, default: str) -> Path:
+    """The folder of a judge set: a path, or the one that is shipped.
+
+    Raises:
+        UsageError: There is none.
+    """
+    folder = Path(name) if name else shipped("data", default)
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: no judge set (a folder with labelled rows)")
+    return folder
+
+
+def load(folder: Path, files: Mapping[str, type[BaseModel]]) -> JudgeSet:
+    """Read the files of a judge set that are there.
+
+    Raises:
+        DataError: Every fault, with file, line and field.
+        UsageError: None of the files is there.
+    """
+    place = folder / "set.toml"
+    about = validate(About, read_toml(place), place) if place.is_file() else About()
+    there = {name: model for name, model in files.items() if (folder / name).is_file()}
+    if not there:
+        raise UsageError(f"{folder}: no judge set: none of {', '.join(files)} is there")
+    rows: dict[str, tuple[tuple[int, Any], ...]] = {}
+    faults: list[str] = []
+    for name, model in there.items():
+        rows[name] = _rows(folder / name, model, faults)
+    if faults:
+        raise DataError(faults)
+    whole = {name: [row.model_dump(mode="json") for _, row in found] for name, found in rows.items()}
+    return JudgeSet(folder, about, rows, digest(whole))
+
+
+def _rows(path: Path, model: type[BaseModel], faults: list[str]) -> tuple[tuple[int, Any], ...]:
+    made = []
+    for number, table in lines(path):
+        try:
+            made.append((number, model.model_validate(table)))
+        except ValidationError as error:
+            for fault in error.errors():
+                field = ".".join(map(str, fault["loc"])) or None
+                message = fault["msg"].removeprefix("Value error, ")
+                faults.append(at(path, number, field) + f": {message}")
+    return tuple(made)
+
+
+def lines(path: Path) -> list[tuple[int, Any]]:
+    """The JSON of each line that is not empty, with its number.
+
+    Raises:
+        DataError: A line is not JSON, or the file cannot be read.
+    """
+    made = []
+    try:
+        numbered = texts(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError([f"{path}: {error}"]) from None
+    for number, text in numbered:
+        try:
+            made.append((number, json.loads(text)))
+        except ValueError as error:
+            raise DataError([at(path, number) + f": not JSON: {error}"]) from None
+    return made

@@ -1,0 +1,142 @@
+"""The run folder: what a run leaves behind, and the lock that keeps two processes out of one.
+
+A folder is complete by itself: frozen configuration, prompts, every call, every finished walk, the
+summary and the report. Files that are not appended to are written whole or not at all.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+from lotbench.config.model_names import slug
+from lotbench.edge.files import atomic_write as whole
+from lotbench.edge.files.traces import Traces, trace_line
+from lotbench.errors import RunFolderError
+from lotbench.types import Trace
+
+TRACES = "traces.jsonl"
+
+
+class Folder:
+    """A run folder that this process may write to.
+
+    Raises:
+        RunFolderError: Another process is writing to it, or it cannot be written to.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            self._lock: IO[str] = (path / ".lock").open("a", encoding="utf-8")
+        except OSError as error:
+            raise RunFolderError(f"{path}: {error.strerror}") from None
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self._lock.close()
+            held = isinstance(error, BlockingIOError)
+            why = "another process is writing to this run" if held else error.strerror
+            raise RunFolderError(f"{path}: {why}") from None
+
+    def __enter__(self) -> Folder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._lock.close()
+
+    def write(self, name: str, text: str | Iterable[str]) -> None:
+        """Write a file of the folder, whole or not at all.
+
+        Raises:
+            RunFolderError: The disk is full or the folder cannot be written to.
+        """
+        place = self.path / name
+        try:
+            whole.write(place, text)
+        except OSError as error:
+            raise RunFolderError(f"{place}: {error.strerror}") from None
+
+    def write_json(self, name: str, table: Mapping[str, Any]) -> None:
+        """Write a JSON file of the folder."""
+        self.write(name, json.dumps(table, ensure_ascii=False, indent=2) + "\n")
+
+    def append(self, trace: Trace) -> None:
+        """Add a finished walk to traces.jsonl."""
+        text = trace_line(trace)
+        try:
+            with (self.path / TRACES).open("a", encoding="utf-8") as file:
+                file.write(text)
+        except OSError as error:
+            raise RunFolderError(f"{self.path / TRACES}: {error.strerror}") from None
+
+    def keep(self, traces: Iterable[Trace]) -> None:
+        """Replace traces.jsonl by these walks, in this order."""
+        self.write(TRACES, map(trace_line, traces))
+
+    def order(self, walks: Sequence[tuple[str, int]]) -> Traces:
+        """Put traces.jsonl in the order of these walks (sample and repeat); returns what is there."""
+        self.write(TRACES, Traces(self.path / TRACES, strict=False).lines(walks))
+        return Traces(self.path / TRACES)
+
+
+def create(root: Path, benchmark: str, candidate: str, experiment_digest: str) -> Folder:
+    """Make a new run folder, `20261121-2149-BENCHMARK-CANDIDATE-3f2a`, and lock it.
+
+    Raises:
+        RunFolderError: It cannot be made.
+    """
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M")  # noqa: TID251 - the edge is where the clock is
+    name = f"{stamp}-{benchmark}-{slug(candidate)}-{experiment_digest[:4]}"
+    path, number = root / name, 2
+    while True:
+        try:
+            path.mkdir(parents=True)
+            return Folder(path)
+        except FileExistsError:
+            # Two processes may begin the same experiment in the same minute; each gets a folder of its own.
+            path, number = root / f"{name}-{number}", number + 1
+        except OSError as error:
+            raise RunFolderError(f"{path}: {error.strerror}") from None
+
+
+def find(run: str, root: Path) -> Path:
+    """A run folder by path, by its name in the runs folder, or `latest`.
+
+    Raises:
+        RunFolderError: There is none.
+    """
+    if run == "latest":
+        runs = sorted((p for p in root.glob("*/run.json")), key=lambda p: p.stat().st_mtime)
+        if not runs:
+            raise RunFolderError(f"{root}: no runs yet")
+        return runs[-1].parent
+    for path in (Path(run), root / run):
+        if (path / "run.json").is_file():
+            return path
+    raise RunFolderError(f"{run}: not a run folder (no run.json), nor one in {root}")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a JSON file of a run folder.
+
+    Raises:
+        RunFolderError: It is missing or damaged.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RunFolderError(f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise RunFolderError(f"{path}: damaged: {error}") from None
+    if not isinstance(found, dict):
+        raise RunFolderError(f"{path}: damaged: not an object")
+    return found

@@ -1,0 +1,129 @@
+"""The finished walks of a run, read from its folder one at a time: a sequence that stays on disk.
+
+A trace of a long game is tens of kilobytes once it is read; a run has hundreds or thousands. Only where each
+line begins is held, so what a report takes up does not grow with the run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, overload
+
+import orjson
+
+from lotbench.edge.files.jsonl import fields, line
+from lotbench.errors import RunFolderError
+from lotbench.types import Score, Trace
+
+SCHEMA = 1
+
+
+class Traces(Sequence[Trace]):
+    """The lines of a traces.jsonl, as they were when it was opened; a torn last line is passed over.
+
+    Args:
+        file: The traces.jsonl; one that is not there has no walks.
+        strict: Refuse a damaged line instead of passing it over.
+        seen: Is shown each walk as it is found, which spares reading the file twice.
+
+    Raises:
+        RunFolderError: A line is damaged, or the file cannot be read.
+    """
+
+    def __init__(
+        self, file: Path, *, strict: bool = True, seen: Callable[[Trace], object] | None = None
+    ) -> None:
+        self._places: list[tuple[int, int]] = []
+        self.names: list[tuple[str, int]] = []
+        """Sample and repeat of each walk."""
+        if not file.is_file():
+            return
+        try:
+            # The file may be replaced while it is read: what was opened stays.
+            self._number = os.open(file, os.O_RDONLY)
+        except OSError as error:
+            raise RunFolderError(f"{file}: {error.strerror}") from None
+        weakref.finalize(self, os.close, self._number)
+        self._index(file, strict, seen or (lambda _: None))
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, at: int) -> Trace: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Trace]: ...
+    def __getitem__(self, at: int | slice) -> Trace | Sequence[Trace]:
+        if isinstance(at, slice):
+            return [self._read(place) for place in self._places[at]]
+        return self._read(self._places[at])
+
+    def __iter__(self) -> Iterator[Trace]:
+        return map(self._read, self._places)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(self) == len(other) and all(map(_same, self, other))
+
+    __hash__ = None  # type: ignore[assignment]  # a sequence that is compared by what it holds
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} traces on disk>"
+
+    def lines(self, order: Sequence[tuple[str, int]]) -> Iterator[str]:
+        """The lines of walks by sample and repeat, in this order; a walk that is not there is left out."""
+        at = dict(zip(self.names, self._places, strict=True))
+        return (self._bytes(at[name]).decode() for name in order if name in at)
+
+    def _index(self, file: Path, strict: bool, seen: Callable[[Trace], object]) -> None:
+        start = 0
+        with open(self._number, "rb", closefd=False) as lines:
+            for number, text in enumerate(lines, 1):
+                if not text.endswith(b"\n"):
+                    break
+                try:
+                    read = trace(_loads(text))
+                    self.names.append((read.sample, read.repeat))
+                    self._places.append((start, len(text)))
+                    seen(read)
+                except (ValueError, KeyError, TypeError):
+                    if strict:
+                        message = f"{file}:{number}: damaged; lotbench resume writes it anew"
+                        raise RunFolderError(message) from None
+                start += len(text)
+
+    def _read(self, place: tuple[int, int]) -> Trace:
+        return trace(_loads(self._bytes(place)))
+
+    def _bytes(self, place: tuple[int, int]) -> bytes:
+        return os.pread(self._number, place[1], place[0])
+
+
+def trace(table: Mapping[str, Any]) -> Trace:
+    """A finished walk from its JSON.
+
+    Raises:
+        KeyError, TypeError: It is no trace.
+    """
+    given = {name: table[name] for name in table if name != "schema"}
+    return Trace(**{**given, "score": Score(**given["score"]), "steps": tuple(given["steps"])})
+
+
+def trace_line(made: Trace) -> str:
+    """A finished walk as a line of traces.jsonl."""
+    return line({"schema": SCHEMA, **fields(made)}).decode()
+
+
+def _loads(text: bytes) -> Any:
+    """A line; by the slower decoder where another program wrote what the faster one refuses (NaN)."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return json.loads(text)
+
+
+def _same(one: object, other: object) -> bool:
+    return one == other

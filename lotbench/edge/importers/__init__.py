@@ -1,0 +1,1 @@
+"""Data of others, turned into data sets."""

@@ -1,0 +1,226 @@
+"""Data of others brought into our layout: rows read one at a time, pictures checked, every skipped row counted.
+
+However many rows there are, one is held at a time. What is done is noted as it goes, so that an import that was
+killed goes on where it stopped; samples.jsonl appears when it is whole. Nothing outside the target is written:
+a picture's name is made here and not taken from an archive.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from pydantic import ValidationError
+
+from lotbench.benchmarks.standard.oogiri import Row
+from lotbench.config.experiment import digest
+from lotbench.edge.files import atomic_write as whole
+from lotbench.edge.files.datasets import MAX_PIXELS, unwarned
+from lotbench.edge.files.jsonl import line
+from lotbench.errors import DataError, UsageError, at
+
+NOTED = 5_000
+"""Rows between two notes of how far an import has come."""
+NAMED = 100
+"""Broken rows that are named; all are counted."""
+MAX_BYTES = 100_000_000
+"""A picture file with more is refused unread."""
+FORMATS = {"JPEG": "jpg", "PNG": "png", "GIF": "gif", "WEBP": "webp"}
+PART, NOTE, REPORT = "samples.jsonl.part", "import.json.part", "import.json"
+
+Load: TypeAlias = Callable[[], bytes | None]
+"""The bytes of a picture file, `MAX_BYTES` and one more at most; None if it is not there."""
+
+
+class SkippedError(Exception):
+    """A row that is not taken, with the reason; the reason is a line of the count."""
+
+
+class BrokenError(Exception):
+    """A row that is no row: named by its line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """One row of a source, not yet looked at: where it stands, and how to read it."""
+
+    path: str
+    number: int
+    read: Callable[[], Row]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A source of rows: what it is, and its rows in an order that never changes."""
+
+    name: str
+    identity: Any
+    """What an interrupted import must find again to go on: files with their sizes."""
+    rows: Callable[[], Iterator[Raw]]
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far an import has come: rows read and kept, those skipped by reason, broken ones by name."""
+
+    read: int = 0
+    kept: int = 0
+    bytes: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    broken: list[str] = field(default_factory=list)
+
+
+def bring(source: Source, dest: Path) -> Progress:
+    """Write a source's rows into a folder, or go on with that.
+
+    Raises:
+        UsageError: The folder holds a data set, or the beginning of an import of something else.
+        DataError: No row could be kept.
+    """
+    if (dest / "samples.jsonl").exists():
+        raise UsageError(f"{dest}: holds a data set already")
+    dest.mkdir(parents=True, exist_ok=True)
+    identity = digest([source.name, source.identity])
+    done = _begun(dest, identity)
+    with (dest / PART).open("ab") as out:
+        os.truncate(out.fileno(), done.bytes)
+        for raw in _from(source.rows(), done.read):
+            row = _row(raw, done)
+            if row is not None:
+                text = line(row.model_dump(mode="json", exclude_none=True))
+                out.write(text)
+                done.bytes += len(text)
+                done.kept += 1
+            done.read += 1
+            if done.read % NOTED == 0:
+                out.flush()
+                _note(dest, identity, done)
+    if not done.kept:
+        raise DataError(done.broken or [f"{source.name}: no rows ({_counts(done) or 'it is empty'})"])
+    whole.write(dest / REPORT, json.dumps(_table(done) | {"from": source.name}, indent=2, ensure_ascii=False))
+    os.replace(dest / PART, dest / "samples.jsonl")
+    (dest / NOTE).unlink(missing_ok=True)
+    return done
+
+
+class Pictures:
+    """The pictures of a data set in the making: each is checked once, and written under a name of ours.
+
+    Args:
+        dest: The data set's folder.
+    """
+
+    def __init__(self, dest: Path) -> None:
+        self._folder = dest / "images"
+        self._known: dict[str, str] = {}
+        """The file of each picture, or why there is none."""
+
+    def keep(self, name: str, load: Load) -> str:
+        """The path of a picture relative to the data set's folder.
+
+        Raises:
+            SkippedError: It is not there, too large, no picture, or has a name that is no file's.
+        """
+        if name not in self._known:
+            try:
+                self._known[name] = self._kept(name, load)
+            except SkippedError as reason:
+                self._known[name] = f"!{reason}"
+        found = self._known[name]
+        if found.startswith("!"):
+            raise SkippedError(found[1:])
+        return found
+
+    def _kept(self, name: str, load: Load) -> str:
+        if not name or not all(letter.isalnum() or letter in "-_." for letter in name) or name[0] == ".":
+            raise SkippedError("the picture's name is no file's")
+        raw = load()
+        if raw is None:
+            raise SkippedError("the picture is not there")
+        if len(raw) > MAX_BYTES:
+            raise SkippedError(f"the picture has more than {MAX_BYTES:,} bytes")
+        file = f"{name}.{_format(raw)}"
+        path = self._folder / file
+        if not path.is_file() or path.stat().st_size != len(raw):
+            whole.write(path, raw)
+        return f"images/{file}"
+
+
+def _format(raw: bytes) -> str:
+    """The suffix of a picture, by what it is.
+
+    Raises:
+        SkippedError: It has too many pixels, or is no picture of a kind that is sent.
+    """
+    from PIL import Image as Pillow
+
+    try:
+        with unwarned(), Pillow.open(io.BytesIO(raw), formats=tuple(FORMATS)) as picture:
+            width, height = picture.size
+            if width * height <= MAX_PIXELS:
+                picture.verify()
+            suffix = FORMATS[str(picture.format)]
+    except Exception:  # noqa: BLE001 - decoders raise whatever they like on hostile bytes
+        raise SkippedError("the picture cannot be read") from None
+    if width * height > MAX_PIXELS:
+        raise SkippedError(f"the picture has more than {MAX_PIXELS:,} pixels")
+    return suffix
+
+
+def _from(rows: Iterator[Raw], read: int) -> Iterator[Raw]:
+    """The rows after those that were read before."""
+    for _ in range(read):
+        next(rows, None)
+    return rows
+
+
+def _row(raw: Raw, done: Progress) -> Row | None:
+    try:
+        return raw.read()
+    except SkippedError as reason:
+        done.skipped[str(reason)] += 1
+        return None
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = at(raw.path, raw.number, ".".join(map(str, first["loc"])) or None)
+        told = f"{place}: {first['msg'].removeprefix('Value error, ')}"
+    except BrokenError as error:
+        told = f"{at(raw.path, raw.number)}: {error}"
+    done.skipped["broken"] += 1
+    if len(done.broken) < NAMED:
+        done.broken.append(told)
+    return None
+
+
+def _begun(dest: Path, identity: str) -> Progress:
+    """What an import that was stopped had come to; nothing if it had noted nothing yet.
+
+    Raises:
+        UsageError: It was an import of something else.
+    """
+    if not (dest / NOTE).exists() or not (dest / PART).exists():
+        return Progress()
+    table = json.loads((dest / NOTE).read_text(encoding="utf-8"))
+    if table.pop("identity") != identity:
+        raise UsageError(f"{dest}: holds the beginning of another import; choose another folder, or empty it")
+    done = Progress(**{**table, "skipped": Counter(table["skipped"])})
+    # After a loss of power the file may be shorter than what was noted of it.
+    return done if (dest / PART).stat().st_size >= done.bytes else Progress()
+
+
+def _note(dest: Path, identity: str, done: Progress) -> None:
+    whole.write(dest / NOTE, json.dumps(_table(done) | {"identity": identity}, ensure_ascii=False))
+
+
+def _table(done: Progress) -> dict[str, Any]:
+    return {name: getattr(done, name) for name in Progress.__slots__}
+
+
+def _counts(done: Progress) -> str:
+    return ", ".join(f"{reason}: {count}" for reason, count in done.skipped.most_common())

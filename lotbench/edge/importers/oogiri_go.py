@@ -1,0 +1,160 @@
+"""Oogiri-GO as a source of rows: a JSON-lines file a language, pictures in a folder or an archive, or on the hub.
+
+The layout is that of the published data (clot.md): en.jsonl, cn.jsonl, jp.jsonl; `image` is the stem of a picture
+file, `star` the likes or null.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from importlib import import_module
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeAlias
+
+from lotbench.benchmarks.standard.oogiri import Language, Row
+from lotbench.edge.importers.importing import MAX_BYTES, BrokenError, Pictures, Raw, SkippedError, Source
+from lotbench.errors import UsageError
+
+FILES: Mapping[str, Language] = {"en.jsonl": "en", "cn.jsonl": "zh", "jp.jsonl": "ja"}
+ARCHIVE, FOLDERS = "images.zip", ("images", "image")
+
+Find: TypeAlias = Callable[[str], bytes | None]
+"""The bytes of a picture by its stem; None if there is none."""
+
+
+def source(name: str, pictures: Pictures) -> Source:
+    """The rows of a folder, or of a data set on the hub.
+
+    Raises:
+        UsageError: There is neither, or `datasets`, which reads the hub, is not installed.
+    """
+    return _local(Path(name), pictures) if Path(name).is_dir() else _hub(name, pictures)
+
+
+def _local(folder: Path, pictures: Pictures) -> Source:
+    files = [folder / file for file in FILES if (folder / file).is_file()]
+    if not files:
+        raise UsageError(f"{folder}: has none of {', '.join(FILES)}")
+    find = _pictures(folder)
+
+    def rows() -> Iterator[Raw]:
+        for path in files:
+            with path.open("rb") as lines:
+                for number, line in enumerate(lines, 1):
+                    if line.strip():
+                        read = partial(_row, partial(_table, line), FILES[path.name], number, find, pictures)
+                        yield Raw(str(path), number, read)
+
+    return Source(str(folder), [[file.name, file.stat().st_size] for file in files], rows)
+
+
+def _hub(name: str, pictures: Pictures) -> Source:
+    try:
+        datasets, hub = import_module("datasets"), import_module("huggingface_hub")
+    except ImportError:
+        told = f"{name}: there is no such folder; if it is a name on the hub: pip install datasets"
+        raise UsageError(told) from None
+    try:
+        streams = {
+            file: datasets.load_dataset(name, data_files=file, split="train", streaming=True)
+            for file in FILES
+        }
+        find = _archive(Path(hub.hf_hub_download(name, ARCHIVE, repo_type="dataset")))
+    except UsageError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever the hub, the network or a loader raises
+        raise UsageError(f"{name}: neither a folder nor a data set that the hub gives: {error}") from None
+
+    def rows() -> Iterator[Raw]:
+        for file, stream in streams.items():
+            for number, table in enumerate(stream, 1):
+                read = partial(_row, partial(dict, table), FILES[file], number, find, pictures)
+                yield Raw(f"{name}/{file}", number, read)
+
+    return Source(name, list(FILES), rows)
+
+
+def _pictures(folder: Path) -> Find:
+    """Where a folder's pictures are: in a folder of its own, or in an archive."""
+    for place in FOLDERS:
+        if (folder / place).is_dir():
+            files = {Path(entry.name).stem: entry.path for entry in os.scandir(folder / place)}
+            return lambda stem: _opened(files[stem]) if stem in files else None
+    if (folder / ARCHIVE).is_file():
+        return _archive(folder / ARCHIVE)
+    return lambda stem: None
+
+
+def _opened(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except OSError:
+        return None
+
+
+def _archive(path: Path) -> Find:
+    """The members of an archive by stem, read one at a time: where a member would go plays no part."""
+    try:
+        archive = zipfile.ZipFile(path)
+    except (zipfile.BadZipFile, OSError) as error:
+        raise UsageError(f"{path}: {error}") from None
+    members = {PurePosixPath(info.filename).stem: info for info in archive.infolist() if not info.is_dir()}
+
+    def find(stem: str) -> bytes | None:
+        if stem not in members:
+            return None
+        try:
+            with archive.open(members[stem]) as member:
+                # What it says of its size may be a lie.
+                return member.read(MAX_BYTES + 1)
+        except (zipfile.BadZipFile, zlib.error, OSError, RuntimeError, NotImplementedError):
+            raise SkippedError("the picture cannot be read") from None
+
+    return find
+
+
+def _table(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise BrokenError(f"not JSON: {error}") from None
+
+
+def _row(table: Callable[[], Any], language: Language, number: int, find: Find, pictures: Pictures) -> Row:
+    """One row in our layout.
+
+    Raises:
+        SkippedError: It cannot be used.
+        BrokenError, ValidationError: It is no row.
+    """
+    found = table()
+    if not isinstance(found, dict):
+        raise BrokenError("not a JSON object")
+    kind, text, stem = found.get("type"), found.get("text"), found.get("image")
+    asked = found.get("question")
+    question = None if asked in (None, "", "None") else asked
+    if text is None or (isinstance(text, str) and not text.strip()):
+        raise SkippedError("no response")
+    if kind in ("T2T", "IT2T") and question is None:
+        raise SkippedError("the question is in an image" if asked == "None" else "no question")
+    image = None
+    if kind in ("I2T", "IT2T") and stem is not None:
+        image = pictures.keep(str(stem), partial(find, str(stem)))
+    asked_by = hashlib.sha256(str(question).encode()).hexdigest()[:12]
+    return Row(
+        id=f"go-{language}-{number}",
+        type=kind,
+        language=language,
+        group=f"image-{stem}" if image else f"question-{language}-{asked_by}",
+        question=question,
+        image=image or (None if kind == "I2T" else stem),
+        text=text,
+        star=found.get("star"),
+    )

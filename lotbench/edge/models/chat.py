@@ -1,0 +1,281 @@
+"""Models behind an OpenAI-compatible API.
+
+langchain-openai's ChatOpenAI knows base URL and headers; the hot path posts bytes through the connections
+that it was given, and reads JSON: the client above them would build typed objects on the way out and in,
+for more CPU than all else that happens to a call. Calls are tried again here and nowhere else: the client
+cannot time a whole attempt, wait longer than two minutes, ask again for a broken body, or say how many
+calls are waiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import os
+import random
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import orjson
+
+from lotbench.config.experiment import Limits
+from lotbench.config.model_names import ModelName
+from lotbench.edge.models import chat_format as wire
+from lotbench.edge.models.concurrency import Pace
+from lotbench.errors import CallFailed, Unescapable, UsageError
+from lotbench.types import Reply, Request
+
+MALFORMED_TRIES = 4
+"""Times that a response which is no chat completion is asked for: it was paid for, and often it stays one."""
+CROWDED = frozenset({429, 503, 529})
+"""Statuses of an endpoint that has too much to do."""
+FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 8.0
+"""Where the server names no time, each wait doubles from the first to the longest."""
+PASSING = frozenset({408, 409, 425, 429})
+"""Statuses that may be better at the next try; so may all from 500."""
+HEADERS = frozenset(
+    {"host", "accept", "accept-encoding", "connection", "content-type", "content-length", "user-agent"}
+)
+"""What goes to another host than OpenAI's, beside our own Authorization: the client would send more (the
+organization, the project, headers out of the environment)."""
+
+
+@dataclass(slots=True)
+class Waiting:
+    """How many calls wait to be tried again; for the progress display."""
+
+    retries: int = 0
+
+    async def wait(self, seconds: float) -> None:
+        """Wait before another try."""
+        self.retries += 1
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            self.retries -= 1
+
+
+class _PassingError(Exception):
+    """A trouble that another try may not meet.
+
+    Attributes:
+        wait: The seconds that the server asks to wait, if it names any.
+        tries: How often it is worth trying, whatever the limits say.
+    """
+
+    def __init__(self, reason: str, wait: float | None = None, tries: float = float("inf")) -> None:
+        self.wait = wait
+        self.tries = tries
+        super().__init__(reason)
+
+
+def key(name: ModelName) -> str:
+    """The API key of a model, from the environment.
+
+    Raises:
+        UsageError: The variable is not set; the message names it and a way to try without one.
+    """
+    if name.key is None:
+        return "none"
+    value = os.environ.get(name.key, "").strip()
+    if not value.isascii() or not value.isprintable():
+        raise UsageError(f"{name.text}: ${name.key} holds characters that no key has")
+    if value:
+        return value
+    if name.key == "LOTBENCH_API_KEY":
+        return "none"
+    raise UsageError(
+        f"{name.text}: ${name.key} is not set; to try without a key: make evaluate, or lotbench evaluate --config try"
+    )
+
+
+class ChatModel:
+    """A model behind an OpenAI-compatible API.
+
+    Args:
+        name: The model name, read.
+        picture: The data URL of a picture.
+        limits: Timeout, retries and the longest wait.
+        waiting: Where calls that wait to be tried again are counted.
+        pace: The places of its endpoint; of its own by default.
+        url: Replaces the base URL of the name (an embedded server).
+        secret: Replaces the key of the name.
+    """
+
+    def __init__(
+        self,
+        name: ModelName,
+        picture: wire.Picture,
+        limits: Limits,
+        waiting: Waiting,
+        *,
+        pace: Pace | None = None,
+        url: str = "",
+        secret: str = "",
+    ) -> None:
+        self.name = name
+        self._pace = pace or Pace(limits.concurrency)
+        self.url = url or name.url
+        if name.provider == "openai":
+            self.url = os.environ.get("OPENAI_BASE_URL") or self.url
+        self._secret = secret or key(name)
+        self._picture = picture
+        self._limits = limits
+        self._waiting = waiting
+        openai = self.url.startswith("https://api.openai.com")
+        self._able = wire.Abilities(
+            structured="json_schema_unbounded" if openai else "json_schema",
+            bounds=("max_completion_tokens",) if openai else wire.BOUNDS,
+            detail=openai,
+        )
+        self._sees = False
+        """Whether it has answered to a picture: then a refused picture is that picture's fault."""
+        self._client: Any = None
+        self._address: Any = None
+
+    async def __call__(self, request: Request) -> Reply:
+        """Answer a request; what the endpoint refuses is left out from then on."""
+        while True:
+            able = self._able
+            made = wire.body(request, self.name.model or request.model, able, self._picture)
+            answer = await self._tried(made, able, str(request.key))
+            if isinstance(answer, Reply):
+                return answer
+            # Another call may have learned meanwhile; only what refused this very body counts.
+            if self._able == able:
+                self._able = answer
+
+    async def _tried(self, made: dict[str, Any], able: wire.Abilities, place: str) -> Reply | wire.Abilities:
+        """Post a body until something comes of it."""
+        for attempt in itertools.count():
+            try:
+                return await self._posted(made, able)
+            except _PassingError as trouble:
+                wait = _backoff(attempt, place) if trouble.wait is None else trouble.wait
+                if attempt >= min(self._limits.retries, trouble.tries - 1):
+                    raise CallFailed(f"{self.name.text}: {trouble} (tries: {attempt + 1})") from None
+                if wait > self._limits.max_wait_s:
+                    longest = f"max_wait_s is {self._limits.max_wait_s:g}"
+                    raise CallFailed(
+                        f"{self.name.text}: {trouble}; told to wait {wait:g} s, {longest}"
+                    ) from None
+            await self._waiting.wait(wait)
+        raise AssertionError("itertools.count has an end")
+
+    async def _posted(self, made: dict[str, Any], able: wire.Abilities) -> Reply | wire.Abilities:
+        """Post a body once: a reply, less to ask for, or an error that says whether to try again."""
+        import aiohttp
+        import httpx2
+
+        http = self._http()
+        try:
+            async with self._pace.place():
+                started = time.monotonic()
+                async with asyncio.timeout(self._limits.timeout_s):
+                    response = await http.post(self._address, content=orjson.dumps(made))
+        except (httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
+            # A broken connection comes under many names; what lies beneath tells a timeout.
+            chain = _chain(error)
+            if any(isinstance(link, TimeoutError) for link in chain):
+                raise _PassingError(f"no answer within {self._limits.timeout_s:g} s") from None
+            raise _PassingError(f"no connection to {self.url} ({type(chain[-1]).__name__})") from None
+        if not response.is_success:
+            return self._refused(response, made, able)
+        try:
+            answer = json.loads(response.content)
+        except (ValueError, RecursionError):
+            raise _PassingError("the server's answer is not JSON", tries=MALFORMED_TRIES) from None
+        found = wire.reply(answer, time.monotonic() - started, wire.sent(made, able))
+        if found is None:
+            told = wire.complaint(answer)
+            about = f": {_short(told, self._secret)}" if told else ""
+            raise _PassingError(f"the server's answer is no chat completion{about}", tries=MALFORMED_TRIES)
+        self._sees = self._sees or wire.has_picture(made)
+        self._pace.kept_up(found.seconds)
+        return found
+
+    def _refused(self, response: Any, made: dict[str, Any], able: wire.Abilities) -> Reply | wire.Abilities:
+        """What a status other than 200 means."""
+        status, text = response.status_code, wire.told(response.content)
+        told = f"{self.name.text}: {status}: {_short(text, self._secret)}"
+        if status in (400, 403) and wire.withheld(text):
+            return Reply("", made["model"], "content_filter", sent=wire.sent(made, able))
+        self._stop_if_hopeless(status, text, told, made)
+        if status in (400, 413, 422):
+            if (less := wire.lessened(able, text, made)) is not None:
+                return less
+            if wire.too_long(text):
+                return Reply("", made["model"], "length", sent=wire.sent(made, able))
+        if wire.no_pictures(text, made) and not self._sees:
+            raise Unescapable(f"{told} (no picture input: to play without, --set arm=caption)")
+        if status in CROWDED:
+            self._pace.crowded()
+        if status in PASSING or status >= 500:
+            wait = wire.retry_after(response.headers, time.time())
+            raise _PassingError(f"{status}: {_short(text, self._secret)}", wait)
+        if status == 404:
+            raise Unescapable(f"{told} (no such model or address: {self.url})")
+        raise CallFailed(told)
+
+    def _stop_if_hopeless(self, status: int, text: str, told: str, made: Mapping[str, Any]) -> None:
+        """Stop the run on a refusal that every other call would meet too."""
+        if status in (401, 403):
+            variable = f"${self.name.key}" if self.name.key else "the server"
+            raise Unescapable(f"{told} (the key in {variable} was refused)")
+        if status == 402 or "insufficient_quota" in text:
+            raise Unescapable(f"{told} (no credit left)")
+        if "image_url" in text and wire.no_pictures(text, made) and not self._sees:
+            raise Unescapable(f"{told} (no picture input: to play without, --set arm=caption)")
+
+    def _http(self) -> Any:
+        """The connections, made at the first call, inside the running loop."""
+        if self._client is None:
+            from langchain_openai import ChatOpenAI
+            from openai import DefaultAioHttpClient
+
+            self._client = DefaultAioHttpClient(timeout=self._limits.timeout_s)
+            chat = ChatOpenAI(
+                model=self.name.model or "local",
+                api_key=cast(Any, self._secret),
+                base_url=self.url,
+                timeout=self._limits.timeout_s,
+                max_retries=0,
+                openai_proxy=None,
+                http_async_client=self._client,
+            ).root_async_client
+            self._address = chat.base_url.join("chat/completions")
+            said = {name: value for name, value in chat.default_headers.items() if isinstance(value, str)}
+            if self.name.provider != "openai":
+                # Out of the environment comes what only OpenAI may see.
+                said = {name: value for name, value in said.items() if name.lower() in HEADERS}
+            self._client.headers.update({**said, "Authorization": f"Bearer {self._secret}"})
+        return self._client
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            await self._client.aclose()
+
+
+def _backoff(attempt: int, place: str) -> float:
+    """The seconds before another try; calls that failed together come back apart."""
+    longest = min(FIRST_WAIT_S * 2.0**attempt, LONGEST_WAIT_S)
+    return longest * random.Random(f"{place}:{attempt}").uniform(0.75, 1.0)
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """An error and what caused it, down to the first cause."""
+    found = [error]
+    while (beneath := found[-1].__cause__ or found[-1].__context__) is not None:
+        found.append(beneath)
+    return found
+
+
+def _short(text: str, secret: str) -> str:
+    """An error message for one line, without the key that some servers repeat; JSON only if there is no more."""
+    clean = text if secret in ("", "none") else text.replace(secret, "***")
+    clean = clean.partition(' {"')[0] or clean
+    return " ".join(clean.split())[:300]

@@ -1,0 +1,112 @@
+"""People as models, at the terminal or at a page: the same messages, the same rules, the same records."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from lotbench.errors import Unescapable, UsageError
+from lotbench.prompting.person_form import Field, filled, interview, read
+from lotbench.types import Reply, Request
+
+
+class PersonModel:
+    """Asks the person at the terminal in plain words; one person, one call at a time.
+
+    Args:
+        picture: The file of a sample's picture.
+    """
+
+    def __init__(self, picture: Callable[[str], Path] | None = None) -> None:
+        if not sys.stdin.isatty():
+            raise UsageError("human: a person needs a terminal to play in")
+        self._picture = picture
+        self._turn = asyncio.Lock()
+        self._shown: set[str] = set()
+
+    async def __call__(self, request: Request) -> Reply:
+        """Ask the person; what was shown once (the rules) is not shown again.
+
+        Raises:
+            Unescapable: Nobody is there any more.
+        """
+        async with self._turn:
+            started = time.monotonic()
+            asked = interview(request)
+            if asked.rules not in self._shown:
+                self._shown.add(asked.rules)
+                print(f"\n{asked.rules}")
+            print()
+            if asked.pictures:
+                print(f"picture: {self._picture(request.key.sample) if self._picture else 'not shown here'}")
+            for label, text in asked.told:
+                print(f"{label}: {text}" if label else text)
+            try:
+                given = {field.name: await asyncio.to_thread(_ask, field) for field in asked.fields}
+            except EOFError:
+                raise Unescapable("human: the terminal was closed; the run can be resumed") from None
+            return Reply(filled(request, given), request.model, seconds=round(time.monotonic() - started, 3))
+
+
+class PageModel:
+    """A person at a page: a request waits until the page has sent its answer.
+
+    Attributes:
+        asked: The request that waits.
+        version: Moves whenever there is something new to show.
+        answered: How many requests the person has answered.
+    """
+
+    takes_requests = True
+
+    def __init__(self) -> None:
+        self.asked: Request | None = None
+        self.version = 0
+        self.answered = 0
+        self._turn = asyncio.Lock()
+        self._reply: asyncio.Future[str]
+
+    async def __call__(self, request: Request) -> Reply:
+        """Wait for the person's answer."""
+        async with self._turn:
+            started = time.monotonic()
+            self._reply = asyncio.get_running_loop().create_future()
+            self.asked = request
+            self.version += 1
+            try:
+                text = await self._reply
+            finally:
+                self.asked = None
+                self.version += 1
+            return Reply(text, request.model, seconds=round(time.monotonic() - started, 3))
+
+    def answer(self, version: int, given: Mapping[str, object]) -> None:
+        """Take the answer to the request that was shown.
+
+        Raises:
+            UsageError: Nothing is asked, something else is by now, or the answer does not fit.
+        """
+        if self.asked is None or version != self.version or self._reply.done():
+            raise UsageError("this was answered already: load the page again")
+        self._reply.set_result(filled(self.asked, given))
+        self.answered += 1
+
+
+def _ask(field: Field) -> str:
+    """One field at the terminal, until it can be read."""
+    hint = {"yes_no": " (yes or no)", "choice": f" ({', '.join(field.choices)})", "number": " (a number)"}
+    about = (
+        f"{field.name.replace('_', ' ')}{hint.get(field.kind, '')}{': ' + field.about if field.about else ''}"
+    )
+    while True:
+        print(about)
+        given = input("> ")
+        try:
+            read(field, given)
+        except UsageError as error:
+            print(error)
+        else:
+            return given

@@ -1,0 +1,138 @@
+"""From model names to models: every name form of a run, built once, closed when the run ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+from lotbench.config.experiment import Limits
+from lotbench.config.model_names import ModelName
+from lotbench.edge.calls.budget import Bucket, price
+from lotbench.edge.calls.caller import Seat
+from lotbench.edge.files.datasets import Pictures
+from lotbench.edge.models import predictions
+from lotbench.edge.models.chat import ChatModel, Waiting
+from lotbench.edge.models.concurrency import Pace
+from lotbench.edge.models.embedded import Embedded, weights
+from lotbench.edge.models.person import PersonModel
+from lotbench.edge.models.python_models import CallableModel, LangChainModel
+from lotbench.edge.models.recorded import RecordedModel
+from lotbench.errors import UsageError
+from lotbench.types import Model
+
+LOCAL_SLOTS = 3
+"""Requests that the embedded model works on together."""
+
+
+class Models:
+    """The models of a run, each built once however many roles it plays.
+
+    Args:
+        pictures: Where a model that sees finds the pictures.
+        limits: Timeouts, retries and rates.
+        own: Models given as Python objects, by name (`python:NAME`): async callables, LangChain chat
+            models, or anything that is a `Model` already.
+        order: The ids of the samples in data order, if recorded predictions may be joined to them by position.
+
+    Attributes:
+        warnings: What a person should know of the models that were built.
+    """
+
+    def __init__(
+        self, pictures: Pictures, limits: Limits, own: Mapping[str, Any], order: Sequence[str] = ()
+    ) -> None:
+        self.warnings: list[str] = []
+        self._order = order
+        self.waiting = Waiting()
+        self._pictures = pictures
+        self._limits = limits
+        self._own = own
+        self._built: dict[str, Model] = {}
+        self._rates: dict[str, tuple[Bucket, Bucket]] = {}
+        self.paces: dict[str, Pace] = {}
+        """The places of each endpoint that is reached over the network."""
+        self._open = AsyncExitStack()
+
+    async def __aenter__(self) -> Models:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._open.aclose()
+
+    def seats(self, names: Mapping[str, Sequence[ModelName]]) -> dict[str, tuple[Seat, ...]]:
+        """The seats of every role.
+
+        Raises:
+            UsageError: A key, a file, a package or the weights of a model are missing.
+        """
+        return {role: tuple(self._seat(role, name) for name in given) for role, given in names.items()}
+
+    def _seat(self, role: str, name: ModelName) -> Seat:
+        # A recording answers for one role; anything else plays every role that names it.
+        place = f"{role} {name.text}" if name.kind == "file" else name.text
+        if place not in self._built:
+            self._built[place] = self._build(role, name)
+        endpoint = name.url or name.text
+        if endpoint not in self._rates:
+            self._rates[endpoint] = (Bucket(self._limits.rpm), Bucket(self._limits.tpm))
+        return Seat(name.text, self._built[place], price(name), *self._rates[endpoint])
+
+    def _build(self, role: str, name: ModelName) -> Model:
+        if name.kind == "api":
+            pace = self.paces.setdefault(name.url or name.text, Pace(self._limits.concurrency))
+            model = ChatModel(name, self._pictures.data_url, self._limits, self.waiting, pace=pace)
+            self._open.push_async_callback(model.close)
+            return model
+        if name.kind == "local":
+            return self._embedded(name)
+        if name.kind == "hf":
+            from lotbench.edge.models.transformers import TransformersModel
+
+            made: Model = TransformersModel(name.model, name.adapter or None, picture=self._pictures.png)
+            return made
+        if name.kind == "file":
+            return self._recorded(role, Path(name.model))
+        if name.kind == "human" and name.text not in self._own:
+            return PersonModel(self._pictures.path)
+        return self._given(name)
+
+    def _recorded(self, role: str, path: Path) -> Model:
+        rows = predictions.read(path) if role == "candidate" else None
+        if rows is None:
+            return RecordedModel(path, role)
+        model = predictions.PredictedModel(path, rows, self._order)
+        self.warnings += filter(None, [model.warning])
+        return model
+
+    def _embedded(self, name: ModelName) -> Model:
+        server = Embedded.start(weights(name.text), slots=LOCAL_SLOTS)
+        # Closing waits for the server's process, which must not hold up the loop.
+        self._open.push_async_callback(asyncio.to_thread, server.close)
+        model = ChatModel(
+            name,
+            self._pictures.data_url,
+            self._limits,
+            self.waiting,
+            url=server.base_url,
+            secret=server.api_key,
+        )
+        self._open.push_async_callback(model.close)
+        return model
+
+    def _given(self, name: ModelName) -> Model:
+        if name.text not in self._own:
+            raise UsageError(
+                f"{name.text} is a Python object: run or resume it from Python, with that object"
+            )
+        given = self._own[name.text]
+        if isinstance(given, CallableModel | LangChainModel):
+            return given
+        if hasattr(given, "ainvoke"):
+            return LangChainModel(given, self._pictures.data_url, self._limits.timeout_s)
+        if getattr(given, "takes_requests", False):
+            ready: Model = given
+            return ready
+        return CallableModel(given, self._pictures.data_url, name.text, self._limits.timeout_s)

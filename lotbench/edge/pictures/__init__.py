@@ -1,0 +1,1 @@
+"""Pictures: what a file shows, drawings rendered, contact sheets."""

@@ -1,0 +1,1 @@
+"""The seam between benchmarks and the machinery: benchmark, state, loop, judge validation."""

@@ -1,0 +1,212 @@
+"""The seam: what a benchmark declares, and how a node of a graph puts its questions.
+
+A benchmark is a record of pure functions. It says what to ask (`ask`), what to make of the answers
+(`read`) and what a finished walk is worth (`grade`); the graph says when, the edge does it. To add one,
+write a folder with task.py, judge.py, score.py and prompts/, and a line in the registry.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from lotbench.config.model_names import ModelName
+from lotbench.errors import CallFailed
+from lotbench.harness.data_findings import Finding, Sight
+from lotbench.harness.evidence import Evidence
+from lotbench.harness.judge_validation import Validation
+from lotbench.harness.state import State, Update, Walk, joined
+from lotbench.report.sections import Section
+from lotbench.types import JSON, Answer, Metric, Question, Sample, Sampling, Score, Trace
+
+Names: TypeAlias = Mapping[str, tuple[ModelName, ...]]
+"""The models of each role, by seat."""
+Runs: TypeAlias = Mapping[str, tuple[Sequence[Trace], Any]]
+"""The traces and the settings of several runs, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """A part that a model plays in a benchmark, beside the candidate.
+
+    `default` models play it when none is named; without a default, a run must name one.
+    """
+
+    about: str
+    sampling: Sampling
+    default: tuple[str, ...] = ()
+    required: bool = True
+    pictures: bool = False
+    """Whether it is shown the picture."""
+    impartial: bool = False
+    """Whether it must not be played by the candidate or its sibling."""
+    checked: bool = False
+    """Whether its error rates must be known for a score to be rankable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """What a benchmark declares; every function is pure.
+
+    Attributes:
+        version: Printed in every report; moves when a change moves a published number.
+        roles: By name; `candidate` is the model under test.
+        Settings: Frozen pydantic model of the named settings.
+        Item: Pydantic model of one line of samples.jsonl; `faults` adds what one line alone cannot show.
+        lints: What makes a sample weak, given the samples and what was seen of their pictures by id.
+        reference: The preset under configs/ that reports compare with.
+        score_only: Settings that change the score of a finished trace, not the walk.
+        ask: The questions to put next at the walk's step; none when the step is done.
+        read: What the answers change; called once with no answers if a step asks nothing.
+        supersteps: The most nodes that a walk can visit, for the graph's recursion limit.
+        calls: The most calls a walk can make, by role, for the plan of a dry run.
+        preview: One question of each step, filled in for a walk, for people to read.
+        build: The samples that are played, from the items of the data set, the settings and the run's seed;
+            the items themselves unless the benchmark composes its samples of them.
+        seat: Who sits in each role and in which order, of the models that were named (a judge that is the
+            candidate's sibling may have to leave); from the settings, the names by role (candidate
+            included) and the run's seed.
+        by_position: Whether these settings let recorded predictions be joined to samples by position, not id.
+        texts: The texts whose embeddings its report needs, and `encoder` the name of what embeds them.
+        repeated: How many walks a sample has by these settings' own word; None leaves it to `repeats`.
+        lane: The lane of a repeat on a sample; by default each walk has its own.
+        order: The walks of a lane (its name first), which come in data order, as they are taken; from the
+            settings and the run's seed.
+        review: The answers of a run for people to label, a row each, by `row`, with nothing of what judges
+            said; a field that is None is one to fill in. `Label` is the pydantic model of a row filled in.
+        across: Sections on several runs at once, from the traces and settings of each by its name.
+        validation: How its judges are checked; None if it has no judge set.
+    """
+
+    name: str
+    version: str
+    about: str
+    graph: Literal["game", "panel"]
+    roles: Mapping[str, Role]
+    Settings: type[Any]
+    Item: type[Any]
+    data: str
+    reference: str
+    repeats: int
+    ask: Callable[[Walk], Sequence[Question]]
+    read: Callable[[Walk, Sequence[Answer]], Update]
+    grade: Callable[[Walk], Score]
+    metrics: Callable[[Sequence[Trace], Any, Evidence], Mapping[str, Metric]]
+    sections: Callable[[Sequence[Trace], Any, Evidence], Sequence[Section]]
+    supersteps: Callable[[Any], int]
+    calls: Callable[[Any], Mapping[str, int]]
+    preview: Callable[[Walk], Sequence[Question]]
+    score_only: frozenset[str] = frozenset()
+    resolve: Callable[[Any, Mapping[str, int]], Any] = lambda settings, seats: settings
+    faults: Callable[[Sequence[Any], Any], Sequence[str]] = lambda items, settings: ()
+    lints: Callable[[Sequence[Any], Mapping[str, Sight]], Sequence[Finding]] = lambda items, sights: ()
+    needs_pictures: Callable[[Any], bool] = lambda settings: False
+    unrankable: Callable[[Any], Sequence[str]] = lambda settings: ()
+    build: Callable[[Sequence[Any], Any, int], Sequence[Any]] = lambda items, settings, seed: items
+    seat: Callable[[Any, Names, int], Names] = lambda settings, names, seed: names
+    by_position: Callable[[Any], bool] = lambda settings: False
+    texts: Callable[[Sequence[Trace], Any], Sequence[str]] = lambda traces, settings: ()
+    encoder: Callable[[Any], str] = lambda settings: ""
+    repeated: Callable[[Any], int | None] = lambda settings: None
+    review: Callable[[Sequence[Trace], Any, Evidence], Sequence[Mapping[str, JSON]]] | None = None
+    Label: type[Any] | None = None
+    across: Callable[[Runs], Sequence[Section]] = lambda runs: ()
+    validation: Validation | None = None
+    lane: Callable[[Sample, int, Any], str] = lambda sample, repeat, settings: f"{sample.id}/{repeat}"
+    order: Callable[[str, Sequence[Any], Any, int], Sequence[Any]] = lambda lane, walks, settings, seed: walks
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a node reaches beside the state: the benchmark, the live view of a walk, and `ask`."""
+
+    benchmark: Benchmark
+    view: Callable[[State, str], Walk]
+    ask: Callable[[Walk, Question], Awaitable[Answer]]
+
+
+async def take(step: str, state: State, context: Context) -> Update:
+    """Put one step's questions until it asks no more; what the answers change is the node's update.
+
+    A call that brought no reply ends the walk as ROLE_failed, which is an outcome and not a score.
+    """
+    changed: Update = {}
+    benchmark, now = context.benchmark, dict(state)
+    questions = benchmark.ask(context.view(now, step))
+    while True:
+        walk = context.view(now, step)
+        try:
+            answers = await _all(context, walk, questions)
+            update = benchmark.read(walk, answers) | {"usage": _usage(answers)}
+        except CallFailed as error:
+            role = questions[0].role
+            update = {"outcome": f"{role}_failed", "why": str(error), "arrived": False}
+        now = joined(now, update)
+        changed = joined(changed, update)
+        if now["outcome"] is not None:
+            return changed
+        questions = benchmark.ask(context.view(now, step))
+        if not questions:
+            return changed
+
+
+async def _all(context: Context, walk: Walk, questions: Sequence[Question]) -> list[Answer]:
+    """Every answer; one that fails does not leave the others behind, whose replies are paid for.
+
+    Raises:
+        LotbenchError: Of several failures, one that ends the run before one that ends the walk.
+    """
+    if len(questions) == 1:
+        # The rule, and it needs no task of its own.
+        return [await context.ask(walk, questions[0])]
+    asked = (context.ask(walk, question) for question in questions)
+    answers = await asyncio.gather(*asked, return_exceptions=True)
+    failures = [answer for answer in answers if isinstance(answer, BaseException)]
+    if failures:
+        raise min(failures, key=lambda failure: isinstance(failure, CallFailed))
+    return [answer for answer in answers if isinstance(answer, Answer)]
+
+
+def _usage(answers: Sequence[Answer]) -> dict[str, int]:
+    """What the walk's own questions used; what is shared by all walks is counted by the run alone."""
+    own = [answer.reply.usage for answer in answers if not answer.question.shared]
+    return {
+        "calls": len(own),
+        "input_tokens": sum(usage.input_tokens for usage in own),
+        "cached_input_tokens": sum(usage.cached_input_tokens for usage in own),
+        "output_tokens": sum(usage.output_tokens for usage in own),
+    }
+
+
+Step: TypeAlias = tuple[Callable[[Walk], Sequence[Question]], Callable[[Walk, Sequence[Answer]], Update]]
+"""What asks at a node, and what reads the answers."""
+
+
+def by_step(steps: Mapping[str, Step]) -> Step:
+    """A benchmark's `ask` and `read`, from the pair of functions of each node."""
+    return (
+        lambda walk: steps[walk.step][0](walk),
+        lambda walk, answers: steps[walk.step][1](walk, answers),
+    )
+
+
+def record(answer: Answer, value: Mapping[str, JSON]) -> dict[str, JSON]:
+    """One step of a trace: who was asked what for, and what the reply was read as."""
+    question = answer.question
+    return {
+        "step": question.step,
+        "round": question.round,
+        "role": question.role,
+        "draw": question.draw,
+        "call": str(answer.key),
+        "value": dict(value),
+        "seconds": answer.reply.seconds,
+    }
+
+
+def remark(step: str, round: int, value: Mapping[str, JSON]) -> dict[str, JSON]:
+    """One step of a trace for which no model was asked."""
+    place: dict[str, JSON] = {"step": step, "round": round, "role": None, "draw": 0}
+    return place | {"call": None, "value": dict(value), "seconds": 0.0}

@@ -1,0 +1,167 @@
+"""Rows with a known answer, put to a judge as the game would put them; what the core knows of validation.
+
+A probe is a place in a walk: the node that asks, and what the round has come to. The benchmark's own node
+then asks its own questions, so that what is measured is what is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from pydantic import BaseModel
+
+from lotbench.harness.state import State
+from lotbench.prompting.prompt import Pack
+from lotbench.report.sections import Section
+from lotbench.types import JSON, Metric, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One labelled row.
+
+    Attributes:
+        id: Stable while the row says the same.
+        step: The node of the graph that asks.
+        turn: What has come of the round when that node is reached.
+        kind: What makes the row easy or hard; None where that means nothing.
+        contested: The two labellings differ: the row is left out of rates.
+    """
+
+    id: str
+    role: str
+    sample: str
+    step: str
+    turn: Mapping[str, JSON]
+    label: bool
+    kind: str | None
+    language: str
+    split: str
+    labels: tuple[bool, ...]
+    contested: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What became of a probe: the first judge's verdict, and that of all the judges it takes.
+
+    None is a verdict that could not be read (`why`); a probe that words decide without a judge has `how`.
+    """
+
+    first: bool | None
+    last: bool | None
+    why: str | None = None
+    how: str = "judge"
+    stages: Mapping[str, str] | None = None
+    """What the judge wrote on its way, by stage, for people to mark."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Who judges together, under which settings.
+
+    Attributes:
+        seats: Their places among the models of the role, in the order in which they judge.
+        variant: What is compared with other panels of the role (the judge mode, what the oracle sees).
+        alone: The settings under which the first verdict would stand alone; None if it does.
+    """
+
+    role: str
+    seats: tuple[int, ...]
+    variant: str
+    settings: Any
+    alone: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """What is known of a run when it is asked how well its judges judge.
+
+    Attributes:
+        ids: The ids that each seat of each role returned.
+        run: The name of the run's folder.
+        records: Every judge check in the store, or kept with the run.
+        anchors: What became of the rows that this run judged again; None if it has not come to them.
+    """
+
+    traces: Sequence[Trace]
+    settings: Any
+    seed: int
+    prompts: Pack
+    sampling: Mapping[str, JSON]
+    ids: Mapping[str, Sequence[Sequence[str]]]
+    data: str
+    run: str
+    records: Sequence[Mapping[str, Any]]
+    anchors: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How well a run's judges are known to judge: what the report says, and why the run may not be ranked."""
+
+    reasons: tuple[str, ...] = ()
+    sections: tuple[Section, ...] = ()
+    scores: Mapping[str, Metric] | None = None
+    used: tuple[Mapping[str, Any], ...] = ()
+    """The records that this rests on; a run keeps them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """Verdicts of a run, drawn for people to label.
+
+    Attributes:
+        rows: What people see: nothing of the verdict.
+        strata: The stratum of each row, in order.
+        sizes: How many verdicts of the run each stratum has, and whether they accept.
+    """
+
+    rows: Sequence[Mapping[str, JSON]]
+    strata: Sequence[str]
+    sizes: Mapping[str, tuple[int, bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """How a benchmark's judges are checked; every function is pure.
+
+    Attributes:
+        folder: The shipped judge set.
+        rows: The model of a line of each file of a judge set, by role and file name.
+        probes: The probes of a file's rows, and every fault of them against the data set.
+        panels: Who is measured how, from a role, its number of seats and the settings; second argument
+            of `True` wants every variant there is.
+        read: What became of a probe, from the state after its step.
+        key: What a role's verdicts depend on beside the models: settings, prompts, data.
+        fillings: Verdicts of a run, stratified, at most so many.
+        standing: See `Standing`.
+        anchors: How many rows a full run judges again.
+        judged: The role, and the seats that judge together in a game.
+    """
+
+    folder: str
+    rows: Mapping[str, tuple[str, type[BaseModel]]]
+    probes: Callable[[str, Sequence[Any], Mapping[str, Any]], tuple[Sequence[Probe], Sequence[str]]]
+    panels: Callable[[str, int, Any, bool], Sequence[Panel]]
+    read: Callable[[Probe, State], Said]
+    key: Callable[[str, Any, Pack, JSON, str], dict[str, JSON]]
+    fillings: Callable[[Sequence[Trace], Mapping[str, Mapping[str, Any]], Any, int, int], Draw]
+    standing: Callable[[Inquiry], Standing]
+    anchors: Callable[[Any], int]
+    judged: Callable[[Any], tuple[str, tuple[int, ...]]]
+
+
+def stratified(probes: Sequence[Probe], n: int, seed: str) -> list[Probe]:
+    """At most n probes, one after the other from each stratum of kind, language and label; in their order."""
+    strata: dict[tuple[Any, ...], list[Probe]] = {}
+    for one in probes:
+        strata.setdefault((one.kind or "", one.language, one.label), []).append(one)
+    rng = Random(seed)
+    piles = [rng.sample(strata[name], len(strata[name])) for name in sorted(strata)]
+    turns = [pile[at] for at in range(max(map(len, piles), default=0)) for pile in piles if at < len(pile)]
+    chosen = {one.id for one in turns[:n]}
+    return [one for one in probes if one.id in chosen]

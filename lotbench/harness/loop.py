@@ -1,0 +1,136 @@
+"""The loop: walks through a compiled graph, side by side by lane, and yields each finished trace.
+
+It is given everything: it imports no graph and no edge. Walks of one lane run in order and hand their
+memory on; N lanes are in flight. A walk that fails is a trace like any other; an error that no other walk
+can escape stops the run, and a bug in one walk does not stop the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from lotbench.errors import LotbenchError, TooManyFailures
+from lotbench.harness.benchmark import Context
+from lotbench.harness.state import State, start
+from lotbench.types import JSON, Trace
+
+
+class Graph(Protocol):
+    """A compiled graph, as far as the loop uses it."""
+
+    async def ainvoke(self, input: Any, config: Any = None, *, context: Any = None) -> Any:
+        """Run from the first node to the last; returns the last state."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A walk to take: one repeat on one sample, in its lane."""
+
+    sample: str
+    repeat: int
+    lane: str
+
+
+@dataclass(slots=True)
+class Loop:
+    """One session of a run.
+
+    Attributes:
+        done: The traces of earlier sessions, which are not walked again.
+        supersteps: The graph's recursion limit.
+        max_failed: How many walks may end as ROLE_failed.
+        crashed: Walks that a bug ended, with the error: no trace is written, a resumed run tries them again.
+    """
+
+    graph: Graph
+    context: Context
+    done: Mapping[tuple[str, int], Trace]
+    supersteps: int
+    concurrency: int
+    max_failed: int
+    crashed: dict[Planned, Exception] = field(default_factory=dict)
+    in_flight: int = 0
+    _stop: LotbenchError | None = None
+    _failed: int = 0
+
+    async def traces(self, lanes: Iterable[Sequence[Planned]]) -> AsyncGenerator[Trace, None]:
+        """Take the walks of every lane; traces come as they are finished.
+
+        Walks of earlier sessions that failed count towards `max_failed`.
+
+        Raises:
+            LotbenchError: What stopped the run, after the walks in flight have ended.
+        """
+        finished: asyncio.Queue[Trace | None] = asyncio.Queue()
+        self._failed = sum(trace.outcome.endswith("_failed") for trace in self.done.values())
+        waiting = iter(lanes)
+        workers = [
+            asyncio.create_task(self._worker(waiting, finished.put_nowait)) for _ in range(self.concurrency)
+        ]
+        closing = asyncio.create_task(_close(workers, finished))
+        try:
+            while (trace := await finished.get()) is not None:
+                yield trace
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, closing, return_exceptions=True)
+        if self._stop is not None:
+            raise self._stop
+
+    async def _worker(self, lanes: Iterator[Sequence[Planned]], finished: Callable[[Trace], None]) -> None:
+        for lane in lanes:
+            memory: JSON = None
+            for planned in lane:
+                if self._stop is not None:
+                    return
+                trace = self.done.get((planned.sample, planned.repeat))
+                if trace is None:
+                    trace = await self._walk(planned, memory)
+                    if trace is None:
+                        break
+                    finished(trace)
+                memory = trace.memory
+
+    async def _walk(self, planned: Planned, memory: JSON) -> Trace | None:
+        first = start(planned.sample, planned.repeat, planned.lane, memory)
+        self.in_flight += 1
+        try:
+            last = await self.graph.ainvoke(first, {"recursion_limit": self.supersteps}, context=self.context)
+            trace = self._trace(last)
+        except LotbenchError as error:
+            self._stop = self._stop or error
+            return None
+        except Exception as error:  # noqa: BLE001 - a bug in one walk must not cost the others
+            self.crashed[planned] = error
+            return None
+        finally:
+            self.in_flight -= 1
+        if trace.outcome.endswith("_failed"):
+            self._failed += 1
+            if self._failed > self.max_failed and self._stop is None:
+                self._stop = TooManyFailures(f"{self._failed} walks failed, the last one: {trace.why}")
+        return trace
+
+    def _trace(self, state: State) -> Trace:
+        return Trace(
+            sample=state["sample"],
+            repeat=state["repeat"],
+            lane=state["lane"],
+            outcome=str(state["outcome"]),
+            score=self.context.benchmark.grade(self.context.view(state, "end")),
+            steps=tuple(state["steps"]),
+            memory=state["memory"],
+            usage=state["usage"],
+            why=state["why"],
+            arrived=state["arrived"],
+        )
+
+
+async def _close(workers: Sequence[asyncio.Task[None]], finished: asyncio.Queue[Trace | None]) -> None:
+    await asyncio.gather(*workers, return_exceptions=True)
+    finished.put_nowait(None)

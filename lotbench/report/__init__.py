@@ -1,0 +1,1 @@
+"""A report as data: sections, Markdown and JSON, leaderboards, comparisons."""

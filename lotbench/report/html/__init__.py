@@ -1,0 +1,1 @@
+"""Reports as pages of their own: HTML, plots, tables."""

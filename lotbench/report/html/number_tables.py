@@ -1,0 +1,111 @@
+"""The data beside a plot or a heat map, as a table and as CSV: whatever is drawn can also be read and reused."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator, Sequence
+
+from lotbench.report.markdown import cell, visible
+from lotbench.report.sections import Grid, Plot, Table
+from lotbench.types import Metric
+
+Cell = str | float | int | None
+DECIMALS = 4
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What makes a spreadsheet compute a cell instead of showing it."""
+
+
+def of_plot(plot: Plot) -> Table:
+    """The points of a plot, a row each; bands and labels where there are any."""
+    banded, labelled = bool(plot.bands), any(plot.labels.values())
+    columns = ["series", plot.x or "name", plot.y]
+    columns += ["low", "high"] if banded else []
+    columns += ["label"] if labelled else []
+    return Table(tuple(columns), tuple(_points(plot, banded, labelled)), plot.caption)
+
+
+def of_grid(grid: Grid) -> Table:
+    """The cells of a heat map, a row each."""
+    rows = tuple(
+        (row, column, *_numbers(metric))
+        for row, cells in zip(grid.rows, grid.cells, strict=True)
+        for column, metric in zip(grid.columns, cells, strict=True)
+    )
+    return Table((grid.y, grid.x, "value", "low", "high", "n"), rows, grid.caption)
+
+
+def shown(table: Table) -> list[list[str]]:
+    """The cells of a table as text, the numbers of a column with as many decimals each, so that they align."""
+    columns = [_aligned(column) for column in zip(*table.rows, strict=True)]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def values(grid: Grid) -> list[list[str]]:
+    """The value of each cell of a heat map as text, all with as many decimals."""
+    found: list[Cell] = [None if one is None else one.value for row in grid.cells for one in row]
+    texts, width = _aligned(found), len(grid.columns)
+    return [texts[at : at + width] for at in range(0, len(texts), width)]
+
+
+def is_numeric(table: Table) -> list[bool]:
+    """Which columns are numbers all the way down, and not empty."""
+    return [
+        all(isinstance(value, int | float | None) for value in column) and any(v is not None for v in column)
+        for column in zip(*table.rows, strict=True)
+    ]
+
+
+def _aligned(column: Sequence[Cell]) -> list[str]:
+    """A column's cells; a number too small for the decimals of its column says that it is not 0."""
+    floats = [value for value in column if isinstance(value, float) and abs(value) < 1000]
+    places = [len(cell(value).partition(".")[2]) for value in floats if "e" not in cell(value)]
+    decimals = min(max(places, default=0), DECIMALS)
+    made = []
+    for value in column:
+        if not isinstance(value, float) or abs(value) >= 1000:
+            made.append(cell(value))
+        elif value and round(abs(value), DECIMALS) == 0:
+            made.append(f"{'<' if value > 0 else '>-'}{10**-DECIMALS:.{DECIMALS}f}")
+        else:
+            made.append(f"{value:.{decimals}f}")
+    return made
+
+
+def to_csv(table: Table) -> str:
+    """A table as CSV with a header; text that a spreadsheet would compute is quoted with an apostrophe."""
+    out = io.StringIO()
+    lines = csv.writer(out, lineterminator="\n")
+    lines.writerows(map(_safe, row) for row in (table.columns, *table.rows))
+    return out.getvalue()
+
+
+def _points(plot: Plot, banded: bool, labelled: bool) -> Iterator[tuple[Cell, ...]]:
+    for name, points in plot.series.items():
+        bands, labels = plot.bands.get(name, ()), plot.labels.get(name, ())
+        for at, (x, y) in enumerate(points):
+            row: list[Cell] = [name, _name(plot, x), _finite(y)]
+            if banded:
+                row += map(_finite, bands[at] if at < len(bands) else (math.nan, math.nan))
+            if labelled:
+                row.append(labels[at] if at < len(labels) else None)
+            yield tuple(row)
+
+
+def _name(plot: Plot, x: float) -> Cell:
+    return plot.names[int(x)] if plot.names and x in range(len(plot.names)) else _finite(x)
+
+
+def _numbers(metric: Metric | None) -> tuple[Cell, ...]:
+    return (None, None, None, None) if metric is None else (metric.value, metric.low, metric.high, metric.n)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _safe(value: Cell) -> Cell:
+    if not isinstance(value, str):
+        return value
+    return "'" + visible(value) if value.startswith(_FORMULA) else visible(value)

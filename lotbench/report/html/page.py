@@ -1,0 +1,131 @@
+"""Pages from records: one self-contained file each, that loads nothing, runs nothing and shows text as text.
+
+Every string is escaped by the template engine and shown with what cannot be seen made visible; the content
+policy allows the page's one style sheet, by its digest, and nothing else: no script, no inline style.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from lotbench.report.html import number_tables as numbers
+from lotbench.report.html import plots
+from lotbench.report.markdown import cell, number, visible
+from lotbench.report.report import interval
+from lotbench.report.sections import Grid, Plot, Section, Table
+
+LONGEST = 2_000
+"""Characters of a text outside readings; what is longer is cut, and says so. report.md has the whole."""
+SHADES = 9
+"""Steps of a heat map's colour; `h0` to `h8` in the style sheet."""
+
+
+def rendered(template: str, values: Mapping[str, Any]) -> str:
+    """A page from a template of this package and the values that it names."""
+    sheet = environment().get_template("style.css").render()
+    digest = base64.b64encode(hashlib.sha256(sheet.encode()).digest()).decode()
+    drawn = _Drawings()
+    page = environment().get_template(template)
+    return page.render(style=Markup(sheet), digest=digest, drawn=drawn, **values)
+
+
+def drawn(sections: Sequence[Section]) -> Iterator[tuple[str, Plot | Grid]]:
+    """Everything in sections that is drawn, with a name for its file."""
+    for at, section in enumerate(sections, 1):
+        both: tuple[Plot | Grid, ...] = (*section.plots, *section.grids)
+        for place, one in enumerate(both, 1):
+            yield f"{at:02}-{_slug(section.title)}-{place}", one
+
+
+def files(drawings: Iterable[tuple[str, Plot | Grid]]) -> Iterator[tuple[str, str | bytes]]:
+    """Drawings as files: a PNG picture and the CSV of its data, by name; none of what has nothing to draw."""
+    for name, one in drawings:
+        if picture := plots.png(one):
+            yield f"{name}.png", picture
+            yield f"{name}.csv", numbers.to_csv(data(one))
+
+
+def data(one: Plot | Grid) -> Table:
+    """The data beside a drawing."""
+    return numbers.of_grid(one) if isinstance(one, Grid) else numbers.of_plot(one)
+
+
+def _slug(title: str) -> str:
+    kept = "".join(c if c.isascii() and c.isalnum() else " " for c in title.lower())
+    return "-".join(kept.split())[:40]
+
+
+class _Drawings:
+    """What the pictures of one page are drawn by; names them one after the other."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def svg(self, one: Plot) -> Markup:
+        """A plot as inline SVG; matplotlib escapes its text, and nothing else of it comes from outside."""
+        self._count += 1
+        return Markup(plots.svg(one, f"plot-{self._count}"))
+
+    def link(self, table: Table) -> Markup:
+        """The address of a table as CSV, which holds the whole of it."""
+        text = base64.b64encode(numbers.to_csv(table).encode()).decode()
+        return Markup(f"data:text/csv;charset=utf-8;base64,{text}")
+
+    def shades(self, grid: Grid) -> list[list[int | None]]:
+        """The step of colour of each cell."""
+        values = [c.value for row in grid.cells for c in row if c and c.value is not None]
+
+        def shade(value: float) -> int:
+            return round(plots.place_of(value, values) * (SHADES - 1))
+
+        return [[None if c is None or c.value is None else shade(c.value) for c in row] for row in grid.cells]
+
+
+@lru_cache(maxsize=1)
+def environment() -> Environment:
+    """The template engine of every page: escapes each text and shows what could not be seen."""
+    made = Environment(
+        loader=PackageLoader("lotbench.report.html"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "number": number,
+        "cell": cell,
+        "interval": interval,
+        "breakable": _breakable,
+        "whole": _whole,
+        "data": data,
+        "shown": numbers.shown,
+        "columns": numbers.is_numeric,
+        "values": numbers.values,
+    }
+    return made
+
+
+def _shown(value: object) -> object:
+    """What a template's expression puts on the page: text with nothing hidden in it, and not without end."""
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    cut = f"{value[:LONGEST]} … ({len(value):,} characters)" if len(value) > LONGEST else value
+    return visible(cut)
+
+
+def _whole(text: str) -> Markup:
+    """A text at its full length, where the page lets it scroll."""
+    return Markup(str(escape(visible(text))))
+
+
+def _breakable(text: str) -> Markup:
+    """A name that may be broken after its underscores."""
+    return Markup(str(escape(_shown(text))).replace("_", "_<wbr>"))

@@ -1,0 +1,247 @@
+"""Plots and heat maps drawn by matplotlib: as SVG to stand in a page, and as PNG to stand in a paper.
+
+The SVG has no style of its own: colours are the page's custom properties, so that it follows light and
+dark, text stays text in the page's font, and a content policy without inline styles holds. What has names
+runs down the side, where long ones can be read.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from lotbench.report.html.svg import INK, MUTED, PAPER, RULE, SERIES, inline
+from lotbench.report.markdown import number, visible
+from lotbench.report.sections import Grid, Plot
+
+MARKERS, LINES = ("o", "s", "^", "D", "v", "P"), ("-", "--", "-.", ":")
+WIDTH = 5.0
+"""Inches; small, so that text keeps its size on a phone."""
+LONGEST = 40
+"""Characters of a name in a plot; the table beside it has the whole."""
+TURNED = 20
+"""Characters of a name beneath a horizontal axis."""
+MOST_LABELS = 24
+"""Points that are labelled at most; of more, the table beside the plot tells which is which."""
+_Point = tuple[float, float, float, float, str]
+"""x, y, the low and the high end of y's interval (NaN for none), a label."""
+_LOOK: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "text.parse_math": False,
+    "font.size": 9.5,
+    "text.color": INK,
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": MUTED,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "grid.color": RULE,
+    "grid.linewidth": 0.6,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+}
+
+
+def svg(drawn: Plot | Grid, name: str) -> str:
+    """An inline SVG element, titled by its caption; "" if there is nothing to draw.
+
+    Args:
+        drawn: What is drawn.
+        name: Unique on the page: the ids of the element begin with it.
+    """
+    found = _rendered(drawn, "svg", name)
+    title = drawn.caption or f"{drawn.y} by {drawn.x}"
+    return inline(found.decode("utf-8"), name, title, _described(drawn)) if found else ""
+
+
+def png(drawn: Plot | Grid) -> bytes:
+    """A PNG picture on white, 200 dots an inch; b"" if there is nothing to draw."""
+    return _rendered(drawn, "png", "")
+
+
+def _rendered(drawn: Plot | Grid, form: str, name: str) -> bytes:
+    look = _LOOK | {"svg.hashsalt": name} | ({"figure.facecolor": PAPER} if form == "png" else {})
+    out = io.BytesIO()
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        # One report is one file: nobody's matplotlibrc changes it.
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(look)
+        # A character that the font lacks stays text in SVG, where the browser has it.
+        warnings.filterwarnings("ignore", "Glyph .* missing from")
+        figure = _grid(drawn) if isinstance(drawn, Grid) else _plot(drawn)
+        if figure is not None:
+            meta = {"Date": None} if form == "svg" else {}
+            figure.savefig(out, format=form, dpi=200, metadata=meta)
+    return out.getvalue()
+
+
+def _plot(plot: Plot) -> Figure | None:
+    series = {name: _drawable(plot, name) for name in plot.series}
+    series = {name: points for name, points in series.items() if points}
+    if not series:
+        return None
+    down = bool(plot.names) and plot.kind in ("bar", "scatter")
+    rows = len(plot.names) * (len(series) if plot.kind == "bar" else 1)
+    figure = Figure(figsize=(WIDTH, max(1.1, 0.26 * rows + 0.7) if down else 2.9), layout="constrained")
+    axes = figure.add_subplot()
+    draw = {"line": _line, "step": _line, "bar": _bars, "scatter": _dots}[plot.kind]
+    for at, (name, points) in enumerate(series.items()):
+        draw(axes, plot, points, _Pen(at, len(series), _short(name), down))
+    _axes(axes, plot, down)
+    if len(series) > 1 and not (down and _apart(series.values())):
+        figure.legend(
+            *axes.get_legend_handles_labels(), loc="outside upper left", ncols=2, frameon=False, fontsize=9
+        )
+    return figure
+
+
+def _apart(series: Iterable[Sequence[_Point]]) -> bool:
+    """Whether every name has a point of one series only, so that the name says all."""
+    places = [x for points in series for x, *_ in points]
+    return len(places) == len(set(places))
+
+
+class _Pen:
+    """How one of several series is drawn: told apart by colour, and by mark or dash as well."""
+
+    def __init__(self, at: int, of: int, label: str, down: bool) -> None:
+        self.at, self.of, self.down = at, of, down
+        # A label that begins with an underscore would be left out of the legend.
+        self.label = f" {label}" if label.startswith("_") or not label else label
+        self.colour = SERIES[at % len(SERIES)]
+        self.line = LINES[(at % len(SERIES) + at // len(SERIES)) % len(LINES)]
+        self.marker = MARKERS[at % len(MARKERS)]
+
+
+def _drawable(plot: Plot, name: str) -> list[_Point]:
+    """The points of a series that have a place."""
+    bands, labels = plot.bands.get(name, ()), plot.labels.get(name, ())
+    made = []
+    for at, (x, y) in enumerate(plot.series[name]):
+        low, high = bands[at] if at < len(bands) else (math.nan, math.nan)
+        if math.isfinite(x) and math.isfinite(y):
+            both = math.isfinite(low) and math.isfinite(high)
+            ends = (low, high) if both else (math.nan, math.nan)
+            made.append((float(x), float(y), *ends, labels[at] if at < len(labels) else ""))
+    return made
+
+
+def _line(axes: Axes, plot: Plot, points: Sequence[_Point], pen: _Pen) -> None:
+    x, y, low, high, _ = zip(*points, strict=True)
+    style = "steps-post" if plot.kind == "step" else "default"
+    # A dot as well where a line alone would not be seen.
+    marker = pen.marker if plot.kind == "line" or len(points) == 1 else None
+    axes.plot(x, y, pen.line, color=pen.colour, drawstyle=style, label=pen.label, lw=1.6, marker=marker, ms=4)
+    if not all(map(math.isnan, low)):
+        filled: Literal["post"] | None = "post" if plot.kind == "step" else None
+        axes.fill_between(x, low, high, step=filled, color=pen.colour, alpha=0.15, lw=0)
+
+
+def _bars(axes: Axes, plot: Plot, points: Sequence[_Point], pen: _Pen) -> None:
+    x, y, low, high, _ = zip(*points, strict=True)
+    thick = 0.76 / pen.of
+    places = [each + (pen.at - (pen.of - 1) / 2) * thick for each in x]
+    if pen.down:
+        axes.barh(places, y, thick * 0.9, color=pen.colour, alpha=0.85, label=pen.label)
+        axes.hlines(places, low, high, color=INK, lw=1.2)
+    else:
+        axes.bar(places, y, thick * 0.9, color=pen.colour, alpha=0.85, label=pen.label)
+        axes.vlines(places, low, high, color=INK, lw=1.2)
+
+
+def _dots(axes: Axes, plot: Plot, points: Sequence[_Point], pen: _Pen) -> None:
+    x, y, low, high, labels = zip(*points, strict=True)
+    if pen.down:
+        axes.hlines(x, low, high, color=pen.colour, lw=2)
+        axes.plot(y, x, pen.marker, color=pen.colour, ms=6, label=pen.label)
+        return
+    axes.vlines(x, low, high, color=pen.colour, lw=1, alpha=0.6)
+    axes.plot(x, y, pen.marker, color=pen.colour, ms=5, alpha=0.8, label=pen.label)
+    if sum(map(len, plot.series.values())) <= MOST_LABELS:
+        for place, label in zip(zip(x, y, strict=True), labels, strict=True):
+            axes.annotate(_short(label), place, (5, 3), textcoords="offset points", fontsize=8.5)
+
+
+def _axes(axes: Axes, plot: Plot, down: bool) -> None:
+    """Names, titles and grid of the axes."""
+    across, up = (plot.y, plot.x) if down else (plot.x, plot.y)
+    axes.set_xlabel(_short(across))
+    axes.set_ylabel(_short(up))
+    axes.grid(axis="x" if down else "y")
+    axes.set_axisbelow(True)
+    names = [_short(name) for name in plot.names]
+    if down:
+        axes.set_yticks(range(len(names)), names)
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.tick_params(axis="y", length=0, labelcolor=INK)
+        axes.spines["left"].set_visible(False)
+    elif names:
+        turned = sum(map(len, names)) > 40
+        names = [name if len(name) <= TURNED else f"{name[: TURNED - 1]}…" for name in names]
+        axes.set_xticks(
+            range(len(names)), names, rotation=35 if turned else 0, ha="right" if turned else "center"
+        )
+    places = [place for points in plot.series.values() for place in points if math.isfinite(place[1])]
+    if not plot.names and all(x == round(x) for x, _ in places):
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    if plot.kind == "step" and all(0 <= y <= 1 for _, y in places):
+        axes.set_ylim(0, 1.03)
+
+
+def _grid(grid: Grid) -> Figure | None:
+    values = [cell.value for row in grid.cells for cell in row if cell and cell.value is not None]
+    if not values:
+        return None
+    size = (max(WIDTH, 0.85 * len(grid.columns) + 1.8), 0.45 * len(grid.rows) + 1)
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.add_subplot()
+    for down, row in enumerate(grid.cells):
+        for across, cell in enumerate(row):
+            if cell is None or cell.value is None:
+                continue
+            shade = 0.05 + 0.5 * place_of(cell.value, values)
+            axes.fill_between(
+                (across - 0.5, across + 0.5), down - 0.5, down + 0.5, color=SERIES[0], alpha=shade, lw=0
+            )
+            axes.text(across, down - 0.12, number(cell.value), ha="center", va="center")
+            ends = [f"{number(end)}" for end in (cell.low, cell.high) if end is not None]
+            beneath = f"{'–'.join(ends)}  n {cell.n}" if len(ends) == 2 else f"n {cell.n}"
+            axes.text(across, down + 0.25, beneath, ha="center", va="center", fontsize=6, color=MUTED)
+    axes.set_xticks(range(len(grid.columns)), map(_short, grid.columns))
+    axes.set_yticks(range(len(grid.rows)), map(_short, grid.rows))
+    axes.set_xlim(-0.5, len(grid.columns) - 0.5)
+    axes.set_ylim(len(grid.rows) - 0.5, -0.5)
+    axes.set_xlabel(_short(grid.x))
+    axes.set_ylabel(_short(grid.y))
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0, labelcolor=INK)
+    return figure
+
+
+def place_of(value: float, among: Sequence[float]) -> float:
+    """Where a value lies between the least (0) and the greatest (1); the middle if all are one."""
+    least, most = min(among), max(among)
+    return (value - least) / (most - least) if most > least else 0.5
+
+
+def _short(text: str) -> str:
+    line = " ".join(visible(text).split())
+    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+
+
+def _described(drawn: Plot | Grid) -> str:
+    if isinstance(drawn, Grid):
+        return f"{len(drawn.rows)} rows by {len(drawn.columns)} columns."
+    points = sum(map(len, drawn.series.values()))
+    names = ", ".join(name for name in drawn.series if name)
+    return f"{drawn.y} against {drawn.x or 'names'}: {points} points. {names}. The data stand beneath."

@@ -1,0 +1,86 @@
+"""report.html: the report of a run as a page, the answer first and what it rests on beneath."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from lotbench.report.html.page import drawn, rendered
+from lotbench.report.report import (
+    Report,
+    footprint_table,
+    score_notes,
+    scores_table,
+    settings_table,
+    total,
+    usage_table,
+)
+from lotbench.report.sections import Grid, Plot, Table
+from lotbench.types import Metric
+
+
+def page(report: Report) -> str:
+    """The report as one self-contained HTML file."""
+    settings = settings_table(report)
+    differing = tuple(row for row in settings.rows if row[3] != "no")
+    return rendered(
+        "report.html",
+        {
+            "report": report,
+            "facts": report.facts,
+            "candidate": ", ".join(report.facts.models.get("candidate", ())) or "no candidate",
+            "headline": next(iter(report.scores.items()), None),
+            "lines": lines(report),
+            "total": total(report.facts),
+            "scores": scores_table(report),
+            "notes": score_notes(report),
+            "differing": Table((*settings.columns[:3], "changes"), tuple(map(_change, differing))),
+            "settings": settings,
+            "usage": usage_table(report.facts),
+            "footprint": footprint_table(report.facts),
+            "digests": Table(("of", "digest"), tuple(sorted(report.facts.digests.items()))),
+        },
+    )
+
+
+def lines(report: Report) -> Plot | None:
+    """The headline among what it is to be seen against: baselines, and the reference's way of scoring.
+
+    None if there is nothing to see.
+    """
+    name, metric = next(iter(report.scores.items()), ("", Metric(None, why="no metric")))
+    if metric.value is None:
+        return None
+    rows = [("this run", metric.value, _ends(metric))]
+    reference = report.reference_scores.get(name)
+    if reference is not None and reference.value not in (None, metric.value):
+        rows.append((f"as {report.facts.preset} scores", reference.value, _ends(reference)))
+    rows += [
+        (line, value, (math.nan, math.nan)) for line, value in metric.baselines.items() if value is not None
+    ]
+    points, rest = [(float(at), row[1]) for at, row in enumerate(rows)], rows[1:]
+    return Plot(
+        "scatter",
+        "",
+        f"{name} ({metric.better} is better)",
+        {"this run": tuple(points[:1])} | ({"to compare with": tuple(points[1:])} if rest else {}),
+        f"{name} with its 95 % interval, and what to compare it with",
+        tuple(row[0] for row in rows),
+        {"this run": (rows[0][2],)} | ({"to compare with": tuple(row[2] for row in rest)} if rest else {}),
+    )
+
+
+def drawings(report: Report) -> Iterator[tuple[str, Plot | Grid]]:
+    """Everything in a report that is drawn, with a name for its file."""
+    if (headline := lines(report)) is not None:
+        yield "headline", headline
+    yield from drawn(report.sections)
+
+
+def _ends(metric: Metric) -> tuple[float, float]:
+    low, high = metric.low, metric.high
+    return (low, high) if low is not None and high is not None else (math.nan, math.nan)
+
+
+def _change(row: tuple[str | float | int | None, ...]) -> tuple[str | float | int | None, ...]:
+    return (*row[:3], str(row[3]).removeprefix("yes, changes "))

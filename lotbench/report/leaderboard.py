@@ -1,0 +1,213 @@
+"""Runs of several models on one benchmark, ranked: means, ties, paired differences, and what they go with.
+
+Only what was measured alike is ranked together: runs on other data, with other prompts, settings or judges
+are refused with what differs. A walk that failed has no value and is left out of its sample's mean; how many
+there are is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from statistics import fmean
+
+import numpy as np
+
+from lotbench.config.experiment import differences
+from lotbench.errors import UsageError
+from lotbench.metrics import compare
+from lotbench.metrics.compare import ALPHA, Difference
+from lotbench.metrics.intervals import bootstrap
+from lotbench.report.sections import Plot
+from lotbench.types import JSON, Metric, Trace
+
+Cell = str | float | int | None
+HUMAN = "human"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A run as a ranking sees it.
+
+    Attributes:
+        name: Of the run's folder.
+        asked: The candidate's name as it was asked for, and `answered` the ids that it gave itself.
+        values: The mean score of each sample's walks that have one.
+        failed: Walks without a score.
+        conditions: What must be the same for runs to be ranked together; `roles` are the models of the
+            other roles by seat, as they were asked for.
+        ids: What the models of each role call themselves, as far as they were called.
+        reasons: Why the run may not be ranked; none if it may.
+        curves: Plots of steps in the run's report, by caption.
+    """
+
+    name: str
+    asked: str
+    answered: tuple[str, ...]
+    benchmark: str
+    values: Mapping[str, float]
+    failed: int
+    conditions: Mapping[str, JSON]
+    ids: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    reasons: tuple[str, ...] = ()
+    curves: Mapping[str, Plot] = field(default_factory=dict)
+
+    @property
+    def model(self) -> str:
+        """The candidate, as it is shown."""
+        return ", ".join(self.answered) or self.asked
+
+    @property
+    def person(self) -> bool:
+        """Whether a person played."""
+        return self.asked == HUMAN or self.asked.startswith(f"{HUMAN}:")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A run in a ranking: its mean over the samples that all runs of it share, and the letters of its ties."""
+
+    label: str
+    entry: Entry
+    mean: Metric
+    ties: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two runs of a ranking, the better one first; `p` is corrected for the number of pairs."""
+
+    better: str
+    other: str
+    difference: Difference
+    p: float
+
+    @property
+    def apart(self) -> bool:
+        """Whether the two were told apart."""
+        return self.p < ALPHA
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A ranking of runs that were measured alike, best first; people stand beside it."""
+
+    benchmark: str
+    places: tuple[Place, ...]
+    pairs: tuple[Pair, ...]
+    people: tuple[Entry, ...]
+    shared: int
+
+
+def by_sample(traces: Iterable[Trace]) -> tuple[dict[str, float], int]:
+    """The mean score of each sample, and how many walks have none."""
+    found: dict[str, list[float]] = {}
+    failed = 0
+    for trace in traces:
+        if trace.score.value is None:
+            failed += 1
+        else:
+            found.setdefault(trace.sample, []).append(trace.score.value)
+    return {sample: fmean(values) for sample, values in found.items()}, failed
+
+
+def differing(one: Entry, other: Entry) -> list[str]:
+    """In what two runs were not measured alike, with both values."""
+    names = differences(dict(one.conditions), dict(other.conditions))
+    found = [f"{name}: {_at(one.conditions, name)} and {_at(other.conditions, name)}" for name in names]
+    for role in sorted(one.ids.keys() & other.ids.keys()):
+        ours, theirs = set(one.ids[role]), set(other.ids[role])
+        # A second judge that was never needed has no id: a part of the other's ids is no difference.
+        if not (ours <= theirs or theirs <= ours):
+            found.append(f"{role}: {', '.join(sorted(ours))} and {', '.join(sorted(theirs))}")
+    return found
+
+
+def alike(entries: Sequence[Entry]) -> list[list[Entry]]:
+    """The entries in groups that were measured alike, in order of their first."""
+    groups: list[list[Entry]] = []
+    for entry in entries:
+        for group in groups:
+            if not differing(group[0], entry):
+                group.append(entry)
+                break
+        else:
+            groups.append([entry])
+    return groups
+
+
+def board(entries: Sequence[Entry], seed: int = 0) -> Board:
+    """Rank runs that were measured alike.
+
+    Raises:
+        UsageError: Two were not, with what differs; or the models have no sample in common.
+    """
+    for other in entries[1:]:
+        if found := differing(entries[0], other):
+            raise UsageError(f"{entries[0].name} and {other.name} cannot be compared: {'; '.join(found)}")
+    models = [entry for entry in entries if not entry.person]
+    labels = labels_of(models)
+    shared = sorted(set.intersection(*(set(entry.values) for entry in models))) if models else []
+    if models and not shared:
+        raise UsageError("no sample has a score in every run")
+    means = {label: _mean(entry, shared, seed) for label, entry in zip(labels, models, strict=True)}
+    order = sorted(labels, key=lambda label: (-(means[label].value or 0.0), label))
+    entry_of = dict(zip(labels, models, strict=True))
+    pairs = _pairs(order, entry_of, seed)
+    letters = compare.ties(order, {(one.better, one.other) for one in pairs if one.apart})
+    places = tuple(Place(label, entry_of[label], means[label], letters[label]) for label in order)
+    played = tuple(entry for entry in entries if entry.person)
+    return Board(entries[0].benchmark, places, pairs, played, len(shared))
+
+
+def values(made: Board) -> dict[str, float]:
+    """The mean of each model; of several runs of one model, their mean."""
+    found: dict[str, list[float]] = {}
+    for place in made.places:
+        if place.mean.value is not None:
+            found.setdefault(place.entry.model, []).append(place.mean.value)
+    return {name: fmean(means) for name, means in found.items()}
+
+
+def matched(table: Mapping[str, float], made: Board) -> dict[str, float]:
+    """A table's values by the board's model names, whatever of its names a model goes by in the table."""
+    found = {}
+    known = {name.casefold(): value for name, value in table.items()}
+    for place in made.places:
+        for name in (place.entry.model, *place.entry.answered, place.entry.asked, place.entry.name):
+            if name.casefold() in known:
+                found[place.entry.model] = known[name.casefold()]
+                break
+    return found
+
+
+def _mean(entry: Entry, shared: Sequence[str], seed: int) -> Metric:
+    found = np.array([[entry.values[name], 1.0] for name in shared])
+    low, high = bootstrap(found, lambda sums: sums[..., 0] / sums[..., 1], seed)
+    return Metric(float(found[:, 0].mean()), low, high, n=len(shared))
+
+
+def _pairs(order: Sequence[str], entries: Mapping[str, Entry], seed: int) -> tuple[Pair, ...]:
+    found = [
+        (one, other, compare.difference(entries[one].values, entries[other].values, seed))
+        for one, other in combinations(order, 2)
+    ]
+    corrected = compare.holm([1.0 if difference.p is None else difference.p for *_, difference in found])
+    return tuple(Pair(*given, p) for given, p in zip(found, corrected, strict=True))
+
+
+def labels_of(entries: Sequence[Entry]) -> list[str]:
+    """A name for each: the model's, and the run's as well where one model has several runs."""
+    models = [entry.model for entry in entries]
+    return [
+        entry.model if models.count(entry.model) == 1 else f"{entry.model} ({entry.name})"
+        for entry in entries
+    ]
+
+
+def _at(table: Mapping[str, JSON], name: str) -> JSON:
+    value: JSON = table
+    for part in name.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value

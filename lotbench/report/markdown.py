@@ -1,0 +1,84 @@
+"""Markdown in which text is only text: tables and lists that no model output can break out of.
+
+Every string that comes in is shown as it is, its markup, markers and line breaks made harmless; markup is
+added here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+
+from lotbench.report.sections import Table
+from lotbench.types import JSON
+
+_BREAKS = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_UNSEEN = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ud800-\udfff\ufffe\uffff]"
+)
+"""What a reader cannot see and a terminal or browser may obey: control and direction characters, and halves
+of characters, which no file can hold."""
+_MARKUP = re.compile(r"([\\`*\[\]<>|~$&#])|(?<![^\W_])_|_(?![^\W_])")
+"""Characters that mean something anywhere in a line; an underscore does only at the edge of a word."""
+_MARKER = re.compile(r"^()([-+=])|^(\d+)([.)])(?=\s|$)")
+"""What makes the start of a line an item of a list, or the line above it a heading."""
+_NO_VALUE = "–"
+
+
+def plain(text: str) -> str:
+    """Text as a line of its own, without a meaning in Markdown."""
+    return _MARKER.sub(r"\1\3\\\2\4", _inline(text))
+
+
+def visible(text: str) -> str:
+    """Text with its line breaks, in which every other character that cannot be seen is U+FFFD."""
+    return "\n".join(_UNSEEN.sub("\ufffd", line) for line in _BREAKS.split(text.replace("\t", " ")))
+
+
+def number(value: float) -> str:
+    """A number for people: four significant digits, but integers in full and 1000 and more to a tenth."""
+    if isinstance(value, int):
+        return str(value)
+    return f"{value:.1f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def cell(value: JSON) -> str:
+    """A value as text, before it is made harmless."""
+    if value is None:
+        return _NO_VALUE
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return number(value)
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def table(one: Table) -> str:
+    """A table; "" if it has no rows."""
+    if not one.rows:
+        return ""
+    numeric = [
+        all(isinstance(row[at], int | float | None) for row in one.rows) for at in range(len(one.columns))
+    ]
+    lines = [_row(one.columns), _row_of("---:" if right else "---" for right in numeric)]
+    return "\n".join([*lines, *(_row(row) for row in one.rows)])
+
+
+def bullets(lines: Iterable[str]) -> str:
+    """A list of one-line items; "" if there are none."""
+    return "\n".join(f"- {plain(line)}" for line in lines)
+
+
+def _inline(text: str) -> str:
+    """Text inside a line; a line break becomes ⏎, what cannot be seen becomes U+FFFD."""
+    line = _UNSEEN.sub("\ufffd", _BREAKS.sub(" ⏎ ", text)).strip()
+    return _MARKUP.sub(r"\\\g<0>", line)
+
+
+def _row(cells: Iterable[JSON]) -> str:
+    return _row_of(_inline(cell(one)) for one in cells)
+
+
+def _row_of(texts: Iterable[str]) -> str:
+    return f"| {' | '.join(texts)} |"

@@ -1,0 +1,201 @@
+"""A ranking laid out as sections: places, pairs, curves one over the other, people, and correlations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean
+
+from lotbench.metrics import people
+from lotbench.metrics.correlation import Correlation, coefficient
+from lotbench.report.leaderboard import Board, Pair, Place, labels_of
+from lotbench.report.sections import Plot, Section, Table
+from lotbench.types import Metric
+
+Cell = str | float | int | None
+MOST_BANDS = 3
+"""Curves that have their intervals drawn; those of more would hide each other."""
+
+
+def sections(made: Board, seed: int = 0) -> list[Section]:
+    """A ranking laid out: places, pairs, curves one over the other, people."""
+    found = [_ranking(made)] if made.places else []
+    if made.pairs:
+        found.append(_differences(made))
+    found += _curves(made)
+    if made.people:
+        found.append(_people(made, seed))
+    return found
+
+
+def correlations(
+    title: str, x: tuple[str, Mapping[str, float]], y: tuple[str, Mapping[str, float]]
+) -> Section:
+    """How two measures of the same models go together; each a name and values by model."""
+    models = sorted(x[1].keys() & y[1].keys())
+    ours, theirs = [x[1][name] for name in models], [y[1][name] for name in models]
+    found = (coefficient("pearson", ours, theirs), coefficient("spearman", ours, theirs))
+    rows = tuple(_correlation(name, one) for name, one in zip(("Pearson", "Spearman"), found, strict=True))
+    plot = Plot(
+        "scatter", x[0], y[0], {"models": tuple(zip(ours, theirs, strict=True))},
+        f"{y[0]} by {x[0]}, a point a model", labels={"models": tuple(models)},
+    )  # fmt: skip
+    notes = [
+        "Intervals: Fisher's z for Pearson, Bonett and Wright's for Spearman; they take the models for a random "
+        "draw of all models.",
+    ]
+    if len(models) < 3:
+        notes.insert(0, f"{len(models)} models have both; a correlation needs three.")
+    columns = ("coefficient", "models", "value", "low", "high", "p")
+    return Section(title, tuple(notes), (Table(columns, rows),), (plot,))
+
+
+def _ranking(made: Board) -> Section:
+    rows = tuple(
+        (
+            place.label,
+            place.mean.value,
+            place.mean.low,
+            place.mean.high,
+            place.ties,
+            len(place.entry.values),
+            place.entry.failed,
+            "; ".join(place.entry.reasons) or None,
+        )
+        for place in made.places
+    )
+    points = tuple((float(at), place.mean.value or 0.0) for at, place in enumerate(made.places))
+    bands = tuple(_ends(place.mean) for place in made.places)
+    plot = Plot(
+        "scatter",
+        "",
+        "mean score of a sample",
+        {"mean": points},
+        f"{made.benchmark}: mean score with its 95 % interval",
+        tuple(f"{place.label} ({place.ties})" for place in made.places),
+        {"mean": bands},
+    )
+    notes = (
+        f"Means are over the {made.shared} samples that have a score in every run. Models that share a letter "
+        "were not told apart; intervals that overlap do not say so, since the samples are the same.",
+        "A walk that failed has no score and is left out here; a benchmark's own metric may count it as censored.",
+    )
+    columns = ("model", "mean", "low", "high", "ties", "samples", "failed walks", "not rankable because")
+    return Section("Ranking", notes, (Table(columns, rows),), (plot,))
+
+
+def _differences(made: Board) -> Section:
+    rows = tuple(
+        (
+            pair.better,
+            pair.other,
+            pair.difference.n,
+            pair.difference.mean,
+            pair.difference.low,
+            pair.difference.high,
+            pair.difference.p,
+            pair.p,
+            "yes" if pair.apart else "no",
+            pair.difference.detectable,
+            pair.difference.needed,
+        )
+        for pair in made.pairs
+    )
+    columns = (
+        "better",
+        "than",
+        "samples",
+        "difference",
+        "low",
+        "high",
+        "p",
+        "p (Holm)",
+        "told apart",
+        "detectable",
+        "needed",
+    )
+    notes = [
+        "Paired by sample; p of a two-sided sign-flip test, corrected after Holm for all pairs; told apart: "
+        "below 0.05.",
+        "Detectable: the difference that so many samples show with a power of 80 %, uncorrected. Needed: "
+        "samples with which a true difference of the size that was seen would be shown so.",
+        *_plans(made.pairs),
+    ]
+    return Section("Differences", tuple(notes), (Table(columns, rows),))
+
+
+def _plans(pairs: Iterable[Pair]) -> list[str]:
+    """What it would take to tell apart what was not."""
+    return [
+        f"To separate {pair.better} and {pair.other} you need about {pair.difference.needed:,} samples "
+        f"({pair.difference.n:,} here)."
+        for pair in pairs
+        if not pair.apart and pair.difference.needed is not None
+    ]
+
+
+def _curves(made: Board) -> list[Section]:
+    """The plots of steps that every run has, one over the other."""
+    if len(made.places) < 2:
+        return []
+    common = [
+        name for name in made.places[0].entry.curves if all(name in p.entry.curves for p in made.places)
+    ]
+    return [
+        Section(
+            caption, ("One curve a run, as its own report draws it.",), plots=(_over(caption, made.places),)
+        )
+        for caption in common
+    ]
+
+
+def _over(caption: str, places: Sequence[Place]) -> Plot:
+    first = places[0].entry.curves[caption]
+    series, bands = {}, {}
+    for place in places:
+        plot = place.entry.curves[caption]
+        for name, points in plot.series.items():
+            label = place.label if len(plot.series) == 1 else f"{place.label}: {name}"
+            series[label] = points
+            if name in plot.bands and len(places) <= MOST_BANDS:
+                bands[label] = plot.bands[name]
+    return replace(first, series=series, bands=bands, labels={})
+
+
+def _people(made: Board, seed: int) -> Section:
+    """What people reach, and how models stand to them."""
+    label = dict(zip(labels_of(made.people), made.people, strict=True))
+    means = {name: fmean(entry.values.values()) for name, entry in label.items() if entry.values}
+    rows = tuple((f"people, {name}", *_cells(metric)) for name, metric in people.thirds(means).items())
+    played = {name: entry.values for name, entry in label.items() if entry.values}
+    efficiency = tuple(
+        (place.label, *_cells(people.normalised(place.entry.values, played, seed))) for place in made.places
+    )
+    notes = (
+        "High, medium and low are the best, the middle and the last third of people by mean score.",
+        "Efficiency is a model's mean score over that of the median person, on the samples that all have.",
+    )
+    tables = (
+        Table(("third", "mean", "low", "high", "n", "why none"), rows, "What people reach; n counts people"),
+        Table(
+            ("model", "efficiency", "low", "high", "n", "why none"),
+            efficiency,
+            "Against people; n counts samples",
+        ),
+    )
+    return Section("People", notes, tables)
+
+
+def _cells(metric: Metric) -> tuple[Cell, ...]:
+    return (metric.value, metric.low, metric.high, metric.n, metric.why)
+
+
+def _correlation(name: str, one: Correlation) -> tuple[Cell, ...]:
+    return (name, one.n, one.value, one.low, one.high, one.p)
+
+
+def _ends(metric: Metric) -> tuple[float, float]:
+    if metric.low is None or metric.high is None:
+        return (math.nan, math.nan)
+    return (metric.low, metric.high)

@@ -1,0 +1,383 @@
+"""The report of a run: what it measured, how sure that is, and what it was measured with.
+
+A report is data that three writers lay out: report.md and report.html for people, summary.json for
+programs. It is made of metrics, sections and facts of the run and knows no benchmark; it reads no clock, so
+one run has one report, to the byte.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lotbench.report.markdown import bullets, number, plain, table
+from lotbench.report.sections import Grid, Section, Table
+from lotbench.types import JSON, Metric, Trace
+
+Cell = str | float | int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What the calls of one role used; cached input tokens are part of the input tokens.
+
+    `cost_usd` is None if the price of any of them is not known.
+    """
+
+    calls: int = 0
+    input_tokens: int = 0
+    cached_input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = 0.0
+
+    def __add__(self, other: Spent) -> Spent:
+        """Both together; without a price if one has none."""
+        unpriced = self.cost_usd is None or other.cost_usd is None
+        return Spent(
+            self.calls + other.calls,
+            self.input_tokens + other.input_tokens,
+            self.cached_input_tokens + other.cached_input_tokens,
+            self.output_tokens + other.output_tokens,
+            None if unpriced else (self.cost_usd or 0.0) + (other.cost_usd or 0.0),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a run beside its traces.
+
+    Attributes:
+        models: The ids of the models of each role, as the servers named them.
+        arm: The variant of the benchmark that was run, part of every score's name; None if it has one only.
+        n_samples: Samples that the run covers.
+        n_walks: Walks that the run is to have when it is complete.
+        reasons: Why the run may not be ranked; none if it may.
+        settings: The settings of the run by name.
+        preset: The name of the reference preset.
+        reference: The settings of the reference preset by name.
+        score_only: Settings that change the score of a finished trace and not the walk.
+        spent: What each role used.
+        digests: Of data, prompts, code and whatever else the scores depend on.
+        wall_s: From the start of the run to its end, pauses left out.
+        footprint: Energy and CO2e by role as an estimate, with the library that made it; None without it.
+    """
+
+    benchmark: str
+    version: str
+    models: Mapping[str, Sequence[str]]
+    arm: str | None
+    n_samples: int
+    n_walks: int
+    reasons: tuple[str, ...]
+    settings: Mapping[str, JSON]
+    preset: str
+    reference: Mapping[str, JSON]
+    score_only: frozenset[str]
+    spent: Mapping[str, Spent]
+    digests: Mapping[str, str]
+    wall_s: float
+    footprint: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything that a report says, ready to be laid out.
+
+    `n_scored` counts the walks that have a score of their own; a metric's n counts what entered it, which
+    may hold more (walks that broke off and are censored) or less. `reference_scores` are the metrics of
+    the same traces under the reference preset's score-only settings.
+    """
+
+    facts: Facts
+    outcomes: Mapping[str, int]
+    n_traces: int
+    n_scored: int
+    scores: Mapping[str, Metric]
+    reference_scores: Mapping[str, Metric] = field(default_factory=dict)
+    sections: tuple[Section, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether every walk of the run has its trace."""
+        return self.n_traces >= self.facts.n_walks
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the run may not be ranked: those given, and that it is not complete."""
+        missing = f"the run is not complete: {self.n_traces} of {self.facts.n_walks} walks are done"
+        return self.facts.reasons if self.complete else (*self.facts.reasons, missing)
+
+    @property
+    def rankable(self) -> bool:
+        """Whether the scores may stand in a ranking beside those of other runs."""
+        return not self.reasons
+
+
+def build(
+    traces: Sequence[Trace],
+    scores: Mapping[str, Metric],
+    sections: Iterable[Section],
+    facts: Facts,
+    reference_scores: Mapping[str, Metric] | None = None,
+) -> Report:
+    """The report on traces that were measured already.
+
+    Raises:
+        ValueError: A metric is not a finite number, or lacks a value and the reason why.
+    """
+    for name, metric in [*scores.items(), *(reference_scores or {}).items()]:
+        _check(name, metric)
+    outcomes = Counter(trace.outcome for trace in traces)
+    return Report(
+        facts=facts,
+        outcomes={name: outcomes[name] for name in sorted(outcomes)},
+        n_traces=len(traces),
+        n_scored=sum(trace.score.value is not None for trace in traces),
+        scores=dict(scores),
+        reference_scores=dict(reference_scores or {}),
+        sections=tuple(sections),
+    )
+
+
+def to_summary(report: Report) -> dict[str, JSON]:
+    """The content of summary.json, schema 1."""
+    facts = report.facts
+    return {
+        "schema": 1,
+        "benchmark": facts.benchmark,
+        "models": {role: list(models) for role, models in facts.models.items()},
+        "arm": facts.arm,
+        "complete": report.complete,
+        "rankable": report.rankable,
+        "reasons": list(report.reasons),
+        "n_samples": facts.n_samples,
+        "n_traces": report.n_traces,
+        "outcomes": dict(report.outcomes),
+        "scores": {name: _score(metric) for name, metric in report.scores.items()},
+        "usage": {
+            **_spent(total(facts)),
+            "by_role": {role: _spent(spent) for role, spent in facts.spent.items()},
+        },
+        "digests": dict(facts.digests),
+        "footprint": facts.footprint,
+        "wall_s": facts.wall_s,
+    }
+
+
+def to_markdown(report: Report) -> str:
+    """The content of report.md; its first line says why the run is not rankable, if it is not."""
+    facts = report.facts
+    candidate = ", ".join(facts.models.get("candidate", ())) or "no candidate"
+    blocks = [f"# {plain(facts.benchmark)}: {plain(candidate)}"]
+    if not report.rankable:
+        blocks.insert(0, f"**Not rankable:** {'; '.join(plain(reason) for reason in report.reasons)}")
+    blocks += [
+        _about(report),
+        "## Scores",
+        table(scores_table(report)),
+        bullets(score_notes(report)),
+        *(block for section in report.sections for block in laid_out(section)),
+        "## Settings",
+        table(settings_table(report)),
+        "## Calls",
+        table(usage_table(facts)),
+        *([plain(felt.caption), table(felt)] if (felt := footprint_table(facts)) else []),
+        "## Digests",
+        table(Table(("of", "digest"), tuple(sorted(facts.digests.items())))),
+    ]
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _check(name: str, metric: Metric) -> None:
+    """A failure is never a score: no number that is none, and no gap without its reason."""
+    values = [metric.value, metric.low, metric.high, *metric.baselines.values()]
+    if not all(math.isfinite(value) for value in values if value is not None):
+        raise ValueError(f"metric {name} is not finite: {metric}")
+    if metric.value is None and not metric.why:
+        raise ValueError(f"metric {name} has neither a value nor a reason")
+
+
+def _about(report: Report) -> str:
+    """Who played, and how much of the run there is."""
+    facts = report.facts
+    lines = [f"{role}: {', '.join(models) or 'none'}" for role, models in facts.models.items()]
+    ended = ", ".join(f"{count} {outcome}" for outcome, count in report.outcomes.items()) or "none"
+    return bullets(
+        [
+            f"benchmark {facts.benchmark} version {facts.version}, reference preset {facts.preset}",
+            *([f"arm: {facts.arm}"] if facts.arm is not None else []),
+            *lines,
+            f"{report.n_traces} of {facts.n_walks} walks on {facts.n_samples} samples: {ended}",
+            f"time: {facts.wall_s:.1f} s",
+        ]
+    )
+
+
+def scores_table(report: Report) -> Table:
+    """One row a metric; the reference's scoring and the baselines as columns, where there are any."""
+    arm, scored = report.facts.arm, f"{report.n_scored} / {report.facts.n_walks}"
+    names = list(dict.fromkeys(name for metric in report.scores.values() for name in metric.baselines))
+    other = bool(report.reference_scores)
+    rows: list[tuple[Cell, ...]] = []
+    for name, metric in report.scores.items():
+        reference = report.reference_scores.get(name)
+        rows.append(
+            (
+                _titled(name, metric, arm),
+                metric.value,
+                interval(metric),
+                metric.n,
+                scored,
+                metric.better,
+                *([reference.value if reference else None] if other else []),
+                *(metric.baselines.get(baseline) for baseline in names),
+            )
+        )
+    columns = ["metric", "value", "95 % interval", "n", "n scored / n total", "better"]
+    columns += [f"as {report.facts.preset} scores"] if other else []
+    return Table((*columns, *names), tuple(rows))
+
+
+def _titled(name: str, metric: Metric, arm: str | None) -> str:
+    """A metric's name with all that belongs to it: what it was measured with, and the arm."""
+    return " ".join([name, *(f"({part})" for part in (metric.instrument, arm) if part)])
+
+
+def score_notes(report: Report) -> list[str]:
+    """Why a metric has no value, here or under the reference's scoring."""
+    notes = [
+        f"{name} has no value: {metric.why}" for name, metric in report.scores.items() if metric.value is None
+    ]
+    notes += [
+        f"{name} has no value as {report.facts.preset} scores: {metric.why}"
+        for name, metric in report.reference_scores.items()
+        if metric.value is None and report.scores.get(name, metric).value is not None
+    ]
+    if any(None in (metric.low, metric.high) for metric in report.scores.values()):
+        notes.append(
+            "An interval is missing or open where the data do not bound the metric: for a single sample, or "
+            "where resampled walks leave it without a value."
+        )
+    return notes
+
+
+def laid_out(section: Section) -> list[str]:
+    """A section as blocks of Markdown: its tables, heat maps, notes, readings; its plots by name."""
+    blocks = [f"## {plain(section.title)}"]
+    for one in section.tables:
+        blocks += [plain(one.caption), table(one)]
+    for grid in section.grids:
+        blocks += [plain(grid.caption), table(_grid(grid))]
+    drawn = [plot.caption or f"{plot.y} by {plot.x}" for plot in section.plots]
+    blocks += [bullets([*section.notes, *(f"Drawn in report.html: {caption}" for caption in drawn)])]
+    for reading in section.readings:
+        blocks += [f"### {plain(reading.title)}", bullets(f"{name}: {text}" for name, text in reading.texts)]
+    return blocks
+
+
+def _grid(grid: Grid) -> Table:
+    """A heat map as a table: value, interval and n in each cell."""
+    rows = tuple(
+        (name, *(None if cell is None else _in_words(cell) for cell in cells))
+        for name, cells in zip(grid.rows, grid.cells, strict=True)
+    )
+    return Table((f"{grid.y} / {grid.x}", *grid.columns), rows)
+
+
+def _in_words(metric: Metric) -> str:
+    if metric.value is None:
+        return f"none: {metric.why}"
+    ends = interval(metric)
+    return (
+        f"{number(metric.value)} ({ends}, n = {metric.n})"
+        if ends
+        else f"{number(metric.value)} (n = {metric.n})"
+    )
+
+
+def settings_table(report: Report) -> Table:
+    """Every setting beside the reference's, the differing ones first."""
+    facts = report.facts
+    both = " (both values above)" if report.reference_scores else ""
+    rows: list[tuple[Cell, ...]] = []
+    for name in sorted(facts.settings.keys() | facts.reference.keys()):
+        ours, theirs = _setting(facts.settings, name), _setting(facts.reference, name)
+        changes = f"the score only{both}" if name in facts.score_only else "the walk"
+        rows.append((name, ours, theirs, "no" if ours == theirs else f"yes, changes {changes}"))
+    rows.sort(key=lambda row: row[3] == "no")
+    return Table(("setting", "this run", facts.preset, "differs"), tuple(rows))
+
+
+def usage_table(facts: Facts) -> Table:
+    """Calls, tokens and cost of each role, and of all."""
+    rows = tuple(
+        (
+            role,
+            spent.calls,
+            spent.input_tokens,
+            spent.cached_input_tokens,
+            spent.output_tokens,
+            "no price known" if spent.cost_usd is None else f"{spent.cost_usd:.4f}",
+        )
+        for role, spent in [*facts.spent.items(), ("all", total(facts))]
+    )
+    columns = ("role", "calls", "input tokens", "of these cached", "output tokens", "cost (USD)")
+    return Table(columns, rows)
+
+
+def footprint_table(facts: Facts) -> Table | None:
+    """Energy and CO2e of each role, as ranges; None where nothing is known of any."""
+    found = facts.footprint
+    if found is None or not any(found["by_role"].values()):
+        return None
+    rows = tuple(
+        (role, *(f"{one[name][0]:.3g} to {one[name][1]:.3g}" for name in ("energy_kwh", "co2e_kg")))
+        for role, one in found["by_role"].items()
+        if one
+    )
+    return Table(("role", "energy (kWh)", "CO2e (kg)"), rows, f"Estimated by {found['library']}")
+
+
+def total(facts: Facts) -> Spent:
+    """What all roles used together."""
+    return sum(facts.spent.values(), start=Spent())
+
+
+def _setting(settings: Mapping[str, JSON], name: str) -> str:
+    """A setting as JSON, to the last digit: two settings differ if these do."""
+    return json.dumps(settings[name], ensure_ascii=False, sort_keys=True) if name in settings else "not set"
+
+
+def interval(metric: Metric) -> str | None:
+    """The 95 % interval in words; None where the data bound neither side."""
+    if metric.low is None and metric.high is None:
+        return None
+    low, high = ("open" if end is None else number(end) for end in (metric.low, metric.high))
+    return f"{low} to {high}"
+
+
+def _score(metric: Metric) -> dict[str, JSON]:
+    return {
+        "value": metric.value,
+        "low": metric.low,
+        "high": metric.high,
+        "n": metric.n,
+        "better": metric.better,
+        "baselines": dict(metric.baselines),
+        "why": metric.why,
+        **({"instrument": metric.instrument} if metric.instrument else {}),
+    }
+
+
+def _spent(spent: Spent) -> dict[str, JSON]:
+    return {
+        "calls": spent.calls,
+        "input_tokens": spent.input_tokens,
+        "cached_input_tokens": spent.cached_input_tokens,
+        "output_tokens": spent.output_tokens,
+        "cost_usd": spent.cost_usd,
+    }

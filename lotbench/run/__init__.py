@@ -1,0 +1,1 @@
+"""A run put together: plan, session, results, scoring again."""

@@ -1,0 +1,127 @@
+"""Probes put to judges through the desk of a run, and the rows that a full run judges again as anchors.
+
+What is asked and how it is read is the benchmark's own node, so a judge is measured on the very questions of
+the game.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from lotbench.edge.calls import judge_records as checks
+from lotbench.edge.calls.caller import Desk
+from lotbench.errors import LotbenchError
+from lotbench.harness.benchmark import Context, take
+from lotbench.harness.judge_validation import Panel, Probe, Said, stratified
+from lotbench.harness.state import State, Walk, joined, start
+from lotbench.metrics.agreement import drift
+from lotbench.run.plan import Plan, sampling_table
+from lotbench.types import JSON, Answer, Question
+
+
+async def put(desk: Desk, made: Plan, panel: Panel, probe: Probe, repeat: int) -> Said:
+    """Put a probe to a panel: the benchmark's own node asks, for the panel's seats, under its settings."""
+    validation = made.benchmark.validation
+    assert validation is not None
+
+    def view(state: State, step: str) -> Walk:
+        seats = {role: len(names) for role, names in made.names.items()} | {panel.role: len(panel.seats)}
+        return replace(made.view(state, step), settings=panel.settings, seats=seats)
+
+    async def ask(walk: Walk, question: Question) -> Answer:
+        seated = replace(question, seat=panel.seats[question.seat])
+        # The benchmark reads its own question back: for it, the panel is all the judges there are.
+        return replace(await desk.ask(walk, seated), question=question)
+
+    state: dict[str, Any] = {**start(probe.sample, repeat, ""), "turn": dict(probe.turn)}
+    update = await take(probe.step, state, Context(made.benchmark, view, ask))
+    return validation.read(probe, joined(state, update))
+
+
+async def side_by_side(concurrency: int, work: Sequence[Callable[[], Awaitable[None]]]) -> None:
+    """Do all the work, so many pieces at a time; after an error what is begun is finished: it is paid for.
+
+    Raises:
+        LotbenchError: The first error of any piece.
+    """
+    waiting = iter(work)
+    failures: list[LotbenchError] = []
+
+    async def worker() -> None:
+        for piece in waiting:
+            try:
+                await piece()
+            except LotbenchError as error:
+                failures.append(error)
+            if failures:
+                return
+
+    workers = [asyncio.create_task(worker()) for _ in range(max(1, min(concurrency, len(work))))]
+    try:
+        await asyncio.gather(*workers)
+    finally:
+        for one in workers:
+            one.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+    if failures:
+        raise failures[0]
+
+
+def key_of(
+    made: Plan, role: str, seats: Sequence[int], settings: Any, ids: Mapping[str, Sequence[Sequence[str]]]
+) -> dict[str, JSON] | None:
+    """The name in the store of what these seats' verdicts depend on; None if a seat has not one id."""
+    validation = made.benchmark.validation
+    answered = ids.get(role, ())
+    mine = [answered[seat] if seat < len(answered) else () for seat in seats]
+    if validation is None or any(len(one) != 1 for one in mine):
+        return None
+    part = validation.key(role, settings, made.prompts, sampling_table(made)[role], made.digests["data"])
+    return {**part, "models": [one[0] for one in mine]}
+
+
+async def anchors(made: Plan, desk: Desk, path: Path) -> dict[str, Any]:
+    """Judge rows of the stored check again at the end of a full run, and compare verdict by verdict.
+
+    Returns:
+        How many were judged and flipped and what chance that has; or why none were.
+    """
+    validation = made.benchmark.validation
+    if validation is None or not (wanted := validation.anchors(made.settings)):
+        return {"skipped": "anchors = 0"}
+    if len(made.chosen) < len(made.data):
+        return {"skipped": f"not a full run: {len(made.chosen)} of {len(made.data)} samples"}
+    role, seats = validation.judged(made.settings)
+    key = key_of(made, role, seats, made.settings, checks.ids(path))
+    record = checks.find(key) if key else None
+    if record is None or not record["rows"]:
+        return {"skipped": "no stored check of this judge"}
+    known = {row["probe"]["id"]: bool(row["accepted"]) for row in record["rows"]}
+    every = [Probe(**{**row["probe"], "labels": tuple(row["probe"]["labels"])}) for row in record["rows"]]
+    probes = stratified(every, wanted, f"{made.experiment.seed}:anchors")
+    panel = Panel(role, seats, "", made.settings)
+    said: dict[str, bool | None] = {}
+
+    def piece(probe: Probe) -> Callable[[], Awaitable[None]]:
+        async def judge() -> None:
+            # Repeat 0 is no walk's: an anchor can never be taken for a verdict of a game.
+            said[probe.id] = (await put(desk, made, panel, probe, 0)).last
+
+        return judge
+
+    await side_by_side(made.limits.concurrency, [piece(probe) for probe in probes])
+    read = {name: verdict for name, verdict in said.items() if verdict is not None}
+    flipped = sorted(name for name, verdict in read.items() if verdict is not known[name])
+    before, of = record["flips"]
+    chance = drift(len(flipped), len(read), before, of) if of and read else None
+    return {
+        "n": len(read),
+        "unreadable": len(said) - len(read),
+        "flipped": flipped,
+        "before": [before, of],
+        "chance": chance,
+    }

@@ -1,0 +1,220 @@
+"""The Python API: evaluate a model, go on with a run that was stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+from lotbench.config import experiment as config
+from lotbench.config.experiment import Config, Limits, digest
+from lotbench.edge.calls.budget import refuse_unpriced
+from lotbench.edge.calls.store import Store
+from lotbench.edge.files import run_folder as folder
+from lotbench.edge.files.traces import Traces
+from lotbench.edge.models.registry import Models
+from lotbench.run import plan, results
+from lotbench.run import shards as sharded
+from lotbench.run.plan import Plan
+from lotbench.run.results import Run, load_run
+from lotbench.run.session import Session, Watch
+
+T = TypeVar("T")
+Player: TypeAlias = str | Callable[[list[dict[str, Any]]], Awaitable[Any]] | Any
+"""A model: a name, an async callable from OpenAI-style messages to text, or a LangChain chat model."""
+
+
+async def evaluate(
+    benchmark: str = "lotbench",
+    *,
+    model: Player = "",
+    roles: Mapping[str, Player | Sequence[Player]] | None = None,
+    config_file: str | Path | None = None,
+    out: str | Path = "runs",
+    fresh: bool = False,
+    check: bool = True,
+    watch: Watch | None = None,
+    **fields: Any,
+) -> Run:
+    """Evaluate a model on a benchmark.
+
+    Args:
+        benchmark: Its name.
+        model: The candidate.
+        roles: Models of other roles, by name (`{"judge": "gpt-4o-mini", "oracle": my_callable}`).
+        config_file: A TOML file, under everything given here.
+        out: Where the run folder is made.
+        fresh: Take nothing out of the store.
+        check: Make one call per role first.
+        watch: Is given the run's status and runs beside it.
+        **fields: Fields of Experiment and Limits by name (`repeats=1`, `settings={"max_rounds": 5}`,
+            `concurrency=50`).
+
+    Returns:
+        The finished run.
+
+    Raises:
+        UsageError: Something asked for is missing, unknown or does not fit.
+        LotbenchError: The run was stopped; `.run` is its folder, and `resume` goes on with it.
+    """
+    own: dict[str, Any] = {}
+    given: dict[str, Any] = {} if benchmark == "lotbench" and config_file else {"benchmark": benchmark}
+    if model:
+        given["model"] = _named(model, "candidate", own)
+    for role, players in (roles or {}).items():
+        many = players if isinstance(players, list | tuple) else [players]
+        given[f"roles.{role}"] = [_named(player, f"{role}-{seat}", own) for seat, player in enumerate(many)]
+    for name, value in fields.items():
+        given[f"limits.{name}" if name in Limits.model_fields else name] = value
+    read = config.load(Path(config_file) if config_file else None, (), given)
+    return await begin(read, out=Path(out), own=own, fresh=fresh, check=check, watch=watch)
+
+
+def evaluate_sync(*args: Any, **kwargs: Any) -> Run:
+    """`evaluate` for code that is not async; works inside a running event loop too, as in a notebook."""
+    return _synchronously(evaluate(*args, **kwargs))
+
+
+async def begin(
+    asked: Config,
+    *,
+    out: Path = Path("runs"),
+    own: Mapping[str, Any] | None = None,
+    fresh: bool = False,
+    check: bool = True,
+    watch: Watch | None = None,
+    shards: int = 1,
+) -> Run:
+    """Begin a run from a configuration; see `evaluate`.
+
+    More than one of `shards` takes the walks in so many processes (on Ray): for models behind an API only.
+    """
+    made = plan.make(asked)
+    refuse_unpriced(made.limits, {name.text: name for names in made.names.values() for name in names})
+    if shards > 1:
+        sharded.refuse_alone(made)
+    async with Models(made.pictures, made.limits, own or {}, made.order) as models:
+        # A missing key is found before there is a folder.
+        seats = models.seats(made.names)
+        with folder.create(out, made.benchmark.name, made.experiment.model, digest(made.experiment)) as place:
+            _freeze(made, place)
+            session = Session(made, place, models, seats, Store(fresh=fresh))
+            if shards > 1:
+                await _sharded(session, made, place, shards, fresh=fresh, check=check)
+            return await session.play(check=check, watch=watch)
+
+
+async def _sharded(
+    session: Session,
+    made: Plan,
+    place: folder.Folder,
+    shards: int,
+    *,
+    check: bool,
+    fresh: bool = False,
+    retry_failed: bool = False,
+) -> None:
+    """Take the walks in several processes; the session goes on with what is left to it, the report."""
+    stopped = await asyncio.to_thread(
+        sharded.take, made, place.path, shards, fresh=fresh, check=check, retry_failed=retry_failed
+    )
+    session.continues(load_run(place.path), retry_failed=False)
+    if stopped is not None:
+        session.finish()
+        stopped.run = place.path
+        raise stopped
+
+
+async def resume(
+    run: str | Path,
+    *,
+    root: str | Path = "runs",
+    own: Mapping[str, Any] | None = None,
+    retry_failed: bool = False,
+    check: bool = True,
+    watch: Watch | None = None,
+    shards: int = 1,
+    **limits: Any,
+) -> Run:
+    """Go on with a run: what the journal has is not asked again.
+
+    Args:
+        run: A path, a folder name in `root`, or `latest`.
+        root: Where runs are kept.
+        own: The Python objects that played, by name.
+        retry_failed: Ask again for replies that came and could not be read, too.
+        check: Make one call per role first, if the journal has none.
+        watch: See `evaluate`.
+        shards: See `begin`.
+        **limits: Fields of Limits that change; the others stay as they were.
+
+    Raises:
+        RunFolderError: The run's experiment, data or prompts have changed, or another process writes to it.
+    """
+    path = folder.find(str(run), Path(root))
+    with folder.Folder(path) as place:
+        sharded.merge(path)
+        place.keep(Traces(path / folder.TRACES, strict=False))
+        found = load_run(path)
+        made = results.planned(found, config.validate(Limits, {**found.limits, **limits}))
+        async with Models(made.pictures, made.limits, own or {}, made.order) as models:
+            session = Session(made, place, models, models.seats(made.names), Store())
+            if shards > 1:
+                await _sharded(session, made, place, shards, check=check, retry_failed=retry_failed)
+            else:
+                session.continues(found, retry_failed=retry_failed)
+            return await session.play(check=check, watch=watch)
+
+
+def _named(player: Player, place: str, own: dict[str, Any]) -> str:
+    """The name of a player; a Python object gets one and is kept under it."""
+    if isinstance(player, str):
+        return player
+    name = f"python:{getattr(player, '__name__', type(player).__name__)}"
+    if name in own and own[name] is not player:
+        name = f"{name}-{place}"
+    own[name] = player
+    return name
+
+
+def _freeze(made: Plan, place: folder.Folder) -> None:
+    """Write down what the run is; run.json last, so that a folder that has it is whole."""
+    for path, text in made.prompts.files.items():
+        place.write(f"prompts/{path}", text)
+    place.write("samples.jsonl", "".join(f"{sample.model_dump_json()}\n" for sample in made.chosen))
+    table = {
+        "schema": 1,
+        "benchmark": made.benchmark.name,
+        "version": made.benchmark.version,
+        "experiment": made.experiment.model_dump(mode="json"),
+        "sampling": {role: asdict(sampling) for role, (sampling, _) in made.sampling().items()},
+        "limits": made.limits.model_dump(mode="json"),
+        "digests": made.digests,
+    }
+    place.write_json("run.json", table)
+
+
+def _synchronously(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end, in a thread of its own if this one has a running loop."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    result: list[T] = []
+    failure: list[BaseException] = []
+
+    def target() -> None:
+        try:
+            result.append(asyncio.run(work))
+        except BaseException as error:  # noqa: BLE001 - it is raised again, in the caller's thread
+            failure.append(error)
+
+    thread = threading.Thread(target=target)
+    thread.start()
+    thread.join()
+    if failure:
+        raise failure[0]
+    return result[0]

@@ -1,0 +1,200 @@
+"""What a run will do: its configuration resolved against the benchmark, the data and the prompts.
+
+Everything that can be wrong with what a person asked for is found here, before the first call and before
+a run folder is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from lotbench import benchmarks
+from lotbench.config.experiment import Config, Experiment, Limits, digest, read_toml, validate
+from lotbench.config.model_names import ModelName, parse
+from lotbench.edge.calls.caller import sampling
+from lotbench.edge.files import datasets as disk
+from lotbench.errors import UsageError
+from lotbench.harness.benchmark import Benchmark
+from lotbench.harness.loop import Planned
+from lotbench.harness.state import State, Walk
+from lotbench.prompting.prompt import Pack
+from lotbench.types import JSON, Sample, Sampling
+
+REPLY_TOKENS = 4096
+"""The most that a reply may have, reasoning included, unless the experiment says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A run before it begins.
+
+    Attributes:
+        experiment: With every default filled in.
+        settings: The benchmark's settings, resolved.
+        folder: The data set's folder.
+        data: All samples built from it; `chosen` are those that are played.
+        names: The models of each role, candidate included.
+        share: Which of how many shares of the lanes this plan takes; a lane is never split.
+    """
+
+    benchmark: Benchmark
+    experiment: Experiment
+    limits: Limits
+    settings: Any
+    folder: Path
+    data: tuple[Any, ...]
+    chosen: tuple[Any, ...]
+    pictures: disk.Pictures
+    prompts: Pack
+    names: Mapping[str, tuple[ModelName, ...]]
+    by_id: Mapping[str, Sample]
+    share: tuple[int, int] = (0, 1)
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """What the numbers depend on, by name."""
+        return {
+            "experiment": digest(self.experiment),
+            "data": disk.data_digest(self.folder, self.data, self.pictures),
+            "prompts": self.prompts.digest,
+            "code": version(),
+        }
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The ids of all samples, if the settings let recorded predictions be joined to them by position."""
+        joined = self.benchmark.by_position(self.settings)
+        return tuple(item.id for item in self.data) if joined else ()
+
+    def lanes(self) -> list[list[Planned]]:
+        """The walks of the plan's share of the run by lane, each lane in the order in which it is walked."""
+        lanes: dict[str, list[Planned]] = {}
+        for sample in self.chosen:
+            for repeat in range(1, self.experiment.repeats + 1):
+                lane = self.benchmark.lane(sample, repeat, self.settings)
+                lanes.setdefault(lane, []).append(Planned(sample.id, repeat, lane))
+        order, seed, (first, shares) = self.benchmark.order, self.experiment.seed, self.share
+        mine = list(lanes.items())[first::shares]
+        return [list(order(name, walks, self.settings, seed)) for name, walks in mine]
+
+    def view(self, state: State, step: str) -> Walk:
+        """What the benchmark sees of a walk."""
+        return Walk(
+            sample=self.by_id[state["sample"]],
+            repeat=state["repeat"],
+            step=step,
+            settings=self.settings,
+            state=state,
+            prompts=self.prompts,
+            data=self.data,
+            seats={role: len(names) for role, names in self.names.items()},
+            seed=self.experiment.seed,
+            pictures=self.pictures,
+        )
+
+    def sampling(self) -> dict[str, tuple[Sampling, bool]]:
+        """How each role's replies are drawn, and whether a seed is sent."""
+        made = {}
+        for role in self.names:
+            default = self.benchmark.roles[role].sampling
+            if default.max_tokens is None:
+                default = replace(default, max_tokens=REPLY_TOKENS)
+            made[role] = sampling(default, self.experiment.sampling.get(role), seeded=True)
+        return made
+
+
+def sampling_table(made: Plan) -> dict[str, JSON]:
+    """How each role's replies are drawn, as JSON."""
+    return {role: [asdict(drawn), seeded] for role, (drawn, seeded) in made.sampling().items()}
+
+
+def make(config: Config, prompts: Pack | None = None) -> Plan:
+    """Resolve a configuration.
+
+    Args:
+        config: What was asked for.
+        prompts: A pack to use (of a run that is resumed) instead of the one that the experiment names.
+
+    Raises:
+        UsageError: Something asked for does not exist, does not fit, or is missing; by name.
+    """
+    experiment = config.experiment
+    benchmark = benchmarks.get(experiment.benchmark)
+    named = _names(benchmark, experiment)
+    settings = validate(benchmark.Settings, experiment.settings, prefix="settings.")
+    names = benchmark.seat(settings, named, experiment.seed)
+    settings = benchmark.resolve(settings, {role: len(set(given)) for role, given in names.items()})
+    if unknown := experiment.sampling.keys() - names.keys():
+        raise UsageError(f"sampling: no role {', '.join(sorted(unknown))}; there are: {', '.join(names)}")
+    folder = disk.data_folder(experiment.data, benchmark.data)
+    items = disk.samples(folder, benchmark.Item)
+    data = tuple(benchmark.build(items, settings, experiment.seed))
+    chosen = disk.select(data, experiment.samples, experiment.limit)
+    resolved = experiment.model_copy(
+        update={
+            # As they were named: who of them leaves a panel depends on the candidate, the panel does not.
+            "roles": {
+                role: tuple(n.text for n in given) for role, given in named.items() if role != "candidate"
+            },
+            "repeats": _repeats(benchmark, experiment, settings),
+            "settings": settings.model_dump(mode="json"),
+            "data": experiment.data or benchmark.data,
+        }
+    )
+    return Plan(
+        benchmark=benchmark,
+        experiment=resolved,
+        limits=config.limits,
+        settings=settings,
+        folder=folder,
+        data=data,
+        chosen=chosen,
+        pictures=disk.Pictures(folder, data, experiment.max_image_px),
+        prompts=prompts or disk.prompts(benchmark.name, experiment.prompts),
+        names=names,
+        by_id={item.id: item for item in data},
+    )
+
+
+def reference(benchmark: Benchmark) -> tuple[str, Any]:
+    """The name and the settings of the preset that a benchmark's reports compare with."""
+    table = read_toml(disk.shipped("configs", benchmark.reference)).get("settings", {})
+    return benchmark.reference.removesuffix(".toml"), validate(benchmark.Settings, table)
+
+
+def version() -> str:
+    """The version of lotbench."""
+    return metadata.version("lotbench")
+
+
+def _repeats(benchmark: Benchmark, experiment: Experiment, settings: Any) -> int:
+    told = benchmark.repeated(settings)
+    if told and experiment.repeats and told != experiment.repeats:
+        raise UsageError(f"repeats: the settings ask for {told} walks a sample, not {experiment.repeats}")
+    return experiment.repeats or told or benchmark.repeats
+
+
+def _names(benchmark: Benchmark, experiment: Experiment) -> Mapping[str, tuple[ModelName, ...]]:
+    if not experiment.model:
+        raise UsageError("no candidate: give --model NAME (or model = in the config)")
+    if unknown := experiment.roles.keys() - benchmark.roles.keys() | (
+        {"candidate"} & experiment.roles.keys()
+    ):
+        known = ", ".join(role for role in benchmark.roles if role != "candidate")
+        raise UsageError(f"{benchmark.name} has no role {', '.join(sorted(unknown))}; there are: {known}")
+    names: dict[str, tuple[ModelName, ...]] = {"candidate": (parse(experiment.model),)}
+    for role, declared in benchmark.roles.items():
+        if role == "candidate":
+            continue
+        given = experiment.roles.get(role) or declared.default
+        if given:
+            names[role] = tuple(parse(name) for name in given)
+            if len({(name.provider, name.kind, name.model, name.url) for name in names[role]}) < len(given):
+                raise UsageError(f"{role}: {', '.join(given)} names a model twice")
+        elif declared.required:
+            raise UsageError(f"{benchmark.name} has no default {role}: give --{role} NAME")
+    return names

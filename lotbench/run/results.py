@@ -1,0 +1,370 @@
+"""From a run folder to what it says: traces, spending, the reasons why it may not be ranked, the report.
+
+Scores come from the traces and spending from the journal, so a report can be made again from the folder
+alone, by any later version, without a call.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lotbench.config.experiment import Config, Experiment, Limits, differences, validate
+from lotbench.config.model_names import ModelName, parse, related
+from lotbench.edge.calls import embeddings as embed
+from lotbench.edge.calls import judge_records as checks
+from lotbench.edge.calls.budget import price
+from lotbench.edge.calls.footprint import Work, footprint
+from lotbench.edge.calls.journal import read as read_journal
+from lotbench.edge.files import run_folder as folder
+from lotbench.edge.files.datasets import prompt_files
+from lotbench.edge.files.jsonl import texts
+from lotbench.edge.files.traces import Traces
+from lotbench.errors import RunFolderError, UsageError
+from lotbench.harness.evidence import Evidence
+from lotbench.harness.judge_validation import Inquiry, Standing
+from lotbench.prompting.prompt import pack
+from lotbench.report.leaderboard import Entry, by_sample
+from lotbench.report.report import Facts, Report, Spent, build, to_markdown, to_summary
+from lotbench.report.sections import Reading
+from lotbench.run import plan
+from lotbench.types import Trace
+
+VECTORS = "vectors.npz"
+LABELS = "labels.jsonl"
+"""What people said of the answers of a run, in its folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run folder, read: what was asked for and what has come of it.
+
+    Attributes:
+        path: The folder.
+        config: The frozen experiment.
+        limits: What the first session might use, by name.
+        digests: Of experiment, data, prompts and code, as recorded when the run began.
+        traces: The finished walks, in data order; each is read when it is looked at.
+        summary: The content of summary.json; empty if the run never ended in order.
+    """
+
+    path: Path
+    config: Experiment
+    limits: Mapping[str, Any]
+    digests: Mapping[str, str]
+    # Not shown: asyncio.run writes its result out in passing, and a notebook writes it out on purpose.
+    traces: Sequence[Trace] = field(repr=False)
+    summary: Mapping[str, Any] = field(repr=False)
+
+    def score(self, name: str | None = None) -> float | None:
+        """The value of a metric; by default the first of the benchmark's."""
+        scores = self.summary.get("scores", {})
+        chosen = scores.get(name or next(iter(scores), ""))
+        return None if chosen is None else chosen["value"]
+
+    @property
+    def report(self) -> Path:
+        """The report for people."""
+        return self.path / "report.md"
+
+    @property
+    def samples(self) -> Mapping[str, Mapping[str, Any]]:
+        """The samples that the run plays, by id, as they were."""
+        samples = (json.loads(text) for _, text in texts(self.path / "samples.jsonl"))
+        return {sample["id"]: sample for sample in samples}
+
+
+def load_run(
+    run: str | Path, root: Path = Path("runs"), seen: Callable[[Trace], object] | None = None
+) -> Run:
+    """Read a run folder.
+
+    Args:
+        run: A path, a folder name in `root`, or `latest`.
+        root: Where runs are kept.
+        seen: Is shown each walk as it is found.
+
+    Raises:
+        RunFolderError: It is not there or damaged.
+    """
+    path = folder.find(str(run), root)
+    table = folder.read_json(path / "run.json")
+    summary = folder.read_json(path / "summary.json") if (path / "summary.json").is_file() else {}
+    return Run(
+        path=path,
+        config=validate(Experiment, table["experiment"], path / "run.json"),
+        limits=table.get("limits", {}),
+        digests=table["digests"],
+        traces=Traces(path / folder.TRACES, seen=seen),
+        summary=summary,
+    )
+
+
+def planned(run: Run, limits: Limits) -> plan.Plan:
+    """The plan of a run that is gone on with, with its own prompts.
+
+    Raises:
+        RunFolderError: Its experiment, data or prompts are no longer what they were.
+    """
+    prompts = pack(prompt_files(run.path / "prompts"))
+    made = plan.make(Config(experiment=run.config, limits=limits), prompts)
+    if changed := _changes(run, made):
+        raise RunFolderError(f"{run.path}: changed since the run began: {', '.join(changed)}")
+    return made
+
+
+def _changes(run: Run, made: plan.Plan) -> list[str]:
+    """The fields in which a run's experiment, data or prompts are no longer what they were, by name."""
+    now = made.digests
+    changed = [name for name in ("experiment", "data", "prompts") if run.digests.get(name) != now[name]]
+    if "experiment" in changed:
+        before = json.loads((run.path / "run.json").read_text(encoding="utf-8"))["experiment"]
+        changed += differences(before, made.experiment.model_dump(mode="json"), "experiment")
+    if "data" in changed:
+        played = run.samples
+        pairs = ((played.get(item.id), item.model_dump(mode="json")) for item in made.chosen)
+        changed += [name for old, new in pairs for name in differences(old, new, f"data.{new['id']}")]
+    return changed
+
+
+def write(made: plan.Plan, out: folder.Folder, traces: Sequence[Trace], wall_s: float) -> Report:
+    """Write summary.json, report.md and report.html of a run as far as it has come; returns the report."""
+    # Drawing takes matplotlib, which nothing before the end of a run has a use for.
+    from lotbench.report.html.run_report import page  # noqa: PLC0415
+
+    report, standing = _measured(made, out.path, traces, wall_s)
+    if standing.used:
+        out.write_json("judge.json", {"schema": 1, "records": list(standing.used)})
+    out.write_json("summary.json", to_summary(report))
+    out.write("report.md", to_markdown(report))
+    out.write("report.html", page(report))
+    return report
+
+
+def measured(made: plan.Plan, path: Path, traces: Sequence[Trace], wall_s: float) -> Report:
+    """The report of a run from its traces, its journal, and what is known of its judges."""
+    return _measured(made, path, traces, wall_s)[0]
+
+
+def _measured(made: plan.Plan, path: Path, traces: Sequence[Trace], wall_s: float) -> tuple[Report, Standing]:
+    benchmark, settings = made.benchmark, made.settings
+    preset, theirs = plan.reference(benchmark)
+    rescored = settings.model_copy(update={name: getattr(theirs, name) for name in benchmark.score_only})
+    spending, ids, works = spent(path, made.names)
+    beside = evidence(made, path, traces)
+    standing = _standing(made, path, traces)
+    facts = Facts(
+        benchmark=benchmark.name,
+        version=benchmark.version,
+        models={
+            role: sorted(ids.get(role, set())) or [n.text for n in names]
+            for role, names in made.names.items()
+        },
+        arm=getattr(settings, "arm", None),
+        n_samples=len(made.chosen),
+        n_walks=sum(map(len, made.lanes())),
+        reasons=(*_reasons(made, ids), *standing.reasons),
+        settings=settings.model_dump(mode="json") | {"repeats": made.experiment.repeats},
+        preset=preset,
+        reference=theirs.model_dump(mode="json") | {"repeats": benchmark.repeats},
+        score_only=benchmark.score_only,
+        spent=spending,
+        footprint=footprint(works),
+        digests=made.digests,
+        wall_s=round(wall_s, 1),
+    )
+    report = build(
+        traces,
+        {**benchmark.metrics(traces, settings, beside), **(standing.scores or {})},
+        (*standing.sections, *benchmark.sections(traces, settings, beside)),
+        facts,
+        benchmark.metrics(traces, rescored, beside),
+    )
+    return report, standing
+
+
+def evidence(made: plan.Plan, path: Path, traces: Sequence[Trace]) -> Evidence:
+    """What a run's numbers rest on beside its traces; embeds what has not been embedded yet.
+
+    Vectors are kept in the run folder, so that a score can be made again without the encoder.
+    """
+    benchmark, settings = made.benchmark, made.settings
+    wanted, encoder = benchmark.texts(traces, settings), benchmark.encoder(settings)
+    vectors, why = {}, None
+    if wanted:
+        kept = embed.read(path / VECTORS, encoder, wanted)
+        try:
+            vectors = embed.embedded(encoder, wanted, kept)
+        except UsageError as error:
+            why = str(error)
+        if len(vectors) > len(kept):
+            embed.write(path / VECTORS, encoder, vectors)
+    return Evidence(
+        samples=made.by_id,
+        candidate=made.names["candidate"][0].text,
+        vectors=vectors,
+        encoder=encoder,
+        why=why,
+        labels=_labels(path / LABELS),
+    )
+
+
+def readings(run: Run, trace: Trace) -> tuple[Reading, ...]:
+    """What a run's sections give to read of one walk; nothing if its data are no longer what they were."""
+    try:
+        made = planned(run, Limits())
+    except UsageError:
+        return ()
+    beside = Evidence(made.by_id, made.names["candidate"][0].text, why="no texts are embedded for one walk")
+    found = made.benchmark.sections([trace], made.settings, beside)
+    return tuple(
+        one
+        for section in found
+        for one in section.readings
+        if (one.sample, one.repeat) == (trace.sample, trace.repeat)
+    )
+
+
+def _labels(path: Path) -> tuple[dict[str, Any], ...]:
+    return tuple(json.loads(text) for _, text in texts(path)) if path.is_file() else ()
+
+
+def _standing(made: plan.Plan, path: Path, traces: Sequence[Trace]) -> Standing:
+    """What is known of the run's judges, from the store and from what the run has kept of it."""
+    validation = made.benchmark.validation
+    if validation is None:
+        return Standing()
+    kept = folder.read_json(path / "judge.json")["records"] if (path / "judge.json").is_file() else []
+    anchors = path / "anchors.json"
+    return validation.standing(
+        Inquiry(
+            traces=traces,
+            settings=made.settings,
+            seed=made.experiment.seed,
+            prompts=made.prompts,
+            sampling=plan.sampling_table(made),
+            ids=checks.ids(path),
+            data=made.digests["data"],
+            run=path.name,
+            records=(*checks.every(), *kept),
+            anchors=folder.read_json(anchors) if anchors.is_file() else None,
+        )
+    )
+
+
+def spent(
+    path: Path, names: Mapping[str, Sequence[ModelName]]
+) -> tuple[dict[str, Spent], dict[str, set[str]], dict[str, list[Work]]]:
+    """What each role used, the ids that its models returned, and what each of them did."""
+    made = {role: Spent() for role in names}
+    ids: dict[str, set[str]] = {}
+    works: dict[str, dict[tuple[str, str], Work]] = {role: {} for role in names}
+    known_as = {name.text: name for given in names.values() for name in given}
+    prices = {text: price(name) for text, name in known_as.items()}
+    for entry in read_journal(path / "calls.jsonl") if (path / "calls.jsonl").is_file() else ():
+        ids.setdefault(entry.role, set()).add(entry.reply.model)
+        if entry.source != "call" or entry.role not in made:
+            continue
+        usage, known = entry.reply.usage, prices.get(entry.asked)
+        made[entry.role] += Spent(
+            calls=1,
+            input_tokens=usage.input_tokens,
+            cached_input_tokens=usage.cached_input_tokens,
+            output_tokens=usage.output_tokens,
+            cost_usd=known.of(usage) if known else None,
+        )
+        place = (known_as[entry.asked].provider if entry.asked in known_as else "", entry.reply.model)
+        work = works[entry.role].setdefault(place, Work(*place))
+        work.output_tokens += usage.output_tokens
+        work.seconds += entry.reply.seconds
+    return made, ids, {role: list(found.values()) for role, found in works.items()}
+
+
+def _reasons(made: plan.Plan, ids: Mapping[str, set[str]]) -> list[str]:
+    """Why the scores of a run may not stand in a ranking."""
+    reasons = []
+    local = sorted({name.text for given in made.names.values() for name in given if name.kind == "local"})
+    if local:
+        reasons.append("an embedded model played: it is for trying the tool, and its score means nothing")
+    reasons.extend(made.benchmark.unrankable(made.settings))
+    for role, names in made.names.items():
+        if role == "candidate" or not made.benchmark.roles[role].impartial:
+            continue
+        mine = {made.experiment.model, *ids.get("candidate", set())}
+        theirs = {*(name.text for name in names), *ids.get(role, set())}
+        if any(_kin(one, other) for one in mine for other in theirs):
+            reasons.append(f"the candidate and the {role} are one model or siblings")
+        if made.benchmark.roles[role].checked and made.benchmark.validation is None:
+            unchecked = ", ".join(sorted(ids.get(role, set())) or [name.text for name in names])
+            reasons.append(f"the {role} was never checked (unchecked: {unchecked})")
+    return reasons
+
+
+def _kin(one: str, other: str) -> bool:
+    def bare(name: str) -> str:
+        found = parse(name) if "@http" in name else None
+        return found.model if found else name
+
+    return related(bare(one), bare(other))
+
+
+def entry(run: Run, *, curves: bool = False) -> Entry:
+    """A run as a ranking sees it.
+
+    Args:
+        run: A run that has ended.
+        curves: Whether the plots of steps are wanted too; they are made from the traces anew.
+
+    Raises:
+        RunFolderError: It has not ended in order yet, or `curves` and its data are no longer what they were.
+    """
+    if not run.summary:
+        raise RunFolderError(f"{run.path}: no summary.json yet; go on with: lotbench resume {run.path}")
+    config, models = run.config, run.summary["models"]
+    values, failed = by_sample(run.traces)
+    drawn = measured(planned(run, Limits()), run.path, run.traces, 0.0).sections if curves else ()
+    return Entry(
+        name=run.path.name,
+        asked=config.model,
+        answered=tuple(models["candidate"]),
+        benchmark=config.benchmark,
+        values=values,
+        failed=failed,
+        conditions={
+            "benchmark": config.benchmark,
+            "version": folder.read_json(run.path / "run.json").get("version"),
+            "data": run.digests["data"],
+            "prompts": run.digests["prompts"],
+            "roles": {role: list(names) for role, names in config.roles.items()},
+            "settings": config.settings,
+            "sampling": {
+                role: sampling.model_dump()
+                for role, sampling in config.sampling.items()
+                if role != "candidate"
+            },
+            "max_image_px": config.max_image_px,
+        },
+        ids={
+            # A role that was never called stands in the summary as it was asked for.
+            role: sorted({*models[role]} - {*names})
+            for role, names in config.roles.items()
+            if role in models
+        },
+        reasons=tuple(run.summary["reasons"]),
+        curves={
+            f"{section.title}: {plot.caption}": plot
+            for section in drawn
+            for plot in section.plots
+            if plot.kind == "step"
+        },
+    )
+
+
+def rewritten(run: Run, limits: Limits | None = None) -> Report:
+    """Write the report of a run folder anew, from what is in it."""
+    made = planned(run, limits or Limits())
+    with folder.Folder(run.path) as out:
+        return write(made, out, run.traces, run.summary.get("wall_s", 0.0))

@@ -1,0 +1,160 @@
+"""A run on several processes: each takes its share of the lanes with a journal of its own, merged in the end.
+
+A lane is never split, and what a walk comes to depends on its own calls only, so the number of shards changes
+no score. Each shard gets its part of every limit that is left. A shard that a kill left behind is merged when
+the run is gone on with.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from lotbench import errors
+from lotbench.config.experiment import Limits, validate
+from lotbench.edge.calls.journal import Journal
+from lotbench.edge.calls.journal import read as read_journal
+from lotbench.edge.calls.store import Store
+from lotbench.edge.files import run_folder as folder
+from lotbench.edge.files.ray_workers import side_by_side
+from lotbench.edge.files.traces import Traces
+from lotbench.edge.models.registry import Models
+from lotbench.errors import LotbenchError, UsageError
+from lotbench.run import results
+from lotbench.run.plan import Plan
+from lotbench.run.session import Session
+
+SHARDS = "shards"
+DIVIDED = ("concurrency", "rpm", "tpm", "cost_limit", "token_limit")
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """What one process is to do; it can be pickled and holds no secret."""
+
+    run: str
+    share: tuple[int, int]
+    limits: Mapping[str, Any]
+    retry_failed: bool
+    fresh: bool
+    check: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a shard ended: the class and the words of the error that stopped it, if one did."""
+
+    error: str | None = None
+    said: str = ""
+
+
+def take(
+    made: Plan, path: Path, shards: int, *, fresh: bool, check: bool, retry_failed: bool = False
+) -> LotbenchError | None:
+    """Take the walks that are not done in so many processes, and merge what they came to into the run.
+
+    Args:
+        made: The plan of the run, with the limits of the whole.
+        path: The run folder, locked by the caller.
+        shards: How many.
+        fresh: Take nothing out of the store.
+        check: One shard makes one call per role first.
+        retry_failed: See `Session.continues`.
+
+    Returns:
+        What stopped the run, if something did.
+
+    Raises:
+        UsageError: Ray is not installed.
+    """
+    limits = divided(made, path, shards)
+    given = [
+        Shard(str(path), (number, shards), limits, retry_failed, fresh, check and number == 0)
+        for number in range(shards)
+    ]
+    try:
+        ended = side_by_side(play, given)
+    finally:
+        merge(path)
+    return worst(ended)
+
+
+def refuse_alone(made: Plan) -> None:
+    """Shards need models that every process can reach.
+
+    Raises:
+        UsageError: One is a Python object, a person or an embedded model.
+    """
+    alone = [n.text for given in made.names.values() for n in given if n.kind in ("python", "human", "local")]
+    if alone:
+        raise UsageError(f"--shards: {alone[0]} lives in this process; shards are for models behind an API")
+
+
+def divided(made: Plan, path: Path, shards: int) -> dict[str, Any]:
+    """The limits of one shard: its part of what earlier sessions have left."""
+    limits = made.limits.model_dump()
+    spent = results.spent(path, made.names)[0].values()
+    used = {
+        "token_limit": sum(one.input_tokens + one.output_tokens for one in spent),
+        "cost_limit": sum(one.cost_usd or 0.0 for one in spent),
+    }
+    for name in DIVIDED:
+        if limits[name] is not None:
+            limits[name] = max(0, limits[name] - used.get(name, 0)) / shards
+    limits["concurrency"] = max(1, math.ceil(limits["concurrency"]))
+    if limits["token_limit"] is not None:
+        limits["token_limit"] = int(limits["token_limit"])
+    return limits
+
+
+def play(shard: Shard) -> Ended:
+    """Take one share of a run, in the process that calls this; an error is returned, since few can be pickled."""
+    try:
+        asyncio.run(_played(shard))
+    except LotbenchError as error:
+        return Ended(type(error).__name__, str(error))
+    return Ended()
+
+
+async def _played(shard: Shard) -> None:
+    run = results.load_run(shard.run)
+    made = replace(results.planned(run, validate(Limits, dict(shard.limits))), share=shard.share)
+    with folder.Folder(run.path / SHARDS / str(shard.share[0])) as place:
+        async with Models(made.pictures, made.limits, {}) as models:
+            seats = models.seats(made.names)
+            session = Session(made, place, models, seats, Store(fresh=shard.fresh), before=run.path)
+            session.continues(run, retry_failed=shard.retry_failed)
+            await session.walk(check=shard.check, watch=None)
+
+
+def merge(path: Path) -> None:
+    """Put the calls and walks of shards into the run that they are part of; what is there already stays."""
+    places = sorted((path / SHARDS).glob("*/"))
+    if not places:
+        return
+    known = set(Traces(path / folder.TRACES, strict=False).names)
+    with Journal(path / "calls.jsonl") as journal, (path / folder.TRACES).open("a", encoding="utf-8") as out:
+        for place in places:
+            for entry in read_journal(place / "calls.jsonl") if (place / "calls.jsonl").is_file() else ():
+                if journal.get(entry.key) is None:
+                    journal.put(entry)
+            traces = Traces(place / folder.TRACES, strict=False)
+            new = [name for name in traces.names if name not in known]
+            out.writelines(traces.lines(new))
+            known.update(new)
+    shutil.rmtree(path / SHARDS)
+
+
+def worst(ended: Sequence[Ended]) -> LotbenchError | None:
+    """What the run stopped for, if shards were stopped: an error before a limit."""
+    found = [
+        getattr(errors, one.error)(one.said if one.error != "DataError" else one.said.splitlines())
+        for one in ended
+        if one.error
+    ]
+    return min(found, key=lambda error: error.exit_code, default=None)

@@ -1,0 +1,1 @@
+"""Pages that are served: runs, games, play, vote, review."""

@@ -1,0 +1,148 @@
+"""What people say of verdicts: a line each in `annotations.jsonl` beside the runs, and labels of a draw.
+
+A label only says something of a judge's field rates where its row was drawn at random, so a mark fills in
+the labels of a draw (`lotbench judge-check --from-run`) and leaves all others alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from lotbench.edge.files import atomic_write as whole
+from lotbench.edge.files.jsonl import texts
+from lotbench.errors import DataError, UsageError, at
+from lotbench.types import Trace
+
+FILE = "annotations.jsonl"
+
+
+class Mark(BaseModel):
+    """What a page sends: one verdict, and whether it is right."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    run: str
+    sample: str
+    repeat: int
+    round: int
+    judge: int
+    stepName: Literal["check", "confirm"]  # noqa: N815 - the page's own spelling
+    right: Literal["yes", "no"]
+    note: str = Field(default="", max_length=2_000)
+
+
+class Shelves(Protocol):
+    """Where the runs are found."""
+
+    def trace(self, run: str, sample: str, repeat: int) -> Trace:
+        """A walk; raises LookupError if there is none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Annotations:
+    """The marks on the verdicts of the runs in a folder.
+
+    Args:
+        root: The folder of runs.
+        name: Who marks.
+        now: The clock.
+    """
+
+    root: Path
+    name: str
+    now: Callable[[], str]
+
+    def add(self, shelves: Shelves, sent: object) -> str:
+        """Keep a mark; returns what to tell whoever made it.
+
+        Raises:
+            UsageError: It is no mark, or not of a verdict that there is.
+        """
+        try:
+            mark = Mark.model_validate(sent)
+            trace = shelves.trace(mark.run, mark.sample, mark.repeat)
+        except ValidationError as error:
+            fault = error.errors()[0]
+            raise UsageError(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+        except LookupError:
+            raise UsageError("there is no such game") from None
+        accepted, filling = _verdict(trace, mark)
+        label = accepted is (mark.right == "yes")
+        line = {
+            "schema": 1,
+            "run": mark.run,
+            "sample": mark.sample,
+            "repeat": mark.repeat,
+            "round": mark.round,
+            "judge": mark.judge,
+            "step": mark.stepName,
+            "filling": filling,
+            "accepted": accepted,
+            "right": mark.right == "yes",
+            "label": label,
+            "note": mark.note.strip(),
+            "by": self.name,
+            "at": self.now(),
+        }
+        with (self.root / FILE).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        kept = self._labelled(mark, filling, label)
+        return "Kept, and labelled in the draw." if kept else "Kept."
+
+    def marks(self, run: str, trace: Trace) -> dict[tuple[int, int, str], str]:
+        """The last mark on each verdict of a walk: round, judge and step to `right` or `wrong`."""
+        return {
+            (line["round"], line["judge"], line["step"]): "right" if line["right"] else "wrong"
+            for line in self._lines()
+            if (line["run"], line["sample"], line["repeat"]) == (run, trace.sample, trace.repeat)
+        }
+
+    def _lines(self) -> Iterator[dict[str, Any]]:
+        file = self.root / FILE
+        if not file.is_file():
+            return
+        for number, text in texts(file):
+            try:
+                line = json.loads(text)
+                assert isinstance(line["right"], bool)
+                yield {
+                    name: line[name]
+                    for name in ("run", "sample", "repeat", "round", "judge", "step", "right")
+                }
+            except (ValueError, KeyError, TypeError, AssertionError):
+                raise DataError([f"{at(file, number)}: not a mark on a verdict"]) from None
+
+    def _labelled(self, mark: Mark, filling: str, label: bool) -> bool:
+        """Fill in the label of a drawn row about this filling; whether there is one."""
+        file = self.root / f"labels-{mark.run}" / "labels.jsonl"
+        if mark.stepName != "check" or not file.is_file():
+            return False
+        rows = [json.loads(text) for _, text in texts(file)]
+        mine = [row for row in rows if (row.get("sample"), row.get("filling")) == (mark.sample, filling)]
+        for row in mine:
+            row["label"] = label
+        if mine:
+            whole.write(file, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+        return bool(mine)
+
+
+def _verdict(trace: Trace, mark: Mark) -> tuple[bool, str]:
+    """The verdict that a mark is on, and the filling that it was about."""
+    filling = ""
+    for step in trace.steps:
+        value = step["value"]
+        if step["round"] != mark.round or not isinstance(value, Mapping):
+            continue
+        if step["step"] == "respond" and value.get("filling"):
+            filling = filling or str(value["filling"])
+        mine = step["step"] == mark.stepName and value.get("judge") == mark.judge
+        if mine and isinstance(found := value.get("accepted"), bool):
+            return found, filling
+    raise UsageError("there is no such verdict")

@@ -1,0 +1,134 @@
+"""Review: cards for a person, and a line in a file for each decision.
+
+A data set's folder is never written: decisions go to a file of their own, and whoever comes
+back is shown what was decided before.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from lotbench.edge import serve
+from lotbench.edge.files import datasets as disk
+from lotbench.edge.files.jsonl import texts
+from lotbench.errors import DataError, UsageError, at
+from lotbench.harness.benchmark import Benchmark
+from lotbench.site.review_page import Card, decision, page, sample_card, verdict_card
+from lotbench.types import JSON
+
+MAX_PX = 1024
+
+
+def clock() -> str:
+    """The time, as a decision notes it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")  # noqa: TID251 - the clock that is injected
+
+
+def site_of(
+    cards: Sequence[Card],
+    items: Mapping[str, Any],
+    folder: Path,
+    declared: Benchmark,
+    *,
+    out: Path,
+    name: str,
+    now: Callable[[], str],
+) -> serve.Site:
+    """The site that shows cards and appends each decision to a file.
+
+    Args:
+        cards: What is shown, in order.
+        items: The samples that they are about, by id.
+        folder: The data set's folder, for the pictures.
+        declared: The benchmark, which checks edited samples.
+        out: Where each decision is appended as a line.
+        name: Who decides.
+        now: The clock.
+    """
+
+    def picture(number: int) -> bytes:
+        image = items[cards[number].id].image
+        if not image:
+            raise LookupError(number)
+        return disk.encoded(folder / image, MAX_PX)
+
+    def decide(sent: object) -> Mapping[str, JSON]:
+        card, line = decision(cards, sent)
+        notes = noted(declared, items[card.id], line.get("changes", {}))
+        signed = {**line, "by": name, "at": now()}
+        with out.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(signed, ensure_ascii=False) + "\n")
+        return {"notes": notes}
+
+    template = (disk.PACKAGE / "site" / "review.html").read_text(encoding="utf-8")
+    return serve.Site(partial(page, template, cards, f"Review of {folder.name}"), picture, decide)
+
+
+def noted(declared: Benchmark, item: Any, changes: Mapping[str, Any]) -> list[str]:
+    """What the lints say of an edited sample.
+
+    Raises:
+        UsageError: It is no sample any more.
+    """
+    if not changes:
+        return []
+    try:
+        edited = declared.Item.model_validate({**item.model_dump(mode="json"), **changes})
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise UsageError(f"{place}: {first['msg']}".removeprefix(": ")) from None
+    return [f"{found.field} {found.text}" for found in declared.lints([edited], {}) if found.grave]
+
+
+def past(out: Path, name: str) -> dict[tuple[str, str, str], Mapping[str, Any]]:
+    """What a person decided last about each card; what others decided is not for them to see.
+
+    Raises:
+        DataError: A line of the file is none of a review.
+    """
+    found: dict[tuple[str, str, str], Mapping[str, Any]] = {}
+    for number, text in texts(out) if out.exists() else ():
+        try:
+            line = json.loads(text)
+            subject = line.get("filling") or line.get("question") or ""
+            if line["decision"] and line.get("by", "") == name:
+                found[line["kind"], line["sample"], subject] = line
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise DataError([f"{at(out, number)}: not a decision of a review"]) from None
+    return found
+
+
+def cards_of(path: Path, items: Mapping[str, Any]) -> list[Card]:
+    """The cards of a data set, or of a file of judge-set rows."""
+    if path.is_dir():
+        return [sample_card(item, bool(item.image)) for item in items.values()]
+    cards: list[Card] = []
+    for number, text in texts(path):
+        try:
+            row = json.loads(text)
+            item = items[row["sample"]]
+        except (ValueError, KeyError, TypeError):
+            raise DataError([f"{at(path, number)}: not a judge-set row about a sample of the data"]) from None
+        cards.append(verdict_card(item, row, bool(item.image)))
+    return cards
+
+
+def decisions_file(path: Path, folder: Path, given: str | None) -> Path:
+    """Where decisions go: never into the data set's folder.
+
+    Raises:
+        UsageError: The file that was asked for lies there.
+    """
+    resolved = path.resolve()
+    out = Path(given) if given else resolved.with_name(resolved.name.removesuffix(".jsonl") + ".review.jsonl")
+    if out.resolve().is_relative_to(folder.resolve()):
+        raise UsageError(f"--out {out}: lies in the data set's folder, which is never written")
+    return out

@@ -1,0 +1,196 @@
+"""The page on which a person accepts, edits or rejects samples, and labels verdicts; and what it sends back.
+
+Pure: cards in, HTML out; a message in, a decision out. The page holds its cards as JSON and builds
+everything with textContent, so no text of a sample is ever markup. A card to label shows no label: whoever
+labels is blind to the others.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from lotbench.errors import UsageError
+from lotbench.prompting.prompt import FIELD
+from lotbench.types import JSON
+
+Kind: TypeAlias = Literal["sample", "daeso", "oracle"]
+SAMPLE = ("accept", "edit", "reject")
+VERDICT = ("yes", "no", "unsure")
+LONGEST = 4_000
+"""Characters of an edited field or a note, at most."""
+_HIDDEN = {"id", "language", "image", "canary"}
+_LOCKED = {"source", "licence", "tier", "leap", "key_span", "reject"}
+_SHOWN_WITH_VERDICT = ("caption", "response", "key_text")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A field as the page shows it; `many` holds one entry a line, `locked` cannot be edited.
+
+    An edit is always told as what differs from `text`; `edited` is what was made of it before.
+    """
+
+    name: str
+    text: str
+    many: bool = False
+    locked: bool = False
+    edited: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One thing to decide about.
+
+    Attributes:
+        id: Of the sample.
+        question: What is asked; empty for a sample, where the whole is the question.
+        subject: The filling or the question that a verdict is about.
+        picture: Whether the sample has one, which the page asks for by the card's number.
+        before: What was decided last, if anything was.
+    """
+
+    id: str
+    kind: Kind
+    language: str
+    fields: tuple[Shown, ...]
+    question: str = ""
+    subject: str = ""
+    picture: bool = False
+    before: str = ""
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """What may be decided."""
+        return SAMPLE if self.kind == "sample" else VERDICT
+
+    @property
+    def name(self) -> tuple[str, str, str]:
+        """What tells it from every other card."""
+        return (self.kind, self.id, self.subject)
+
+
+class Message(BaseModel):
+    """What the page sends."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    card: int = Field(ge=0)
+    decision: str = Field(max_length=20)
+    changes: dict[str, str] = Field(default_factory=dict)
+    note: str = Field(default="", max_length=LONGEST)
+
+
+def sample_card(item: Any, picture: bool) -> Card:
+    """The card of a sample of any benchmark, or of a candidate for one."""
+    fields = []
+    for name, value in item.model_dump(mode="json").items():
+        if name in _HIDDEN or value in (None, "", [], ()):
+            continue
+        many, locked = isinstance(value, list), name in _LOCKED
+        plain = isinstance(value, str) or (many and all(isinstance(entry, str) for entry in value))
+        fields.append(Shown(name, _text(value), many, locked or not plain))
+    return Card(item.id, "sample", item.language, tuple(fields), picture=picture)
+
+
+def verdict_card(item: Any, row: Mapping[str, Any], picture: bool) -> Card:
+    """The card of a judge-set row, without its labels.
+
+    Raises:
+        UsageError: The row has neither a filling nor a question.
+    """
+    fields = [Shown(name, _text(getattr(item, name)), locked=True) for name in _SHOWN_WITH_VERDICT]
+    if isinstance(row.get("filling"), str):
+        fields.append(Shown("explanation", item.explanation, locked=True))
+        fields.append(Shown("rebuilt", item.rebuilt(row["filling"]), locked=True))
+        asked = "Does this filling make the same creative point, and has the caption the same function?"
+        return Card(item.id, "daeso", item.language, tuple(fields), asked, row["filling"], picture)
+    if isinstance(row.get("question"), str):
+        asked = "About the key text: is the answer to this question yes?"
+        return Card(item.id, "oracle", item.language, tuple(fields), asked, row["question"], picture)
+    raise UsageError(f"a row of {item.id} has neither a filling nor a question")
+
+
+def with_past(card: Card, line: Mapping[str, Any] | None) -> Card:
+    """A card with what was decided about it before, if anything was, and with the edits of that decision."""
+    if line is None:
+        return card
+    changes = line.get("changes", {})
+    fields = tuple(
+        replace(shown, edited=_text(changes[shown.name])) if shown.name in changes else shown
+        for shown in card.fields
+    )
+    return replace(card, fields=fields, before=line["decision"])
+
+
+def decision(cards: Sequence[Card], sent: object) -> tuple[Card, dict[str, Any]]:
+    """Read what the page has sent: the card, and the decision as a line of the review file.
+
+    Raises:
+        UsageError: It is no decision about one of these cards; the message says why.
+    """
+    try:
+        message = Message.model_validate(sent)
+    except ValidationError as error:
+        raise UsageError(error.errors()[0]["msg"]) from None
+    if message.card >= len(cards):
+        raise UsageError(f"no card {message.card}")
+    card = cards[message.card]
+    if message.decision not in card.choices:
+        raise UsageError(f"decision: one of {', '.join(card.choices)}, not {message.decision!r}")
+    line: dict[str, Any] = {"schema": 1, "kind": card.kind, "sample": card.id}
+    if card.kind != "sample":
+        line["filling" if card.kind == "daeso" else "question"] = card.subject
+    line["decision"] = message.decision
+    if changes := _changes(card, message):
+        line["changes"] = changes
+    if message.note.strip():
+        line["note"] = message.note.strip()
+    return card, line
+
+
+def _changes(card: Card, message: Message) -> dict[str, JSON]:
+    """The fields that an edit has changed, in their own form."""
+    open_fields = {shown.name: shown for shown in card.fields if not shown.locked}
+    if unknown := sorted(message.changes.keys() - open_fields.keys()):
+        raise UsageError(f"{', '.join(unknown)}: cannot be edited")
+    if message.changes and message.decision != "edit":
+        raise UsageError(f"changes belong to the decision edit, not {message.decision}")
+    made: dict[str, JSON] = {}
+    for name, text in message.changes.items():
+        if len(text) > LONGEST:
+            raise UsageError(f"{name}: longer than {LONGEST} characters")
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        if text.strip() != open_fields[name].text.strip():
+            made[name] = lines if open_fields[name].many else text.strip()
+    if message.decision == "edit" and not made and not message.note.strip():
+        raise UsageError("an edit changes a field, or has a note that says what to change")
+    return made
+
+
+def page(template: str, cards: Sequence[Card], title: str, nonce: str) -> str:
+    """The page as HTML, from review.html; scripts and styles carry the nonce of its content policy."""
+    data = json.dumps([{**asdict(card), "choices": card.choices} for card in cards], ensure_ascii=False)
+    values = {"title": html.escape(title), "nonce": html.escape(nonce), "cards": _harmless(data)}
+    # In a single pass: nothing in a title or a card can be taken for a field of the page.
+    return FIELD.sub(lambda found: values[found[1]], template)
+
+
+def _harmless(data: str) -> str:
+    """JSON that can stand in a script element: nothing in it ends the element or begins another."""
+    for character in "<>&\u2028\u2029":
+        data = data.replace(character, f"\\u{ord(character):04x}")
+    return data
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return "\n".join(map(_text, value))
+    if isinstance(value, Mapping):
+        return " · ".join(str(part) for part in value.values() if part)
+    return str(value)

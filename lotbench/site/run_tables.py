@@ -1,0 +1,154 @@
+"""What the pages of runs show, as plain records: a leaderboard's rows, a run's walks; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lotbench.errors import UsageError
+from lotbench.report.leaderboard import Entry, alike, board
+from lotbench.types import Trace
+
+WIDTH = 156
+"""Of the line on which a row's interval is drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A run on a leaderboard."""
+
+    run: str
+    label: str
+    mean: float
+    low: float | None
+    high: float | None
+    ties: str
+    n: int
+    failed: int
+    person: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """Runs that were measured alike, best first; people stand among them without letters."""
+
+    benchmark: str
+    about: str
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def least(self) -> float:
+        """Where the axis of the intervals begins."""
+        return min(0.0, *(row.mean if row.low is None else row.low for row in self.rows))
+
+    @property
+    def most(self) -> float:
+        """Where it ends."""
+        ends = [row.mean if row.high is None else row.high for row in self.rows]
+        return max(self.least + 1e-9, 1.0 if max(ends) <= 1 else max(ends))
+
+    def at(self, value: float) -> str:
+        """The place of a value on the axis."""
+        return f"{2 + WIDTH * (value - self.least) / (self.most - self.least):.1f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Game:
+    """A walk as a line in its run: `rounds` is None where the benchmark has none."""
+
+    sample: str
+    repeat: int
+    outcome: str
+    score: float | None
+    rounds: int | None
+    last: str
+    language: str = ""
+    tier: str = ""
+
+    @property
+    def file(self) -> str:
+        """The name of its page."""
+        return f"{self.sample}-{self.repeat}.html"
+
+
+def game(trace: Trace) -> Game:
+    """A walk, as its run lists it."""
+    said = [step["value"] for step in trace.steps if step["step"] == "respond"]
+    fillings = [value["filling"] for value in said if isinstance(value, Mapping) and value.get("filling")]
+    rounds: list[Any] = [step["round"] for step in trace.steps if step.get("round")]
+    return Game(
+        sample=trace.sample,
+        repeat=trace.repeat,
+        outcome=trace.outcome,
+        score=trace.score.value,
+        rounds=max(rounds, default=None),
+        last=str(fillings[-1])[:80] if fillings else "",
+    )
+
+
+def described(one: Game, sample: Mapping[str, Any]) -> Game:
+    """A walk with what its sample says of itself."""
+    return replace(one, language=str(sample.get("language", "")), tier=str(sample.get("tier") or ""))
+
+
+def filters(games: Sequence[Game]) -> list[tuple[str, list[str]]]:
+    """By what the walks of a run can be told apart; none where all are alike."""
+    found = {
+        "outcome": {one.outcome for one in games},
+        "language": {one.language for one in games},
+        "tier": {one.tier for one in games},
+    }
+    return [(name, sorted(values - {""})) for name, values in found.items() if len(values) > 1]
+
+
+def boards(entries: Sequence[Entry]) -> list[Board]:
+    """A leaderboard for each group of runs that were measured alike; unrankable runs have no place there."""
+    return [_board(group) for group in alike([one for one in entries if not one.reasons])]
+
+
+def _board(group: Sequence[Entry]) -> Board:
+    try:
+        made = board(group)
+    except UsageError as error:
+        return Board(group[0].benchmark, about(group[0]), tuple(map(_alone, group)), (str(error),))
+    rows = [
+        Row(
+            run=place.entry.name,
+            label=place.label,
+            mean=place.mean.value or 0.0,
+            low=place.mean.low,
+            high=place.mean.high,
+            ties=place.ties,
+            n=len(place.entry.values),
+            failed=place.entry.failed,
+        )
+        for place in made.places
+    ]
+    rows += [_alone(person) for person in made.people]
+    notes = []
+    if len(made.places) > 1:
+        notes.append(
+            f"Means are over the {made.shared} samples that have a score in every run. Models that share a "
+            "letter were not told apart by paired differences; overlapping intervals alone do not say so."
+        )
+    return Board(
+        made.benchmark, about(group[0]), tuple(sorted(rows, key=lambda row: -row.mean)), tuple(notes)
+    )
+
+
+def _alone(entry: Entry) -> Row:
+    """A run by itself: its mean over its own samples."""
+    mean = sum(entry.values.values()) / len(entry.values) if entry.values else 0.0
+    return Row(entry.name, entry.model, mean, None, None, "", len(entry.values), entry.failed, entry.person)
+
+
+def about(entry: Entry) -> str:
+    """What the runs of a leaderboard have in common, in a line."""
+    conditions: Mapping[str, Any] = entry.conditions
+    parts = [f"data {str(conditions['data'])[:8]}"]
+    parts += [f"{role} {', '.join(models)}" for role, models in conditions["roles"].items()]
+    if arm := conditions["settings"].get("arm"):
+        parts.append(f"arm {arm}")
+    return "; ".join(parts)

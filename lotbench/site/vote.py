@@ -1,0 +1,156 @@
+"""Votes of people on a ballot file: the order shuffled for each of them, names hidden, one vote a person and prompt.
+
+The key that says who wrote what is never opened here, and no letter of the ballot reaches a browser: a page
+numbers the responses in its person's own order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from lotbench.benchmarks.standard.ballot import Item, Response, Vote
+from lotbench.edge.files import datasets as disk
+from lotbench.edge.serve import Served
+from lotbench.errors import UsageError
+from lotbench.site.page import Screen, screen
+from lotbench.site.play import LONGEST_NAME, Joining, person
+from lotbench.site.runs import served
+from lotbench.types import JSON
+
+CONSENT = (
+    "Your votes and the name that you give are written into a file on the machine that serves this page."
+)
+MAX_PX = 1024
+
+
+class Choosing(BaseModel):
+    """What a page sends: the numbers of the responses that were chosen, as they stood there."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    item: str
+    choice: list[str] = []
+
+
+@dataclass
+class Polls:
+    """The pages on which people vote.
+
+    Args:
+        ballot: The ballot file.
+        votes: Where votes are appended.
+
+    Raises:
+        DataError: A line of either file is not what it should be.
+    """
+
+    ballot: Path
+    votes: Path
+    _seats: dict[str, str] = field(default_factory=dict)
+    _pictures: dict[str, Path] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.items = {item.id: item for item in disk.rows(self.ballot, Item).values()}
+        found = list(disk.rows(self.votes, Vote).values()) if self.votes.is_file() else []
+        self.voted = {(vote.voter.casefold(), vote.id) for vote in found}
+        for item in self.items.values():
+            if file := _picture(item):
+                self._pictures[_name(file)] = file
+
+    def get(self, path: str) -> Served:
+        """The page at a path."""
+        match path.split("/"):
+            case [""] | ["index.html"]:
+                about = f"choose the funniest responses to {len(self.items)} prompts"
+                values: dict[str, Any] = {
+                    "title": "Vote",
+                    "consent": CONSENT,
+                    "roles": {},
+                    "longest": LONGEST_NAME,
+                }
+                return served(screen("join", about=about, **values))
+            case ["seat", key, "index.html"] if key in self._seats:
+                return served(self._page(self._seats[key]))
+            case ["picture", file] if file.removesuffix(".png") in self._pictures:
+                body = disk.encoded(self._pictures[file.removesuffix(".png")], MAX_PX)
+                return Served(body, "image/png")
+        raise LookupError(path)
+
+    async def post(self, path: str, sent: object) -> Mapping[str, JSON]:
+        """A person who comes to vote, or a vote."""
+        try:
+            match path.split("/"):
+                case ["join"]:
+                    return {"go": f"seat/{self._join(Joining.model_validate(sent))}/index.html"}
+                case ["seat", key, "vote"] if key in self._seats:
+                    self._vote(self._seats[key], Choosing.model_validate(sent))
+                    return {"go": "index.html"}
+        except ValidationError as error:
+            raise UsageError(error.errors()[0]["msg"]) from None
+        raise LookupError(path)
+
+    def _join(self, joining: Joining) -> str:
+        name = person(joining.name)
+        if not joining.agree:
+            raise UsageError("without your agreement no vote can be kept")
+        key = next((key for key, voter in self._seats.items() if voter.casefold() == name.casefold()), None)
+        key = key or secrets.token_urlsafe(12)
+        self._seats[key] = name
+        return key
+
+    def _vote(self, voter: str, chosen: Choosing) -> None:
+        if chosen.item not in self.items:
+            raise UsageError("there is no such prompt on the ballot")
+        if (voter.casefold(), chosen.item) in self.voted:
+            raise UsageError("you have voted on this already: load the page again")
+        shown = self.order(voter, chosen.item)
+        numbers = set(chosen.choice)
+        if unknown := numbers - {str(number) for number in range(1, len(shown) + 1)}:
+            raise UsageError(f"there is no response {min(unknown)[:20]}")
+        letters = sorted(one.letter for number, one in enumerate(shown, 1) if str(number) in numbers)
+        vote = Vote(id=chosen.item, voter=voter, letters=tuple(letters))
+        with self.votes.open("a", encoding="utf-8") as file:
+            file.write(f"{vote.model_dump_json()}\n")
+        self.voted.add((voter.casefold(), chosen.item))
+
+    def order(self, voter: str, item: str) -> list[Response]:
+        """The responses to a prompt in the order in which a person sees them, now and later."""
+        shown = list(self.items[item].responses)
+        Random(f"{voter.casefold()}:{item}:responses").shuffle(shown)
+        return shown
+
+    def _page(self, voter: str) -> Screen:
+        left = [name for name in self.items if (voter.casefold(), name) not in self.voted]
+        # An order of each person's own that does not change as prompts are voted on.
+        name = min(
+            left, key=lambda one: hashlib.sha256(f"{voter.casefold()}:{one}".encode()).digest(), default=None
+        )
+        known: dict[str, Any] = {"name": voter, "done": len(self.items) - len(left), "total": len(self.items)}
+        if name is None:
+            return screen("vote", item=None, shown=[], picture=None, **known)
+        item = self.items[name]
+        file = _picture(item)
+        picture = f"../../picture/{_name(file)}.png" if file else None
+        shown = [one.text for one in self.order(voter, name)]
+        return screen("vote", item=item, shown=shown, picture=picture, **known)
+
+
+def _picture(item: Item) -> Path | None:
+    """The file of a prompt's picture, if it has one that lies in its data set."""
+    if not item.image:
+        return None
+    home = disk.data_folder(item.data, item.data).resolve()
+    file = (home / item.image).resolve()
+    return file if file.is_relative_to(home) and file.is_file() else None
+
+
+def _name(file: Path) -> str:
+    return hashlib.sha256(str(file).encode()).hexdigest()

@@ -1,1 +1,0 @@
-"""The viewer: pages from records; pure."""
