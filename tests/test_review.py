@@ -17,7 +17,6 @@ from lotbench.edge import serve
 from lotbench.edge.files import datasets as disk
 from lotbench.edge.serve import application
 from lotbench.errors import DataError, UsageError
-from lotbench.site import review
 from lotbench.site.review import past, site_of
 from lotbench.site.review_page import Card, decision, page, sample_card, verdict_card, with_past
 from tests.test_lints import EN, ZH, folder
