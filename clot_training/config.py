@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from lotbench.benchmarks.standard.oogiri import Language, Type
 from lotbench.config.experiment import put, read_toml, read_value, validate
-from lotbench.edge.files import atomic_write as whole
+from lotbench.edge.files import atomic_write
 from lotbench.edge.files.datasets import data_folder
 from lotbench.errors import DataError, UsageError
 
@@ -254,9 +254,9 @@ def freeze(config: Config, folder: Path) -> None:
     Raises:
         DataError: A data set cannot be read.
     """
-    whole.write(folder / "config.toml", "\n".join(_toml(config.model_dump(mode="json"))) + "\n")
+    atomic_write.write(folder / "config.toml", "\n".join(_toml(config.model_dump(mode="json"))) + "\n")
     table = {"config": config.model_dump(mode="json"), "data": data_digests(config.folders())}
-    whole.write(folder / "config.json", json.dumps(table, indent=2, ensure_ascii=False) + "\n")
+    atomic_write.write(folder / "config.json", json.dumps(table, indent=2, ensure_ascii=False) + "\n")
 
 
 def _toml(table: Mapping[str, Any], name: str = "") -> Iterator[str]:

@@ -182,7 +182,7 @@ class Work:
         return self.root / "report.md"
 
 
-def read(path: Path, record: type[R]) -> Iterator[R]:
+def read_records(path: Path, record: type[R]) -> Iterator[R]:
     """The records of a file of lines, one at a time.
 
     Raises:

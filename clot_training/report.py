@@ -22,15 +22,15 @@ from clot_training.data.index import Rows
 from clot_training.data.instructions import Maker
 from clot_training.data.roles import batched
 from clot_training.exploring.policy import TransformersPolicy, seat
-from clot_training.records import Candidate, Instruction, Kind, Prompt, Work, read
+from clot_training.records import Candidate, Instruction, Kind, Prompt, Work, read_records
 from clot_training.tuning.tune import ADAPTER
 from lotbench.benchmarks.standard import score
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.benchmarks.standard.score import Answered, Mark
 from lotbench.benchmarks.standard.settings import Settings, build
-from lotbench.edge.files import atomic_write as whole
-from lotbench.edge.importers import oogiri_rows as oogiri
+from lotbench.edge.files import atomic_write
+from lotbench.edge.importers import oogiri_rows
 from lotbench.report import markdown
 from lotbench.report.sections import Table
 from lotbench.types import Metric
@@ -76,8 +76,8 @@ def report(config: Config) -> str:
     explored = {name: _explored(work.candidates(name)) for name in get_args(Conditions)}
     text = _told(config, problems, found, explored)
     table = {"stages": _plain(found), "explored": {n: asdict(m) for n, m in explored.items() if m}}
-    whole.write(work.report.with_suffix(".json"), json.dumps(table, indent=2) + "\n")
-    whole.write(work.report, text)
+    atomic_write.write(work.report.with_suffix(".json"), json.dumps(table, indent=2) + "\n")
+    atomic_write.write(work.report, text)
     return text
 
 
@@ -92,7 +92,7 @@ def _stages(work: Work) -> list[Stage]:
 def _rows(config: Config) -> Iterator[Row]:
     """The rows of the run, their pictures named by paths from here."""
     for folder in config.folders():
-        for row in oogiri.rows(folder):
+        for row in oogiri_rows.rows(folder):
             if row.type in config.types and row.language in config.languages and row.question != "None":
                 image = (folder / row.image).as_posix() if row.image else None
                 yield row.model_copy(update={"image": image})
@@ -157,7 +157,7 @@ def _explored(path: Path) -> Metric | None:
     """The keep rate of an exploration, over its candidates."""
     if not path.exists():
         return None
-    marks = [Mark(one.group, float(one.kept)) for one in read(path, Candidate)]
+    marks = [Mark(one.group, float(one.kept)) for one in read_records(path, Candidate)]
     return score.estimate(marks) if marks else None
 
 

@@ -21,15 +21,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from clot_training.config import Config
 from clot_training.data.roles import Album, asked, batched
 from clot_training.data.templates import templates
-from clot_training.records import Candidate, Work, read
+from clot_training.records import Candidate, Work, read_records
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.task import benchmark
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import parse
-from lotbench.edge.calls.caller import Seat
+from lotbench.edge.calls.caller import RoleModel
 from lotbench.edge.calls.store import Store
-from lotbench.edge.files import atomic_write as whole
-from lotbench.edge.files import datasets as disk
+from lotbench.edge.files import atomic_write, datasets
 from lotbench.edge.models.registry import Models
 from lotbench.edge.pictures.picture_facts import sights
 from lotbench.errors import Unread, UsageError
@@ -101,7 +100,7 @@ def synthesize(config: Config, own: Mapping[str, Any] | None = None) -> Made:
                 f"{config.out}: no candidate became a proposal ({_counted(left) or 'none kept'})"
             )
         _write(folder, [(item, Path(kept[item.id].image or "")) for item in items])
-    proposed = disk.samples(folder, Item)
+    proposed = datasets.samples(folder, Item)
     review = folder.with_name("proposals.review.jsonl")
     if not review.exists():
         return Made(len(proposed), None, left, folder)
@@ -120,7 +119,7 @@ def _kept(config: Config, work: Work, left: Counter[str]) -> dict[str, Candidate
     if not source.exists():
         raise UsageError(f"{source}: not there yet; run `clot explore` first")
     found: dict[str, Candidate] = {}
-    for one in read(source, Candidate):
+    for one in read_records(source, Candidate):
         if not one.kept:
             continue
         if one.type != "I2T" or one.language not in ("en", "zh"):
@@ -147,7 +146,7 @@ async def _proposed(
     return items
 
 
-async def _item(id: str, one: Candidate, seat: Seat, album: Album, store: Store) -> Item | str:
+async def _item(id: str, one: Candidate, seat: RoleModel, album: Album, store: Store) -> Item | str:
     """The sample that a model makes of a candidate, or why there is none."""
     assert one.image is not None
     prompt = templates().get(one.language, "propose")
@@ -162,7 +161,7 @@ async def _item(id: str, one: Candidate, seat: Seat, album: Album, store: Store)
     if reply is None:
         return "no reply"
     try:
-        told = replies.read(reply, Proposal)
+        told = replies.read_form(reply, Proposal)
         return _sample(id, one, told, reply.model)
     except Unread as error:
         return f"{error.kind} proposal"
@@ -200,7 +199,7 @@ def _tuned(config: Config, work: Work) -> str:
 def _accepted(proposed: Sequence[Item], review: Path, left: Counter[str], folder: Path) -> list[Item]:
     """The samples that a person accepted, as edited, and that `lotbench data check` finds no fault with."""
     # Whoever decided last has decided.
-    decided = {line.sample: line for line in read(review, Decision)}
+    decided = {line.sample: line for line in read_records(review, Decision)}
     items = []
     for item in proposed:
         line = decided.get(item.id)
@@ -221,8 +220,8 @@ def _write(folder: Path, items: Sequence[tuple[Item, Path]]) -> None:
     """Write a data set: the pictures first, as PNG without metadata, then the samples."""
     (folder / "images").mkdir(parents=True, exist_ok=True)
     for item, picture in items:
-        (folder / item.image).write_bytes(disk.encoded(picture, MAX_PX))
-    whole.write(
+        (folder / item.image).write_bytes(datasets.encoded(picture, MAX_PX))
+    atomic_write.write(
         folder / "samples.jsonl", (item.model_dump_json(exclude_none=True) + "\n" for item, _ in items)
     )
 

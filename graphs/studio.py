@@ -23,7 +23,7 @@ from langgraph.types import Command
 from graphs.game import NODES, after
 from lotbench.config import experiment as config
 from lotbench.edge.calls.budget import Budget
-from lotbench.edge.calls.caller import Desk, Seat
+from lotbench.edge.calls.caller import Caller, RoleModel
 from lotbench.edge.calls.journal import Journal
 from lotbench.edge.calls.store import Store
 from lotbench.edge.models.registry import Models
@@ -69,17 +69,17 @@ Studio: TypeAlias = StateGraph[StudioState, Asked, StudioState, StudioState]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class LiveWalk:
     """What a walk needs and no state can hold, for as long as the walk is under way."""
 
     plan: Plan
     models: Models
-    seats: Mapping[str, tuple[Seat, ...]]
+    seats: Mapping[str, tuple[RoleModel, ...]]
     loop: asyncio.AbstractEventLoop
     """Connections live in the event loop that they were made in."""
 
 
-_tables: dict[str, Table] = {}
+_tables: dict[str, LiveWalk] = {}
 """By folder. A walk that somebody stopped half-way and never went on with stays here until the server ends."""
 
 
@@ -156,7 +156,7 @@ def _node(step: str) -> Node:
     return node
 
 
-async def _taken(step: str, state: StudioState, table: Table) -> Update:
+async def _taken(step: str, state: StudioState, table: LiveWalk) -> Update:
     """What one step changes; the journal is opened anew for each, so that a step taken again may ask again."""
     with Journal(Path(state["folder"]) / "calls.jsonl") as journal:
         desk = _desk(table, journal)
@@ -179,7 +179,7 @@ def _shown(destination: str) -> str:
     return "grade" if destination == END else destination
 
 
-async def _table(folder: str, asked: Asked) -> Table:
+async def _table(folder: str, asked: Asked) -> LiveWalk:
     """The table of a walk; laid anew if the server or its event loop is another one than before."""
     loop = asyncio.get_running_loop()
     found = _tables.get(folder)
@@ -192,7 +192,7 @@ async def _table(folder: str, asked: Asked) -> Table:
         except BaseException:
             await models.__aexit__()
             raise
-        found = _tables[folder] = Table(made, models, seats, loop)
+        found = _tables[folder] = LiveWalk(made, models, seats, loop)
     return found
 
 
@@ -223,10 +223,10 @@ def _plan(asked: Asked) -> Plan:
     return made
 
 
-def _desk(table: Table, journal: Journal) -> Desk:
+def _desk(table: LiveWalk, journal: Journal) -> Caller:
     made = table.plan
     seed = made.experiment.seed
-    return Desk(table.seats, made.sampling(), journal, Unkept(), Budget(made.limits), seed=seed)
+    return Caller(table.seats, made.sampling(), journal, Unkept(), Budget(made.limits), seed=seed)
 
 
 graph: CompiledStateGraph[StudioState, Asked, StudioState, StudioState] = build().compile()

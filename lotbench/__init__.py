@@ -17,9 +17,9 @@ __all__ = ["evaluate", "evaluate_sync", "load_run"]
 
 def __getattr__(name: str) -> object:
     if name in ("evaluate", "evaluate_sync"):
-        from lotbench.run import evaluate as evaluation  # noqa: PLC0415 - see above
+        from lotbench.run import evaluate  # noqa: PLC0415 - see above
 
-        return getattr(evaluation, name)
+        return getattr(evaluate, name)
     if name == "load_run":
         from lotbench.run.results import load_run as found  # noqa: PLC0415 - see above
 

@@ -18,10 +18,10 @@ from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.benchmarks.lotbench.words import filling, question
 from lotbench.config import experiment as config
 from lotbench.edge.calls.journal import entry
-from lotbench.edge.files import datasets as disk
-from lotbench.edge.models import chat_format as wire
+from lotbench.edge.files import datasets
+from lotbench.edge.models import chat_format
 from lotbench.errors import Unread, UsageError
-from lotbench.prompting.reply import Form, YesNo, prose, read
+from lotbench.prompting.reply import Form, YesNo, prose, read_form
 from lotbench.types import Reply
 
 CORPUS = Path(__file__).parent / "cases" / "corpus"
@@ -46,7 +46,7 @@ def reply(data: bytes) -> None:
     text = data.decode("utf-8", "replace")
     for form in (Verdict, Line):
         with suppress(Unread):
-            read(Reply(text, "m"), form)
+            read_form(Reply(text, "m"), form)
 
 
 def phrase(data: bytes) -> None:
@@ -60,13 +60,13 @@ def phrase(data: bytes) -> None:
 
 def completion(data: bytes) -> None:
     """The body of a server's answer."""
-    wire.told(data)
+    chat_format.error_message(data)
     try:
         answer = json.loads(data)
     except (ValueError, RecursionError):
         return
-    wire.reply(answer, 0.1, {})
-    wire.complaint(answer)
+    chat_format.reply(answer, 0.1, {})
+    chat_format.complaint(answer)
 
 
 def journal(data: bytes) -> None:
@@ -78,7 +78,7 @@ def journal(data: bytes) -> None:
 def sample(data: bytes) -> None:
     """A line of samples.jsonl."""
     faults: list[str] = []
-    disk._item(Path("samples.jsonl"), 1, data, Item, faults)
+    datasets._item(Path("samples.jsonl"), 1, data, Item, faults)
 
 
 def settings(data: bytes) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from lotbench.benchmarks.lotbench import words
 from lotbench.benchmarks.lotbench.sample import Item
-from lotbench.edge.files import datasets as disk
+from lotbench.edge.files import datasets
 from tests.rules import chance, hear
 
 RESPONSE = re.compile(r"^(?:CAPTION|配文)\s*[:：]\s*(.*)$", re.MULTILINE)
@@ -21,7 +21,7 @@ QUESTION = re.compile(r'^(?:QUESTION|问题)\s*[:：]\s*["“](.*?)["”]\s*$', 
 
 def shipped(n: int | None = None) -> list[Item]:
     """The first samples that come with lotbench."""
-    items: list[Item] = list(disk.samples(disk.shipped("data", "lotbench"), Item))
+    items: list[Item] = list(datasets.samples(datasets.shipped("data", "lotbench"), Item))
     return items[:n]
 
 

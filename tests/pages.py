@@ -16,8 +16,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from clot_training import cli as clot
-from clot_training import config as clot_config
+from clot_training import cli, config
 from lotbench import benchmarks
 from lotbench.cli.parser import parser
 from lotbench.config.experiment import Experiment, Limits, RoleSampling
@@ -64,11 +63,11 @@ def training() -> str:
         "What each step does and writes is in [training.md](training.md). One order of precedence: defaults, then "
         "the TOML file of `--config`, then `--set` with a dotted name (`--set tune.rank=32`). Exit codes: 0 done, "
         "1 error, 2 usage, 130 interrupted; the same command goes on.",
-        *_help(clot.parser()),
+        *_help(cli.parser()),
         "## A run",
-        _table(clot_config.Config),
+        _table(config.Config),
     ]
-    for name, model in _tables(clot_config.Config):
+    for name, model in _tables(config.Config):
         blocks += [f"## [{name}]", " ".join((model.__doc__ or "").split()), _table(model)]
     return "\n\n".join(blocks) + "\n"
 

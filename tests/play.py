@@ -22,10 +22,10 @@ from lotbench.benchmarks.lotbench.settings import Settings, resolve
 from lotbench.benchmarks.lotbench.task import ROLES, benchmark
 from lotbench.config.experiment import Limits
 from lotbench.edge.calls.budget import Bucket, Budget, Price
-from lotbench.edge.calls.caller import Desk, Seat
-from lotbench.edge.calls.journal import Entry, Journal, read
+from lotbench.edge.calls.caller import Caller, RoleModel
+from lotbench.edge.calls.journal import Entry, Journal, read_journal
 from lotbench.edge.calls.store import Store
-from lotbench.edge.files import datasets as disk
+from lotbench.edge.files import datasets
 from lotbench.harness.benchmark import Context
 from lotbench.harness.loop import Loop, Planned
 from lotbench.harness.state import State, Walk
@@ -162,7 +162,7 @@ class Game:
         return sum(one["call"] is not None for one in self.steps(step))
 
 
-PROMPTS = disk.prompts("lotbench")
+PROMPTS = datasets.prompts("lotbench")
 
 
 def walking(
@@ -219,7 +219,7 @@ class Room:
         self.max_failed = max_failed
         players = {"candidate": (candidate,), "judge": tuple(judges), "oracle": (oracle,)}
         self.journal = Journal(folder / "calls.jsonl")
-        self.desk = Desk(
+        self.desk = Caller(
             {role: tuple(_seat(model, introduced) for model in models) for role, models in players.items()},
             {role: (ROLES[role].sampling, True) for role in players},
             self.journal,
@@ -246,12 +246,12 @@ class Room:
 
     def calls(self) -> list[Entry]:
         """The journal's lines."""
-        return list(read(self.journal.path))
+        return list(read_journal(self.journal.path))
 
 
-def _seat(model: Any, introduced: bool) -> Seat:
+def _seat(model: Any, introduced: bool) -> RoleModel:
     name = model.model_id
-    return Seat(
+    return RoleModel(
         f"asked-{name}", model, Price(0, 0, 0), Bucket(None), Bucket(None), name if introduced else ""
     )
 

@@ -12,8 +12,8 @@ from lotbench.cli.progress import STALL_S, stalled
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import parse
 from lotbench.edge.calls.budget import Budget, price, price_table
-from lotbench.edge.calls.caller import Tally
-from lotbench.edge.calls.journal import read
+from lotbench.edge.calls.caller import CallStats
+from lotbench.edge.calls.journal import read_journal
 from lotbench.errors import LimitReached, UsageError
 from lotbench.run.evaluate import resume
 from lotbench.run.results import load_run
@@ -46,7 +46,7 @@ def spent(run: Path) -> list[tuple[int, float]]:
             entry.reply.usage.input_tokens + entry.reply.usage.output_tokens,
             price(parse(entry.asked)).of(entry.reply.usage),
         )
-        for entry in read(run / "calls.jsonl")
+        for entry in read_journal(run / "calls.jsonl")
     ]
 
 
@@ -125,7 +125,7 @@ def test_prices_of_ones_own_go_before_the_shipped_ones(
 
 
 def test_a_stall_says_what_is_waited_for() -> None:
-    tally, now = Tally(), time.monotonic()
+    tally, now = CallStats(), time.monotonic()
     tally.replied = now - STALL_S - 1
     assert stalled(tally, now) == []
     tally.open = {f"lot-{n}/1/2/respond": (now - 10 * n, "gpt-4o") for n in range(1, 9)}

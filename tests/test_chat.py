@@ -15,14 +15,14 @@ from PIL import Image as Pillow
 
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import parse
-from lotbench.edge.files import datasets as disk
+from lotbench.edge.files import datasets
 from lotbench.edge.files.datasets import Pictures
 from lotbench.edge.models.chat import ChatModel, Waiting
 from lotbench.edge.models.chat_format import Abilities
 from lotbench.edge.models.python_models import CallableModel, LangChainModel
 from lotbench.edge.models.registry import Models
 from lotbench.errors import CallFailed, Unescapable, UsageError
-from lotbench.prompting.reply import read, visible
+from lotbench.prompting.reply import read_form, visible
 from lotbench.types import Image, Reply, Sampling
 from tests.asking import Filling, asked, question
 from tests.server import FakeServer
@@ -56,7 +56,7 @@ async def test_the_form_is_asked_for_as_strictly_as_the_server_takes_it_and_refu
                 await model(question(number=number))
             assert forms(server) == ladder + [ladder[-1]] * 3
 
-    assert read(first, Filling).filling
+    assert read_form(first, Filling).filling
     bounded = "maxLength" in json.dumps(server.service.bodies[-1].get("response_format", {}))
     assert bounded == (ladder == ["json_schema"])
     recorded = "json_schema_unbounded" if "rejects" in abilities and len(ladder) == 2 else ladder[-1]
@@ -139,7 +139,7 @@ async def test_reasoning_is_kept_out_of_the_answer(kind: str) -> None:
         async with asked(server.url) as model:
             answer = await model(question())
 
-    assert read(answer, Filling).filling
+    assert read_form(answer, Filling).filling
     assert "funny" not in visible(answer)
     assert ("funny" in answer.text) == (kind == "think")
     assert (answer.reasoning is not None) == (kind == "field")
@@ -166,8 +166,10 @@ def set_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Pictures, l
 
     for name, colour in (("a", "teal"), ("b", "red")):
         Pillow.new("RGB", (64, 48), colour).save(tmp_path / f"{name}.png")
-    encoded, calls = disk.encoded, []
-    monkeypatch.setattr(disk, "encoded", lambda path, limit: calls.append(path.name) or encoded(path, limit))
+    encoded, calls = datasets.encoded, []
+    monkeypatch.setattr(
+        datasets, "encoded", lambda path, limit: calls.append(path.name) or encoded(path, limit)
+    )
     return Pictures(tmp_path, [Row("a"), Row("b")], 32), calls
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score, mean_absolute_error
 
-from lotbench.metrics import classification as classes
+from lotbench.metrics import classification
 from tests.ideas import SUPPORT
 
 LABELS = [1, 2, 3, 4, 5]
@@ -22,28 +22,30 @@ def test_figures_agree_with_scikit_learn_with_fixed_labels_and_answers_that_are_
     answers: list[tuple[int, int | None]],
 ) -> None:
     gold, said = [one for one, _ in answers], [one for _, one in answers]
-    counts = classes.table(gold, said, 5)
+    counts = classification.table(gold, said, 5)
     filled = [one or 0 for one in said]
 
     each = f1_score(gold, filled, labels=LABELS, average=None, zero_division=0)
-    assert classes.f1(counts) == pytest.approx(each)
+    assert classification.f1(counts) == pytest.approx(each)
     macro = f1_score(gold, filled, labels=LABELS, average="macro", zero_division=0)
-    assert float(classes.macro_f1(counts)) == pytest.approx(macro)
-    assert float(classes.within(counts, 0)) == pytest.approx(accuracy_score(gold, filled))
+    assert float(classification.macro_f1(counts)) == pytest.approx(macro)
+    assert float(classification.within(counts, 0)) == pytest.approx(accuracy_score(gold, filled))
     worst = [one or (5 if true <= 3 else 1) for true, one in answers]
-    assert float(classes.worst_mae(counts)) == pytest.approx(mean_absolute_error(gold, worst))
+    assert float(classification.worst_mae(counts)) == pytest.approx(mean_absolute_error(gold, worst))
     valid = [(true, one) for true, one in answers if one]
     if valid:
-        assert float(classes.mae(counts)) == pytest.approx(mean_absolute_error(*zip(*valid, strict=True)))
+        assert float(classification.mae(counts)) == pytest.approx(
+            mean_absolute_error(*zip(*valid, strict=True))
+        )
     else:
-        assert np.isnan(classes.mae(counts))
+        assert np.isnan(classification.mae(counts))
 
 
 def test_guessing_on_the_official_support_gives_the_known_lines() -> None:
     n = sum(SUPPORT)
-    constant = classes.guessing(SUPPORT, [0, 0, 1, 0, 0])
-    uniform = classes.guessing(SUPPORT, [0.2] * 5)
-    prior = classes.guessing(SUPPORT, [one / n for one in SUPPORT])
+    constant = classification.guessing(SUPPORT, [0, 0, 1, 0, 0])
+    uniform = classification.guessing(SUPPORT, [0.2] * 5)
+    prior = classification.guessing(SUPPORT, [one / n for one in SUPPORT])
 
     assert constant == (pytest.approx(0.0956, abs=5e-5), pytest.approx(0.8628, abs=5e-5))
     assert uniform[0] == pytest.approx(0.184, abs=1e-3)
@@ -54,25 +56,25 @@ def test_the_expectation_of_guessing_is_what_many_guesses_come_to() -> None:
     support, chances = (2, 0, 5, 3, 1), (0.1, 0.2, 0.3, 0.3, 0.1)
     gold = np.repeat(LABELS, support)
     drawn = np.random.default_rng(3).choice(LABELS, size=(4000, len(gold)), p=chances)
-    tables = np.array([classes.table(gold.tolist(), guess.tolist(), 5) for guess in drawn])
+    tables = np.array([classification.table(gold.tolist(), guess.tolist(), 5) for guess in drawn])
 
-    expected = classes.guessing(support, chances)
-    assert expected[0] == pytest.approx(classes.macro_f1(tables).mean(), abs=0.005)
-    assert expected[1] == pytest.approx(classes.mae(tables).mean(), abs=0.02)
+    expected = classification.guessing(support, chances)
+    assert expected[0] == pytest.approx(classification.macro_f1(tables).mean(), abs=0.005)
+    assert expected[1] == pytest.approx(classification.mae(tables).mean(), abs=0.02)
 
 
 def test_shuffling_tells_knowledge_from_chance() -> None:
     gold = LABELS * 8
-    knows = classes.shuffled(gold, gold, 5, draws=999, seed=0)
+    knows = classification.shuffled(gold, gold, 5, draws=999, seed=0)
     assert knows == (0.001, 0.001)
-    constant = classes.shuffled(gold, [3] * 40, 5, draws=999, seed=0)
+    constant = classification.shuffled(gold, [3] * 40, 5, draws=999, seed=0)
     assert constant == (1.0, 1.0)
-    backwards = classes.shuffled(gold, gold[::-1], 5, draws=999, seed=0)
+    backwards = classification.shuffled(gold, gold[::-1], 5, draws=999, seed=0)
     assert backwards[1] > 0.99
-    assert classes.shuffled([3], [3], 5, draws=9, seed=0) == (1.0, 1.0)
+    assert classification.shuffled([3], [3], 5, draws=9, seed=0) == (1.0, 1.0)
 
 
 def test_shuffling_counts_every_order_where_there_are_few() -> None:
     # One hit: of the six orders of (1, none, 2), one has two hits, two have one, three have none.
-    p_f1, _ = classes.shuffled([1, 2, 3], [1, None, 2], 5, draws=999, seed=0)
+    p_f1, _ = classification.shuffled([1, 2, 3], [1, None, 2], 5, draws=999, seed=0)
     assert p_f1 == pytest.approx(3 / 6)

@@ -15,7 +15,7 @@ from clot_training.exploring import conditions, vocabulary
 from clot_training.exploring import explore as step
 from clot_training.exploring.clip import Sight, identity
 from clot_training.exploring.conditions import Vectors
-from clot_training.records import Candidate, Work, read
+from clot_training.records import Candidate, Work, read_records
 from lotbench.errors import DataError, UsageError
 from tests import shapes
 from tests.leaping import HashPolicy, config, data_set, split_words
@@ -188,7 +188,7 @@ def test_weak_and_random_conditions_side_by_side(
     for how in ("weak", "random"):
         run = seeing(tmp_path, trained, pictures, conditions=how, limit=24)
         summary = step.explore(run, HashPolicy)
-        found[how] = list(read(Work(Path(run.out)).candidates(run.explore.conditions), Candidate))
+        found[how] = list(read_records(Work(Path(run.out)).candidates(run.explore.conditions), Candidate))
     assert len(found["weak"]) == len(found["random"])
     stay = conditions.kept(min(summary["keywords"]["en"], 100), 25, 70, "sentence")
     assert {one.position for one in found["weak"]} == {*stay, None}

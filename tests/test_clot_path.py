@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clot_training.cli import main
-from clot_training.records import Candidate, Instruction, Work, read
+from clot_training.records import Candidate, Instruction, Work, read_records
 from tests import shapes
 from tests.tiny import llava, square
 
@@ -98,7 +98,7 @@ def test_the_whole_path_with_pictures(run: tuple[Path, Work], capsys: pytest.Cap
     file, work = run
     config = ("--config", str(file))
     assert "instructions of" in said(capsys, "instructions", *config)
-    made = [one for shard in work.shards for one in read(shard, Instruction)]
+    made = [one for shard in work.shards for one in read_records(shard, Instruction)]
     assert {one.kind for one in made} == {"generation", "selection", "ranking"}
     assert all(one.image and Path(one.image).is_file() for one in made)
 
@@ -109,7 +109,7 @@ def test_the_whole_path_with_pictures(run: tuple[Path, Work], capsys: pytest.Cap
         arm = (*config, "--set", f"explore.conditions={conditions}")
         assert f"{conditions} conditions" in said(capsys, "explore", *arm)
         assert "hf:" in said(capsys, "refine", *arm)
-        kept = [one for one in read(work.candidates(conditions), Candidate) if one.kept]
+        kept = [one for one in read_records(work.candidates(conditions), Candidate) if one.kept]
         about = json.loads((work.stage2(conditions) / "tune.json").read_text())
         assert about["examples"] == len(made) + len(kept) > len(made)
 

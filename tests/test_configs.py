@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from clot_training import config as training
-from lotbench.benchmarks.liveideabench import settings as ideas
+from clot_training import config
+from lotbench.benchmarks.liveideabench import settings
 from lotbench.benchmarks.liveideabench.task import benchmark as ideas_benchmark
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.benchmarks.lotbench.task import benchmark
 from lotbench.config.experiment import load
-from lotbench.edge.files import datasets as disk
+from lotbench.edge.files import datasets
 from lotbench.run.plan import make
 
-FILES = sorted(path for path in disk.shipped("configs").glob("**/*.toml") if path.parent.name != "clot")
-TRAINING = sorted(disk.shipped("configs", "clot").glob("*.toml"))
+FILES = sorted(path for path in datasets.shipped("configs").glob("**/*.toml") if path.parent.name != "clot")
+TRAINING = sorted(datasets.shipped("configs", "clot").glob("*.toml"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -29,7 +29,7 @@ def test_a_configuration_opens_with_the_command_that_runs_it(path: object) -> No
 def test_a_training_configuration_opens_with_its_first_command_and_can_be_read(path: Path) -> None:
     first = path.read_text(encoding="utf-8").splitlines()[0]
     assert first.startswith(f"# clot instructions --config configs/clot/{path.name}")
-    training.load(path)
+    config.load(path)
 
 
 def test_a_frozen_training_configuration_can_be_run_again(tmp_path: Path) -> None:
@@ -39,14 +39,14 @@ def test_a_frozen_training_configuration_can_be_run_again(tmp_path: Path) -> Non
         "tune.learning_rate=1e-5",
         "tune.target_modules=['q', 'v']",
     ]
-    made = training.load(disk.shipped("configs", "clot", "vision-7b.toml"), sets)
-    training.freeze(made, tmp_path)
-    assert training.load(tmp_path / "config.toml") == made
+    made = config.load(datasets.shipped("configs", "clot", "vision-7b.toml"), sets)
+    config.freeze(made, tmp_path)
+    assert config.load(tmp_path / "config.toml") == made
     assert made.tune.learning_rate == 1e-5
 
 
 def test_the_defaults_written_out_are_the_defaults() -> None:
-    written = load(disk.shipped("configs", "lotbench.toml")).experiment
+    written = load(datasets.shipped("configs", "lotbench.toml")).experiment
     assert Settings(**written.settings) == Settings()
     assert set(written.settings) == set(Settings.model_fields) - {"confirm"}
     assert written.repeats == benchmark.repeats
@@ -56,11 +56,11 @@ def test_the_defaults_written_out_are_the_defaults() -> None:
 
 
 def test_the_defaults_of_liveideabench_written_out_are_the_defaults() -> None:
-    written = load(disk.shipped("configs", "liveideabench-v2.toml")).experiment
-    assert ideas.Settings(**written.settings) == ideas.Settings()
-    assert set(written.settings) == set(ideas.Settings.model_fields) - {"panel"}
-    first = load(disk.shipped("configs", "liveideabench-v1.toml")).experiment
-    assert ideas.Settings(**first.settings) == ideas.Settings(version="v1")
+    written = load(datasets.shipped("configs", "liveideabench-v2.toml")).experiment
+    assert settings.Settings(**written.settings) == settings.Settings()
+    assert set(written.settings) == set(settings.Settings.model_fields) - {"panel"}
+    first = load(datasets.shipped("configs", "liveideabench-v1.toml")).experiment
+    assert settings.Settings(**first.settings) == settings.Settings(version="v1")
     assert (written.repeats, written.roles) == (ideas_benchmark.repeats, {})
     for role, sampling in written.sampling.items():
         assert sampling.temperature == ideas_benchmark.roles[role].sampling.temperature
@@ -68,7 +68,7 @@ def test_the_defaults_of_liveideabench_written_out_are_the_defaults() -> None:
 
 def test_the_papers_of_liveideabench_differ_in_the_version_alone() -> None:
     one, two = (
-        load(disk.shipped("configs", "paper", f"liveideabench-{version}.toml")).experiment.settings
+        load(datasets.shipped("configs", "paper", f"liveideabench-{version}.toml")).experiment.settings
         for version in ("v1", "v2")
     )
     assert one | {"version": "v2"} == two
@@ -76,7 +76,7 @@ def test_the_papers_of_liveideabench_differ_in_the_version_alone() -> None:
 
 
 def test_the_configuration_to_try_visits_every_node_and_ends_soon() -> None:
-    plan = make(load(disk.shipped("configs", "try.toml")))
+    plan = make(load(datasets.shipped("configs", "try.toml")))
     assert (len(plan.chosen), plan.experiment.repeats, plan.settings.max_rounds) == (3, 1, 4)
     assert (plan.settings.clue_interval, plan.settings.arm) == (2, "caption")
     assert {name.kind for names in plan.names.values() for name in names} == {"local"}

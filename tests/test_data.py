@@ -13,24 +13,24 @@ from lotbench import benchmarks
 from lotbench.benchmarks.lotbench import lints, words
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.settings import Settings
-from lotbench.edge.files import datasets as disk
-from lotbench.edge.pictures import picture_facts as look
+from lotbench.edge.files import datasets
+from lotbench.edge.pictures import picture_facts
 from lotbench.harness.data_findings import Sight
 
-FOLDER = disk.shipped("data", "lotbench")
-JUDGE_SETS = disk.shipped("data", "judge_sets")
+FOLDER = datasets.shipped("data", "lotbench")
+JUDGE_SETS = datasets.shipped("data", "judge_sets")
 CANARY = "lotbench-canary-7d1e0f7c-5b1a-4a52-9a0e-3c8f5d2b6e41"
 LANGUAGES = ("en", "zh")
 
 
 @pytest.fixture(scope="module")
 def items() -> tuple[Item, ...]:
-    return disk.samples(FOLDER, Item)
+    return datasets.samples(FOLDER, Item)
 
 
 @pytest.fixture(scope="module")
 def sights(items: tuple[Item, ...]) -> dict[str, Sight]:
-    return look.sights(FOLDER, items, drawings=False)
+    return picture_facts.sights(FOLDER, items, drawings=False)
 
 
 def judge_set(name: str) -> list[dict[str, Any]]:
@@ -70,7 +70,7 @@ def test_the_samples_are_clean_under_their_own_lints(
 
 @pytest.mark.slow
 def test_every_picture_shows_its_drawing(items: tuple[Item, ...]) -> None:
-    apart = {name: sight.apart for name, sight in look.sights(FOLDER, items).items()}
+    apart = {name: sight.apart for name, sight in picture_facts.sights(FOLDER, items).items()}
     assert None not in apart.values()
     assert {name: far for name, far in apart.items() if far and far > lints.FAR_FROM_DRAWING} == {}
 
@@ -81,7 +81,7 @@ def test_no_picture_file_is_without_a_sample(items: tuple[Item, ...]) -> None:
 
 
 def test_the_examples_in_the_prompts_give_no_sample_away(items: tuple[Item, ...]) -> None:
-    pack = disk.prompts("lotbench")
+    pack = datasets.prompts("lotbench")
     for path, text in pack.files.items():
         shown = {words.same(filling) for filling in re.findall(r'"filling": "([^"]+)"', text)}
         for item in items:

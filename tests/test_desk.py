@@ -12,7 +12,7 @@ import pytest
 
 from lotbench.config.experiment import Limits, RoleSampling
 from lotbench.edge.calls.budget import Bucket, Budget, Price
-from lotbench.edge.calls.caller import Desk, Seat, sampling
+from lotbench.edge.calls.caller import Caller, RoleModel, sampling
 from lotbench.edge.calls.journal import Journal
 from lotbench.edge.calls.store import Store
 from lotbench.errors import CallFailed, LimitReached, LotbenchError
@@ -55,18 +55,18 @@ class Room:
         self.budget = Budget(limits or Limits())
         self.store = Store(place / "home")
         seats = tuple(
-            Seat(f"judge-{n}", model, Price(1.0, 0.5, 2.0), Bucket(None), Bucket(None))
+            RoleModel(f"judge-{n}", model, Price(1.0, 0.5, 2.0), Bucket(None), Bucket(None))
             for n, model in enumerate(models)
         )
         drawn = {"judge": (Sampling(temperature=0.0), True)}
-        self.desk = Desk({"judge": seats}, drawn, self.journal, self.store, self.budget, seed=seed)
+        self.desk = Caller({"judge": seats}, drawn, self.journal, self.store, self.budget, seed=seed)
 
     @property
     def lines(self) -> list[str]:
         """Role, step and source of each line of the journal."""
-        from lotbench.edge.calls.journal import read
+        from lotbench.edge.calls.journal import read_journal
 
-        return [f"{entry.key.step} {entry.seat} {entry.source}" for entry in read(self.journal.path)]
+        return [f"{entry.key.step} {entry.seat} {entry.source}" for entry in read_journal(self.journal.path)]
 
 
 @pytest.fixture

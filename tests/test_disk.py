@@ -19,7 +19,7 @@ from PIL import Image as Pillow
 from PIL.PngImagePlugin import PngInfo
 from pydantic import BaseModel, ConfigDict
 
-from lotbench.edge.files import datasets as disk
+from lotbench.edge.files import datasets
 from lotbench.edge.files.datasets import (
     Pictures,
     data_digest,
@@ -252,7 +252,7 @@ def test_whatever_is_not_a_pixel_is_left_behind(tmp_path: Path, place: str) -> N
     assert found.format == "PNG" and found.size == (8, 6)
     assert not {"exif", "icc_profile", "Comment", "comment"} & found.info.keys()
     assert getattr(found, "n_frames", 1) == 1
-    assert disk._bare(sent)
+    assert datasets._bare(sent)
 
 
 def test_a_photograph_stands_upright(tmp_path: Path) -> None:
@@ -307,7 +307,9 @@ def test_pictures_are_found_by_sample_and_sent_by_content(tmp_path: Path) -> Non
 def test_a_picture_is_encoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, found = rows(tmp_path)
     pictures, calls = Pictures(folder, found, 32), []
-    monkeypatch.setattr(disk, "encoded", lambda path, limit: calls.append(path.name) or encoded(path, limit))
+    monkeypatch.setattr(
+        datasets, "encoded", lambda path, limit: calls.append(path.name) or encoded(path, limit)
+    )
 
     data_digest(folder, found, pictures)
     for _ in range(3):
@@ -323,7 +325,7 @@ def test_pictures_out_of_use_are_let_go_and_come_back(
     folder, found = rows(tmp_path, 9)
     every = Pictures(folder, found, 32)
     largest = max(len(every.data_url(one.sha256)) for one in every.values())
-    monkeypatch.setattr(disk, "CACHED_BYTES", 2 * largest)
+    monkeypatch.setattr(datasets, "CACHED_BYTES", 2 * largest)
     pictures = Pictures(folder, found, 32)
 
     urls = {name: pictures.data_url(pictures[name].sha256) for name in pictures}

@@ -23,7 +23,7 @@ from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.cli.evaluate import configuration
 from lotbench.cli.parser import parser
 from lotbench.config import experiment as config
-from lotbench.config import model_names as names
+from lotbench.config import model_names
 from tests.fakes import RuleModel
 from tests.pages import PAGES, ROOT
 from tests.rules import game_rule
@@ -116,7 +116,7 @@ def usable(asked: config.Config, shown: str) -> None:
     declared = benchmarks.get(experiment.benchmark)
     config.validate(declared.Settings, experiment.settings, Path(shown))
     for model in filter(None, [experiment.model, *(m for seats in experiment.roles.values() for m in seats)]):
-        names.parse(model)
+        model_names.parse(model)
     assert experiment.roles.keys() | experiment.sampling.keys() <= declared.roles.keys(), shown
 
 

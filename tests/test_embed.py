@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lotbench import evaluate_sync
-from lotbench.edge.calls import embeddings as embed
+from lotbench.edge.calls import embeddings
 from lotbench.errors import RunFolderError, UsageError
 
 TEXTS = ["a membrane that hums", "a quiet turbine", "a membrane which is humming"]
@@ -27,21 +27,21 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
             calls.append(list(texts))
             return np.array([[len(text), 1.0] for text in texts], dtype=np.float32)
 
-    monkeypatch.setattr(embed, "Encoder", Lengths)
+    monkeypatch.setattr(embeddings, "Encoder", Lengths)
     return calls
 
 
 def test_a_text_is_embedded_once_however_often_it_comes(seen: list[list[str]], tmp_path: Path) -> None:
-    found = embed.embedded("minilm", [*TEXTS, TEXTS[0]], root=tmp_path)
+    found = embeddings.embedded("minilm", [*TEXTS, TEXTS[0]], root=tmp_path)
     assert seen == [TEXTS] and list(found) == TEXTS
-    again = embed.embedded("minilm", [*TEXTS, "new"], root=tmp_path)
+    again = embeddings.embedded("minilm", [*TEXTS, "new"], root=tmp_path)
     assert seen[1:] == [["new"]]
     assert all((again[text] == found[text]).all() for text in TEXTS)
 
 
 def test_another_encoder_has_vectors_of_its_own(seen: list[list[str]], tmp_path: Path) -> None:
     for name in ("minilm", "other", "other#pooler"):
-        embed.embedded(name, TEXTS, root=tmp_path)
+        embeddings.embedded(name, TEXTS, root=tmp_path)
     assert seen == [TEXTS] * 3
 
 
@@ -50,16 +50,16 @@ def test_a_folder_that_was_trained_on_is_another_encoder(seen: list[list[str]], 
     weights.parent.mkdir()
     weights.write_bytes(b"one")
     for _ in range(2):
-        embed.embedded(str(weights.parent), TEXTS, root=tmp_path)
+        embeddings.embedded(str(weights.parent), TEXTS, root=tmp_path)
     assert seen == [TEXTS]
     weights.write_bytes(b"other")
-    embed.embedded(str(weights.parent), TEXTS, root=tmp_path)
+    embeddings.embedded(str(weights.parent), TEXTS, root=tmp_path)
     assert seen == [TEXTS] * 2
 
 
 def test_known_vectors_need_no_encoder(seen: list[list[str]], tmp_path: Path) -> None:
     known = {text: np.ones(2, dtype=np.float32) for text in TEXTS}
-    assert embed.embedded("minilm", TEXTS, known, root=tmp_path).keys() == known.keys()
+    assert embeddings.embedded("minilm", TEXTS, known, root=tmp_path).keys() == known.keys()
     assert seen == []
 
 
@@ -67,18 +67,18 @@ def test_a_store_that_cannot_be_written_to_costs_time_only(seen: list[list[str]]
     file = tmp_path / "store"
     file.write_text("in the way", encoding="utf-8")
     for _ in range(2):
-        assert len(embed.embedded("minilm", TEXTS, root=tmp_path)) == 3
+        assert len(embeddings.embedded("minilm", TEXTS, root=tmp_path)) == 3
     assert seen == [TEXTS] * 2
 
 
 def test_vectors_of_a_run_are_read_back_for_their_encoder_alone(tmp_path: Path) -> None:
     path = tmp_path / "vectors.npz"
     vectors = {text: np.array([number, 1], dtype=np.float32) for number, text in enumerate(TEXTS)}
-    embed.write(path, "minilm", vectors)
-    found = embed.read(path, "minilm", [TEXTS[2], "unknown"])
+    embeddings.write(path, "minilm", vectors)
+    found = embeddings.read_vectors(path, "minilm", [TEXTS[2], "unknown"])
     assert list(found) == [TEXTS[2]] and found[TEXTS[2]].tolist() == [2, 1]
-    assert embed.read(path, "other", TEXTS) == {}
-    assert embed.read(tmp_path / "none.npz", "minilm", TEXTS) == {}
+    assert embeddings.read_vectors(path, "other", TEXTS) == {}
+    assert embeddings.read_vectors(tmp_path / "none.npz", "minilm", TEXTS) == {}
     assert [file.name for file in tmp_path.iterdir()] == ["vectors.npz"]
 
 
@@ -86,33 +86,33 @@ def test_vectors_of_a_run_are_read_back_for_their_encoder_alone(tmp_path: Path) 
 def test_damaged_vectors_are_made_again(tmp_path: Path, damage: bytes) -> None:
     path = tmp_path / "vectors.npz"
     path.write_bytes(damage)
-    assert embed.read(path, "minilm", TEXTS) == {}
+    assert embeddings.read_vectors(path, "minilm", TEXTS) == {}
 
 
 def test_vectors_that_cannot_be_written_are_a_fault_of_the_folder(tmp_path: Path) -> None:
     with pytest.raises(RunFolderError, match=r"vectors\.npz"):
-        embed.write(tmp_path / "gone" / "vectors.npz", "minilm", {"a": np.ones(2, dtype=np.float32)})
+        embeddings.write(tmp_path / "gone" / "vectors.npz", "minilm", {"a": np.ones(2, dtype=np.float32)})
 
 
 @pytest.mark.parametrize("name", ["minilm", "some/model", "some/model#pooler"])
 def test_a_missing_package_is_told_with_the_command_that_installs_it(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(embed, "find_spec", lambda package: None)
+    monkeypatch.setattr(embeddings, "find_spec", lambda package: None)
     with pytest.raises(UsageError, match=r"torch.*pip install 'lotbench\[embed\]'"):
-        embed.Encoder(name)
+        embeddings.Encoder(name)
 
 
 # With the real weights, and with the embedded model.
 
 
 @pytest.fixture(scope="module")
-def minilm() -> embed.Encoder:
-    return embed.Encoder()
+def minilm() -> embeddings.Encoder:
+    return embeddings.Encoder()
 
 
 @pytest.mark.slow
-def test_the_packaged_encoder_knows_what_is_alike(minilm: embed.Encoder) -> None:
+def test_the_packaged_encoder_knows_what_is_alike(minilm: embeddings.Encoder) -> None:
     vectors = minilm(TEXTS)
     assert vectors.shape == (3, 384) and vectors.dtype == np.float32
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(3), abs=1e-5)
@@ -120,7 +120,7 @@ def test_the_packaged_encoder_knows_what_is_alike(minilm: embed.Encoder) -> None
 
 
 @pytest.mark.slow
-def test_a_batch_changes_no_vector(minilm: embed.Encoder) -> None:
+def test_a_batch_changes_no_vector(minilm: embeddings.Encoder) -> None:
     texts = [*TEXTS, "word " * 120, ""] * 9
     alone = np.concatenate([minilm([text]) for text in texts[:5]])
     assert minilm(texts)[:5] == pytest.approx(alone, abs=1e-5)
@@ -147,7 +147,7 @@ def test_the_pooler_output_is_that_of_the_model(tmp_path: Path) -> None:
     folder = tmp_path / "bert"
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    found = embed.Encoder(f"{folder}#pooler")(TEXTS)
+    found = embeddings.Encoder(f"{folder}#pooler")(TEXTS)
     with torch.no_grad():
         for vector, text in zip(found, TEXTS, strict=True):
             pooled = model(**tokenizer(text, return_tensors="pt")).pooler_output[0].numpy()
@@ -158,7 +158,7 @@ def test_the_pooler_output_is_that_of_the_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["{}/nothing-here", "{}/nothing-here#pooler"])
 def test_an_encoder_that_is_not_there_is_named(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="nothing-here"):
-        embed.Encoder(name.format(tmp_path))(TEXTS)
+        embeddings.Encoder(name.format(tmp_path))(TEXTS)
 
 
 @pytest.mark.slow

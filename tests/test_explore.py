@@ -19,7 +19,7 @@ from clot_training.config import Config
 from clot_training.exploring import explore as step
 from clot_training.exploring import vocabulary
 from clot_training.exploring.explorer import Explorer
-from clot_training.records import Candidate, Prompt, Work, read
+from clot_training.records import Candidate, Prompt, Work, read_records
 from lotbench.errors import RunFolderError, UsageError
 from tests.leaping import HashPolicy, SeenPolicy, bare, config, data_set, plain, row, split_words
 from tests.tiny import llama, tokenizer
@@ -37,7 +37,7 @@ def random_run(folder: Path, rows: Sequence[dict[str, Any]] | None = None, **exp
 
 
 def lines(run: Config) -> list[Candidate]:
-    return list(read(Work(Path(run.out)).candidates(run.explore.conditions), Candidate))
+    return list(read_records(Work(Path(run.out)).candidates(run.explore.conditions), Candidate))
 
 
 class Chooser(HashPolicy):

@@ -12,7 +12,7 @@ import pytest
 from pydantic import Field
 
 from lotbench.errors import CallFailed
-from lotbench.prompting.reply import Form, YesNo, read, schema, shape
+from lotbench.prompting.reply import Form, YesNo, read_form, schema, shape
 from lotbench.types import Image, Key, Message, Reply, Request, Sampling, Usage
 from tests.fakes import RuleModel, ScriptedModel, game_rule, same, text_of
 from tests.rules import hear
@@ -143,7 +143,7 @@ async def test_the_text_of_a_request_shows_speakers_and_pictures() -> None:
 @pytest.mark.parametrize("language", ["a caption", "一张图片"])
 async def test_a_rule_fills_every_form(form: type[Form], language: str) -> None:
     reply = await RuleModel(game_rule())(request(language, form=form))
-    assert read(reply, form).model_fields_set == set(form.model_fields)
+    assert read_form(reply, form).model_fields_set == set(form.model_fields)
 
 
 @pytest.mark.parametrize("form", FORMS)

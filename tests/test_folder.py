@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lotbench.edge.files import run_folder as folder
+from lotbench.edge.files import run_folder
 from lotbench.edge.files.run_folder import Folder, create, find, read_json
 from lotbench.edge.files.traces import Traces, trace, trace_line
 from lotbench.errors import RunFolderError
@@ -93,14 +93,14 @@ def test_a_new_folder_is_named_for_when_what_and_whom(tmp_path: Path) -> None:
 def test_the_same_run_in_the_same_minute_gets_a_folder_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stopped = folder.datetime(2026, 11, 21, 21, 49)
+    stopped = run_folder.datetime(2026, 11, 21, 21, 49)
 
     class Clock:
         @staticmethod
         def now(zone: Any) -> Any:
             return stopped
 
-    monkeypatch.setattr(folder, "datetime", Clock)
+    monkeypatch.setattr(run_folder, "datetime", Clock)
     made = [create(tmp_path, "lotbench", "m", "3f2a") for _ in range(3)]
 
     names = [f"20261121-2149-lotbench-m-3f2a{end}" for end in ("", "-2", "-3")]

@@ -12,7 +12,7 @@ from lotbench.benchmarks.lotbench import chain
 from lotbench.benchmarks.lotbench.sample import Rejected
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.benchmarks.lotbench.task import benchmark
-from lotbench.edge.calls.journal import read
+from lotbench.edge.calls.journal import read_journal
 from lotbench.harness.state import start
 from lotbench.types import Request
 from tests.fakes import RuleModel, ScriptedModel, game_rule
@@ -229,7 +229,7 @@ async def test_a_whole_run_reuses_the_chains_of_the_one_before_and_is_complete_b
         )
         for checker in checkers
     ]
-    lines = [[entry for entry in read(run.path / "calls.jsonl")] for run in runs]
+    lines = [[entry for entry in read_journal(run.path / "calls.jsonl")] for run in runs]
     stored = [{str(entry.key) for entry in run if entry.source == "store"} for run in lines]
     shared = [{str(entry.key) for entry in run if entry.key.step.startswith("chain")} for run in lines]
     assert stored[0] == set()

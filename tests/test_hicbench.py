@@ -15,7 +15,7 @@ from lotbench.benchmarks.hicbench import memory
 from lotbench.benchmarks.hicbench.sample import Item
 from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.benchmarks.hicbench.task import benchmark
-from lotbench.edge.files import datasets as disk
+from lotbench.edge.files import datasets
 from lotbench.errors import CallFailed, UsageError
 from lotbench.types import Reply, Request
 from tests.fakes import RuleModel, ScriptedModel, text_of
@@ -432,7 +432,7 @@ def test_the_first_of_equal_answers_stays_the_example() -> None:
 
 
 def test_the_shipped_tasks_are_ten_in_each_of_ten_fields() -> None:
-    items = disk.samples(disk.shipped("data", "hicbench"), Item)
+    items = datasets.samples(datasets.shipped("data", "hicbench"), Item)
     fields = [item.field for item in items]
     assert len(items) == 100 and {fields.count(field) for field in fields} == {10}
 

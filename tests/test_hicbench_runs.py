@@ -18,8 +18,8 @@ from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.benchmarks.hicbench.task import benchmark
 from lotbench.cli import main
 from lotbench.config import experiment as config
-from lotbench.edge.calls import embeddings as embed
-from lotbench.edge.files import datasets as disk
+from lotbench.edge.calls import embeddings
+from lotbench.edge.files import datasets
 from lotbench.edge.importers import published
 from lotbench.errors import DataError, UsageError
 from lotbench.run import plan
@@ -61,7 +61,7 @@ def embedding(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             table = np.array([[text.count(c) + 1 for c in "0123456789"] for text in texts], dtype=np.float32)
             return table / np.linalg.norm(table, axis=1, keepdims=True)
 
-    monkeypatch.setattr(embed, "Encoder", Letters)
+    monkeypatch.setattr(embeddings, "Encoder", Letters)
     return seen
 
 
@@ -164,7 +164,7 @@ def test_a_file_of_examples_that_cannot_be_read_is_named(tmp_path: Path, name: s
 
 
 def test_the_defaults_written_out_are_the_defaults() -> None:
-    written = config.load(disk.shipped("configs", "hicbench.toml")).experiment
+    written = config.load(datasets.shipped("configs", "hicbench.toml")).experiment
     assert Settings(**written.settings) == Settings()
     assert set(written.settings) == set(Settings.model_fields) - {"judges", "examples"}
     assert written.repeats == benchmark.repeats
@@ -410,7 +410,7 @@ def test_the_official_file_becomes_a_data_set(tmp_path: Path, capsys: pytest.Cap
     text = HEAD + '1,Acoustics,"How, then?",Waves,Noise,"They ""stand"".\nStill.",A wiki\n'
     source.write_text(text, encoding="utf-8-sig")
     assert main(["data", "import", "hicbench", str(source), str(folder)]) == 0
-    (item,) = disk.samples(folder, Item)
+    (item,) = datasets.samples(folder, Item)
     assert (item.id, item.field, item.question) == ("cdid-001", "Acoustics", "How, then?")
     assert item.knowledge == 'They "stand".\nStill.'
     assert main(["data", "check", "--benchmark", "hicbench", str(folder)]) == 0

@@ -16,7 +16,7 @@ from PIL import Image
 
 from lotbench.benchmarks.standard.oogiri import Ratings, Row
 from lotbench.cli import main
-from lotbench.edge.files import datasets as disk
+from lotbench.edge.files import datasets
 from lotbench.edge.importers import caption_contest, importing, oogiri_go
 from lotbench.errors import DataError, UsageError
 
@@ -56,7 +56,7 @@ def bring(source: Path, dest: Path, module: Any = oogiri_go) -> importing.Progre
 
 
 def brought(dest: Path) -> list[Row]:
-    return list(disk.samples(dest, Row))
+    return list(datasets.samples(dest, Row))
 
 
 def test_rows_of_three_languages_and_types_arrive_in_our_layout(tmp_path: Path) -> None:
@@ -309,11 +309,11 @@ def test_a_picture_of_many_rows_is_looked_at_once(tmp_path: Path, monkeypatch: p
     source = go(tmp_path / "go", en=[row(text=f"response {n}") for n in range(40)])
     bring(source, tmp_path / "made")
     looked = []
-    faults = disk._picture_faults
-    monkeypatch.setattr(disk, "_picture_faults", lambda *a: looked.append(a) or faults(*a))
+    faults = datasets._picture_faults
+    monkeypatch.setattr(datasets, "_picture_faults", lambda *a: looked.append(a) or faults(*a))
     rows = brought(tmp_path / "made")
     assert (len(rows), len(looked)) == (40, 1)
     encoded = []
-    monkeypatch.setattr(disk, "encoded", lambda *a: encoded.append(a) or b"png")
-    pictures = disk.Pictures(tmp_path / "made", rows, 1024)
+    monkeypatch.setattr(datasets, "encoded", lambda *a: encoded.append(a) or b"png")
+    pictures = datasets.Pictures(tmp_path / "made", rows, 1024)
     assert len({pictures[one.id].sha256 for one in rows}) == len(encoded) == 1

@@ -14,7 +14,7 @@ import pytest
 from clot_training.config import Config, Instructions, load
 from clot_training.data import instructions as step
 from clot_training.data import templates
-from clot_training.records import Instruction, Work, read
+from clot_training.records import Instruction, Work, read_records
 from lotbench.benchmarks.standard.oogiri import Ratings, Row, held_out
 from lotbench.errors import DataError, UsageError
 from tests.leaping import config, data_set, plain, row, split_words
@@ -27,7 +27,7 @@ def untagged(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def made(run: Config) -> list[Instruction]:
-    return [one for path in Work(Path(run.out)).shards for one in read(path, Instruction)]
+    return [one for path in Work(Path(run.out)).shards for one in read_records(path, Instruction)]
 
 
 def run_on(folder: Path, rows: Sequence[dict[str, Any]], own: Any = None, **fields: Any) -> tuple[Any, Any]:

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lotbench.edge.calls.journal import Entry, Journal, read
+from lotbench.edge.calls.journal import Entry, Journal, read_journal
 from lotbench.errors import LotbenchError, RunFolderError
 from lotbench.types import Key, Reply, Usage
 
@@ -55,7 +55,7 @@ def test_a_line_is_on_disk_before_put_returns(path: Path) -> None:
     with Journal(path) as journal:
         journal.put(line())
 
-        assert list(read(path)) == [line()]
+        assert list(read_journal(path)) == [line()]
         assert journal.get(key()) == line()
 
 
@@ -137,7 +137,7 @@ def test_a_damaged_line_costs_its_own_call_only(path: Path, damage: bytes) -> No
         journal.put(line(1))
         assert journal.get(key(1)) == line(1)
 
-    assert [entry.key for entry in read(path)] == [key(0), key(2), key(1)]
+    assert [entry.key for entry in read_journal(path)] == [key(0), key(2), key(1)]
 
 
 def test_a_key_asked_for_twice_is_a_bug(path: Path) -> None:
@@ -186,7 +186,7 @@ def test_a_reply_to_retry_is_passed_over_and_the_new_one_wins(path: Path) -> Non
 
     with Journal(path) as journal:
         assert journal.get(key(1)) == better
-    assert len(list(read(path))) == 4
+    assert len(list(read_journal(path))) == 4
 
 
 def test_a_journal_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_reading_passes_over_what_cannot_be_read(path: Path) -> None:
     whole = written(path)
     path.write_bytes(whole[:10] + b"\n" + whole + b'{"key"')
 
-    assert [entry.key for entry in read(path)] == [key(0), key(1), key(2)]
+    assert [entry.key for entry in read_journal(path)] == [key(0), key(1), key(2)]
 
 
 WRITER = """
@@ -240,7 +240,7 @@ def test_a_killed_writer_leaves_every_line_it_was_told_of(path: Path) -> None:
     )
 
     assert ended.returncode == -signal.SIGKILL
-    assert list(read(path)) == [line(number) for number in range(50)]
+    assert list(read_journal(path)) == [line(number) for number in range(50)]
 
 
 def test_twenty_thousand_lines_are_loaded(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -288,4 +288,4 @@ def test_whatever_is_put_comes_back(made: list[Entry]) -> None:
         with Journal(place) as journal:
             assert [journal.get(entry.key) for entry in made] == made
             assert journal.damaged == []
-        assert list(read(place)) == made
+        assert list(read_journal(place)) == made

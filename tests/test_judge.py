@@ -9,7 +9,7 @@ import pytest
 from pydantic import Field
 
 from lotbench.errors import JudgeError, UsageError
-from lotbench.prompting.judge import Judge
+from lotbench.prompting.judge import JudgeQuestion
 from lotbench.prompting.prompt import parse
 from lotbench.prompting.reply import Form, YesNo, schema, shape
 from lotbench.types import Answer, Key, Reply, Verdict
@@ -20,7 +20,7 @@ class Fit(Form):
     fits: YesNo
 
 
-JUDGE = Judge("judge", "check", Fit, lambda form: form.fits)
+JUDGE = JudgeQuestion("judge", "check", Fit, lambda form: form.fits)
 PROMPT = parse("fit", "[system]\nDecide.\n{{shape}}\n[user]\n{{filling}}\n{{again}}")
 
 

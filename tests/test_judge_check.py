@@ -16,9 +16,9 @@ from lotbench.checks.judge_check import Checked, judge_check
 from lotbench.checks.judge_check_plan import Wanted, prepare
 from lotbench.cli import main
 from lotbench.config.experiment import Config, Experiment, Limits
-from lotbench.edge.calls import judge_records as checks
-from lotbench.edge.calls.journal import read
-from lotbench.edge.files import datasets as disk
+from lotbench.edge.calls import judge_records
+from lotbench.edge.calls.journal import read_journal
+from lotbench.edge.files import datasets
 from lotbench.errors import DataError, LimitReached, UsageError
 from lotbench.run import results
 from lotbench.types import Reply, Request
@@ -28,7 +28,7 @@ from tests.rules import Rule, hear, number
 from tests.server import FakeServer
 
 ITEMS = shipped(24)
-SOURCE = disk.shipped("data", "lotbench")
+SOURCE = datasets.shipped("data", "lotbench")
 
 
 @dataclass
@@ -168,11 +168,11 @@ async def test_a_check_that_was_stopped_goes_on_without_paying_twice(
     (folder,) = tmp_path.iterdir()
     summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     assert summary["complete"] is False and "Not complete" in summary["notes"][0]
-    assert not checks.every()
+    assert not judge_records.every()
     before = own["python:j0"].calls
     checked = await judge_check(wanted(data, rows, tmp_path), own=own)
     assert checked.path == folder and len(checked.kept) == 1
-    keys = [str(entry.key) for entry in read(folder / "calls.jsonl") if entry.source == "call"]
+    keys = [str(entry.key) for entry in read_journal(folder / "calls.jsonl") if entry.source == "call"]
     assert len(keys) == len(set(keys)) == own["python:j0"].calls > before > 0
     again = await judge_check(wanted(data, rows, tmp_path), own=own)
     assert own["python:j0"].calls == len(keys) and again.measures[0].groups == checked.measures[0].groups
@@ -250,7 +250,7 @@ async def test_reports_know_whether_the_judge_was_checked(data: Path, rows: Path
     part = await game(data, tmp_path, judge, samples=[ITEMS[0].id, ITEMS[1].id])
     assert "skipped (not a full run: 2 of 24 samples)" in section(part)
     # Without the store, the run folder still says it.
-    shutil.rmtree(checks.place())
+    shutil.rmtree(judge_records.place())
     results.rewritten(run)
     assert load_run(run.path).summary["rankable"] is True
 

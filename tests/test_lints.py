@@ -13,8 +13,7 @@ from lotbench.benchmarks.lotbench import lints
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.checks.caption_guess import caption_alone
 from lotbench.cli import main
-from lotbench.edge.pictures import contact_sheet as sheet
-from lotbench.edge.pictures import picture_facts as look
+from lotbench.edge.pictures import contact_sheet, picture_facts
 from lotbench.harness.data_findings import Finding, Sight
 
 EN: dict[str, Any] = {
@@ -189,7 +188,7 @@ def picture(colour: str = "white", spot: tuple[int, int] = (10, 10), **more: Any
 
 def test_a_near_copy_has_a_near_hash_and_another_picture_has_not() -> None:
     def hashed(data: bytes) -> int:
-        return look.difference_hash(Image.open(io.BytesIO(data)))
+        return picture_facts.difference_hash(Image.open(io.BytesIO(data)))
 
     one = hashed(picture())
     assert (one ^ hashed(picture(colour="#f4f4f4"))).bit_count() <= 8
@@ -201,8 +200,8 @@ def test_metadata_of_a_picture_is_seen(tmp_path: Path) -> None:
     told.add_text("Description", "an alarm clock")
     (tmp_path / "a.png").write_bytes(picture(pnginfo=told))
     (tmp_path / "b.png").write_bytes(picture(dpi=(72, 72)))
-    assert look.sight(tmp_path / "a.png").metadata == ("Description",)
-    assert look.sight(tmp_path / "b.png").metadata == ()
+    assert picture_facts.sight(tmp_path / "a.png").metadata == ("Description",)
+    assert picture_facts.sight(tmp_path / "b.png").metadata == ()
 
 
 def test_a_picture_that_left_its_drawing_is_seen(tmp_path: Path) -> None:
@@ -210,13 +209,13 @@ def test_a_picture_that_left_its_drawing_is_seen(tmp_path: Path) -> None:
     path = tmp_path / "a.png"
     path.with_suffix(".svg").write_text(CIRCLE.format("#336699"))
     Image.new("RGB", (256, 256), "#336699").save(path)
-    assert look.sight(path).apart == pytest.approx(0, abs=0.01)
+    assert picture_facts.sight(path).apart == pytest.approx(0, abs=0.01)
     Image.new("RGB", (256, 256), "#bb6699").save(path)
-    assert (look.sight(path).apart or 0) > lints.FAR_FROM_DRAWING
+    assert (picture_facts.sight(path).apart or 0) > lints.FAR_FROM_DRAWING
     Image.new("RGB", (256, 128), "#336699").save(path)
-    assert look.sight(path).apart == 1.0
+    assert picture_facts.sight(path).apart == 1.0
     path.with_suffix(".svg").unlink()
-    assert look.sight(path).apart is None
+    assert picture_facts.sight(path).apart is None
 
 
 # The commands
@@ -272,12 +271,15 @@ def test_a_sheet_has_nine_samples_a_page(tmp_path: Path, capsys: pytest.CaptureF
     assert main(["data", "sheet", str(path), "--out", str(out)]) == 0
     assert [page.name for page in sorted(out.iterdir())] == ["page-01.png", "page-02.png"]
     with Image.open(out / "page-02.png") as page:
-        assert page.convert("L").crop((0, 0, sheet.SIDE_PX, sheet.SIDE_PX)).getextrema() == (0, 255)
+        assert page.convert("L").crop((0, 0, contact_sheet.SIDE_PX, contact_sheet.SIDE_PX)).getextrema() == (
+            0,
+            255,
+        )
     assert main(["data", "sheet", str(path), "--out", str(out), "--font", str(path / "samples.jsonl")]) == 2
     assert "not a font" in capsys.readouterr().err
 
 
 def test_lines_break_at_spaces_and_inside_long_words() -> None:
-    assert sheet.wrapped("one two three", 7, len) == ["one two", "three"]
-    assert sheet.wrapped("> 一二三四五六七八九", 5, len) == ["> 一二三", "四五六七八", "九"]
-    assert sheet.wrapped("", 5, len) == []
+    assert contact_sheet.wrapped("one two three", 7, len) == ["one two", "three"]
+    assert contact_sheet.wrapped("> 一二三四五六七八九", 5, len) == ["> 一二三", "四五六七八", "九"]
+    assert contact_sheet.wrapped("", 5, len) == []

@@ -11,15 +11,15 @@ import pytest
 from lotbench.benchmarks.liveideabench.official import CATEGORIES, nearest
 from lotbench.benchmarks.liveideabench.sample import Item
 from lotbench.cli import main
-from lotbench.edge.calls import embeddings as embed
-from lotbench.edge.files import datasets as disk
+from lotbench.edge.calls import embeddings
+from lotbench.edge.files import datasets
 
 KEYWORDS = ",Keyword\n0,tidal pools\n1,bond markets\n2,tree rings\n"
 CLASSES = "keyword,category,similarity_score\ntidal pools,Earth science,0.75\ntree rings,Biology,1.000001\n"
 
 
 def test_the_shipped_keywords_cover_every_category_of_v2() -> None:
-    found = disk.samples(disk.shipped("data", "liveideabench"), Item)
+    found = datasets.samples(datasets.shipped("data", "liveideabench"), Item)
     counts = Counter(item.category for item in found)
     assert set(counts) == set(CATEGORIES) and len(CATEGORIES) == 22
     assert min(counts.values()) >= 10 and len({item.keyword.lower() for item in found}) == len(found) >= 240
@@ -36,7 +36,9 @@ def test_a_keyword_that_stands_twice_is_a_fault(tmp_path: Path, capsys: pytest.C
     assert main(["data", "check", "--benchmark", "liveideabench", str(tmp_path)]) == 2
     assert "sample k2: keyword: 'moss' stands in sample k0 already" in capsys.readouterr().err
     assert (
-        main(["data", "check", "--benchmark", "liveideabench", str(disk.shipped("data", "liveideabench"))])
+        main(
+            ["data", "check", "--benchmark", "liveideabench", str(datasets.shipped("data", "liveideabench"))]
+        )
         == 0
     )
 
@@ -56,10 +58,10 @@ def test_the_official_files_become_a_data_set(
             zip(("bond markets", "Finance"), (np.array(v, np.float32) for v in finance), strict=True)
         )
 
-    monkeypatch.setattr(embed, "embedded", vectors)
+    monkeypatch.setattr(embeddings, "embedded", vectors)
     out = tmp_path / "made"
     assert main(["data", "import", "liveideabench", str(tmp_path), str(out)]) == 0
-    found = disk.samples(out, Item)
+    found = datasets.samples(out, Item)
     assert [(item.keyword, item.category, item.similarity) for item in found] == [
         ("tidal pools", "Earth science", 0.75),
         ("bond markets", "Finance", pytest.approx(0.8)),

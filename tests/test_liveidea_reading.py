@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lotbench.benchmarks.liveideabench.candidate import length, read, refused
+from lotbench.benchmarks.liveideabench.candidate import length, read_idea, refused
 from lotbench.benchmarks.liveideabench.judge import COMPARING, SCORING
 from lotbench.benchmarks.liveideabench.masking import MASKED, masked
 from lotbench.benchmarks.liveideabench.settings import Settings
@@ -15,7 +15,7 @@ IDEA = "Use granular flow in hourglasses to time chemical reactions without elec
 
 
 def status(text: str, **settings: object) -> str:
-    return str(read(Reply(text, "m"), Settings(**settings))["status"])
+    return str(read_idea(Reply(text, "m"), Settings(**settings))["status"])
 
 
 @pytest.mark.parametrize(
@@ -60,9 +60,9 @@ def test_an_idea_is_not_a_refusal(text: str) -> None:
 
 
 def test_what_was_withheld_is_a_refusal_and_kept() -> None:
-    made = read(Reply("", "m", refusal="No."), Settings())
+    made = read_idea(Reply("", "m", refusal="No."), Settings())
     assert (made["status"], made["said"]) == ("refused", "No.")
-    assert read(Reply("", "m", finish="content_filter"), Settings())["status"] == "refused"
+    assert read_idea(Reply("", "m", finish="content_filter"), Settings())["status"] == "refused"
 
 
 def test_201_words_are_excluded_and_200_are_not() -> None:
@@ -84,22 +84,22 @@ def test_chinese_is_measured_in_characters() -> None:
 
 
 def test_reasoning_is_stripped_and_measured_and_an_unclosed_block_is_truncated() -> None:
-    made = read(Reply(f"<think>hm, I cannot say</think>{IDEA}", "m"), Settings())
+    made = read_idea(Reply(f"<think>hm, I cannot say</think>{IDEA}", "m"), Settings())
     assert (made["status"], made["idea"]) == ("ok", IDEA)
     assert made["reasoning"] == len("<think>hm, I cannot say</think>")
-    assert read(Reply(IDEA, "m", reasoning="twelve chars"), Settings())["reasoning"] == 12
+    assert read_idea(Reply(IDEA, "m", reasoning="twelve chars"), Settings())["reasoning"] == 12
     assert status(f"<think>{IDEA}") == "truncated"
     assert status(f"<think>{IDEA}", final_marker="Final:", no_final="judge_all") == "truncated"
-    assert read(Reply(IDEA, "m", finish="length"), Settings())["status"] == "truncated"
+    assert read_idea(Reply(IDEA, "m", finish="length"), Settings())["status"] == "truncated"
     assert status(" \n") == "unparsed"
 
 
 def test_the_idea_stands_after_the_final_marker() -> None:
     marked = {"final_marker": "**Final Idea:**"}
-    made = read(Reply(f"First I think.\n**Final Idea:** {IDEA}", "m"), Settings(**marked))
+    made = read_idea(Reply(f"First I think.\n**Final Idea:** {IDEA}", "m"), Settings(**marked))
     assert (made["idea"], made["unmarked"]) == (IDEA, False)
     assert status(IDEA, **marked) == "truncated"
-    whole = read(Reply(IDEA + " word" * 300, "m"), Settings(no_final="judge_all", **marked))
+    whole = read_idea(Reply(IDEA + " word" * 300, "m"), Settings(no_final="judge_all", **marked))
     assert (whole["status"], whole["unmarked"]) == ("ok", True)
 
 
@@ -133,8 +133,8 @@ def test_words_that_mean_something_else_stay(text: str) -> None:
 
 def test_names_stay_where_the_setting_says_so() -> None:
     said = Reply("OpenAI says moss.", "m")
-    assert read(said, Settings())["shown"] == f"{MASKED} says moss."
-    assert read(said, Settings(mask_names=False))["shown"] == "OpenAI says moss."
+    assert read_idea(said, Settings())["shown"] == f"{MASKED} says moss."
+    assert read_idea(said, Settings(mask_names=False))["shown"] == "OpenAI says moss."
 
 
 def answer(text: str) -> Answer:

@@ -19,9 +19,9 @@ import pytest
 from lotbench import evaluate_sync
 from lotbench.benchmarks.liveideabench.sample import Item
 from lotbench.cli import main
-from lotbench.edge.calls import embeddings as embed
-from lotbench.edge.files import datasets as disk
-from lotbench.edge.models import embedded as local
+from lotbench.edge.calls import embeddings
+from lotbench.edge.files import datasets
+from lotbench.edge.models import embedded
 from lotbench.errors import UsageError
 from lotbench.run.results import load_run
 from tests.killing import ROOT, essence, serving, stop_at, the_run
@@ -37,7 +37,7 @@ IDEA = re.compile(r"study (.+?), first try (\d+)\.")
 @pytest.fixture(autouse=True)
 def no_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
     """Embeddings are not what is looked at here, and loading an encoder takes longer than a run."""
-    monkeypatch.setattr(embed, "find_spec", lambda name: None)
+    monkeypatch.setattr(embeddings, "find_spec", lambda name: None)
 
 
 def worth(keyword: str) -> int:
@@ -68,7 +68,7 @@ def rule(asked: Any) -> Any:
 
 
 def test_the_full_run_over_all_shipped_keywords_has_the_values_worked_by_hand(tmp_path: Path) -> None:
-    keywords = [item.keyword for item in disk.samples(disk.shipped("data", "liveideabench"), Item)]
+    keywords = [item.keyword for item in datasets.samples(datasets.shipped("data", "liveideabench"), Item)]
     with FakeServer(rule) as server:
         run = evaluate_sync(
             "liveideabench",
@@ -234,7 +234,7 @@ def test_a_sibling_on_the_panel_keeps_a_run_out_of_the_ranking(tmp_path: Path) -
 
 def test_the_embedded_model_plays_to_the_end(tmp_path: Path) -> None:
     try:
-        weights = local.weights("local")
+        weights = embedded.weights("local")
     except UsageError as error:
         pytest.skip(str(error))
     judges = [tmp_path / f"judge-{place}.gguf" for place in "ab"]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from lotbench.benchmarks.liveideabench.across import across
-from lotbench.benchmarks.liveideabench.judged import read
+from lotbench.benchmarks.liveideabench.judged import read_keyword
 from lotbench.benchmarks.liveideabench.panelists import severity
 from lotbench.benchmarks.liveideabench.people import review
 from lotbench.benchmarks.liveideabench.score import average, dimensions, sheet
@@ -75,7 +75,7 @@ async def test_the_unit_of_flexibility() -> None:
     ]
     by_row = [(n + place + 4 + 2 + fluency[n]) / 4 for n in fluency for place in range(3)]
     by_row += [(8 + 4 + 4 + fluency[n]) / 4 for n in fluency for place in range(3)]
-    keywords = [read(trace, V2) for trace in walked.traces]
+    keywords = [read_keyword(trace, V2) for trace in walked.traces]
     for unit, values in (("idea", by_idea), ("row", by_row)):
         found = dimensions(keywords, Settings(flexibility_unit=unit))
         assert found["flexibility"].value == pytest.approx(float(np.percentile(values, 30)))
@@ -83,7 +83,7 @@ async def test_the_unit_of_flexibility() -> None:
 
 
 async def test_the_percentile_of_a_draw_is_numpys() -> None:
-    keywords = [read(trace, V2) for trace in (await by_place(8)).traces]
+    keywords = [read_keyword(trace, V2) for trace in (await by_place(8)).traces]
     rng = np.random.default_rng(1)
     weights = rng.multinomial(8, np.full(8, 1 / 8), size=50).astype(float)
     for unit in ("keyword", "idea", "row"):
@@ -146,7 +146,7 @@ def by_severity(place: int) -> dict[str, Any]:
 
 async def test_planted_severities_are_recovered() -> None:
     walked = await play(items(*"abcdefg"), ideas(*TWO), panel(5, by_severity))
-    keywords = [read(trace, V2) for trace in walked.traces]
+    keywords = [read_keyword(trace, V2) for trace in walked.traces]
     model_of = {row.seat: row.model for one in keywords for idea in one.ideas for row in idea.rows}
     found = severity(keywords, "originality")
     assert found is not None

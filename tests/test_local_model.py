@@ -16,8 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from lotbench.edge.models import chat_format as wire
-from lotbench.edge.models import embedded as local
+from lotbench.edge.models import chat_format, embedded
 from lotbench.errors import UsageError
 
 INSTALLED = "json"
@@ -25,49 +24,49 @@ INSTALLED = "json"
 
 
 def test_missing_runtime_names_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(local, "RUNTIME", "no_such_runtime")
+    monkeypatch.setattr(embedded, "RUNTIME", "no_such_runtime")
     model = tmp_path / "model.gguf"
     model.write_bytes(b"GGUF")
     for name in ("local", f"local:{model}"):
         with pytest.raises(UsageError, match="lotbench local install") as raised:
-            local.weights(name)
+            embedded.weights(name)
         assert raised.value.exit_code == 2
 
 
 def test_missing_weights_name_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "RUNTIME", INSTALLED)
-    monkeypatch.setattr(local, "CARRIER", "no-such-distribution")
+    monkeypatch.setattr(embedded, "RUNTIME", INSTALLED)
+    monkeypatch.setattr(embedded, "CARRIER", "no-such-distribution")
     with pytest.raises(UsageError, match=r"weights .* not installed.*lotbench local install"):
-        local.weights("local")
+        embedded.weights("local")
 
 
 def test_named_weights_are_checked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(local, "RUNTIME", INSTALLED)
+    monkeypatch.setattr(embedded, "RUNTIME", INSTALLED)
     with pytest.raises(UsageError, match="no file"):
-        local.weights(f"local:{tmp_path / 'absent.gguf'}")
+        embedded.weights(f"local:{tmp_path / 'absent.gguf'}")
     text = tmp_path / "text.gguf"
     text.write_text("not a model", encoding="utf-8")
     with pytest.raises(UsageError, match="not a GGUF file"):
-        local.weights(f"local:{text}")
+        embedded.weights(f"local:{text}")
     model = tmp_path / "model.gguf"
     model.write_bytes(b"GGUF and so on")
-    assert local.weights(f"local:{model}") == model
+    assert embedded.weights(f"local:{model}") == model
 
 
 def test_identity_follows_the_bytes(tmp_path: Path) -> None:
     model = tmp_path / "tiny.Q4.gguf"
     model.write_bytes(b"GGUF one")
-    first = local.identity(model)
+    first = embedded.identity(model)
     assert first == "tiny.Q4@583a3ee3"
     model.write_bytes(b"GGUF another")
-    assert local.identity(model) != first
+    assert embedded.identity(model) != first
 
 
 @pytest.fixture
 def fake_uv(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """An environment without pip, without weights, and with a `uv` that notes what it was asked."""
-    monkeypatch.setattr(local, "CARRIER", "no-such-distribution")
-    monkeypatch.setattr(local, "find_spec", lambda name: None)
+    monkeypatch.setattr(embedded, "CARRIER", "no-such-distribution")
+    monkeypatch.setattr(embedded, "find_spec", lambda name: None)
     noted = tmp_path / "asked"
     uv = tmp_path / "uv"
     uv.write_text(f'#!/bin/sh\necho "$@" > {noted}\n', encoding="utf-8")
@@ -77,7 +76,7 @@ def fake_uv(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def test_install_falls_back_to_uv(fake_uv: Path) -> None:
-    local.install()
+    embedded.install()
     asked = fake_uv.read_text(encoding="utf-8").split()
     assert asked == [
         *("pip", "install", "--python", sys.executable, "--no-deps"),
@@ -88,25 +87,25 @@ def test_install_falls_back_to_uv(fake_uv: Path) -> None:
 def test_install_says_when_it_failed(fake_uv: Path) -> None:
     (fake_uv.parent / "uv").write_text("#!/bin/sh\nexit 7\n", encoding="utf-8")
     with pytest.raises(UsageError, match="exit code 7"):
-        local.install()
+        embedded.install()
 
 
 def test_install_needs_pip_or_uv(fake_uv: Path) -> None:
     (fake_uv.parent / "uv").unlink()
     with pytest.raises(UsageError, match="neither pip nor uv"):
-        local.install()
+        embedded.install()
 
 
 def test_install_leaves_alone_what_is_there(monkeypatch: pytest.MonkeyPatch, fake_uv: Path) -> None:
-    monkeypatch.setattr(local, "_carried", lambda: Path("model.gguf"))
-    monkeypatch.setattr(local, "find_spec", lambda name: object())
-    local.install()
+    monkeypatch.setattr(embedded, "_carried", lambda: Path("model.gguf"))
+    monkeypatch.setattr(embedded, "find_spec", lambda name: object())
+    embedded.install()
     assert not fake_uv.exists()
 
 
 @pytest.fixture(scope="module")
-def served() -> Iterator[local.Embedded]:
-    with local.Embedded.start(local.weights("local"), slots=2, n_ctx=2048) as server:
+def served() -> Iterator[embedded.Embedded]:
+    with embedded.Embedded.start(embedded.weights("local"), slots=2, n_ctx=2048) as server:
         yield server
 
 
@@ -126,7 +125,7 @@ def said(text: str) -> list[dict[str, str]]:
 
 
 @pytest.mark.slow
-def test_the_schema_holds(served: local.Embedded) -> None:
+def test_the_schema_holds(served: embedded.Embedded) -> None:
     form = {
         "type": "object",
         "properties": {
@@ -158,7 +157,7 @@ def test_the_schema_holds(served: local.Embedded) -> None:
 
 
 @pytest.mark.slow
-def test_one_seed_one_reply(served: local.Embedded) -> None:
+def test_one_seed_one_reply(served: embedded.Embedded) -> None:
     def draw(seed: int) -> object:
         body = {"messages": said("Name an animal."), "seed": seed, "temperature": 1.0, "max_tokens": 24}
         return post(served.base_url, served.api_key, **body)[1]["choices"][0]["message"]  # type: ignore[index]
@@ -168,7 +167,7 @@ def test_one_seed_one_reply(served: local.Embedded) -> None:
 
 
 @pytest.mark.slow
-def test_each_slot_holds_what_was_asked_for(served: local.Embedded) -> None:
+def test_each_slot_holds_what_was_asked_for(served: embedded.Embedded) -> None:
     status, answer = post(
         served.base_url, served.api_key, messages=said("word " * 1950), max_tokens=500, ignore_eos=True
     )
@@ -178,21 +177,21 @@ def test_each_slot_holds_what_was_asked_for(served: local.Embedded) -> None:
 
 
 @pytest.mark.slow
-def test_a_prompt_that_does_not_fit_is_told_apart(served: local.Embedded) -> None:
+def test_a_prompt_that_does_not_fit_is_told_apart(served: embedded.Embedded) -> None:
     status, answer = post(served.base_url, served.api_key, messages=said("word " * 2100))
     assert status == 400
-    assert wire.too_long(json.dumps(answer))
+    assert chat_format.too_long(json.dumps(answer))
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="reads the environment of a process from /proc")
-def test_threads_do_not_spin(served: local.Embedded) -> None:
+def test_threads_do_not_spin(served: embedded.Embedded) -> None:
     environment = Path(f"/proc/{served._process.pid}/environ").read_bytes()
     assert b"GOMP_SPINCOUNT=1000" in environment.split(b"\0")
 
 
 @pytest.mark.slow
-def test_only_the_key_opens(served: local.Embedded) -> None:
+def test_only_the_key_opens(served: embedded.Embedded) -> None:
     assert served.base_url.startswith("http://127.0.0.1:")
     assert post(served.base_url, "guess", messages=said("hi"))[0] == 401
 
@@ -202,12 +201,12 @@ def test_a_broken_file_is_a_usage_error(tmp_path: Path) -> None:
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"GGUF and no more")
     with pytest.raises(UsageError, match=r"cannot serve .*broken\.gguf"):
-        local.Embedded.start(broken)
+        embedded.Embedded.start(broken)
 
 
 @pytest.mark.slow
 def test_close_does_not_wait_for_an_open_request() -> None:
-    server = local.Embedded.start(local.weights("local"), slots=1, n_ctx=2048)
+    server = embedded.Embedded.start(embedded.weights("local"), slots=1, n_ctx=2048)
     broken: list[BaseException] = []
 
     def endless() -> None:

@@ -21,12 +21,12 @@ from lotbench.benchmarks.lotbench.candidate import FRAMEWORKS
 from lotbench.benchmarks.lotbench.sample import Item, Rejected
 from lotbench.benchmarks.lotbench.settings import Settings, reveals
 from lotbench.benchmarks.lotbench.task import benchmark
-from lotbench.edge.files import datasets as disk
+from lotbench.edge.files import datasets
 from lotbench.harness.state import start
 from lotbench.types import Message
 from tests.play import PROMPTS, SAMPLE, walking
 
-SHIPPED: tuple[Item, ...] = disk.samples(disk.data_folder("", "lotbench"), Item)
+SHIPPED: tuple[Item, ...] = datasets.samples(datasets.data_folder("", "lotbench"), Item)
 ARMS = ("image+caption", "caption", "image")
 # Words that no sample has, so that what is found was not typed by the candidate.
 FILLINGS = {"en": "zorblat", "zh": "囎囎"}

@@ -10,7 +10,7 @@ import pytest
 from lotbench.cli import main
 from lotbench.cli.evaluate import configuration
 from lotbench.cli.parser import parser
-from lotbench.config import judge_panel as panel
+from lotbench.config import judge_panel
 from lotbench.config.model_names import parse
 from lotbench.edge.files.datasets import shipped
 from lotbench.errors import DataError, UsageError
@@ -32,14 +32,14 @@ delta,D,40,1
 
 
 def chosen(**rules: object) -> dict[str, str]:
-    choices = panel.choose(panel.leaderboard(BOARD, Path("b.csv")), panel.Rules(**rules))  # type: ignore[arg-type]
+    choices = judge_panel.choose(judge_panel.leaderboard(BOARD, Path("b.csv")), judge_panel.Rules(**rules))  # type: ignore[arg-type]
     return {one.standing.model: one.why for one in choices if one.taken}
 
 
 def test_two_of_an_organisation_and_no_variants_of_one_base_model() -> None:
-    rows = panel.leaderboard(BOARD, Path("b.csv"))
+    rows = judge_panel.leaderboard(BOARD, Path("b.csv"))
     assert [row.model for row in rows][:3] == ["alpha-2-high", "alpha-1", "alpha-2-low"]
-    choices = panel.choose(rows, panel.Rules(size=4))
+    choices = judge_panel.choose(rows, judge_panel.Rules(size=4))
     assert [(one.standing.model, one.taken, one.why) for one in choices] == [
         ("alpha-2-high", True, "rank 1"),
         ("alpha-1", True, "rank 2"),
@@ -76,15 +76,17 @@ def test_a_row_may_be_pinned_or_banned_and_says_why() -> None:
 
 def test_faults_of_a_leaderboard_have_their_place() -> None:
     with pytest.raises(DataError, match=r"b\.csv:1: no column Organization"):
-        panel.leaderboard("Model,Global Average\n", Path("b.csv"))
+        judge_panel.leaderboard("Model,Global Average\n", Path("b.csv"))
     with pytest.raises(DataError, match=r"b\.csv:2: Global Average: 'much' is no number"):
-        panel.leaderboard("Model,Organization,Global Average\nm,O,much\n", Path("b.csv"))
+        judge_panel.leaderboard("Model,Organization,Global Average\nm,O,much\n", Path("b.csv"))
 
 
 @reference
 def test_the_real_leaderboard_gives_the_ten_rows_of_the_rule() -> None:
     path = Path(str(REFERENCE), "liveideabench", "Livebench20250315.csv")
-    choices = panel.choose(panel.leaderboard(path.read_text(encoding="utf-8"), path), panel.Rules())
+    choices = judge_panel.choose(
+        judge_panel.leaderboard(path.read_text(encoding="utf-8"), path), judge_panel.Rules()
+    )
     assert [one.standing.model for one in choices if one.taken] == [
         "claude-3-7-sonnet-thinking",
         "o3-mini-2025-01-31-high",
@@ -100,9 +102,11 @@ def test_the_real_leaderboard_gives_the_ten_rows_of_the_rule() -> None:
     why = {one.standing.model: one.why for one in choices}
     assert why["grok-3-thinking"] == why["grok-3"] == "has no Global Average"
     pins = {"gpt-4.5-preview": "the public code's list has it"}
-    pinned = panel.choose(panel.leaderboard(path.read_text(encoding="utf-8"), path), panel.Rules(pins=pins))
+    pinned = judge_panel.choose(
+        judge_panel.leaderboard(path.read_text(encoding="utf-8"), path), judge_panel.Rules(pins=pins)
+    )
     rows = [one.standing.model for one in pinned if one.taken]
-    shown = panel.load(shipped("configs", "panels", "paper-2025-03.toml"))
+    shown = judge_panel.load(shipped("configs", "panels", "paper-2025-03.toml"))
     assert sorted(judge.row for judge in shown.judge) == sorted(rows)
     assert {one.row: one.why for one in shown.passed if "Average" not in one.why} == {
         one.standing.model: one.why
@@ -112,7 +116,7 @@ def test_the_real_leaderboard_gives_the_ten_rows_of_the_rule() -> None:
 
 
 def test_the_shipped_panel_says_why_it_has_another_model_than_the_rule() -> None:
-    found = panel.load(shipped("configs", "panels", "paper-2025-03.toml"))
+    found = judge_panel.load(shipped("configs", "panels", "paper-2025-03.toml"))
     why = {judge.row: judge.why for judge in found.judge}
     assert len(why) == 10 and "o1-2024-12-17-high" not in why
     assert why["gpt-4.5-preview"].startswith("pinned: the list in the public code has it in the place of o1")
@@ -129,7 +133,7 @@ def board(tmp_path: Path, *options: str) -> Path:
 def test_the_command_writes_a_dated_file_with_every_reason(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = panel.load(board(tmp_path, "--size", "3", "--ban", "beta-7b=gone"))
+    made = judge_panel.load(board(tmp_path, "--size", "3", "--ban", "beta-7b=gone"))
     assert (made.name, made.date) == ("mine", "2025-03-15")
     assert "Board20250315.csv, sha256 " in made.source
     assert made.models == (
@@ -148,16 +152,16 @@ def test_without_a_name_the_file_is_named_for_its_date(
     (tmp_path / "b.csv").write_text(BOARD, encoding="utf-8")
     assert main(["data", "panel", "b.csv"]) == 2
     assert main(["data", "panel", "b.csv", "--date", "2025-04-01", "--rules", "v1"]) == 0
-    made = panel.load(tmp_path / "panel-2025-04-01.toml")
+    made = judge_panel.load(tmp_path / "panel-2025-04-01.toml")
     assert (made.name, made.date) == ("panel-2025-04-01", "2025-04-01")
     assert {judge.row for judge in made.judge} >= {"alpha-2-high", "alpha-2-low", "alpha-1"}
 
 
 def test_a_panel_is_known_by_who_is_in_it(tmp_path: Path) -> None:
     path = board(tmp_path)
-    made, text = panel.load(path), path.read_text(encoding="utf-8")
+    made, text = judge_panel.load(path), path.read_text(encoding="utf-8")
     path.write_text(text.replace('"openrouter/delta"', '"deepseek/delta"'), encoding="utf-8")
-    assert panel.load(path).id != made.id
+    assert judge_panel.load(path).id != made.id
     turned = made.model_copy(update={"judge": made.judge[::-1]})
     assert turned.id == made.id
 
@@ -193,7 +197,7 @@ def asked(*flags: str) -> dict[str, object]:
 
 def test_a_run_takes_its_judges_from_the_panel_without_the_candidate(tmp_path: Path) -> None:
     path = board(tmp_path)
-    made = panel.load(path)
+    made = judge_panel.load(path)
     found = asked("--panel", str(path), "--model", "openrouter/x/delta")
     assert found["panel"] == made.id
     assert found["judges"] == set(made.models) - {"openrouter/delta"}

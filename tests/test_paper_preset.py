@@ -9,7 +9,7 @@ import pytest
 from lotbench.benchmarks.lotbench.settings import SCORE_ONLY, Settings
 from lotbench.benchmarks.lotbench.task import benchmark
 from lotbench.config.experiment import load
-from lotbench.edge.files import datasets as disk
+from lotbench.edge.files import datasets
 from lotbench.run.plan import reference
 
 LITERAL: dict[str, Any] = {
@@ -36,7 +36,7 @@ PAPER_SILENT = {"votes", "max_words", "max_characters", "max_fpr", "anchors"}
 OURS = {"clue_reveal", "chain", "verdict", "confirm", "oracle_sees", "unsolved"}
 """Where our default is another reading than the letter."""
 
-PATH = disk.shipped("configs", "paper", "lotbench.toml")
+PATH = datasets.shipped("configs", "paper", "lotbench.toml")
 
 
 def test_every_setting_is_in_the_preset_or_one_that_the_paper_is_silent_on() -> None:

@@ -10,7 +10,7 @@ import pytest
 from lotbench.benchmarks.standard.oogiri import Ratings, Row, held_out
 from lotbench.benchmarks.standard.oogiri.problems import Problem, same
 from lotbench.benchmarks.standard.settings import Settings, build, resolve
-from lotbench.edge.files import datasets as disk
+from lotbench.edge.files import datasets
 from lotbench.errors import UsageError
 from tests.choosing import FOUR, liked
 
@@ -184,7 +184,7 @@ def test_the_first_problems_are_one_of_each_kind() -> None:
 
 
 def test_the_shipped_rows_make_every_kind_in_every_type_and_language() -> None:
-    rows = disk.samples(disk.shipped("data", "oogiri"), Row)
+    rows = datasets.samples(datasets.shipped("data", "oogiri"), Row)
     found = made(rows)
     cells = {(one.kind, one.type, one.language) for one in found}
     assert len(cells) == 5 * 3 * 3

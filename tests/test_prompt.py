@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lotbench.edge.files import datasets as disk
+from lotbench.edge.files import datasets
 from lotbench.errors import UsageError
 from lotbench.prompting.prompt import Prompt, pack, parse
 from lotbench.types import Image, Message
@@ -142,7 +142,7 @@ def test_a_pack_has_its_prompts_by_language_and_a_digest_of_all_their_text() -> 
 
 # ---- The shipped prompts ----
 
-SHIPPED = disk.prompts("lotbench")
+SHIPPED = datasets.prompts("lotbench")
 
 
 def test_every_prompt_is_there_in_both_languages_with_the_same_fields() -> None:

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lotbench.edge.calls.caller import _storable
-from lotbench.edge.models import chat_format as wire
+from lotbench.edge.models import chat_format
 from lotbench.edge.models.chat import _short
 from lotbench.edge.models.chat_format import LADDER, PARAMETERS, Abilities
 from lotbench.errors import Unread
-from lotbench.prompting.reply import fills, read, schema
+from lotbench.prompting.reply import fills, read_form, schema
 from lotbench.types import Finish, Reply, Usage
 from tests.asking import Filling, question
 
@@ -56,9 +56,9 @@ completions = st.fixed_dictionaries(
 
 @given(values | completions)
 def test_any_json_is_a_reply_or_none(answer: Any) -> None:
-    found = wire.reply(answer, 0.1, {"structured": "text"})
+    found = chat_format.reply(answer, 0.1, {"structured": "text"})
 
-    assert isinstance(wire.complaint(answer), str)
+    assert isinstance(chat_format.complaint(answer), str)
     if found is None:
         return
     assert isinstance(found.text, str) and isinstance(found.model, str)
@@ -70,14 +70,14 @@ def test_any_json_is_a_reply_or_none(answer: Any) -> None:
 
 @given(completions)
 def test_any_completion_is_a_reply_that_can_be_written_down_and_read_or_refused(answer: Any) -> None:
-    found = wire.reply(answer, 0.1, {})
+    found = chat_format.reply(answer, 0.1, {})
     assert found is not None
     stored = _storable(found)
 
     for text in (stored.text, stored.model, stored.reasoning or "", stored.refusal or ""):
         text.encode("utf-8")
     try:
-        made = read(stored, Filling)
+        made = read_form(stored, Filling)
     except Unread as error:
         assert error.kind in ("refused", "truncated", "unparsed") and error.reason
         return
@@ -91,7 +91,7 @@ finishes: st.SearchStrategy[Finish] = st.sampled_from(["stop", "length", "conten
 def test_any_text_is_read_or_refused_and_what_fills_a_form_can_be_read_as_json(reply: Reply) -> None:
     filled = fills(reply, schema(Filling))
     try:
-        read(_storable(reply), Filling)
+        read_form(_storable(reply), Filling)
     except Unread as error:
         assert error.kind in ("refused", "truncated", "unparsed")
     if filled:
@@ -116,30 +116,30 @@ words = st.sampled_from(
 @given(st.lists(words | st.text(max_size=8), max_size=6).map(" ".join), st.text(max_size=8))
 def test_any_refusal_takes_something_away_or_nothing(message: str, model: str) -> None:
     able, request = Abilities(), question()
-    for _ in range(len(PARAMETERS) + len(wire.BOUNDS) + len(LADDER)):
-        made = wire.body(request, model, able, lambda sha256: "")
-        less = wire.lessened(able, message, made)
+    for _ in range(len(PARAMETERS) + len(chat_format.BOUNDS) + len(LADDER)):
+        made = chat_format.body(request, model, able, lambda sha256: "")
+        less = chat_format.lessened(able, message, made)
         if less is None:
             break
         assert less != able
         able = less
     else:
         raise AssertionError("a refusal that is repeated must come to an end")
-    for ask in (wire.too_long, wire.withheld):
+    for ask in (chat_format.too_long, chat_format.withheld):
         assert ask(message) in (True, False)
-    assert wire.no_pictures(message, made) is False
+    assert chat_format.no_pictures(message, made) is False
 
 
 @given(st.dictionaries(st.sampled_from(["retry-after", "retry-after-ms"]), st.text(max_size=30)))
 def test_any_header_is_a_wait_or_none(headers: dict[str, str]) -> None:
-    found = wire.retry_after(headers, 1_790_000_000.0)
+    found = chat_format.retry_after(headers, 1_790_000_000.0)
 
     assert found is None or found >= 0
 
 
 @given(small)
 def test_any_usage_is_counted(table: dict[str, Any]) -> None:
-    assert isinstance(wire.usage(table), Usage)
+    assert isinstance(chat_format.usage(table), Usage)
 
 
 @given(st.text(max_size=600), st.text("abc-", min_size=4, max_size=8))

@@ -13,7 +13,7 @@ from langchain_core.messages import BaseMessage
 
 import lotbench
 from lotbench import evaluate, evaluate_sync, load_run
-from lotbench.edge.calls.journal import read
+from lotbench.edge.calls.journal import read_journal
 from lotbench.errors import RunFolderError, TooManyFailures, Unescapable, UsageError
 from lotbench.run.evaluate import resume
 from lotbench.run.results import Run
@@ -89,7 +89,7 @@ async def test_awaited_and_sync_come_to_the_same(tmp_path: Path) -> None:
 async def test_a_chat_model_of_langchain_judges(tmp_path: Path) -> None:
     run = await evaluate(**small(tmp_path, roles={"judge": Chat(), "oracle": mine}))
     assert run.config.roles["judge"] == ("python:Chat",)
-    entries = [entry for entry in read(run.path / "calls.jsonl") if entry.role == "judge"]
+    entries = [entry for entry in read_journal(run.path / "calls.jsonl") if entry.role == "judge"]
     assert {entry.reply.model for entry in entries} == {"Chat"}
     assert {"solved", "unsolved"} >= set(outcomes(run).values())
     assert steps(run, "check")

@@ -24,7 +24,7 @@ from lotbench.errors import (
     Unread,
 )
 from lotbench.harness.loop import Loop, Planned
-from lotbench.prompting.reply import read
+from lotbench.prompting.reply import read_form
 from lotbench.run.evaluate import resume
 from lotbench.run.results import load_run
 from lotbench.types import Finish, Reply, Request, Score
@@ -56,7 +56,7 @@ async def test_a_passing_trouble_is_met_again_and_never_shown(fault: str, waits:
         found = await answer(server)
         assert server.log()["requests"] == 3
 
-    assert read(found, Filling).filling
+    assert read_form(found, Filling).filling
     assert len(waits) == 2
 
 
@@ -264,7 +264,7 @@ async def test_a_reply_that_came_is_read_as_what_it_is_and_not_asked_for_again(f
         found = await answer(server)
         assert server.log()["requests"] == 1
     with pytest.raises(Unread) as caught:
-        read(found, Filling)
+        read_form(found, Filling)
     assert caught.value.kind == kind
 
 
@@ -276,7 +276,7 @@ async def test_a_megabyte_is_a_reply_like_any_other() -> None:
 
 async def test_a_completion_under_the_wrong_content_type_is_read() -> None:
     with FakeServer(faults=["wrong_type"]) as server:
-        assert read(await answer(server), Filling).filling
+        assert read_form(await answer(server), Filling).filling
         assert server.log()["requests"] == 1
 
 

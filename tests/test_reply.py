@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from lotbench.errors import Unread
-from lotbench.prompting.reply import Form, YesNo, fills, plain, prose, read, schema, shape, visible
+from lotbench.prompting.reply import Form, YesNo, fills, plain, prose, read_form, schema, shape, visible
 from lotbench.types import Reply
 
 
@@ -31,7 +31,7 @@ class Rating(Form):
 def status(text: str, form: type[Form] = One, **reply: Any) -> str:
     """The kind of failure, or `read`."""
     try:
-        read(Reply(text, "m", **reply), form)
+        read_form(Reply(text, "m", **reply), form)
     except Unread as error:
         assert error.reason
         return error.kind
@@ -75,7 +75,7 @@ READ = {
 @pytest.mark.parametrize("how", READ)
 def test_an_answer_is_read(how: str) -> None:
     finish: Any = "length" if how.startswith("cut off") else "stop"
-    assert read(Reply(READ[how], "m", finish=finish), One) == One(filling="bell")
+    assert read_form(Reply(READ[how], "m", finish=finish), One) == One(filling="bell")
 
 
 UNPARSED = {
@@ -115,7 +115,7 @@ def test_a_form_of_several_fields_is_never_read_from_plain_text() -> None:
 
 def test_the_reason_names_the_field_and_not_what_was_in_it() -> None:
     with pytest.raises(Unread) as caught:
-        read(Reply('{"filling": 12345}', "m"), One)
+        read_form(Reply('{"filling": 12345}', "m"), One)
     assert caught.value.reason == "filling: Input should be a valid string"
 
 
@@ -217,16 +217,16 @@ def test_a_decision_is_yes_or_no_and_nothing_else_is_read_as_one(said: Any, deci
     if decided is None:
         assert status(text, Two) == "unparsed"
     else:
-        assert read(Reply(text, "m"), Two).same is decided
+        assert read_form(Reply(text, "m"), Two).same is decided
 
 
 def test_prose_is_bounded_in_the_schema_and_read_where_a_server_let_it_run_on() -> None:
-    assert read(Reply(json.dumps({"reason": "so " * 30, "same": "no"}), "m"), Two).reason == "so " * 30
+    assert read_form(Reply(json.dumps({"reason": "so " * 30, "same": "no"}), "m"), Two).reason == "so " * 30
 
 
 def test_half_a_character_which_no_file_can_hold_becomes_a_mark() -> None:
-    assert read(Reply('{"filling": "bell \\ud83d"}', "m"), One).filling == "bell \ufffd"
-    assert read(Reply('{"filling": "bell \\ud83d\\ude00"}', "m"), One).filling == "bell 😀"
+    assert read_form(Reply('{"filling": "bell \\ud83d"}', "m"), One).filling == "bell \ufffd"
+    assert read_form(Reply('{"filling": "bell \\ud83d\\ude00"}', "m"), One).filling == "bell 😀"
 
 
 @pytest.mark.parametrize("said", ["NaN", "Infinity", "1e999", "11", '"7"x', "[7]"])
@@ -244,7 +244,7 @@ def test_any_text_is_read_or_has_a_reason(text: str) -> None:
 def test_what_is_said_in_json_is_read_as_it_was_said(said: str) -> None:
     text = json.dumps({"filling": said}, ensure_ascii=False)
     for around in (text, f"```json\n{text}\n```" if "`" not in said else text, f"Thus:\n{text}"):
-        assert read(Reply(around, "m"), One).filling == said
+        assert read_form(Reply(around, "m"), One).filling == said
 
 
 def test_the_text_without_its_reasoning() -> None:

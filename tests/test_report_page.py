@@ -15,8 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lotbench.report.html import number_tables as numbers
-from lotbench.report.html import plots
+from lotbench.report.html import number_tables, plots
 from lotbench.report.html.page import LONGEST, files
 from lotbench.report.html.run_report import drawings, lines, page
 from lotbench.report.markdown import visible
@@ -195,22 +194,31 @@ def test_drawings_become_pictures_with_their_data() -> None:
 
 def test_a_spreadsheet_computes_nothing() -> None:
     table = Table(("a",), (("=1+1",), ("+x",), ("@x",), ("-x",), ("plain",), (-1.5,), (None,)))
-    assert numbers.to_csv(table).splitlines() == ["a", "'=1+1", "'+x", "'@x", "'-x", "plain", "-1.5", '""']
+    assert number_tables.to_csv(table).splitlines() == [
+        "a",
+        "'=1+1",
+        "'+x",
+        "'@x",
+        "'-x",
+        "plain",
+        "-1.5",
+        '""',
+    ]
 
 
 def test_numbers_of_a_column_align() -> None:
     table = Table(
         ("a", "b", "c", "d"), ((0.5, 1, 2e-6, None), (0.0625, 20, -3e-7, None), (1234.56, 3, 0.25, None))
     )
-    assert numbers.shown(table) == [
+    assert number_tables.shown(table) == [
         ["0.5000", "1", "<0.0001", "–"],
         ["0.0625", "20", ">-0.0001", "–"],
         ["1234.6", "3", "0.25", "–"],
     ]
     grid = hostile.heat()
-    assert numbers.values(grid)[0] == ["5.0", "5.5", "6.0", "6.5", "7.0"]
-    assert numbers.values(grid)[3] == ["4.0", "–", "–", "9.5", "–"]
-    assert numbers.is_numeric(table) == [True, True, True, False]
+    assert number_tables.values(grid)[0] == ["5.0", "5.5", "6.0", "6.5", "7.0"]
+    assert number_tables.values(grid)[3] == ["4.0", "–", "–", "9.5", "–"]
+    assert number_tables.is_numeric(table) == [True, True, True, False]
 
 
 def test_markdown_has_heat_maps_readings_and_the_names_of_plots() -> None:
@@ -247,7 +255,7 @@ def test_anything_can_be_drawn_or_says_that_it_cannot(data: st.DataObject) -> No
     if drawable:
         read = Read(found)
         assert set(read.tags) <= ALLOWED and not [one for one in read.attributes if ATTRIBUTES.match(one[1])]
-    assert len(numbers.of_plot(plot).rows) == sum(map(len, series.values()))
+    assert len(number_tables.of_plot(plot).rows) == sum(map(len, series.values()))
 
 
 def test_a_grid_without_values_is_not_drawn() -> None:

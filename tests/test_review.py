@@ -14,7 +14,7 @@ from lotbench import benchmarks
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.cli import main, people
 from lotbench.edge import serve
-from lotbench.edge.files import datasets as disk
+from lotbench.edge.files import datasets
 from lotbench.edge.serve import application
 from lotbench.errors import DataError, UsageError
 from lotbench.site.review import past, site_of
@@ -22,7 +22,7 @@ from lotbench.site.review_page import Card, decision, page, sample_card, verdict
 from tests.test_lints import EN, ZH, folder
 
 TOKEN = "token-for-tests"
-TEMPLATE = (disk.PACKAGE / "site" / "review.html").read_text(encoding="utf-8")
+TEMPLATE = (datasets.PACKAGE / "site" / "review.html").read_text(encoding="utf-8")
 HOSTILE = "</script><script>alert(1)</script><!-- <b>&amp; \u2028"
 
 

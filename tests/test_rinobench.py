@@ -14,7 +14,7 @@ from lotbench.benchmarks.rinobench import works
 from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.benchmarks.rinobench.settings import Settings, resolve
 from lotbench.benchmarks.rinobench.task import benchmark
-from lotbench.edge.files import datasets as disk
+from lotbench.edge.files import datasets
 from lotbench.errors import CallFailed, UsageError
 from lotbench.harness.state import Walk, start
 from tests.fakes import ScriptedModel
@@ -309,8 +309,8 @@ async def test_who_wrote_the_gold_is_marked(candidate: str, marked: str | None) 
 
 
 def test_the_starter_set_has_every_class_and_gives_no_score_away() -> None:
-    folder = disk.shipped("data", "rinobench")
-    items = disk.samples(folder, Item)
+    folder = datasets.shipped("data", "rinobench")
+    items = datasets.samples(folder, Item)
 
     assert len(items) >= 60
     assert min(sum(one.novelty_score == label for one in items) for label in range(1, 6)) >= 10
@@ -341,7 +341,7 @@ def test_every_question_can_be_shown_before_it_is_asked() -> None:
     def look(**settings: Any) -> list[str]:
         sample = idea()
         view = Walk(
-            sample, 1, "preview", Settings(**settings), start("idea-1", 1, ""), disk.prompts("rinobench"),
+            sample, 1, "preview", Settings(**settings), start("idea-1", 1, ""), datasets.prompts("rinobench"),
             (sample,), {"judge": 1}, 0, {},
         )  # fmt: skip
         return [question.step for question in benchmark.preview(view)]

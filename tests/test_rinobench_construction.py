@@ -16,7 +16,7 @@ from lotbench.benchmarks.rinobench.construction import papers as construction
 from lotbench.benchmarks.rinobench.construction.papers import Paper, Rules
 from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.cli import main
-from lotbench.edge.files import datasets as disk
+from lotbench.edge.files import datasets
 from lotbench.errors import CallFailed, DataError, TooManyFailures
 from lotbench.run.construct_rinobench import Built, Wanted, build
 from tests.fakes import RuleModel, text_of
@@ -160,8 +160,8 @@ async def test_a_conference_becomes_two_splits_and_every_paper_left_out_has_its_
         "with enough related works": 25,
         "with an idea and a justification that hold": 20,
     }
-    train = disk.samples(tmp_path / "out" / "train", Item)
-    test = disk.samples(tmp_path / "out" / "test", Item)
+    train = datasets.samples(tmp_path / "out" / "train", Item)
+    test = datasets.samples(tmp_path / "out" / "test", Item)
     assert (len(train), len(test)) == (len(made.train), len(made.test))
     assert {item.id for item in train} | {item.id for item in test} == {
         f"idea-good{group}{one}" for group in range(5) for one in range(4)
@@ -358,8 +358,8 @@ def test_the_command_builds_from_recorded_replies(tmp_path: Path, capsys: pytest
     assert main(command) == 0
 
     assert "20  with an idea and a justification that hold" in capsys.readouterr().out
-    train = disk.samples(tmp_path / "again" / "train", Item)
-    test = disk.samples(tmp_path / "again" / "test", Item)
+    train = datasets.samples(tmp_path / "again" / "train", Item)
+    test = datasets.samples(tmp_path / "again" / "test", Item)
     texts = {item.id: item.research_idea for item in (*made.train, *made.test)}
     assert {item.id: item.research_idea for item in (*train, *test)} == texts
     assert len(test) >= 9

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from lotbench import evaluate
-from lotbench.edge.models import embedded as local
+from lotbench.edge.models import embedded
 
 
 @pytest.mark.slow
 async def test_the_embedded_model_judges_an_idea_end_to_end(tmp_path: Path) -> None:
     second = tmp_path / "second.gguf"
-    second.symlink_to(local.weights("local"))
+    second.symlink_to(embedded.weights("local"))
     run = await evaluate(
         "rinobench",
         model="local",

@@ -13,7 +13,7 @@ from sklearn.metrics import f1_score, mean_absolute_error
 from lotbench import evaluate
 from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.cli import main
-from lotbench.edge.files import datasets as disk
+from lotbench.edge.files import datasets
 from lotbench.errors import UsageError
 from lotbench.run.results import Run
 from tests.fakes import RuleModel
@@ -57,7 +57,7 @@ async def play(model: str, data: Path, out: Path, **more: Any) -> Run:
 
 
 def test_official_rows_become_a_data_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    items = disk.samples(imported(tmp_path), Item)
+    items = datasets.samples(imported(tmp_path), Item)
 
     assert len(items) == 277
     assert "277 samples" in capsys.readouterr().out
@@ -100,7 +100,7 @@ def predictions(folder: Path, rows: list[dict[str, Any]]) -> str:
 
 async def test_predictions_find_their_idea_by_id(tmp_path: Path) -> None:
     data = imported(tmp_path, official((1, 1, 1, 1, 1)))
-    gold = {item.id: item.novelty_score for item in disk.samples(data, Item)}
+    gold = {item.id: item.novelty_score for item in datasets.samples(data, Item)}
     rows = [{"id": name, **answer(gold[name])} for name in reversed(sorted(gold))]
 
     run = await play(predictions(tmp_path, rows), data, tmp_path, justification=False)
@@ -138,7 +138,7 @@ def test_joining_by_position_is_said_where_people_look(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = imported(tmp_path, official((1, 1, 1, 1, 1)))
-    rows = predictions(tmp_path, [answer(item.novelty_score) for item in disk.samples(data, Item)])
+    rows = predictions(tmp_path, [answer(item.novelty_score) for item in datasets.samples(data, Item)])
     code = main(
         [
             "evaluate", "rinobench", "--model", rows, "--data", str(data), "--out", str(tmp_path / "runs"),
@@ -156,7 +156,7 @@ def test_joining_by_position_is_said_where_people_look(
 
 async def test_the_whole_table_of_the_paper_comes_out(tmp_path: Path) -> None:
     data = imported(tmp_path)
-    items = disk.samples(data, Item)
+    items = datasets.samples(data, Item)
     said = [4 if place % 3 else 3 for place in range(len(items))]
     said[5] = 0
     path = predictions(tmp_path, [answer(one) for one in said])
@@ -208,7 +208,7 @@ async def test_released_predictions_load_and_give_the_whole_table(
     assert run.summary["outcomes"] == {"scored": 277}
     # Predictions in the order of another gold: the figures are not the paper's, the table is.
     said = [row["novelty_score"] for row in json.loads(path.read_text(encoding="utf-8"))]
-    gold = [item.novelty_score for item in disk.samples(data, Item)]
+    gold = [item.novelty_score for item in datasets.samples(data, Item)]
     macro = f1_score(gold, said, labels=[1, 2, 3, 4, 5], average="macro", zero_division=0)
     assert run.score("macro_f1") == pytest.approx(macro)
     assert run.score("mae") == pytest.approx(mean_absolute_error(gold, said))

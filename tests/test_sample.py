@@ -10,7 +10,7 @@ import pytest
 from PIL import Image as Pillow
 
 from lotbench.benchmarks.lotbench.sample import Item
-from lotbench.edge.files import datasets as disk
+from lotbench.edge.files import datasets
 from lotbench.errors import DataError
 
 GOOD: dict[str, Any] = {
@@ -36,12 +36,12 @@ def data_set(folder: Path, *lines: dict[str, Any] | str) -> Path:
 
 def faults(folder: Path, *lines: dict[str, Any] | str) -> list[str]:
     with pytest.raises(DataError) as caught:
-        disk.samples(data_set(folder, *lines), Item)
+        datasets.samples(data_set(folder, *lines), Item)
     return [fault.removeprefix(f"{folder}/samples.jsonl:") for fault in caught.value.faults]
 
 
 def test_a_good_sample_is_read_and_its_frame_derived(tmp_path: Path) -> None:
-    (item,) = disk.samples(data_set(tmp_path, GOOD), Item)
+    (item,) = datasets.samples(data_set(tmp_path, GOOD), Item)
     assert item.frame == "It rings like a(n) <MASK> every morning."
     assert item.rebuilt("church bell") == "It rings like an church bell every morning."
     assert item.span == (17, 28)
@@ -90,7 +90,7 @@ def test_an_id_that_stands_twice_is_refused_with_both_lines(tmp_path: Path) -> N
 
 def test_a_key_text_that_stands_twice_is_told_apart_by_an_explicit_span(tmp_path: Path) -> None:
     twice = {"response": "Bell to bell, the bell rings.", "key_text": "bell", "key_span": [18, 22]}
-    (item,) = disk.samples(data_set(tmp_path, {**GOOD, **twice}), Item)
+    (item,) = datasets.samples(data_set(tmp_path, {**GOOD, **twice}), Item)
     assert item.frame == "Bell to bell, the <MASK> rings."
 
 
@@ -102,7 +102,7 @@ def test_all_faults_are_named_at_once_and_a_bad_line_does_not_hide_another(tmp_p
 
 
 def test_every_shipped_sample_loads_and_has_what_the_game_needs() -> None:
-    items = disk.samples(disk.data_folder("", "lotbench"), Item)
+    items = datasets.samples(datasets.data_folder("", "lotbench"), Item)
     assert len(items) >= 16
     for item in items:
         assert item.frame.count("<MASK>") == 1

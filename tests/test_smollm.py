@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clot_training.cli import main
-from clot_training.records import Instruction, Prompt, Work, read
+from clot_training.records import Instruction, Prompt, Work, read_records
 
 
 @pytest.mark.slow
@@ -30,7 +30,7 @@ def test_the_embedded_model_is_converted_once_tuned_and_asked(
     about = json.loads((work.stage1 / "tune.json").read_text())
     assert (about["steps"], about["left_out"]) == (4, {})
     assert about["model"] == f"hf:{folder('local')}+{work.stage1 / 'adapter'}"
-    made = next(one for one in read(work.shards[0], Instruction) if one.kind == "selection")
+    made = next(one for one in read_records(work.shards[0], Instruction) if one.kind == "selection")
     policy = seat(config, work.stage1 / "adapter")
     (reply,) = policy.replies([Prompt(made.messages, made.image, 1)])
     assert reply.usage.output_tokens > 1

@@ -18,7 +18,7 @@ from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.benchmarks.standard.settings import Settings, build, resolve
 from lotbench.benchmarks.standard.task import benchmark
 from lotbench.config.experiment import load
-from lotbench.edge.files import datasets as disk
+from lotbench.edge.files import datasets
 from lotbench.errors import CallFailed, Unescapable, UsageError
 from lotbench.run.evaluate import evaluate_sync
 from lotbench.run.plan import make
@@ -29,7 +29,7 @@ from tests.fakes import RuleModel, ScriptedModel, text_of
 from tests.server import FakeServer
 from tests.walking import Walked, walk
 
-SHIPPED = disk.samples(disk.shipped("data", "oogiri"), Row)
+SHIPPED = datasets.samples(datasets.shipped("data", "oogiri"), Row)
 KINDS = ("2t1", "3t1", "4t1", "5t2", "rank")
 PICTURED = [
     row
@@ -363,10 +363,10 @@ async def test_the_report_says_that_likes_are_guessed() -> None:
 
 
 def test_the_defaults_written_out_are_the_defaults_and_the_papers_preset_runs() -> None:
-    written = load(disk.shipped("configs", "standard.toml")).experiment
+    written = load(datasets.shipped("configs", "standard.toml")).experiment
     assert Settings(**written.settings) == Settings()
     assert set(written.settings) == set(Settings.model_fields) - {"captions", "rewrites"}
-    paper = load(disk.shipped("configs", "paper", "standard.toml"), ["share=0.5"], {"model": "human"})
+    paper = load(datasets.shipped("configs", "paper", "standard.toml"), ["share=0.5"], {"model": "human"})
     assert make(paper).settings.captions == "captioner"
 
 

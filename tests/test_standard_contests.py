@@ -27,7 +27,7 @@ from lotbench.benchmarks.standard.score import (
 )
 from lotbench.benchmarks.standard.settings import Settings
 from lotbench.benchmarks.standard.task import benchmark
-from lotbench.edge.files import datasets as disk
+from lotbench.edge.files import datasets
 from lotbench.edge.importers import caption_contest, importing
 from tests.choosing import always_first, by_lot, chooser, perfect
 from tests.walking import Walked, walk
@@ -46,7 +46,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> tuple[Row, ...]:
     source = caption_contest.source(str(Path(str(REFERENCE), "caption_contest")), importing.Pictures(dest))
     done = importing.bring(source, dest)
     assert (done.read, done.kept, dict(done.skipped)) == (40_139, 40_136, {"no caption": 3})
-    return disk.samples(dest, Row)
+    return datasets.samples(dest, Row)
 
 
 def built(rows: tuple[Row, ...]) -> list[Problem]:

@@ -62,7 +62,7 @@ async def test_two_rounds_are_played_from_plain_json(temporary: Path) -> None:
     visited = Counter(step["step"] for step in last["steps"])
     assert {"respond", "check", "ask", "answer", "reveal"} <= visited.keys()
     assert last["score"]["value"] == 0
-    calls = list(journal.read(Path(last["folder"]) / "calls.jsonl"))
+    calls = list(journal.read_journal(Path(last["folder"]) / "calls.jsonl"))
     assert len(calls) == came >= last["usage"]["calls"]
     assert Path(last["folder"]).parent == temporary
 

@@ -14,14 +14,14 @@ from clot_training.synthesize import synthesize
 from lotbench import evaluate
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.cli import main
-from lotbench.edge.files import datasets as disk
+from lotbench.edge.files import datasets
 from lotbench.errors import UsageError
 from lotbench.site.review_page import decision, sample_card
 from tests.playing import SETTINGS
 from tests.test_python_api import mine
 
-SHIPPED = disk.data_folder("", "lotbench")
-ITEMS: list[Item] = [item for item in disk.samples(SHIPPED, Item) if item.language == "en"][:4]
+SHIPPED = datasets.data_folder("", "lotbench")
+ITEMS: list[Item] = [item for item in datasets.samples(SHIPPED, Item) if item.language == "en"][:4]
 
 
 def candidate(item: Item, **other: Any) -> Candidate:
@@ -85,7 +85,7 @@ async def test_what_a_person_accepts_becomes_a_data_set_that_plays(
     assert (made.proposed, made.accepted) == (3, None)
     assert sum(made.left_out.values()) == 2, made.left_out
     # The review that `lotbench data review` would write: one accepted, one edited, one rejected.
-    items = disk.samples(made.folder, Item)
+    items = datasets.samples(made.folder, Item)
     cards = [sample_card(item, True) for item in items]
     sent = [
         {"card": 0, "decision": "accept"},
@@ -99,7 +99,7 @@ async def test_what_a_person_accepts_becomes_a_data_set_that_plays(
     done = await asyncio.to_thread(synthesize, config)
     assert (done.proposed, done.accepted) == (3, 2)
     assert done.left_out == {"rejected": 1}
-    chosen = disk.samples(done.folder, Item)
+    chosen = datasets.samples(done.folder, Item)
     assert [item.response for item in chosen] == [items[0].response, items[1].response]
     assert chosen[1].caption == "Something stands somewhere, plainly seen."
     assert "decided by a person" in chosen[0].source

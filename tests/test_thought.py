@@ -7,7 +7,7 @@ import pytest
 
 from lotbench.errors import UsageError
 from lotbench.harness.benchmark import remark
-from lotbench.prompting.person_form import Field, filled, interview, read
+from lotbench.prompting.person_form import Field, filled, interview, read_field
 from lotbench.site.game_rounds import Node, calls, chain, intervened, masked, nodes, thought
 from lotbench.types import Image, Key, Message, Request, Sampling, Score, Trace, Usage
 from tests import games
@@ -139,7 +139,7 @@ def test_what_a_person_gives_fills_the_form() -> None:
 )
 def test_what_does_not_fit_is_refused_by_name(field: Field, given: object, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        read(field, given)
+        read_field(field, given)
 
 
 def test_a_chinese_prompt_is_read_too() -> None:

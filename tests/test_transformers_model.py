@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from lotbench.edge.models import transformers as edge
+from lotbench.edge.models import transformers
 from lotbench.edge.models.transformers import TransformersModel, loading
 from lotbench.edge.models.transformers.generation import answer
 from lotbench.errors import Unescapable, UsageError
@@ -222,8 +222,8 @@ class Counted:
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
     count = Counted()
-    monkeypatch.setattr(edge, "answer", count)
-    monkeypatch.setattr(edge, "BATCH", 4)
+    monkeypatch.setattr(transformers, "answer", count)
+    monkeypatch.setattr(transformers, "BATCH", 4)
     return count
 
 

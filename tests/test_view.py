@@ -22,7 +22,7 @@ from lotbench.errors import DataError, UsageError
 from lotbench.run.evaluate import begin
 from lotbench.run.results import Run, load_run
 from lotbench.site.annotations import Annotations
-from lotbench.site.play import Table, person, sit
+from lotbench.site.play import PlaySite, person, play_next
 from lotbench.site.runs import Gallery, export
 from lotbench.site.vote import Polls
 from lotbench.types import Reply, Request
@@ -287,7 +287,7 @@ async def given(browser: TestClient[Any, Any], seat: str, **fields: str) -> None
 async def test_a_person_plays_pauses_and_goes_on(tmp_path: Path) -> None:
     with FakeServer(game_rule(solve=0.0)) as server:
         asked = game(server)
-        table = Table(asked, tmp_path)
+        table = PlaySite(asked, tmp_path)
         async with client(table) as browser:
             assert "may be published" in await text(browser, "")
             assert "agreement" in (await sent(browser, "join", {"name": "Ann"}, 400))["error"]
@@ -311,7 +311,7 @@ async def test_a_person_plays_pauses_and_goes_on(tmp_path: Path) -> None:
         [run] = runs(tmp_path)
         assert run.config.model == "human:Ann" and not run.traces
 
-        table = Table(asked, tmp_path)
+        table = PlaySite(asked, tmp_path)
         async with client(table) as browser:
             seat = (await sent(browser, "join", {"name": "ann", "agree": ["yes"]}))["go"].removesuffix(
                 "/index.html"
@@ -349,7 +349,7 @@ async def test_a_report_has_the_lines_of_people(tmp_path: Path, capsys: pytest.C
     with FakeServer(game_rule(solve=0.0)) as server:
         one = {"settings.max_rounds": 1}
         for name in ("Ann", "Bob", "Cleo"):
-            await sit(game(server, **one), tmp_path, name, Ready())
+            await play_next(game(server, **one), tmp_path, name, Ready())
         mine = game(server, model=f"candidate@{server.url}", repeats=1, **one)
         run = await begin(mine, out=tmp_path)
     # The command has a loop of its own.
@@ -361,12 +361,12 @@ async def test_a_report_has_the_lines_of_people(tmp_path: Path, capsys: pytest.C
 
 async def test_a_sample_that_was_seen_is_never_played_again(tmp_path: Path) -> None:
     with FakeServer(game_rule(solve=0.0)) as server:
-        first = await sit(game(server, limit=1), tmp_path, "Ann", Ready())
-        other = await sit(game(server, limit=1, **{"settings.max_rounds": 2}), tmp_path, "Ann", Ready())
+        first = await play_next(game(server, limit=1), tmp_path, "Ann", Ready())
+        other = await play_next(game(server, limit=1, **{"settings.max_rounds": 2}), tmp_path, "Ann", Ready())
         assert [list(run.samples) for run in (first, other)] == [["lot-0001"], ["lot-0002"]]
         with pytest.raises(UsageError, match="every sample"):
-            await sit(game(server, limit=1, **{"settings.max_rounds": 1}), tmp_path, "ANN", Ready())
-        bob = await sit(game(server, limit=1), tmp_path, "Bob", Ready())
+            await play_next(game(server, limit=1, **{"settings.max_rounds": 1}), tmp_path, "ANN", Ready())
+        bob = await play_next(game(server, limit=1), tmp_path, "Bob", Ready())
         assert list(bob.samples) == ["lot-0001"]
 
 

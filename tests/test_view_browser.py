@@ -15,11 +15,11 @@ from playwright.sync_api import Browser, Page
 from lotbench import benchmarks
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.config import experiment as config
-from lotbench.edge.files import datasets as disk
+from lotbench.edge.files import datasets
 from lotbench.run.evaluate import evaluate
 from lotbench.run.results import load_run
 from lotbench.site.annotations import Annotations
-from lotbench.site.play import Table
+from lotbench.site.play import PlaySite
 from lotbench.site.review import site_of
 from lotbench.site.review_page import sample_card
 from lotbench.site.runs import Gallery, export
@@ -157,7 +157,7 @@ def test_a_whole_game_is_played_in_the_browser_by_two(chromium: Browser, tmp_pat
                 "roles.oracle": [f"oracle@{server.url}"],
             },
         )
-        table = Table(asked, tmp_path / "runs")
+        table = PlaySite(asked, tmp_path / "runs")
         with (
             serving(table) as address,
             opened(chromium, address) as (ann, faults),
@@ -265,7 +265,7 @@ def test_samples_are_reviewed_by_keyboard(chromium: Browser, tmp_path: Path, sch
     home = tmp_path / "data"
     home.mkdir()
     folder(home, EN | {"caption": hostile.SCRIPT}, EN | {"id": "s2", "image": "s2.png"})
-    items = {one.id: one for one in disk.samples(home, Item)}
+    items = {one.id: one for one in datasets.samples(home, Item)}
     cards = [sample_card(one, picture=True) for one in items.values()]
     declared = benchmarks.get("lotbench")
     site = site_of(cards, items, home, declared, out=out, name="Ann", now=lambda: "2026-01-01")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lotbench.edge.models import chat_format as wire
+from lotbench.edge.models import chat_format
 from lotbench.edge.models.chat_format import BOUNDS, LADDER, Abilities, body, lessened, sent
 from lotbench.types import Image, Key, Message, Reply, Request, Sampling, Usage
 
@@ -156,7 +156,7 @@ def test_refusals_come_to_an_end(messages: list[str]) -> None:
         if less is not None:
             assert less != able
             able, steps = less, steps + 1
-    assert steps <= len(wire.PARAMETERS) + len(BOUNDS) + len(LADDER) - 1
+    assert steps <= len(chat_format.PARAMETERS) + len(BOUNDS) + len(LADDER) - 1
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,10 @@ def test_refusals_come_to_an_end(messages: list[str]) -> None:
     ],
 )
 def test_refusals_of_one_prompt_are_told_apart(message: str, kind: str) -> None:
-    assert (wire.too_long(message), wire.withheld(message)) == (kind == "too_long", kind == "withheld")
+    assert (chat_format.too_long(message), chat_format.withheld(message)) == (
+        kind == "too_long",
+        kind == "withheld",
+    )
 
 
 @pytest.mark.parametrize(
@@ -191,8 +194,8 @@ def test_a_refused_picture_is_told_by_words_that_are_not_the_models_name(
 ) -> None:
     with_picture = made(Abilities(), PICTURE) | {"model": model}
 
-    assert wire.no_pictures(message, with_picture) is none
-    assert not wire.no_pictures(message, made() | {"model": model})
+    assert chat_format.no_pictures(message, with_picture) is none
+    assert not chat_format.no_pictures(message, made() | {"model": model})
 
 
 def completion(message: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -200,7 +203,7 @@ def completion(message: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def reply(answer: object) -> Reply | None:
-    return wire.reply(answer, 0.12345, {"structured": "text"})
+    return chat_format.reply(answer, 0.12345, {"structured": "text"})
 
 
 def test_a_reply_holds_what_came() -> None:
@@ -299,8 +302,8 @@ def test_what_is_no_chat_completion_is_no_reply(answer: object) -> None:
 
 
 def test_an_error_with_status_200_is_told() -> None:
-    assert wire.complaint({"error": {"message": "overloaded"}}) == '{"message": "overloaded"}'
-    assert wire.complaint({"choices": []}) == wire.complaint("<html>") == ""
+    assert chat_format.complaint({"error": {"message": "overloaded"}}) == '{"message": "overloaded"}'
+    assert chat_format.complaint({"choices": []}) == chat_format.complaint("<html>") == ""
 
 
 @pytest.mark.parametrize(
@@ -317,7 +320,7 @@ def test_an_error_with_status_200_is_told() -> None:
     ],
 )
 def test_tokens_are_counted_as_far_as_they_are_told(table: Any, usage: Usage) -> None:
-    assert wire.usage(table) == usage
+    assert chat_format.usage(table) == usage
 
 
 NOW = 1_790_000_000.0
@@ -342,7 +345,7 @@ NOW = 1_790_000_000.0
     ],
 )
 def test_a_wait_that_the_server_asks_for_is_read(headers: dict[str, str], seconds: float | None) -> None:
-    assert wire.retry_after(headers, NOW) == seconds
+    assert chat_format.retry_after(headers, NOW) == seconds
 
 
 LIKELY: dict[str, Any] = {"token": "A", "logprob": -0.1, "bytes": None}

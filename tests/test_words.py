@@ -287,9 +287,9 @@ def test_different_words(one: str, other: str) -> None:
 
 def test_every_key_text_of_the_data_is_the_same_as_itself_in_another_dress() -> None:
     from lotbench.benchmarks.lotbench.sample import Item
-    from lotbench.edge.files import datasets as disk
+    from lotbench.edge.files import datasets
 
-    for item in disk.samples(disk.data_folder("", "lotbench"), Item):
+    for item in datasets.samples(datasets.data_folder("", "lotbench"), Item):
         dressed = f" “{item.key_text.upper()}”! "
         assert words.same(dressed) == words.same(item.key_text)
         assert words.same(item.key_text)

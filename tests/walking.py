@@ -18,10 +18,10 @@ from typing import Any
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import parse
 from lotbench.edge.calls.budget import Bucket, Budget, Price
-from lotbench.edge.calls.caller import Desk, Seat
-from lotbench.edge.calls.journal import Entry, Journal, read
+from lotbench.edge.calls.caller import Caller, RoleModel
+from lotbench.edge.calls.journal import Entry, Journal, read_journal
 from lotbench.edge.calls.store import Store
-from lotbench.edge.files import datasets as disk
+from lotbench.edge.files import datasets
 from lotbench.harness.benchmark import Benchmark, Context
 from lotbench.harness.evidence import Evidence
 from lotbench.harness.loop import Loop, Planned
@@ -109,7 +109,7 @@ async def walk(
     )
     chosen = benchmark.resolve(chosen, {role: len(given) for role, given in names.items()})
     data = tuple(benchmark.build(items, chosen, seed))
-    by_id, prompts = {one.id: one for one in data}, disk.prompts(benchmark.name)
+    by_id, prompts = {one.id: one for one in data}, datasets.prompts(benchmark.name)
 
     def view(state: State, step: str) -> Walk:
         return Walk(
@@ -125,12 +125,12 @@ async def walk(
             pictures={one.id: Image(f"sha-of-{one.image}") for one in data if one.image},
         )
 
-    def seat(name: str) -> Seat:
+    def seat(name: str) -> RoleModel:
         model = by_name[name]
-        return Seat(name, model, Price(0, 0, 0), Bucket(None), Bucket(None), model.model_id)
+        return RoleModel(name, model, Price(0, 0, 0), Bucket(None), Bucket(None), model.model_id)
 
     with Journal(folder / "calls.jsonl") as journal:
-        desk = Desk(
+        desk = Caller(
             {role: tuple(seat(name.text) for name in given) for role, given in names.items()},
             {role: (benchmark.roles[role].sampling, True) for role in names},
             journal,
@@ -162,5 +162,5 @@ async def walk(
         raise error
     order = [(planned.sample, planned.repeat) for lane in lanes.values() for planned in lane]
     traces.sort(key=lambda trace: order.index((trace.sample, trace.repeat)))
-    calls = list(read(folder / "calls.jsonl")) if (folder / "calls.jsonl").is_file() else []
+    calls = list(read_journal(folder / "calls.jsonl")) if (folder / "calls.jsonl").is_file() else []
     return Walked(benchmark, chosen, traces, calls, Evidence(by_id, names["candidate"][0].text))

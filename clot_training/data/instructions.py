@@ -22,7 +22,7 @@ from clot_training.data.keywords import Words, content_words
 from clot_training.data.roles import batched, help_with
 from clot_training.records import Instruction, Kind, Work
 from lotbench.benchmarks.standard.oogiri import Row
-from lotbench.edge.files import atomic_write as whole
+from lotbench.edge.files import atomic_write
 
 CHUNK = 500
 """Rows that are tagged together."""
@@ -60,7 +60,7 @@ def make(config: Config, own: Mapping[str, Any] | None = None) -> dict[str, Any]
             "shards": shards,
         }
     freeze(config, folder)
-    whole.write(folder / "manifest.json", json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+    atomic_write.write(folder / "manifest.json", json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
     return manifest
 
 
@@ -70,7 +70,7 @@ def _write(folder: Path, instructions: Iterable[Instruction], size: int) -> dict
     for number, batch in enumerate(_pieces(instructions, size)):
         name = f"train-{number:05d}.jsonl"
         counted = Counter[str]()
-        whole.write(folder / name, _lines(batch, counted))
+        atomic_write.write(folder / name, _lines(batch, counted))
         shards[name] = counted["lines"]
     return shards
 

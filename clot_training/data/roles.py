@@ -21,7 +21,7 @@ from clot_training.data.templates import templates
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import parse
-from lotbench.edge.calls.caller import Seat
+from lotbench.edge.calls.caller import RoleModel
 from lotbench.edge.calls.store import Store
 from lotbench.edge.files.datasets import Pictures
 from lotbench.edge.files.jsonl import line
@@ -118,7 +118,7 @@ def _verdict(reply: Reply | None) -> tuple[str, str]:
     if reply is None:
         return "failed", "the call brought no reply"
     try:
-        read = replies.read(reply, Verdict)
+        read = replies.read_form(reply, Verdict)
     except Unread as error:
         return error.kind, error.reason
     return ("safe" if read.safe else "unsafe"), read.reason
@@ -178,7 +178,7 @@ class _Helper:
         )
 
 
-async def asked(seat: Seat, request: Request, store: Store) -> Reply | None:
+async def asked(seat: RoleModel, request: Request, store: Store) -> Reply | None:
     """The reply to a request, from the store if it is there; None if the call brought none."""
     if known := store.get(request, seat.name):
         return known

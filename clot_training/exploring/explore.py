@@ -25,10 +25,10 @@ from clot_training.exploring import conditions
 from clot_training.exploring.explorer import Batch, Explorer, Seat, Task
 from clot_training.exploring.scorer import Scorer, Seen, seen
 from clot_training.exploring.vocabulary import sizes, vocabularies
-from clot_training.records import Candidate, Policy, Work, read
+from clot_training.records import Candidate, Policy, Work, read_records
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.config.experiment import differences
-from lotbench.edge.files import atomic_write as whole
+from lotbench.edge.files import atomic_write
 from lotbench.errors import RunFolderError, UsageError
 
 ENGINE_ONLY = ("engine", "workers", "gpus", "limit")
@@ -60,8 +60,8 @@ def explore(config: Config, seat: Seat | None = None) -> dict[str, Any]:
             _claim(folder, path, config)
             left = remaining(path, batches(index, config, vocabulary), config.explore)
             _append(file, path, _explored(left, Maker(config, vocabulary, seat or tuned), kinds))
-    summary = summarized(read(path, Candidate)) | {"keywords": sizes(vocabulary)}
-    whole.write(folder / "summary.json", json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
+    summary = summarized(read_records(path, Candidate)) | {"keywords": sizes(vocabulary)}
+    atomic_write.write(folder / "summary.json", json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
     return summary
 
 
@@ -214,7 +214,7 @@ def _append(file: FileIO, path: Path, made: Iterable[list[Candidate]]) -> None:
     Raises:
         RunFolderError: The model is not the one that wrote the candidates before, or the disk is full.
     """
-    before = next(read(path, Candidate), None)
+    before = next(read_records(path, Candidate), None)
     policy = before.policy if before else None
     for batch in made:
         policy = policy or batch[0].policy

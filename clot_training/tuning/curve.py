@@ -10,7 +10,7 @@ from typing import Any
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from lotbench.edge.files import atomic_write as whole
+from lotbench.edge.files import atomic_write
 
 SMOOTHED = 0.9
 """The weight of the past in the drawn mean; the raw losses stand behind it."""
@@ -24,7 +24,7 @@ def write(logged: Sequence[Mapping[str, Any]], folder: Path, title: str) -> None
         folder: Where the two files go.
         title: What stands above the picture.
     """
-    whole.write(folder / "loss.jsonl", (json.dumps(one) + "\n" for one in logged))
+    atomic_write.write(folder / "loss.jsonl", (json.dumps(one) + "\n" for one in logged))
     # Not pyplot: no window system, no state that outlives the picture.
     figure = Figure(figsize=(7, 4), layout="constrained")
     FigureCanvasAgg(figure)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from clot_training.config import Config
-from clot_training.records import Candidate, Work, read
+from clot_training.records import Candidate, Work, read_records
 from clot_training.tuning.tune import ADAPTER, Tuned, tune
-from lotbench.edge.files import atomic_write as whole
+from lotbench.edge.files import atomic_write
 from lotbench.errors import UsageError
 
 
@@ -26,12 +26,12 @@ def refine(config: Config) -> Tuned:
     source = work.candidates(chosen)
     if not source.exists():
         raise UsageError(f"{source}: not there yet; run `clot explore` first")
-    kept = [one.instruction() for one in read(source, Candidate) if one.kept]
+    kept = [one.instruction() for one in read_records(source, Candidate) if one.kept]
     if not kept:
         raise UsageError(f"{source}: no candidate was kept, so there is nothing to refine on")
     out = work.stage2(chosen)
     file = out / "kept.jsonl"
-    whole.write(file, (one.model_dump_json() + "\n" for one in kept))
+    atomic_write.write(file, (one.model_dump_json() + "\n" for one in kept))
     adapter = work.stage1 / ADAPTER if config.refine.refine_from == "stage1" else None
     if adapter is not None and not adapter.is_dir():
         raise UsageError(f"{adapter}: not there yet; run `clot tune` first")

@@ -30,7 +30,7 @@ from clot_training.tuning import curve
 from clot_training.tuning.examples import Collator, Examples
 from clot_training.tuning.weights import linear_layers, load
 from lotbench.config.experiment import digest
-from lotbench.edge.files import atomic_write as whole
+from lotbench.edge.files import atomic_write
 from lotbench.edge.models.transformers.loading import Loaded
 from lotbench.errors import UsageError
 
@@ -241,7 +241,7 @@ def _claim(out: Path, identity: str) -> None:
         raise UsageError(
             f"{out}: was tuned with other settings or on other instructions; remove it, or give another `out`"
         )
-    whole.write(path, identity)
+    atomic_write.write(path, identity)
 
 
 def _tell(
@@ -270,7 +270,7 @@ def _tell(
         "loss": {"before": fmean(losses[:tenth]), "after": fmean(losses[-tenth:])},
         "versions": {package: version(package) for package in PACKAGES},
     }
-    whole.write(out / "tune.json", json.dumps(about, indent=2) + "\n")
+    atomic_write.write(out / "tune.json", json.dumps(about, indent=2) + "\n")
 
 
 def sha256(path: Path) -> str:

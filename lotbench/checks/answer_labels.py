@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from lotbench.config.experiment import Limits
-from lotbench.edge.files import run_folder as folder
+from lotbench.edge.files import run_folder
 from lotbench.edge.files.judge_set import lines
 from lotbench.errors import DataError, UsageError, at
 from lotbench.harness.benchmark import Benchmark
@@ -69,7 +69,7 @@ def keep(run: Run, file: Path) -> Kept:
         raise DataError(faults)
     if not found:
         raise UsageError(f"{file}: no row has a label yet")
-    with folder.Folder(run.path) as place:
+    with run_folder.Folder(run.path) as place:
         place.write(LABELS, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in found.values()))
     return Kept(len(found), len(known), run.path / LABELS)
 

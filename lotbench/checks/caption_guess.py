@@ -16,7 +16,7 @@ from lotbench.benchmarks.lotbench import lints
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.config import experiment as config
 from lotbench.edge.calls.budget import Budget
-from lotbench.edge.calls.caller import Desk
+from lotbench.edge.calls.caller import Caller
 from lotbench.edge.calls.journal import Journal
 from lotbench.edge.calls.store import Store
 from lotbench.edge.models.registry import Models
@@ -55,7 +55,7 @@ async def _caption_alone(folder: Path, model: str, own: Mapping[str, Any]) -> li
         candidate = {"candidate": models.seats({"candidate": made.names["candidate"]})["candidate"]}
         with tempfile.TemporaryDirectory() as place, Journal(Path(place, "calls.jsonl")) as journal:
             store, budget = Store(Path(place), fresh=True), Budget(made.limits)
-            desk = Desk(candidate, made.sampling(), journal, store, budget, seed=made.experiment.seed)
+            desk = Caller(candidate, made.sampling(), journal, store, budget, seed=made.experiment.seed)
             context = Context(made.benchmark, made.view, desk.ask)
             room = asyncio.Semaphore(made.limits.concurrency)
 

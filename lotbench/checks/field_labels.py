@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from lotbench.config.experiment import Limits
-from lotbench.edge.calls import judge_records as checks
-from lotbench.edge.files import run_folder as folder
+from lotbench.edge.calls import judge_records
+from lotbench.edge.files import run_folder
 from lotbench.edge.files.judge_set import lines
 from lotbench.errors import DataError, UsageError, at
 from lotbench.metrics.agreement import Field, Stratum
@@ -49,14 +49,14 @@ def draw(run: Run, n: int, out: Path) -> Path:
     if validation is None:
         raise UsageError(f"{made.benchmark.name} has no judge whose verdicts people could label")
     role, seats = validation.judged(made.settings)
-    key = key_of(made, role, seats, made.settings, checks.ids(run.path))
+    key = key_of(made, role, seats, made.settings, judge_records.ids(run.path))
     drawn = validation.fillings(run.traces, run.samples, made.settings, n, made.experiment.seed)
     if key is None or not drawn.rows:
         raise UsageError(f"{run.path}: no verdicts of one judge to draw from")
     place = out / f"labels-{run.path.name}"
     if (place / "labels.jsonl").exists():
         raise UsageError(f"{place / 'labels.jsonl'} is there already: label it, or move it away")
-    with folder.Folder(place) as target:
+    with run_folder.Folder(place) as target:
         rows = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in drawn.rows)
         names = [made.names[role][seat].text for seat in seats]
         target.write_json(
@@ -90,10 +90,10 @@ def labelled(file: Path) -> Labelled:
             raise UsageError(f"{file}: of {size} {name} fillings none is labelled yet")
         strata.append(Stratum(bool(accepted), int(size), seen, true))
     field = Field(tuple(strata))
-    record = checks.find(about["key"]) or _empty(about)
+    record = judge_records.find(about["key"]) or _empty(about)
     others = [one for one in record["field"] if one["run"] != about["run"]]
     mine = {"run": about["run"], "strata": [asdict(one) for one in strata]}
-    kept = checks.keep({**record, "field": [*others, mine]})
+    kept = judge_records.keep({**record, "field": [*others, mine]})
     return Labelled(str(about["run"]), field, unlabelled, kept)
 
 
@@ -101,7 +101,7 @@ def _drawn(file: Path) -> dict[str, Any]:
     place = file.parent / "draw.json"
     if not place.is_file():
         raise UsageError(f"{place} is missing: it says what the labels are of")
-    return folder.read_json(place)
+    return run_folder.read_json(place)
 
 
 def _counts(file: Path, strata: Sequence[str]) -> tuple[dict[str, tuple[int, int]], int]:

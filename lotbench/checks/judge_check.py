@@ -14,20 +14,19 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from lotbench.checks import judge_rates as rates
+from lotbench.checks import judge_rates
 from lotbench.checks.judge_check_plan import Prepared, Wanted, prepare
 from lotbench.checks.judge_rates import Judged, Measure
 from lotbench.config.experiment import digest
 from lotbench.config.model_names import slug
-from lotbench.edge.calls import judge_records as checks
-from lotbench.edge.calls import preflight
+from lotbench.edge.calls import judge_records, preflight
 from lotbench.edge.calls.budget import Budget, refuse_unpriced
-from lotbench.edge.calls.caller import Desk
+from lotbench.edge.calls.caller import Caller
 from lotbench.edge.calls.journal import Journal
 from lotbench.edge.calls.store import Store
-from lotbench.edge.files import run_folder as folder
+from lotbench.edge.files import run_folder
 from lotbench.edge.models.registry import Models
-from lotbench.harness.judge_validation import Panel, Probe
+from lotbench.harness.judge_validation import JudgePanel, Probe
 from lotbench.harness.state import start
 from lotbench.run import results
 from lotbench.run.anchors import key_of, put, side_by_side
@@ -64,7 +63,7 @@ async def judge_check(
     refuse_unpriced(made.plan.limits, {n.text: n for given in made.names.values() for n in given})
     models = Models(made.plan.pictures, made.plan.limits, own or {})
     seats = models.seats(made.names)
-    with folder.Folder(_place(made)) as place:
+    with run_folder.Folder(_place(made)) as place:
         place.write_json("check.json", made.frozen)
         for path, text in made.plan.prompts.files.items():
             place.write(f"prompts/{path}", text)
@@ -87,8 +86,8 @@ async def judge_check(
     return _kept(made, checked)
 
 
-async def _judge_all(made: Prepared, desk: Desk, judged: list[Judged]) -> None:
-    def piece(panel: Panel, probe: Probe, repeat: int) -> Callable[[], Awaitable[None]]:
+async def _judge_all(made: Prepared, desk: Caller, judged: list[Judged]) -> None:
+    def piece(panel: JudgePanel, probe: Probe, repeat: int) -> Callable[[], Awaitable[None]]:
         async def judge() -> None:
             judged.append(Judged(panel, probe, repeat, await put(desk, made.plan, panel, probe, repeat)))
             made.done += 1
@@ -119,32 +118,32 @@ def _place(made: Prepared) -> Path:
     return path
 
 
-def _desk(made: Prepared, seats: Mapping[str, Any], journal: Journal, path: Path) -> Desk:
+def _desk(made: Prepared, seats: Mapping[str, Any], journal: Journal, path: Path) -> Caller:
     budget = Budget(made.plan.limits)
     for before in results.spent(path, made.names)[0].values():
         budget.tokens += before.input_tokens + before.output_tokens
         budget.cost += before.cost_usd or 0.0
     store = Store(fresh=made.wanted.fresh)
-    return Desk(seats, made.plan.sampling(), journal, store, budget, seed=made.plan.experiment.seed)
+    return Caller(seats, made.plan.sampling(), journal, store, budget, seed=made.plan.experiment.seed)
 
 
-async def _preflight(made: Prepared, desk: Desk) -> None:
+async def _preflight(made: Prepared, desk: Caller) -> None:
     first = made.plan.data[0]
     walk = made.plan.view(start(first.id, 0, "preflight"), "preflight")
     await preflight.check(desk, walk, made.plan.benchmark, made.plan.settings)
 
 
-def _written(made: Prepared, place: folder.Folder, judged: Sequence[Judged]) -> Checked:
+def _written(made: Prepared, place: run_folder.Folder, judged: Sequence[Judged]) -> Checked:
     """Write what has come of a check, in the order of its rows."""
     order = {one.id: index for index, one in enumerate(made.probes)}
     panels = {id(panel): index for index, panel in enumerate(made.panels)}
     rows = sorted(judged, key=lambda one: (panels[id(one.panel)], order[one.probe.id], one.repeat))
     names = {role: [name.text for name in given] for role, given in made.names.items()}
-    found = rates.measures(rows, made.plan.experiment.seed)
+    found = judge_rates.measures(rows, made.plan.experiment.seed)
     notes = tuple(_notes(made, len(rows)))
     spent = results.spent(place.path, made.names)[0]
     place.write("checks.jsonl", "".join(f"{_line(one)}\n" for one in rows))
-    place.write("report.md", rates.to_markdown(found, names, notes, spent))
+    place.write("report.md", judge_rates.to_markdown(found, names, notes, spent))
     place.write_json(
         "summary.json",
         {
@@ -190,9 +189,11 @@ def _notes(made: Prepared, done: int) -> list[str]:
     notes = [] if done == made.total else [f"Not complete: {done} of {made.total} judgings are done."]
     about = made.rows.about
     if about.labels == "author":
-        notes.append(f"Labels: {rates.AUTHOR}.")
-    for role, (rows, contested, agreed) in rates.labelling(made.every_row, made.plan.experiment.seed).items():
-        value = "none" if agreed.value is None else f"{agreed.value:.3f} ({rates.interval(agreed)})"
+        notes.append(f"Labels: {judge_rates.AUTHOR}.")
+    for role, (rows, contested, agreed) in judge_rates.labelling(
+        made.every_row, made.plan.experiment.seed
+    ).items():
+        value = "none" if agreed.value is None else f"{agreed.value:.3f} ({judge_rates.interval(agreed)})"
         notes.append(
             f"{role}: {rows} rows, {contested} contested and left out; kappa of the two labellings: {value}."
         )
@@ -217,7 +218,7 @@ def _export_stages(place: Path, rows: Sequence[Judged], names: Mapping[str, Sequ
             name = (one.probe.sample, who, stage, str(filling), one.panel.variant)
             lines.setdefault(name, json.dumps(table, ensure_ascii=False))
     place.mkdir(parents=True, exist_ok=True)
-    with folder.Folder(place) as out:
+    with run_folder.Folder(place) as out:
         out.write("stages.jsonl", "".join(f"{line}\n" for line in lines.values()))
 
 
@@ -225,7 +226,7 @@ def _kept(made: Prepared, checked: Checked) -> Checked:
     """Keep a complete check on the test split in the store, unless one of more rows is there."""
     if made.wanted.split != "test" or made.done != made.total:
         return checked
-    ids = checks.ids(checked.path)
+    ids = judge_records.ids(checked.path)
     about = {
         "data": made.rows.about.data,
         "labels": made.rows.about.labels,
@@ -238,10 +239,10 @@ def _kept(made: Prepared, checked: Checked) -> Checked:
         if key is None:
             continue
         names = [checked.names[one.role][seat] for seat in one.seats]
-        record = rates.record(one, key, names, about)
-        before = checks.find(key)
+        record = judge_rates.record(one, key, names, about)
+        before = judge_records.find(key)
         if before and before["set"].get("digest") == made.rows.digest and before["of"] > record["of"]:
             continue
         record["field"] = before["field"] if before else []
-        kept.append(checks.keep(record))
+        kept.append(judge_records.keep(record))
     return replace(checked, kept=tuple(kept))

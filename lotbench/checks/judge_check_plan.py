@@ -13,10 +13,10 @@ from typing import Any
 
 from lotbench.config.experiment import Config
 from lotbench.config.model_names import ModelName
-from lotbench.edge.calls.caller import Tally
+from lotbench.edge.calls.caller import CallStats
 from lotbench.edge.files import judge_set
 from lotbench.errors import DataError, UsageError, at
-from lotbench.harness.judge_validation import Panel, Probe, Validation, stratified
+from lotbench.harness.judge_validation import JudgePanel, Probe, Validation, stratified
 from lotbench.run import plan
 from lotbench.run.plan import Plan
 from lotbench.types import JSON
@@ -60,8 +60,8 @@ class Prepared:
     rows: judge_set.JudgeSet
     every_row: Sequence[Probe]
     probes: Sequence[Probe]
-    panels: Sequence[Panel]
-    tally: Tally = field(default_factory=Tally)
+    panels: Sequence[JudgePanel]
+    tally: CallStats = field(default_factory=CallStats)
     done: int = 0
 
     @property

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from lotbench.harness.judge_validation import Panel, Probe, Said
+from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult
 from lotbench.metrics.agreement import Agreement, Rate, agreement, flips, kappa
 from lotbench.report.markdown import bullets, number, plain, table
 from lotbench.report.report import Spent
@@ -25,10 +25,10 @@ AUTHOR = "author labels: no other people have reviewed them yet"
 class Judged:
     """What became of one probe, put once to one panel."""
 
-    panel: Panel
+    panel: JudgePanel
     probe: Probe
     repeat: int
-    said: Said
+    said: ProbeResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,11 @@ def measures(judged: Sequence[Judged], seed: int) -> list[Measure]:
 
 
 def _measure(
-    mine: Sequence[Judged], panel: Panel, what: str, pick: Callable[[Said], bool | None], seed: int
+    mine: Sequence[Judged],
+    panel: JudgePanel,
+    what: str,
+    pick: Callable[[ProbeResult], bool | None],
+    seed: int,
 ) -> Measure:
     """One measure; rows that words decide without a judge are no part of it."""
     verdicts = [(one.probe, one.repeat, pick(one.said)) for one in mine if one.said.how == "judge"]

@@ -9,8 +9,7 @@ from pathlib import Path
 from lotbench.benchmarks.standard.ballot import Item, Vote, ballot, faults, shares
 from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.config.experiment import differences
-from lotbench.edge.files import atomic_write as whole
-from lotbench.edge.files import datasets as disk
+from lotbench.edge.files import atomic_write, datasets
 from lotbench.errors import DataError, UsageError, at
 from lotbench.run.results import Run, load_run
 
@@ -26,8 +25,10 @@ def make(parsed: argparse.Namespace) -> int:
     problems = _problems(runs)
     items, key = ballot(written, problems, runs[0].config.data, parsed.seed)
     out = Path(parsed.out)
-    whole.write(out, (f"{item.model_dump_json(exclude_none=True)}\n" for item in items))
-    whole.write(_key(out), json.dumps({"schema": 1, "models": key}, ensure_ascii=False, indent=1) + "\n")
+    atomic_write.write(out, (f"{item.model_dump_json(exclude_none=True)}\n" for item in items))
+    atomic_write.write(
+        _key(out), json.dumps({"schema": 1, "models": key}, ensure_ascii=False, indent=1) + "\n"
+    )
     print(f"{out}: {len(items)} of {len(problems)} prompts, {len(written)} models; the names: {_key(out)}")
     return 0
 
@@ -35,12 +36,12 @@ def make(parsed: argparse.Namespace) -> int:
 def count(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench ballot count`."""
     path, given = Path(parsed.ballot), Path(parsed.votes)
-    items = list(disk.rows(path, Item).values())
+    items = list(datasets.rows(path, Item).values())
     try:
         key = json.loads(_key(path).read_text(encoding="utf-8"))["models"]
     except (OSError, ValueError, KeyError) as error:
         raise UsageError(f"{_key(path)}: cannot be read as the key of a ballot: {error}") from None
-    votes = disk.rows(given, Vote)
+    votes = datasets.rows(given, Vote)
     if found := faults(list(votes.values()), key):
         numbers = list(votes)
         raise DataError([at(given, numbers[index], fault) for index, fault in found.items()])

@@ -8,10 +8,9 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations
 from pathlib import Path
 
-from lotbench.edge.files import atomic_write as whole
+from lotbench.edge.files import atomic_write
 from lotbench.errors import DataError, UsageError, at
-from lotbench.report import leaderboard
-from lotbench.report import ranking_sections as ranking
+from lotbench.report import leaderboard, ranking_sections
 from lotbench.report.leaderboard import Board, Entry
 from lotbench.report.sections import Grid, Plot, Section
 from lotbench.run import results
@@ -23,7 +22,7 @@ NAMES = "model"
 
 def compare(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench compare`."""
-    from lotbench.report.html import comparison_page as viewer
+    from lotbench.report.html import comparison_page
     from lotbench.report.html.page import drawn as drawings
 
     runs = [load_run(name, Path(parsed.out)) for name in parsed.runs]
@@ -35,12 +34,12 @@ def compare(parsed: argparse.Namespace) -> int:
         raise UsageError("name two runs or more")
     boards = [leaderboard.board(group) for group in _by_benchmark(entries)]
     made = sections(boards, table)
-    print(viewer.to_text(made), end="")
+    print(comparison_page.to_text(made), end="")
     folder = Path(parsed.to)
     title = " and ".join(one.benchmark for one in boards)
-    page = viewer.page(f"{title}: {len(runs)} runs", [run.path.name for run in runs], made)
+    page = comparison_page.page(f"{title}: {len(runs)} runs", [run.path.name for run in runs], made)
     try:
-        whole.write(folder / "compare.html", page)
+        atomic_write.write(folder / "compare.html", page)
     except OSError as error:
         raise UsageError(f"--to {folder}: {error.strerror}") from None
     print(f"\npage: {folder / 'compare.html'}")
@@ -60,7 +59,7 @@ def drawn(folder: Path, drawings: Iterable[tuple[str, Plot | Grid]]) -> None:
     count = 0
     try:
         for name, content in files(drawings):
-            whole.write(folder / name, content)
+            atomic_write.write(folder / name, content)
             count += name.endswith(".png")
     except OSError as error:
         raise UsageError(f"{folder}: {error.strerror}") from None
@@ -71,17 +70,17 @@ def sections(boards: Sequence[Board], table: dict[str, dict[str, float]]) -> lis
     """Every board, and how they go together with each other and with a table's columns."""
     made: list[Section] = []
     for one in boards:
-        for section in ranking.sections(one):
+        for section in ranking_sections.sections(one):
             title = f"{one.benchmark}: {section.title}" if len(boards) > 1 else section.title
             made.append(Section(title, section.notes, section.tables, section.plots))
     for one, other in combinations(boards, 2):
         pair = [(f"mean score, {each.benchmark}", leaderboard.values(each)) for each in (one, other)]
-        made.append(ranking.correlations(f"{one.benchmark} and {other.benchmark}", *pair))
+        made.append(ranking_sections.correlations(f"{one.benchmark} and {other.benchmark}", *pair))
     for one in boards:
         ours = (f"mean score, {one.benchmark}", leaderboard.values(one))
         for column, values in table.items():
             theirs = (column, leaderboard.matched(values, one))
-            made.append(ranking.correlations(f"{one.benchmark} and {column}", ours, theirs))
+            made.append(ranking_sections.correlations(f"{one.benchmark} and {column}", ours, theirs))
     return made
 
 

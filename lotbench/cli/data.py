@@ -8,15 +8,15 @@ from pathlib import Path
 
 from lotbench import benchmarks
 from lotbench.config import experiment as config
-from lotbench.edge.files import datasets as disk
+from lotbench.edge.files import datasets
 from lotbench.edge.files.jsonl import texts
-from lotbench.edge.pictures import picture_facts as look
+from lotbench.edge.pictures import picture_facts
 from lotbench.errors import DataError, at
 
 
 def listing(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data list`."""
-    for folder in disk.data_sets():
+    for folder in datasets.data_sets():
         lines = list(texts(folder / "samples.jsonl"))
         print(f"{folder.name:14} {len(lines):5} samples  {folder}")
     return 0
@@ -30,9 +30,9 @@ def check(parsed: argparse.Namespace) -> int:
         config.validate(declared.Settings, asked.experiment.settings, prefix="settings."), {"judge": 1}
     )
     folder = Path(parsed.path)
-    items = disk.samples(folder, declared.Item)
-    path, lines = folder / "samples.jsonl", disk.lines(folder)
-    findings = list(declared.lints(items, look.sights(folder, items)))
+    items = datasets.samples(folder, declared.Item)
+    path, lines = folder / "samples.jsonl", datasets.lines(folder)
+    findings = list(declared.lints(items, picture_facts.sights(folder, items)))
     if parsed.model:
         from lotbench.checks.caption_guess import caption_alone
 
@@ -51,11 +51,11 @@ def build(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data build-rinobench`."""
     from lotbench.benchmarks.rinobench.construction.papers import Rules
     from lotbench.cli.evaluate import LIMITS
-    from lotbench.run import construct_rinobench as building
+    from lotbench.run import construct_rinobench
 
     limits = {f"limits.{name}": getattr(parsed, name) for name in LIMITS}
     asked = config.load(None, parsed.sets, limits)
-    wanted = building.Wanted(
+    wanted = construct_rinobench.Wanted(
         sources=tuple(map(Path, parsed.sources)),
         out=Path(parsed.out),
         writer=parsed.writer,
@@ -65,7 +65,7 @@ def build(parsed: argparse.Namespace) -> int:
         limits=asked.limits,
         preflight=not parsed.no_preflight,
     )
-    built = asyncio.run(building.build(wanted))
+    built = asyncio.run(construct_rinobench.build(wanted))
     for stage, count in built.stages.items():
         print(f"{count:7,}  {stage}")
     print(f"{wanted.out}: {len(built.train)} ideas to train on, {len(built.test)} to test on")
@@ -88,7 +88,7 @@ def sheet(parsed: argparse.Namespace) -> int:
     from lotbench.edge.pictures.contact_sheet import chinese_font, pages
 
     folder, out = Path(parsed.path), Path(parsed.out)
-    items = disk.samples(folder, benchmarks.get(parsed.benchmark).Item)
+    items = datasets.samples(folder, benchmarks.get(parsed.benchmark).Item)
     font = Path(parsed.font) if parsed.font else chinese_font()
     if font is None and any(item.language == "zh" for item in items):
         print("note: no font with Chinese characters on this machine; give one with --font FILE")

@@ -12,7 +12,7 @@ from typing import Any
 
 from lotbench.cli.progress import watch
 from lotbench.config import experiment as config
-from lotbench.config import judge_panel as panel
+from lotbench.config import judge_panel
 from lotbench.config.experiment import Config
 from lotbench.edge.files.datasets import config_file
 from lotbench.errors import UsageError
@@ -38,7 +38,7 @@ def evaluate(parsed: argparse.Namespace) -> int:
         watch=watch(sys.stderr),
         shards=parsed.shards,
     )
-    return told(interruptible(work))
+    return print_result(interruptible(work))
 
 
 def configuration(parsed: argparse.Namespace) -> Config:
@@ -73,7 +73,7 @@ def _panel(given: str, flags: Mapping[str, Any]) -> dict[str, Any]:
     name = given.removeprefix("configs/").removeprefix("panels/").removesuffix(".toml")
     found = config_file(given if Path(given).exists() else f"panels/{name}")
     assert found is not None
-    made = panel.load(found)
+    made = judge_panel.load(found)
     return {"roles.judge": list(made.models), "settings.panel": made.id}
 
 
@@ -92,7 +92,7 @@ def interruptible(work: Coroutine[Any, Any, Run]) -> Run:
     return asyncio.run(main())
 
 
-def told(run: Run) -> int:
+def print_result(run: Run) -> int:
     """Say how a run went."""
     summary = run.summary
     for name, score in summary["scores"].items():

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from lotbench.checks import judge_rates as rates
+from lotbench.checks import judge_rates
 from lotbench.checks.judge_check import Checked, Watch, judge_check
 from lotbench.checks.judge_check_plan import Prepared, Wanted
 from lotbench.cli.evaluate import LIMITS
@@ -51,14 +51,14 @@ def check(parsed: argparse.Namespace) -> int:
         preflight=not parsed.no_preflight,
     )
     try:
-        return told(_interruptible(judge_check(wanted, watch=_watch(sys.stderr))))
+        return print_result(_interruptible(judge_check(wanted, watch=_watch(sys.stderr))))
     except LotbenchError as error:
         if error.exit_code in (3, 4):
             print("lotbench: the same command goes on where this stopped", file=sys.stderr)
         raise
 
 
-def told(checked: Checked) -> int:
+def print_result(checked: Checked) -> int:
     """Say how well everybody judged."""
     for note in checked.notes:
         print(note)
@@ -87,7 +87,7 @@ def told(checked: Checked) -> int:
 def _value(rate: Rate) -> str:
     if rate.value is None:
         return "none"
-    ends = rates.interval(rate)
+    ends = judge_rates.interval(rate)
     return f"{rate.value:.3f}" + (f" [{ends}]" if ends else "")
 
 

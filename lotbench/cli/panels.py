@@ -7,11 +7,11 @@ import hashlib
 import re
 from pathlib import Path
 
-from lotbench.config import judge_panel as panels
-from lotbench.edge.files import atomic_write as whole
+from lotbench.config import judge_panel
+from lotbench.edge.files import atomic_write
 from lotbench.errors import UsageError
 
-RULES = {"v1": panels.Rules(per_organisation=None, siblings=True), "v2": panels.Rules()}
+RULES = {"v1": judge_panel.Rules(per_organisation=None, siblings=True), "v2": judge_panel.Rules()}
 
 
 def panel(parsed: argparse.Namespace) -> int:
@@ -26,14 +26,14 @@ def panel(parsed: argparse.Namespace) -> int:
     if out.exists():
         raise UsageError(f"{out} is there already, and runs may have used it: give another name with --out")
     base = RULES[parsed.rules]
-    rules = panels.Rules(
+    rules = judge_panel.Rules(
         parsed.size, base.per_organisation, base.siblings, _reasons(parsed.pin), _reasons(parsed.ban)
     )
-    choices = panels.choose(panels.leaderboard(raw.decode("utf-8-sig"), path), rules)
+    choices = judge_panel.choose(judge_panel.leaderboard(raw.decode("utf-8-sig"), path), rules)
     source = f"{path.name}, sha256 {hashlib.sha256(raw).hexdigest()[:16]}, rules of {parsed.rules}"
-    text = panels.to_toml(out.stem, date, source, choices)
-    made = panels.checked(text, out)
-    whole.write(out, text)
+    text = judge_panel.to_toml(out.stem, date, source, choices)
+    made = judge_panel.checked(text, out)
+    atomic_write.write(out, text)
     for choice in choices:
         if choice.taken:
             print(f"{choice.standing.model:40} {choice.why}")

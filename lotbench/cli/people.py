@@ -59,19 +59,19 @@ def _serve(
 
 def play(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench play`."""
-    from lotbench.cli.evaluate import interruptible, told
-    from lotbench.site.play import CONSENT, Table, person, sit
+    from lotbench.cli.evaluate import interruptible, print_result
+    from lotbench.site.play import CONSENT, PlaySite, person, play_next
 
     asked, out = _game(parsed), Path(parsed.out)
     if parsed.browser:
-        table = Table(asked, out)
+        table = PlaySite(asked, out)
         return _serve(table, parsed, table.close)
     name = person(parsed.name or "")
     print(CONSENT)
     if input("Do you agree? (yes or no) ").strip().lower() not in ("yes", "y"):
         print("Nothing was kept.")
         return 0
-    return told(interruptible(sit(asked, out, name)))
+    return print_result(interruptible(play_next(asked, out, name)))
 
 
 def _game(parsed: argparse.Namespace) -> Config:
@@ -111,14 +111,14 @@ def vote(parsed: argparse.Namespace) -> int:
 def review(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data review`."""
     from lotbench import benchmarks
-    from lotbench.edge.files import datasets as disk
+    from lotbench.edge.files import datasets
     from lotbench.site import review as pages
     from lotbench.site.review_page import with_past
 
     declared, path = benchmarks.get(parsed.benchmark), Path(parsed.path)
-    folder = disk.data_folder(parsed.data or "", declared.data) if path.is_file() else path
+    folder = datasets.data_folder(parsed.data or "", declared.data) if path.is_file() else path
     out = pages.decisions_file(path, folder, parsed.out)
-    items = {item.id: item for item in disk.samples(folder, declared.Item)}
+    items = {item.id: item for item in datasets.samples(folder, declared.Item)}
     decided = pages.past(out, parsed.name)
     cards = [with_past(card, decided.get(card.name)) for card in pages.cards_of(path, items)]
     site = pages.site_of(cards, items, folder, declared, out=out, name=parsed.name, now=pages.clock)

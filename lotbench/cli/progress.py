@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TextIO
 
-from lotbench.edge.calls.caller import Tally
+from lotbench.edge.calls.caller import CallStats
 from lotbench.run.session import Status, Watch
 from lotbench.types import Usage
 
@@ -95,7 +95,7 @@ def line(status: Status, seconds: float) -> str:
     return ", ".join(parts)
 
 
-def stalled(tally: Tally, now: float) -> list[str]:
+def stalled(tally: CallStats, now: float) -> list[str]:
     """What is in flight and for how long, the longest first, if no reply has come for a while; else nothing."""
     since = now - tally.replied
     if not tally.open or since < STALL_S:

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from lotbench import benchmarks
-from lotbench.cli.evaluate import LIMITS, interruptible, told
+from lotbench.cli.evaluate import LIMITS, interruptible, print_result
 from lotbench.cli.progress import watch
 from lotbench.config import experiment as config
 from lotbench.config.model_names import parse
-from lotbench.edge.files import datasets as disk
-from lotbench.edge.files import run_folder as folder
+from lotbench.edge.files import datasets, run_folder
 from lotbench.harness.state import start
 from lotbench.run import plan, results
 from lotbench.run.evaluate import resume as go_on
@@ -35,7 +34,7 @@ def resume(parsed: argparse.Namespace) -> int:
         shards=parsed.shards,
         **limits,
     )
-    return told(interruptible(work))
+    return print_result(interruptible(work))
 
 
 def score(parsed: argparse.Namespace) -> int:
@@ -46,12 +45,12 @@ def score(parsed: argparse.Namespace) -> int:
     if parsed.labels:
         print(f"labels kept: {_labelled(run, Path(parsed.labels))}")
     again = asyncio.run(rewalk(run))
-    with folder.Folder(run.path) as place:
+    with run_folder.Folder(run.path) as place:
         place.keep(again.traces)
         results.write(again.plan, place, again.traces, run.summary.get("wall_s", 0.0))
     if again.kept:
         print(f"{len(again.kept)} walks stand as they were: not all their calls are in the journal")
-    return told(load_run(run.path))
+    return print_result(load_run(run.path))
 
 
 def report(parsed: argparse.Namespace) -> int:
@@ -69,7 +68,7 @@ def report(parsed: argparse.Namespace) -> int:
         from lotbench.report.html.run_report import drawings
 
         drawn(runs[0].path / "plots", drawings(made))
-    code = told(load_run(runs[0].path))
+    code = print_result(load_run(runs[0].path))
     print(_people(runs[0], Path(parsed.out)), end="")
     return code
 
@@ -91,18 +90,18 @@ def _people(run: Run, root: Path) -> str:
 
 
 def _model(path: Path) -> object:
-    return folder.read_json(path / "run.json")["experiment"]["model"]
+    return run_folder.read_json(path / "run.json")["experiment"]["model"]
 
 
 def export(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench export`."""
-    from lotbench.checks import answer_labels as review
+    from lotbench.checks import answer_labels
     from lotbench.edge.files import export as rows
-    from lotbench.report import trace_rows as flat
+    from lotbench.report import trace_rows
 
     run = load_run(parsed.run, Path(parsed.runs))
-    table = flat.steps if parsed.steps else flat.walks
-    made = review.rows(run) if parsed.for_review else list(table(run.traces))
+    table = trace_rows.steps if parsed.steps else trace_rows.walks
+    made = answer_labels.rows(run) if parsed.for_review else list(table(run.traces))
     written = rows.write(made, Path(parsed.out) if parsed.out else None)
     if parsed.out:
         print(f"{parsed.out}: {written} rows")
@@ -115,26 +114,25 @@ def _labelled(run: Run, labels: Path) -> str:
         from lotbench.checks.field_labels import labelled
 
         return str(labelled(labels).kept)
-    from lotbench.checks import answer_labels as review
+    from lotbench.checks import answer_labels
 
-    kept = review.keep(run, labels)
+    kept = answer_labels.keep(run, labels)
     return f"{kept.labels} of {kept.rows} answers, {kept.path}"
 
 
 def replay(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench replay`."""
-    from lotbench.report import replay_game as viewer
-    from lotbench.report import replay_panel as telling
+    from lotbench.report import replay_game, replay_panel
 
     run = load_run(parsed.run, Path(parsed.out))
     told: Any
     if benchmarks.get(run.config.benchmark).graph == "game":
-        told = viewer.game(run.traces, run.samples, parsed.sample, parsed.repeat)
-        text = viewer.to_text(told)
+        told = replay_game.game(run.traces, run.samples, parsed.sample, parsed.repeat)
+        text = replay_game.to_text(told)
     else:
-        trace = telling.walk(run.traces, parsed.sample, parsed.repeat)
-        told = telling.Telling(run.samples[trace.sample], trace, results.readings(run, trace))
-        text = telling.to_text(told)
+        trace = replay_panel.walk(run.traces, parsed.sample, parsed.repeat)
+        told = replay_panel.Telling(run.samples[trace.sample], trace, results.readings(run, trace))
+        text = replay_panel.to_text(told)
     print(json.dumps(told.table(), ensure_ascii=False, indent=2) if parsed.json else text)
     return 0
 
@@ -170,7 +168,7 @@ def listing(parsed: argparse.Namespace) -> int:
             print(f"  role     {role:12} {about.about}{default}")
         for setting, field in declared.Settings.model_fields.items():
             print(f"  setting  {setting:16} {json.dumps(field.get_default(call_default_factory=True))}")
-    print("data sets: " + ", ".join(place.name for place in disk.data_sets()))
+    print("data sets: " + ", ".join(place.name for place in datasets.data_sets()))
     return 0
 
 

@@ -34,7 +34,7 @@ PROVIDERS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class LeaderboardRow:
     """A row of a leaderboard; `average` is None where the row has none."""
 
     model: str
@@ -65,12 +65,12 @@ class Rules:
 class Choice:
     """A row of the leaderboard, taken or passed over, and why."""
 
-    standing: Standing
+    standing: LeaderboardRow
     taken: bool
     why: str
 
 
-class Judge(BaseModel):
+class PanelJudge(BaseModel):
     """A model of the panel: `model` is its name in lotbench, `row` that in the leaderboard."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -93,7 +93,7 @@ class Passed(BaseModel):
     why: str
 
 
-class Panel(BaseModel):
+class PanelFile(BaseModel):
     """A panel file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -102,7 +102,7 @@ class Panel(BaseModel):
     date: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}$")
     """Of the leaderboard."""
     source: str = ""
-    judge: tuple[Judge, ...] = Field(min_length=1)
+    judge: tuple[PanelJudge, ...] = Field(min_length=1)
     passed: tuple[Passed, ...] = ()
 
     @property
@@ -116,25 +116,25 @@ class Panel(BaseModel):
         return f"{self.name}@{digest(sorted(self.models))[:8]}"
 
 
-def load(path: Path) -> Panel:
+def load(path: Path) -> PanelFile:
     """Read a panel file.
 
     Raises:
         UsageError: It cannot be read or does not fit, by file and field.
     """
-    return validate(Panel, read_toml(path), path)
+    return validate(PanelFile, read_toml(path), path)
 
 
-def checked(text: str, path: Path) -> Panel:
+def checked(text: str, path: Path) -> PanelFile:
     """The panel that a file of this text would be.
 
     Raises:
         UsageError: The text does not fit, by field.
     """
-    return validate(Panel, tomllib.loads(text), path)
+    return validate(PanelFile, tomllib.loads(text), path)
 
 
-def leaderboard(text: str, path: Path) -> list[Standing]:
+def leaderboard(text: str, path: Path) -> list[LeaderboardRow]:
     """The rows of a leaderboard's CSV, best first; rows without an average last.
 
     Raises:
@@ -153,13 +153,13 @@ def leaderboard(text: str, path: Path) -> list[Standing]:
             continue
         if not (row[MODEL] or "").strip():
             faults.append(at(path, table.line_num, MODEL) + ": empty")
-        rows.append(Standing((row[MODEL] or "").strip(), (row[ORGANISATION] or "").strip(), average))
+        rows.append(LeaderboardRow((row[MODEL] or "").strip(), (row[ORGANISATION] or "").strip(), average))
     if faults:
         raise DataError(faults)
     return sorted(rows, key=lambda one: (one.average is None, -(one.average or 0.0)))
 
 
-def choose(rows: Sequence[Standing], rules: Rules) -> list[Choice]:
+def choose(rows: Sequence[LeaderboardRow], rules: Rules) -> list[Choice]:
     """Take or pass over every row, in order; what is pinned takes its place before the others.
 
     Raises:
@@ -183,7 +183,7 @@ def choose(rows: Sequence[Standing], rules: Rules) -> list[Choice]:
     return made
 
 
-def _against(row: Standing, taken: Sequence[Standing], rules: Rules) -> str | None:
+def _against(row: LeaderboardRow, taken: Sequence[LeaderboardRow], rules: Rules) -> str | None:
     """Why a row is passed over, if it is."""
     if row.model in rules.bans:
         return f"banned: {rules.bans[row.model]}"

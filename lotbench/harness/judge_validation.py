@@ -45,7 +45,7 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ProbeResult:
     """What became of a probe: the first judge's verdict, and that of all the judges it takes.
 
     None is a verdict that could not be read (`why`); a probe that words decide without a judge has `how`.
@@ -60,7 +60,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class JudgePanel:
     """Who judges together, under which settings.
 
     Attributes:
@@ -77,7 +77,7 @@ class Panel:
 
 
 @dataclass(frozen=True, slots=True)
-class Inquiry:
+class JudgeContext:
     """What is known of a run when it is asked how well its judges judge.
 
     Attributes:
@@ -100,7 +100,7 @@ class Inquiry:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class JudgeQuality:
     """How well a run's judges are known to judge: what the report says, and why the run may not be ranked."""
 
     reasons: tuple[str, ...] = ()
@@ -146,11 +146,11 @@ class Validation:
     folder: str
     rows: Mapping[str, tuple[str, type[BaseModel]]]
     probes: Callable[[str, Sequence[Any], Mapping[str, Any]], tuple[Sequence[Probe], Sequence[str]]]
-    panels: Callable[[str, int, Any, bool], Sequence[Panel]]
-    read: Callable[[Probe, State], Said]
+    panels: Callable[[str, int, Any, bool], Sequence[JudgePanel]]
+    read: Callable[[Probe, State], ProbeResult]
     key: Callable[[str, Any, Pack, JSON, str], dict[str, JSON]]
     fillings: Callable[[Sequence[Trace], Mapping[str, Mapping[str, Any]], Any, int, int], Draw]
-    standing: Callable[[Inquiry], Standing]
+    standing: Callable[[JudgeContext], JudgeQuality]
     anchors: Callable[[Any], int]
     judged: Callable[[Any], tuple[str, tuple[int, ...]]]
 

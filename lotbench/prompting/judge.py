@@ -12,14 +12,14 @@ from typing import Generic, TypeVar
 
 from lotbench.errors import JudgeError, Unread
 from lotbench.prompting.prompt import Prompt, Value
-from lotbench.prompting.reply import Form, read, schema, shape
+from lotbench.prompting.reply import Form, read_form, schema, shape
 from lotbench.types import Answer, Question, Verdict
 
 F = TypeVar("F", bound=Form)
 
 
 @dataclass(frozen=True, slots=True)
-class Judge(Generic[F]):
+class JudgeQuestion(Generic[F]):
     """One kind of question to a judge: of which role, for which step, to be answered in which form.
 
     `decide` says whether a filled form accepts.
@@ -51,7 +51,7 @@ class Judge(Generic[F]):
             JudgeError: The reply is refused, truncated, or not the form.
         """
         try:
-            form = read(answer.reply, self.form)
+            form = read_form(answer.reply, self.form)
         except Unread as error:
             raise JudgeError(error.kind, error.reason) from None
         return Verdict(self.decide(form), form.model_dump(mode="json"))

@@ -84,13 +84,13 @@ def filled(request: Request, answers: Mapping[str, object]) -> str:
     Raises:
         UsageError: A field is missing, too long, or not what was asked for, by name.
     """
-    made = {field.name: read(field, answers.get(field.name)) for field in interview(request).fields}
+    made = {field.name: read_field(field, answers.get(field.name)) for field in interview(request).fields}
     if request.schema is None:
         return str(made["answer"])
     return json.dumps(made, ensure_ascii=False)
 
 
-def read(field: Field, given: object) -> JSON:
+def read_field(field: Field, given: object) -> JSON:
     """What a person gave for a field, as the form wants it.
 
     Raises:

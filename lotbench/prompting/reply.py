@@ -103,7 +103,7 @@ def shape(form: type[Form]) -> str:
     return "{\n" + ",\n".join(lines) + "\n}"
 
 
-def read(reply: Reply, form: type[F]) -> F:
+def read_form(reply: Reply, form: type[F]) -> F:
     """Read a reply as a form.
 
     Raises:

@@ -12,18 +12,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lotbench.edge.calls import judge_records as checks
-from lotbench.edge.calls.caller import Desk
+from lotbench.edge.calls import judge_records
+from lotbench.edge.calls.caller import Caller
 from lotbench.errors import LotbenchError
 from lotbench.harness.benchmark import Context, take
-from lotbench.harness.judge_validation import Panel, Probe, Said, stratified
+from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult, stratified
 from lotbench.harness.state import State, Walk, joined, start
 from lotbench.metrics.agreement import drift
 from lotbench.run.plan import Plan, sampling_table
 from lotbench.types import JSON, Answer, Question
 
 
-async def put(desk: Desk, made: Plan, panel: Panel, probe: Probe, repeat: int) -> Said:
+async def put(desk: Caller, made: Plan, panel: JudgePanel, probe: Probe, repeat: int) -> ProbeResult:
     """Put a probe to a panel: the benchmark's own node asks, for the panel's seats, under its settings."""
     validation = made.benchmark.validation
     assert validation is not None
@@ -84,7 +84,7 @@ def key_of(
     return {**part, "models": [one[0] for one in mine]}
 
 
-async def anchors(made: Plan, desk: Desk, path: Path) -> dict[str, Any]:
+async def anchors(made: Plan, desk: Caller, path: Path) -> dict[str, Any]:
     """Judge rows of the stored check again at the end of a full run, and compare verdict by verdict.
 
     Returns:
@@ -96,14 +96,14 @@ async def anchors(made: Plan, desk: Desk, path: Path) -> dict[str, Any]:
     if len(made.chosen) < len(made.data):
         return {"skipped": f"not a full run: {len(made.chosen)} of {len(made.data)} samples"}
     role, seats = validation.judged(made.settings)
-    key = key_of(made, role, seats, made.settings, checks.ids(path))
-    record = checks.find(key) if key else None
+    key = key_of(made, role, seats, made.settings, judge_records.ids(path))
+    record = judge_records.find(key) if key else None
     if record is None or not record["rows"]:
         return {"skipped": "no stored check of this judge"}
     known = {row["probe"]["id"]: bool(row["accepted"]) for row in record["rows"]}
     every = [Probe(**{**row["probe"], "labels": tuple(row["probe"]["labels"])}) for row in record["rows"]]
     probes = stratified(every, wanted, f"{made.experiment.seed}:anchors")
-    panel = Panel(role, seats, "", made.settings)
+    panel = JudgePanel(role, seats, "", made.settings)
     said: dict[str, bool | None] = {}
 
     def piece(probe: Probe) -> Callable[[], Awaitable[None]]:

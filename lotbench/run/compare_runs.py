@@ -8,8 +8,7 @@ from typing import Any
 
 from lotbench import benchmarks
 from lotbench.config.experiment import validate
-from lotbench.edge.files import export as rows
-from lotbench.edge.files import run_folder as folder
+from lotbench.edge.files import export, run_folder
 from lotbench.report.comparison import Compared, beside, labels, section
 from lotbench.report.report import laid_out
 from lotbench.run.results import Run
@@ -33,13 +32,13 @@ def compared(runs: Sequence[Run], table: Path | None = None) -> str:
     across = declared.across(
         {told[run.path.name]: (run.traces, validate(declared.Settings, run.config.settings)) for run in runs}
     )
-    beyond = [beside(each, rows.numbers(table))] if table else []
+    beyond = [beside(each, export.numbers(table))] if table else []
     blocks = [f"# {declared.name}: {len(runs)} runs"]
     blocks += [block for one in (first, *across, *beyond) for block in laid_out(one)]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
 def _compared(run: Run) -> Compared:
-    table: dict[str, Any] = folder.read_json(run.path / "run.json")
+    table: dict[str, Any] = run_folder.read_json(run.path / "run.json")
     digests = {name: run.digests.get(name) for name in ("data", "prompts")}
     return Compared(run.path.name, table["experiment"], {**digests, "version": table["version"]}, run.summary)

@@ -21,11 +21,10 @@ from lotbench.config.experiment import Limits
 from lotbench.config.model_names import ModelName, parse
 from lotbench.edge.calls import preflight
 from lotbench.edge.calls.budget import Budget, refuse_unpriced
-from lotbench.edge.calls.caller import Desk
+from lotbench.edge.calls.caller import Caller
 from lotbench.edge.calls.journal import Journal
 from lotbench.edge.calls.store import Store
-from lotbench.edge.files import datasets as disk
-from lotbench.edge.files import run_folder as folder
+from lotbench.edge.files import datasets, run_folder
 from lotbench.edge.importers import published
 from lotbench.edge.models.registry import Models
 from lotbench.errors import DataError
@@ -91,7 +90,7 @@ async def build(wanted: Wanted, own: Mapping[str, Any] | None = None) -> Built:
     drafts = [Draft(one.paper, one.score) for one in rated if one.paper.id in rich]
     if not drafts:
         raise DataError([f"{wanted.sources[0]}: no paper has {wanted.rules.min_works} related works"])
-    with folder.Folder(wanted.out) as place:
+    with run_folder.Folder(wanted.out) as place:
         traces, models, prompts = await _walked(wanted, drafts, place.path, own or {})
         kept = _kept(drafts, traces, models["writer"], dropped)
         stages = {
@@ -140,10 +139,12 @@ async def _walked(
         sample = by_id[state["sample"]]
         return Walk(sample, 1, step, wanted.rules, state, prompts, (), seats, wanted.seed, {})
 
-    async with Models(disk.Pictures(path, (), 1024), wanted.limits, own) as models:
+    async with Models(datasets.Pictures(path, (), 1024), wanted.limits, own) as models:
         seats = models.seats(names)
         with Journal(path / "calls.jsonl") as journal:
-            desk = Desk(seats, _sampling(), journal, Store(), _budget(wanted, path, names), seed=wanted.seed)
+            desk = Caller(
+                seats, _sampling(), journal, Store(), _budget(wanted, path, names), seed=wanted.seed
+            )
             loop = Loop(
                 graph(benchmark.graph),
                 Context(benchmark, view, desk.ask),
@@ -167,8 +168,8 @@ async def _walked(
 
 def _prompts() -> Pack:
     """The prompts of the benchmark, whose checks are used here too, and those of the construction alone."""
-    more = disk.PACKAGE / "benchmarks" / "rinobench" / "construction" / "prompts"
-    return pack({**disk.prompts("rinobench").files, **disk.prompt_files(more)})
+    more = datasets.PACKAGE / "benchmarks" / "rinobench" / "construction" / "prompts"
+    return pack({**datasets.prompts("rinobench").files, **datasets.prompt_files(more)})
 
 
 def _sampling() -> dict[str, Any]:
@@ -212,7 +213,7 @@ def _split(kept: Sequence[Item], wanted: Wanted, stages: Mapping[str, int]) -> B
     )
 
 
-def _write(place: folder.Folder, built: Built, dropped: Sequence[Dropped]) -> None:
+def _write(place: run_folder.Folder, built: Built, dropped: Sequence[Dropped]) -> None:
     """The splits that have samples, each a data set of its own, and the papers that are none."""
     for name, items in (("train", built.train), ("test", built.test)):
         if items:

@@ -13,7 +13,7 @@ from lotbench.config import experiment as config
 from lotbench.config.experiment import Config, Limits, digest
 from lotbench.edge.calls.budget import refuse_unpriced
 from lotbench.edge.calls.store import Store
-from lotbench.edge.files import run_folder as folder
+from lotbench.edge.files import run_folder
 from lotbench.edge.files.traces import Traces
 from lotbench.edge.models.registry import Models
 from lotbench.run import plan, results
@@ -99,7 +99,9 @@ async def begin(
     async with Models(made.pictures, made.limits, own or {}, made.order) as models:
         # A missing key is found before there is a folder.
         seats = models.seats(made.names)
-        with folder.create(out, made.benchmark.name, made.experiment.model, digest(made.experiment)) as place:
+        with run_folder.create(
+            out, made.benchmark.name, made.experiment.model, digest(made.experiment)
+        ) as place:
             _freeze(made, place)
             session = Session(made, place, models, seats, Store(fresh=fresh))
             if shards > 1:
@@ -110,7 +112,7 @@ async def begin(
 async def _sharded(
     session: Session,
     made: Plan,
-    place: folder.Folder,
+    place: run_folder.Folder,
     shards: int,
     *,
     check: bool,
@@ -154,10 +156,10 @@ async def resume(
     Raises:
         RunFolderError: The run's experiment, data or prompts have changed, or another process writes to it.
     """
-    path = folder.find(str(run), Path(root))
-    with folder.Folder(path) as place:
+    path = run_folder.find(str(run), Path(root))
+    with run_folder.Folder(path) as place:
         sharded.merge(path)
-        place.keep(Traces(path / folder.TRACES, strict=False))
+        place.keep(Traces(path / run_folder.TRACES, strict=False))
         found = load_run(path)
         made = results.planned(found, config.validate(Limits, {**found.limits, **limits}))
         async with Models(made.pictures, made.limits, own or {}, made.order) as models:
@@ -180,7 +182,7 @@ def _named(player: Player, place: str, own: dict[str, Any]) -> str:
     return name
 
 
-def _freeze(made: Plan, place: folder.Folder) -> None:
+def _freeze(made: Plan, place: run_folder.Folder) -> None:
     """Write down what the run is; run.json last, so that a folder that has it is whole."""
     for path, text in made.prompts.files.items():
         place.write(f"prompts/{path}", text)

@@ -16,7 +16,7 @@ from lotbench import benchmarks
 from lotbench.config.experiment import Config, Experiment, Limits, digest, read_toml, validate
 from lotbench.config.model_names import ModelName, parse
 from lotbench.edge.calls.caller import sampling
-from lotbench.edge.files import datasets as disk
+from lotbench.edge.files import datasets
 from lotbench.errors import UsageError
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.loop import Planned
@@ -48,7 +48,7 @@ class Plan:
     folder: Path
     data: tuple[Any, ...]
     chosen: tuple[Any, ...]
-    pictures: disk.Pictures
+    pictures: datasets.Pictures
     prompts: Pack
     names: Mapping[str, tuple[ModelName, ...]]
     by_id: Mapping[str, Sample]
@@ -59,7 +59,7 @@ class Plan:
         """What the numbers depend on, by name."""
         return {
             "experiment": digest(self.experiment),
-            "data": disk.data_digest(self.folder, self.data, self.pictures),
+            "data": datasets.data_digest(self.folder, self.data, self.pictures),
             "prompts": self.prompts.digest,
             "code": version(),
         }
@@ -130,10 +130,10 @@ def make(config: Config, prompts: Pack | None = None) -> Plan:
     settings = benchmark.resolve(settings, {role: len(set(given)) for role, given in names.items()})
     if unknown := experiment.sampling.keys() - names.keys():
         raise UsageError(f"sampling: no role {', '.join(sorted(unknown))}; there are: {', '.join(names)}")
-    folder = disk.data_folder(experiment.data, benchmark.data)
-    items = disk.samples(folder, benchmark.Item)
+    folder = datasets.data_folder(experiment.data, benchmark.data)
+    items = datasets.samples(folder, benchmark.Item)
     data = tuple(benchmark.build(items, settings, experiment.seed))
-    chosen = disk.select(data, experiment.samples, experiment.limit)
+    chosen = datasets.select(data, experiment.samples, experiment.limit)
     resolved = experiment.model_copy(
         update={
             # As they were named: who of them leaves a panel depends on the candidate, the panel does not.
@@ -153,8 +153,8 @@ def make(config: Config, prompts: Pack | None = None) -> Plan:
         folder=folder,
         data=data,
         chosen=chosen,
-        pictures=disk.Pictures(folder, data, experiment.max_image_px),
-        prompts=prompts or disk.prompts(benchmark.name, experiment.prompts),
+        pictures=datasets.Pictures(folder, data, experiment.max_image_px),
+        prompts=prompts or datasets.prompts(benchmark.name, experiment.prompts),
         names=names,
         by_id={item.id: item for item in data},
     )
@@ -162,7 +162,7 @@ def make(config: Config, prompts: Pack | None = None) -> Plan:
 
 def reference(benchmark: Benchmark) -> tuple[str, Any]:
     """The name and the settings of the preset that a benchmark's reports compare with."""
-    table = read_toml(disk.shipped("configs", benchmark.reference)).get("settings", {})
+    table = read_toml(datasets.shipped("configs", benchmark.reference)).get("settings", {})
     return benchmark.reference.removesuffix(".toml"), validate(benchmark.Settings, table)
 
 

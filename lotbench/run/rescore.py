@@ -13,7 +13,7 @@ from pathlib import Path
 
 from lotbench.config.experiment import Limits
 from lotbench.edge.calls.budget import Bucket, Budget, Price
-from lotbench.edge.calls.caller import Desk, Seat, owner
+from lotbench.edge.calls.caller import Caller, RoleModel, owner
 from lotbench.edge.calls.journal import Journal
 from lotbench.edge.calls.store import Store
 from lotbench.errors import CallFailed, UsageError
@@ -100,13 +100,13 @@ async def sent(run: Run, key: str) -> Request:
     return found[0]
 
 
-def _desk(made: Plan, journal: Journal, path: Path) -> Desk:
+def _desk(made: Plan, journal: Journal, path: Path) -> Caller:
     free = Price(0.0, 0.0, 0.0)
     seats = {
-        role: tuple(Seat(name.text, Absent(), free, Bucket(None), Bucket(None)) for name in names)
+        role: tuple(RoleModel(name.text, Absent(), free, Bucket(None), Bucket(None)) for name in names)
         for role, names in made.names.items()
     }
     # A store of its own, empty: nothing may come from outside the folder.
     store = Store(path, fresh=True)
     seed = made.experiment.seed
-    return Desk(seats, made.sampling(), journal, store, Budget(made.limits), seed=seed)
+    return Caller(seats, made.sampling(), journal, store, Budget(made.limits), seed=seed)

@@ -14,18 +14,17 @@ from typing import Any
 
 from lotbench.config.experiment import Config, Experiment, Limits, differences, validate
 from lotbench.config.model_names import ModelName, parse, related
-from lotbench.edge.calls import embeddings as embed
-from lotbench.edge.calls import judge_records as checks
+from lotbench.edge.calls import embeddings, judge_records
 from lotbench.edge.calls.budget import price
 from lotbench.edge.calls.footprint import Work, footprint
-from lotbench.edge.calls.journal import read as read_journal
-from lotbench.edge.files import run_folder as folder
+from lotbench.edge.calls.journal import read_journal
+from lotbench.edge.files import run_folder
 from lotbench.edge.files.datasets import prompt_files
 from lotbench.edge.files.jsonl import texts
 from lotbench.edge.files.traces import Traces
 from lotbench.errors import RunFolderError, UsageError
 from lotbench.harness.evidence import Evidence
-from lotbench.harness.judge_validation import Inquiry, Standing
+from lotbench.harness.judge_validation import JudgeContext, JudgeQuality
 from lotbench.prompting.prompt import pack
 from lotbench.report.leaderboard import Entry, by_sample
 from lotbench.report.report import Facts, Report, Spent, build, to_markdown, to_summary
@@ -90,15 +89,15 @@ def load_run(
     Raises:
         RunFolderError: It is not there or damaged.
     """
-    path = folder.find(str(run), root)
-    table = folder.read_json(path / "run.json")
-    summary = folder.read_json(path / "summary.json") if (path / "summary.json").is_file() else {}
+    path = run_folder.find(str(run), root)
+    table = run_folder.read_json(path / "run.json")
+    summary = run_folder.read_json(path / "summary.json") if (path / "summary.json").is_file() else {}
     return Run(
         path=path,
         config=validate(Experiment, table["experiment"], path / "run.json"),
         limits=table.get("limits", {}),
         digests=table["digests"],
-        traces=Traces(path / folder.TRACES, seen=seen),
+        traces=Traces(path / run_folder.TRACES, seen=seen),
         summary=summary,
     )
 
@@ -130,7 +129,7 @@ def _changes(run: Run, made: plan.Plan) -> list[str]:
     return changed
 
 
-def write(made: plan.Plan, out: folder.Folder, traces: Sequence[Trace], wall_s: float) -> Report:
+def write(made: plan.Plan, out: run_folder.Folder, traces: Sequence[Trace], wall_s: float) -> Report:
     """Write summary.json, report.md and report.html of a run as far as it has come; returns the report."""
     # Drawing takes matplotlib, which nothing before the end of a run has a use for.
     from lotbench.report.html.run_report import page  # noqa: PLC0415
@@ -149,7 +148,9 @@ def measured(made: plan.Plan, path: Path, traces: Sequence[Trace], wall_s: float
     return _measured(made, path, traces, wall_s)[0]
 
 
-def _measured(made: plan.Plan, path: Path, traces: Sequence[Trace], wall_s: float) -> tuple[Report, Standing]:
+def _measured(
+    made: plan.Plan, path: Path, traces: Sequence[Trace], wall_s: float
+) -> tuple[Report, JudgeQuality]:
     benchmark, settings = made.benchmark, made.settings
     preset, theirs = plan.reference(benchmark)
     rescored = settings.model_copy(update={name: getattr(theirs, name) for name in benchmark.score_only})
@@ -195,13 +196,13 @@ def evidence(made: plan.Plan, path: Path, traces: Sequence[Trace]) -> Evidence:
     wanted, encoder = benchmark.texts(traces, settings), benchmark.encoder(settings)
     vectors, why = {}, None
     if wanted:
-        kept = embed.read(path / VECTORS, encoder, wanted)
+        kept = embeddings.read_vectors(path / VECTORS, encoder, wanted)
         try:
-            vectors = embed.embedded(encoder, wanted, kept)
+            vectors = embeddings.embedded(encoder, wanted, kept)
         except UsageError as error:
             why = str(error)
         if len(vectors) > len(kept):
-            embed.write(path / VECTORS, encoder, vectors)
+            embeddings.write(path / VECTORS, encoder, vectors)
     return Evidence(
         samples=made.by_id,
         candidate=made.names["candidate"][0].text,
@@ -232,25 +233,25 @@ def _labels(path: Path) -> tuple[dict[str, Any], ...]:
     return tuple(json.loads(text) for _, text in texts(path)) if path.is_file() else ()
 
 
-def _standing(made: plan.Plan, path: Path, traces: Sequence[Trace]) -> Standing:
+def _standing(made: plan.Plan, path: Path, traces: Sequence[Trace]) -> JudgeQuality:
     """What is known of the run's judges, from the store and from what the run has kept of it."""
     validation = made.benchmark.validation
     if validation is None:
-        return Standing()
-    kept = folder.read_json(path / "judge.json")["records"] if (path / "judge.json").is_file() else []
+        return JudgeQuality()
+    kept = run_folder.read_json(path / "judge.json")["records"] if (path / "judge.json").is_file() else []
     anchors = path / "anchors.json"
     return validation.standing(
-        Inquiry(
+        JudgeContext(
             traces=traces,
             settings=made.settings,
             seed=made.experiment.seed,
             prompts=made.prompts,
             sampling=plan.sampling_table(made),
-            ids=checks.ids(path),
+            ids=judge_records.ids(path),
             data=made.digests["data"],
             run=path.name,
-            records=(*checks.every(), *kept),
-            anchors=folder.read_json(anchors) if anchors.is_file() else None,
+            records=(*judge_records.every(), *kept),
+            anchors=run_folder.read_json(anchors) if anchors.is_file() else None,
         )
     )
 
@@ -335,7 +336,7 @@ def entry(run: Run, *, curves: bool = False) -> Entry:
         failed=failed,
         conditions={
             "benchmark": config.benchmark,
-            "version": folder.read_json(run.path / "run.json").get("version"),
+            "version": run_folder.read_json(run.path / "run.json").get("version"),
             "data": run.digests["data"],
             "prompts": run.digests["prompts"],
             "roles": {role: list(names) for role, names in config.roles.items()},
@@ -366,5 +367,5 @@ def entry(run: Run, *, curves: bool = False) -> Entry:
 def rewritten(run: Run, limits: Limits | None = None) -> Report:
     """Write the report of a run folder anew, from what is in it."""
     made = planned(run, limits or Limits())
-    with folder.Folder(run.path) as out:
+    with run_folder.Folder(run.path) as out:
         return write(made, out, run.traces, run.summary.get("wall_s", 0.0))

@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 
 from lotbench.edge.calls import preflight
 from lotbench.edge.calls.budget import Budget
-from lotbench.edge.calls.caller import Desk, Seat, Tally
+from lotbench.edge.calls.caller import Caller, CallStats, RoleModel
 from lotbench.edge.calls.journal import Journal
 from lotbench.edge.calls.store import Store
-from lotbench.edge.files import run_folder as folder
+from lotbench.edge.files import run_folder
 from lotbench.edge.models.registry import Models
 from lotbench.errors import LimitReached, LotbenchError
 from lotbench.harness.benchmark import Context
@@ -36,7 +36,7 @@ class Status:
     plan: Plan
     path: Path
     total: int
-    tally: Tally
+    tally: CallStats
     loop: Loop
     models: Models
     traces: Mapping[tuple[str, int], Trace]
@@ -63,9 +63,9 @@ class Session:
     def __init__(
         self,
         made: Plan,
-        place: folder.Folder,
+        place: run_folder.Folder,
         models: Models,
-        seats: Mapping[str, tuple[Seat, ...]],
+        seats: Mapping[str, tuple[RoleModel, ...]],
         store: Store,
         before: Path | None = None,
     ) -> None:
@@ -145,7 +145,7 @@ class Session:
         if loop.crashed:
             raise _crash(loop, self._place.path)
 
-    def _loop(self, desk: Desk) -> Loop:
+    def _loop(self, desk: Caller) -> Loop:
         made, lanes = self._plan, self._plan.lanes()
         return Loop(
             graph=graph(made.benchmark.graph),
@@ -156,20 +156,20 @@ class Session:
             max_failed=int(made.limits.max_failed * sum(map(len, lanes))),
         )
 
-    def _status(self, desk: Desk, loop: Loop, journal: Journal) -> Status:
+    def _status(self, desk: Caller, loop: Loop, journal: Journal) -> Status:
         total = sum(map(len, self._plan.lanes()))
         place = self._place.path
         return Status(self._plan, place, total, desk.tally, loop, self._models, self._done, journal.damaged)
 
-    def _desk(self, journal: Journal) -> Desk:
+    def _desk(self, journal: Journal) -> Caller:
         budget = Budget(self._plan.limits)
         for before in results.spent(self._place.path, self._plan.names)[0].values():
             budget.tokens += before.input_tokens + before.output_tokens
             budget.cost += before.cost_usd or 0.0
         seed = self._plan.experiment.seed
-        return Desk(self._seats, self._plan.sampling(), journal, self._store, budget, seed=seed)
+        return Caller(self._seats, self._plan.sampling(), journal, self._store, budget, seed=seed)
 
-    async def _check(self, desk: Desk) -> None:
+    async def _check(self, desk: Caller) -> None:
         first = self._plan.chosen[0]
         walk = self._plan.view(start(first.id, 0, "preflight"), "preflight")
         await preflight.check(desk, walk, self._plan.benchmark, self._plan.settings)

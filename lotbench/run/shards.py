@@ -17,10 +17,9 @@ from typing import Any
 
 from lotbench import errors
 from lotbench.config.experiment import Limits, validate
-from lotbench.edge.calls.journal import Journal
-from lotbench.edge.calls.journal import read as read_journal
+from lotbench.edge.calls.journal import Journal, read_journal
 from lotbench.edge.calls.store import Store
-from lotbench.edge.files import run_folder as folder
+from lotbench.edge.files import run_folder
 from lotbench.edge.files.ray_workers import side_by_side
 from lotbench.edge.files.traces import Traces
 from lotbench.edge.models.registry import Models
@@ -124,7 +123,7 @@ def play(shard: Shard) -> Ended:
 async def _played(shard: Shard) -> None:
     run = results.load_run(shard.run)
     made = replace(results.planned(run, validate(Limits, dict(shard.limits))), share=shard.share)
-    with folder.Folder(run.path / SHARDS / str(shard.share[0])) as place:
+    with run_folder.Folder(run.path / SHARDS / str(shard.share[0])) as place:
         async with Models(made.pictures, made.limits, {}) as models:
             seats = models.seats(made.names)
             session = Session(made, place, models, seats, Store(fresh=shard.fresh), before=run.path)
@@ -137,13 +136,16 @@ def merge(path: Path) -> None:
     places = sorted((path / SHARDS).glob("*/"))
     if not places:
         return
-    known = set(Traces(path / folder.TRACES, strict=False).names)
-    with Journal(path / "calls.jsonl") as journal, (path / folder.TRACES).open("a", encoding="utf-8") as out:
+    known = set(Traces(path / run_folder.TRACES, strict=False).names)
+    with (
+        Journal(path / "calls.jsonl") as journal,
+        (path / run_folder.TRACES).open("a", encoding="utf-8") as out,
+    ):
         for place in places:
             for entry in read_journal(place / "calls.jsonl") if (place / "calls.jsonl").is_file() else ():
                 if journal.get(entry.key) is None:
                     journal.put(entry)
-            traces = Traces(place / folder.TRACES, strict=False)
+            traces = Traces(place / run_folder.TRACES, strict=False)
             new = [name for name in traces.names if name not in known]
             out.writelines(traces.lines(new))
             known.update(new)

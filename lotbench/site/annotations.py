@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from lotbench.edge.files import atomic_write as whole
+from lotbench.edge.files import atomic_write
 from lotbench.edge.files.jsonl import texts
 from lotbench.errors import DataError, UsageError, at
 from lotbench.types import Trace
@@ -129,7 +129,7 @@ class Annotations:
         for row in mine:
             row["label"] = label
         if mine:
-            whole.write(file, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+            atomic_write.write(file, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
         return bool(mine)
 
 

@@ -19,9 +19,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from lotbench.config.experiment import Config
-from lotbench.edge.calls.journal import read as read_journal
-from lotbench.edge.files import atomic_write as whole
-from lotbench.edge.files import run_folder as folder
+from lotbench.edge.calls.journal import read_journal
+from lotbench.edge.files import atomic_write, run_folder
 from lotbench.edge.models.person import PageModel
 from lotbench.edge.serve import Served
 from lotbench.errors import LotbenchError, UsageError
@@ -63,7 +62,7 @@ def person(name: str) -> str:
     return kept
 
 
-async def sit(asked: Config, out: Path, name: str, own: Any = None, watch: Watch | None = None) -> Run:
+async def play_next(asked: Config, out: Path, name: str, own: Any = None, watch: Watch | None = None) -> Run:
     """Let a person play what they have not seen: go on with their run, or begin one.
 
     Args:
@@ -110,7 +109,7 @@ def _runs(out: Path, made: Plan) -> list[Run]:
     ours = made.experiment
     found = []
     for place in sorted(out.glob("*/run.json")):
-        asked = folder.read_json(place).get("experiment", {})
+        asked = run_folder.read_json(place).get("experiment", {})
         theirs = str(asked.get("model", ""))
         if theirs.casefold() == ours.model.casefold() and asked.get("benchmark") == ours.benchmark:
             run = load_run(place.parent)
@@ -133,7 +132,7 @@ def _shown(run: Run) -> set[str]:
 
 
 @dataclass
-class Seat:
+class Player:
     """One person at the table.
 
     Attributes:
@@ -155,7 +154,7 @@ class Seat:
         return f"{self.model.version}-{done}-{self.over is None}"
 
 
-class Table:
+class PlaySite:
     """The pages on which people play, one or more at once.
 
     Args:
@@ -171,7 +170,7 @@ class Table:
         self._asked = asked
         self._out = out
         self._gallery = Gallery(out)
-        self._seats: dict[str, Seat] = {}
+        self._seats: dict[str, Player] = {}
 
     def get(self, path: str) -> Served:
         """The page at a path."""
@@ -198,7 +197,7 @@ class Table:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _join(self, sent: object) -> Seat:
+    def _join(self, sent: object) -> Player:
         try:
             joining = Joining.model_validate(sent)
         except ValidationError as error:
@@ -207,28 +206,28 @@ class Table:
         if not joining.agree:
             raise UsageError("without your agreement nothing can be kept, and so nothing played")
         found = [seat for seat in self._seats.values() if seat.name.casefold() == name.casefold()]
-        seat = found[0] if found else Seat(secrets.token_urlsafe(12), name)
+        seat = found[0] if found else Player(secrets.token_urlsafe(12), name)
         self._seats[seat.key] = seat
         if seat.task is None or seat.task.done():
             seat.over = None
             seat.task = asyncio.create_task(self._play(seat))
         return seat
 
-    async def _play(self, seat: Seat) -> None:
+    async def _play(self, seat: Player) -> None:
         async def watch(status: Status) -> None:
             seat.status = status
             consent = {"schema": 1, "name": seat.name, "text": CONSENT}
             await asyncio.to_thread(_keep, status.path / "consent.json", consent)
 
         try:
-            await sit(self._asked, self._out, seat.name, seat.model, watch)
+            await play_next(self._asked, self._out, seat.name, seat.model, watch)
             seat.over = ""
         except LotbenchError as error:
             seat.over = str(error)
         except Exception as error:  # noqa: BLE001 - a bug must be told to who waits, not only to the log
             seat.over = f"{type(error).__name__}: {error}"
 
-    async def _answer(self, seat: Seat, sent: object) -> Mapping[str, JSON]:
+    async def _answer(self, seat: Player, sent: object) -> Mapping[str, JSON]:
         if not isinstance(sent, Mapping):
             raise UsageError("not an answer")
         given = {str(name): value for name, value in sent.items() if name != "version"}
@@ -236,7 +235,7 @@ class Table:
         seat.model.answer(int(version) if isinstance(version, str) and version.isdecimal() else -1, given)
         return {"go": "index.html"}
 
-    def _seat_page(self, seat: Seat, rest: list[str]) -> Served:
+    def _seat_page(self, seat: Player, rest: list[str]) -> Served:
         match rest:
             case ["index.html"]:
                 return served(self._play_page(seat))
@@ -254,7 +253,7 @@ class Table:
         about = self._plan.benchmark.about
         return screen("join", title="Play", consent=CONSENT, roles=roles, about=about, longest=LONGEST_NAME)
 
-    def _play_page(self, seat: Seat) -> Screen:
+    def _play_page(self, seat: Player) -> Screen:
         request, version = seat.model.asked, seat.version
         done = list(seat.status.traces.values()) if seat.status else []
         return screen(
@@ -289,4 +288,4 @@ def _picture(status: Status, sha256: str) -> Served:
 
 def _keep(place: Path, consent: Mapping[str, Any]) -> None:
     if not place.exists():
-        whole.write(place, json.dumps(consent, ensure_ascii=False, indent=2) + "\n")
+        atomic_write.write(place, json.dumps(consent, ensure_ascii=False, indent=2) + "\n")

@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from lotbench.edge import serve
-from lotbench.edge.files import datasets as disk
+from lotbench.edge.files import datasets
 from lotbench.edge.files.jsonl import texts
 from lotbench.errors import DataError, UsageError, at
 from lotbench.harness.benchmark import Benchmark
@@ -57,7 +57,7 @@ def site_of(
         image = items[cards[number].id].image
         if not image:
             raise LookupError(number)
-        return disk.encoded(folder / image, MAX_PX)
+        return datasets.encoded(folder / image, MAX_PX)
 
     def decide(sent: object) -> Mapping[str, JSON]:
         card, line = decision(cards, sent)
@@ -67,7 +67,7 @@ def site_of(
             file.write(json.dumps(signed, ensure_ascii=False) + "\n")
         return {"notes": notes}
 
-    template = (disk.PACKAGE / "site" / "review.html").read_text(encoding="utf-8")
+    template = (datasets.PACKAGE / "site" / "review.html").read_text(encoding="utf-8")
     return serve.Site(partial(page, template, cards, f"Review of {folder.name}"), picture, decide)
 
 

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from lotbench import benchmarks
-from lotbench.edge.calls.journal import read as read_journal
-from lotbench.edge.files import datasets as disk
+from lotbench.edge.calls.journal import read_journal
+from lotbench.edge.files import datasets
 from lotbench.edge.files.traces import Traces
 from lotbench.errors import UsageError
 from lotbench.report.leaderboard import Entry
 from lotbench.run import results
 from lotbench.run.results import Run
-from lotbench.site import run_tables as tables
+from lotbench.site import run_tables
 from lotbench.types import Trace, Usage
 
 NAME = re.compile(r"\w[\w.-]*")
@@ -40,7 +40,7 @@ class Shelf:
 
     run: Run
     traces: Traces
-    games: dict[tuple[str, int], tables.Game]
+    games: dict[tuple[str, int], run_tables.Game]
     stamp: object
     samples: Mapping[str, Mapping[str, Any]]
     entry: Entry | None = None
@@ -66,7 +66,7 @@ class Shelf:
         """The folder of its data set, if it is still there."""
         config = self.run.config
         try:
-            return disk.data_folder(config.data, benchmarks.get(config.benchmark).data)
+            return datasets.data_folder(config.data, benchmarks.get(config.benchmark).data)
         except UsageError:
             return None
 
@@ -85,7 +85,7 @@ class Shelf:
         return "not rankable" if self.run.summary.get("reasons") else "ranked"
 
 
-def read(path: Path) -> Shelf:
+def read_run(path: Path) -> Shelf:
     """Read a run folder.
 
     Raises:
@@ -93,18 +93,18 @@ def read(path: Path) -> Shelf:
     """
     before = stamp(path)
     brief: list[Trace] = []
-    games: dict[tuple[str, int], tables.Game] = {}
+    games: dict[tuple[str, int], run_tables.Game] = {}
 
     def seen(trace: Trace) -> None:
         if not NAME.fullmatch(trace.sample):
             raise UsageError(f"{trace.sample[:80]!r}: no sample's name, so no part of an address")
-        games[trace.sample, trace.repeat] = tables.game(trace)
+        games[trace.sample, trace.repeat] = run_tables.game(trace)
         brief.append(replace(trace, steps=(), memory=None))
 
     run = results.load_run(path, seen=seen)
     traces, samples = run.traces, run.samples
     assert isinstance(traces, Traces)
-    games = {key: tables.described(one, samples.get(key[0], {})) for key, one in games.items()}
+    games = {key: run_tables.described(one, samples.get(key[0], {})) for key, one in games.items()}
     run = replace(run, traces=brief)
     return Shelf(run, traces, games, before, samples, results.entry(run) if run.summary else None)
 

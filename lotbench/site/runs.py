@@ -13,14 +13,14 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from lotbench.edge.files import datasets as disk
+from lotbench.edge.files import datasets
 from lotbench.edge.serve import Served
 from lotbench.errors import LotbenchError, UsageError
 from lotbench.site import game_rounds as thought
-from lotbench.site import run_tables as tables
+from lotbench.site import run_tables
 from lotbench.site.annotations import Annotations
 from lotbench.site.page import Screen, screen
-from lotbench.site.run_summary import Shelf, read, stamp
+from lotbench.site.run_summary import Shelf, read_run, stamp
 from lotbench.types import JSON, Trace
 
 MAX_PX = 1024
@@ -41,7 +41,7 @@ class Gallery:
     _unreadable: dict[str, str] = field(default_factory=dict)
     _pictures: dict[str, Path] = field(default_factory=dict)
     _digests: dict[tuple[Path, int], str] = field(default_factory=dict)
-    _boards: tuple[object, list[tables.Board]] | None = None
+    _boards: tuple[object, list[run_tables.Board]] | None = None
     _lock: RLock = field(default_factory=RLock)
 
     def get(self, path: str) -> Served:
@@ -59,7 +59,7 @@ class Gallery:
                     return served(self.sides_page(group, file.removesuffix(".html")))
                 case ["picture", file] if file.removesuffix(".png") in self._pictures:
                     path_of = self._pictures[file.removesuffix(".png")]
-                    return Served(disk.encoded(path_of, MAX_PX), "image/png", lasting=True)
+                    return Served(datasets.encoded(path_of, MAX_PX), "image/png", lasting=True)
             raise LookupError(path)
 
     async def post(self, path: str, sent: object) -> Mapping[str, JSON]:
@@ -109,7 +109,7 @@ class Gallery:
             raise LookupError(name)
         path = self.root / name
         if name not in self._shelves or self._shelves[name].stamp != stamp(path):
-            self._shelves[name] = read(path)
+            self._shelves[name] = read_run(path)
         return self._shelves[name]
 
     def index(self) -> Screen:
@@ -144,12 +144,12 @@ class Gallery:
             unreadable=sorted(self._unreadable.items()),
         )
 
-    def _ranked(self, shelves: list[Shelf]) -> list[tables.Board]:
+    def _ranked(self, shelves: list[Shelf]) -> list[run_tables.Board]:
         """The leaderboards; worked out anew when a run has changed."""
         stamps = [(one.name, one.stamp) for one in shelves]
         if self._boards is None or self._boards[0] != stamps:
             entries = [one.entry for one in shelves if one.entry is not None]
-            self._boards = (stamps, tables.boards(entries))
+            self._boards = (stamps, run_tables.boards(entries))
         return self._boards[1]
 
     def run_page(self, shelf: Shelf) -> Screen:
@@ -168,7 +168,7 @@ class Gallery:
             score={"name": name, **scores[name]} if name else None,
             roles=list(summary.get("models", {}).items()),
             games=games,
-            filters=tables.filters(games),
+            filters=run_tables.filters(games),
         )
 
     def game_page(self, shelf: Shelf, file: str) -> Screen:
@@ -256,7 +256,7 @@ class Gallery:
         place = (file, file.stat().st_mtime_ns)
         if place not in self._digests:
             try:
-                self._digests[place] = hashlib.sha256(disk.encoded(file, MAX_PX)).hexdigest()
+                self._digests[place] = hashlib.sha256(datasets.encoded(file, MAX_PX)).hexdigest()
             except UsageError:
                 return None
         self._pictures[self._digests[place]] = file

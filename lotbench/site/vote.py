@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from lotbench.benchmarks.standard.ballot import Item, Response, Vote
-from lotbench.edge.files import datasets as disk
+from lotbench.edge.files import datasets
 from lotbench.edge.serve import Served
 from lotbench.errors import UsageError
 from lotbench.site.page import Screen, screen
@@ -58,8 +58,8 @@ class Polls:
     _pictures: dict[str, Path] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.items = {item.id: item for item in disk.rows(self.ballot, Item).values()}
-        found = list(disk.rows(self.votes, Vote).values()) if self.votes.is_file() else []
+        self.items = {item.id: item for item in datasets.rows(self.ballot, Item).values()}
+        found = list(datasets.rows(self.votes, Vote).values()) if self.votes.is_file() else []
         self.voted = {(vote.voter.casefold(), vote.id) for vote in found}
         for item in self.items.values():
             if file := _picture(item):
@@ -80,7 +80,7 @@ class Polls:
             case ["seat", key, "index.html"] if key in self._seats:
                 return served(self._page(self._seats[key]))
             case ["picture", file] if file.removesuffix(".png") in self._pictures:
-                body = disk.encoded(self._pictures[file.removesuffix(".png")], MAX_PX)
+                body = datasets.encoded(self._pictures[file.removesuffix(".png")], MAX_PX)
                 return Served(body, "image/png")
         raise LookupError(path)
 
@@ -147,7 +147,7 @@ def _picture(item: Item) -> Path | None:
     """The file of a prompt's picture, if it has one that lies in its data set."""
     if not item.image:
         return None
-    home = disk.data_folder(item.data, item.data).resolve()
+    home = datasets.data_folder(item.data, item.data).resolve()
     file = (home / item.image).resolve()
     return file if file.is_relative_to(home) and file.is_file() else None
 

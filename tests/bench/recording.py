@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from lotbench import evaluate_sync
-from lotbench.edge.calls.journal import read
+from lotbench.edge.calls.journal import read_journal
 from lotbench.edge.files.datasets import shipped
 from tests.bench.calls import REPEATS, Body, pictures_of, players
 from tests.rules import game_rule
@@ -49,7 +49,7 @@ def record(data: Path, rounds: int, path: Path) -> None:
             fresh=True,
         )
         bodies = server.bodies
-        keys = [entry.key for entry in read(run.path / "calls.jsonl")]
+        keys = [entry.key for entry in read_journal(run.path / "calls.jsonl")]
     games: list[list[Body]] = []
     playing = None
     for key, body in zip(keys, bodies, strict=True):

@@ -81,7 +81,7 @@ def bare_openai(url: str, options: argparse.Namespace) -> Work:
 def lotbench(url: str, options: argparse.Namespace) -> Work:
     """`evaluate`, whole: data set, prompts, graph, desk, journal, reading of replies, score and report."""
     from lotbench import evaluate_sync
-    from lotbench.edge.calls.journal import read
+    from lotbench.edge.calls.journal import read_journal
 
     out = tempfile.mkdtemp(dir=options.folder)
 
@@ -97,7 +97,7 @@ def lotbench(url: str, options: argparse.Namespace) -> Work:
             settings={"max_rounds": options.rounds},
         )
         assert len(run.traces) == games
-        return sum(entry.source == "call" for entry in read(run.path / "calls.jsonl"))
+        return sum(entry.source == "call" for entry in read_journal(run.path / "calls.jsonl"))
 
     return work
 

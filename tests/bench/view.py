@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from lotbench.edge.files import datasets as disk
+from lotbench.edge.files import datasets
 from lotbench.site.runs import Gallery, export
 from tests.views import made_runs
 
@@ -103,7 +103,7 @@ def main() -> None:
     parser.add_argument("--export", action="store_true")
     given = parser.parse_args()
     rng = random.Random(1)
-    data = disk.data_folder("", "lotbench")
+    data = datasets.data_folder("", "lotbench")
     samples = [json.loads(line) for line in (data / "samples.jsonl").read_text("utf-8").splitlines()]
     with tempfile.TemporaryDirectory() as folder:
         os.environ["LOTBENCH_HOME"] = f"{folder}/home"

@@ -57,7 +57,7 @@ def ask(walk: Walk) -> Sequence[Question]:
     )
 
 
-def read(walk: Walk, answers: Sequence[Answer]) -> Update:
+def read_answers(walk: Walk, answers: Sequence[Answer]) -> Update:
     """The texts that can be judged; a walk without any is a failure of the candidate."""
     settings = options(walk)
     values = [_answer(answer, settings) for answer in answers]

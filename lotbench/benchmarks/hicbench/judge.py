@@ -18,7 +18,7 @@ from lotbench.benchmarks.hicbench.candidate import item, options
 from lotbench.errors import JudgeError
 from lotbench.harness.benchmark import record
 from lotbench.harness.state import Update, Walk
-from lotbench.prompting.judge import Judge
+from lotbench.prompting.judge import JudgeQuestion
 from lotbench.prompting.reply import Form, YesNo
 from lotbench.types import Answer, Question
 
@@ -44,7 +44,8 @@ class Verdict(Form):
 
 
 JUDGES = {
-    role: Judge(role, role, Verdict, lambda form: not form.hallucination) for role in ("judge", "dhp_judge")
+    role: JudgeQuestion(role, role, Verdict, lambda form: not form.hallucination)
+    for role in ("judge", "dhp_judge")
 }
 
 
@@ -74,7 +75,7 @@ def question(walk: Walk, number: int, role: str, seat: int, unread: str | None =
     return replace(made, draw=seat)
 
 
-def read(walk: Walk, answers: Sequence[Answer]) -> Update:
+def read_ratings(walk: Walk, answers: Sequence[Answer]) -> Update:
     """The verdicts; the second reading of an unread one stands. When all are in, the memory changes."""
     steps, again = [], []
     for answer in answers:

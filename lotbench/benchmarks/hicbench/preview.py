@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from lotbench.benchmarks.hicbench import candidate as answering
-from lotbench.benchmarks.hicbench import judge as judging
+from lotbench.benchmarks.hicbench import candidate, judge
 from lotbench.harness.state import Walk
 from lotbench.types import Question
 
@@ -21,12 +20,12 @@ EXAMPLES = {
 
 def preview(walk: Walk) -> tuple[Question, ...]:
     """One question of each kind that these settings can put."""
-    settings = answering.options(walk)
-    made = [answering.ask(_at(walk, "respond", turn={}, memory=EXAMPLES))[0]]
+    settings = candidate.options(walk)
+    made = [candidate.ask(_at(walk, "respond", turn={}, memory=EXAMPLES))[0]]
     judged = _at(walk, "judge", turn={"answers": ["(an answer)"]})
-    made.append(judging.question(judged, 0, "judge", 0))
+    made.append(judge.question(judged, 0, "judge", 0))
     if settings.dhp and settings.dhp_judge == "separate":
-        made.append(judging.question(judged, 0, "dhp_judge", 0))
+        made.append(judge.question(judged, 0, "dhp_judge", 0))
     return tuple(made)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lotbench.benchmarks.hicbench import candidate as answering
-from lotbench.benchmarks.hicbench import judge as judging
+from lotbench.benchmarks.hicbench import judge
 from lotbench.benchmarks.hicbench.comparing import across
 from lotbench.benchmarks.hicbench.preview import preview
 from lotbench.benchmarks.hicbench.reviewing import Label, rows
@@ -26,8 +26,8 @@ from lotbench.harness.benchmark import Benchmark, Names, Role, by_step
 from lotbench.types import Sample, Sampling
 
 STEPS = {
-    "respond": (answering.ask, answering.read),
-    "judge": (judging.ask, judging.read),
+    "respond": (answering.ask, answering.read_answers),
+    "judge": (judge.ask, judge.read_ratings),
     "grade": (lambda walk: (), lambda walk, answers: {"outcome": "scored"}),
 }
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lotbench.benchmarks.liveideabench.judged import Keyword, read
+from lotbench.benchmarks.liveideabench.judged import Keyword, read_keyword
 from lotbench.benchmarks.liveideabench.score import dimensions
 from lotbench.benchmarks.liveideabench.sections import category_row
 from lotbench.benchmarks.liveideabench.settings import Settings
@@ -21,7 +21,7 @@ Runs = Mapping[str, tuple[Sequence[Trace], Settings]]
 def across(runs: Runs) -> tuple[Section, ...]:
     """The sections on several runs, from the traces and settings of each by its name."""
     read_as = {
-        name: ([read(trace, settings.rules) for trace in traces], settings)
+        name: ([read_keyword(trace, settings.rules) for trace in traces], settings)
         for name, (traces, settings) in runs.items()
     }
     return _heat(read_as), _front(read_as)

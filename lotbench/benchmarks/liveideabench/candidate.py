@@ -62,10 +62,10 @@ def respond_ask(walk: Walk) -> Sequence[Question]:
 
 def respond_read(walk: Walk, answers: Sequence[Answer]) -> Update:
     """What each reply is, a step each."""
-    return {"steps": [record(answer, read(answer.reply, options(walk))) for answer in answers]}
+    return {"steps": [record(answer, read_idea(answer.reply, options(walk))) for answer in answers]}
 
 
-def read(reply: Reply, settings: Settings) -> Mapping[str, JSON]:
+def read_idea(reply: Reply, settings: Settings) -> Mapping[str, JSON]:
     """A reply as an idea: its status, the idea with its length, and what judges are shown of it.
 
     `words` and `characters` are those outside and of CJK text; `reasoning` is the characters of reasoning.

@@ -21,7 +21,7 @@ from lotbench.benchmarks.liveideabench.candidate import keyword, options
 from lotbench.errors import JudgeError
 from lotbench.harness.benchmark import record, remark
 from lotbench.harness.state import Update, Walk
-from lotbench.prompting.judge import Judge
+from lotbench.prompting.judge import JudgeQuestion
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, prose
 from lotbench.types import Answer, Question
@@ -59,11 +59,11 @@ class Likeness(Form):
     grade: Annotated[Literal["A", "B", "C", "D"], BeforeValidator(_letter)]
 
 
-SCORING: Mapping[str, Judge[Any]] = {
-    "v1": Judge("judge", "judge", Scores, lambda form: True),
-    "v2": Judge("judge", "judge", Review, lambda form: True),
+SCORING: Mapping[str, JudgeQuestion[Any]] = {
+    "v1": JudgeQuestion("judge", "judge", Scores, lambda form: True),
+    "v2": JudgeQuestion("judge", "judge", Review, lambda form: True),
 }
-COMPARING = Judge("judge", "compare", Likeness, lambda form: True)
+COMPARING = JudgeQuestion("judge", "compare", Likeness, lambda form: True)
 
 Pair = tuple[int, int]
 
@@ -78,7 +78,7 @@ def judge_read(walk: Walk, answers: Sequence[Answer]) -> Update:
     steps = []
     for answer in answers:
         question = answer.question
-        kind: Judge[Any] = COMPARING if question.step == "compare" else SCORING[options(walk).version]
+        kind: JudgeQuestion[Any] = COMPARING if question.step == "compare" else SCORING[options(walk).version]
         value: dict[str, Any] = {"judge": question.seat, "model": answer.reply.model}
         if question.step == "compare":
             value["ideas"] = list(_ordered(pairs(walk)[question.round - 1], question.draw))
@@ -157,7 +157,7 @@ def _comparing(walk: Walk) -> Iterator[Question]:
 
 
 def _open(
-    walk: Walk, kind: Judge[Any], prompt: str, place: tuple[int, int, int], **values: Value
+    walk: Walk, kind: JudgeQuestion[Any], prompt: str, place: tuple[int, int, int], **values: Value
 ) -> Iterator[Question]:
     """The question at a place (round, draw, seat), if it was never put, or once and not answered."""
     number, draw, seat = place

@@ -134,7 +134,7 @@ def whole(values: Sequence[float | None]) -> float | None:
     return mean(values) if all(value is not None for value in values) else None
 
 
-def read(trace: Trace, version: Version) -> Keyword:
+def read_keyword(trace: Trace, version: Version) -> Keyword:
     """A keyword from its trace."""
     category = trace.score.parts.get("category")
     return Keyword(trace.sample, trace.repeat, str(category or ""), *from_steps(trace.steps, version))

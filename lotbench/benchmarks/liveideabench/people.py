@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 from scipy import stats
 
-from lotbench.benchmarks.liveideabench.judged import Idea, Keyword, keyword_of, mean, read
+from lotbench.benchmarks.liveideabench.judged import Idea, Keyword, keyword_of, mean, read_keyword
 from lotbench.benchmarks.liveideabench.settings import Settings, Version
 from lotbench.harness.evidence import Evidence
 from lotbench.metrics.agreement import icc
@@ -37,7 +37,7 @@ class Label(BaseModel):
 def review(traces: Sequence[Trace], settings: Settings, evidence: Evidence) -> list[Mapping[str, JSON]]:
     """Every idea that was judged, a row each; a dimension that is None is to be filled in, 1 to 10."""
     rows: list[Mapping[str, JSON]] = []
-    for one in (read(trace, settings.rules) for trace in traces):
+    for one in (read_keyword(trace, settings.rules) for trace in traces):
         asked: dict[str, JSON] = dict.fromkeys(settings.rules.dimensions)
         rows += [
             {

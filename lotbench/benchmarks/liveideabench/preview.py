@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from lotbench.benchmarks.liveideabench import candidate as idea
-from lotbench.benchmarks.liveideabench import judge as judging
+from lotbench.benchmarks.liveideabench import candidate, judge
 from lotbench.harness.benchmark import remark
 from lotbench.harness.state import Walk
 from lotbench.types import Question
@@ -25,10 +24,10 @@ def preview(walk: Walk) -> tuple[Question, ...]:
 
 
 def _questions(walk: Walk) -> Iterator[Question]:
-    yield from idea.respond_ask(_after(walk))[:1]
-    yield from idea.respond_ask(_after(walk, {"status": "refused"}))[:1]
+    yield from candidate.respond_ask(_after(walk))[:1]
+    yield from candidate.respond_ask(_after(walk, {"status": "refused"}))[:1]
     both = [{"status": "ok", "shown": text} for text in (FIRST, SECOND)]
-    judged = judging.judge_ask(_after(walk, *both))
+    judged = judge.judge_ask(_after(walk, *both))
     for step in ("judge", "compare"):
         yield from [question for question in judged if question.step == step][:1]
 

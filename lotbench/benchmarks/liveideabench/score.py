@@ -14,7 +14,7 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
-from lotbench.benchmarks.liveideabench.judged import FLUENCY, Keyword, from_steps, mean, read
+from lotbench.benchmarks.liveideabench.judged import FLUENCY, Keyword, from_steps, mean, read_keyword
 from lotbench.benchmarks.liveideabench.sample import Item
 from lotbench.benchmarks.liveideabench.settings import Settings, Version
 from lotbench.harness.evidence import NOTHING, Evidence
@@ -140,7 +140,7 @@ def sheet(keywords: Sequence[Keyword], version: Version, unit: str) -> Sheet:
 def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> dict[str, Metric]:
     """The dimensions of a run and their average, with 95 % intervals over keywords; n counts keywords."""
     version = settings.rules
-    return dimensions([read(trace, version) for trace in traces], settings)
+    return dimensions([read_keyword(trace, version) for trace in traces], settings)
 
 
 def dimensions(keywords: Sequence[Keyword], settings: Settings) -> dict[str, Metric]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from lotbench.benchmarks.liveideabench.candidate import STATUSES
-from lotbench.benchmarks.liveideabench.judged import FLUENCY, Idea, Keyword, keyword_of, read
+from lotbench.benchmarks.liveideabench.judged import FLUENCY, Idea, Keyword, keyword_of, read_keyword
 from lotbench.benchmarks.liveideabench.panelists import judges
 from lotbench.benchmarks.liveideabench.people import agreement
 from lotbench.benchmarks.liveideabench.relations import diversity, front_of_ideas, lengths
@@ -25,7 +25,7 @@ def sections(
 ) -> tuple[Section, ...]:
     """The sections of a run's report."""
     version = settings.rules
-    keywords = [read(trace, version) for trace in traces]
+    keywords = [read_keyword(trace, version) for trace in traces]
     made = [
         _replies(keywords),
         _categories(keywords, version),
@@ -45,7 +45,7 @@ def sections(
 
 def texts(traces: Sequence[Trace], settings: Settings) -> list[str]:
     """The ideas, whose embeddings tell how unlike they are."""
-    keywords = [read(trace, settings.rules) for trace in traces]
+    keywords = [read_keyword(trace, settings.rules) for trace in traces]
     return [idea.text for one in keywords for idea in one.ideas if idea.ok]
 
 

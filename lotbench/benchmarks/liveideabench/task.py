@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from math import comb
 from typing import Any
 
-from lotbench.benchmarks.liveideabench import candidate as idea
-from lotbench.benchmarks.liveideabench import judge as judging
+from lotbench.benchmarks.liveideabench import candidate, judge
 from lotbench.benchmarks.liveideabench.across import across
 from lotbench.benchmarks.liveideabench.people import Label, review
 from lotbench.benchmarks.liveideabench.preview import preview
@@ -23,9 +22,9 @@ from lotbench.harness.benchmark import Benchmark, Role, by_step
 from lotbench.types import Sampling
 
 STEPS = {
-    "respond": (idea.respond_ask, idea.respond_read),
-    "judge": (judging.judge_ask, judging.judge_read),
-    "grade": (lambda walk: (), judging.grade_read),
+    "respond": (candidate.respond_ask, candidate.respond_read),
+    "judge": (judge.judge_ask, judge.judge_read),
+    "grade": (lambda walk: (), judge.grade_read),
 }
 
 ROLES = {

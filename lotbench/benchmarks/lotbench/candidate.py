@@ -21,7 +21,7 @@ from lotbench.errors import Unread
 from lotbench.harness.benchmark import record, remark
 from lotbench.harness.state import Update, Walk
 from lotbench.prompting.prompt import Value
-from lotbench.prompting.reply import Form, prose, read, schema, shape, yes_or_no
+from lotbench.prompting.reply import Form, prose, read_form, schema, shape, yes_or_no
 from lotbench.types import JSON, Answer, Question
 
 REASONING = prose(1200, "step by step")
@@ -136,7 +136,7 @@ def _filling(walk: Walk, answer: Answer) -> tuple[dict[str, Any], str]:
     form = FRAMEWORKS[options(walk).framework].filling
     settings = options(walk)
     try:
-        said = read(answer.reply, form).filling
+        said = read_form(answer.reply, form).filling
         text = words.filling(said, item(walk).frame, settings.max_words, settings.max_characters)
     except Unread as error:
         return {"filling": None, "status": error.kind}, error.reason
@@ -164,7 +164,9 @@ def ask_read(walk: Walk, answers: Sequence[Answer]) -> Update:
         return _notes(walk, answer)
     before = [past["question"] for past in walk.state["history"] if past.get("question")]
     try:
-        said = words.question(read(answer.reply, FRAMEWORKS[options(walk).framework].asking).question, before)
+        said = words.question(
+            read_form(answer.reply, FRAMEWORKS[options(walk).framework].asking).question, before
+        )
     except Unread as error:
         step = record(answer, {"question": None, "status": error.kind, "leak": False})
         if answer.question.attempt == 0 and error.kind != "refused":
@@ -198,7 +200,7 @@ def answer_ask(walk: Walk) -> Sequence[Question]:
 def answer_read(walk: Walk, answers: Sequence[Answer]) -> Update:
     """Yes, No, or missing: an answer that cannot be read is told to nobody and counted."""
     try:
-        told: str | None = read(answers[0].reply, Told).answer
+        told: str | None = read_form(answers[0].reply, Told).answer
         value: dict[str, JSON] = {"answer": told, "status": "ok"}
     except Unread as error:
         told, value = None, {"answer": None, "status": error.kind}
@@ -219,7 +221,7 @@ def reveal_read(walk: Walk, answers: Sequence[Answer]) -> Update:
 def _notes(walk: Walk, answer: Answer) -> Update:
     """Notes that cannot be read are none; the game goes on without them."""
     try:
-        notes, status = read(answer.reply, Notes).notes, "ok"
+        notes, status = read_form(answer.reply, Notes).notes, "ok"
     except Unread as error:
         notes, status = "", error.kind
     draft = {**walk.state["draft"], "notes": notes}

@@ -19,7 +19,7 @@ from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.errors import JudgeError, Unread
 from lotbench.harness.benchmark import record, remark
 from lotbench.harness.state import Update, Walk
-from lotbench.prompting.reply import read, schema, shape
+from lotbench.prompting.reply import read_form, schema, shape
 from lotbench.types import Answer, Question
 
 REBUILDS = 3
@@ -118,7 +118,7 @@ def _built(walk: Walk, answer: Answer, seat: int) -> Update:
     draft = walk.state["draft"]
     rest, build = _rest(walk), int(draft.get("build", 0))
     try:
-        chain = read(answer.reply, Chain).text()
+        chain = read_form(answer.reply, Chain).text()
     except Unread as error:
         steps = [record(answer, {"chain": None, "status": error.kind, "judge": seat})]
         if answer.question.attempt == 0:

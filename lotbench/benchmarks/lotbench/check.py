@@ -30,7 +30,7 @@ def ask(walk: Walk) -> Sequence[Question]:
     return (verdict_question(walk, step, filling, seat=seat, chain=story, unread=unread),)
 
 
-def read(walk: Walk, answers: Sequence[Answer]) -> Update:
+def read_check(walk: Walk, answers: Sequence[Answer]) -> Update:
     """Solved, not it, or a judge failure; the last round's no ends the game."""
     if not answers:
         accepted, how = _decided(walk) or (False, "none")

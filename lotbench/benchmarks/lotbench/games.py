@@ -66,10 +66,10 @@ def game(trace: Trace) -> Game:
     Raises:
         LotbenchError: The trace is of no game, or contradicts itself.
     """
-    return read(trace.outcome, trace.steps, trace.sample, trace.repeat)
+    return read_game(trace.outcome, trace.steps, trace.sample, trace.repeat)
 
 
-def read(outcome: str, steps: Sequence[Mapping[str, Any]], sample: str, repeat: int) -> Game:
+def read_game(outcome: str, steps: Sequence[Mapping[str, Any]], sample: str, repeat: int) -> Game:
     """Read the outcome and the steps of a finished game.
 
     Raises:

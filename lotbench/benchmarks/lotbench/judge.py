@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from lotbench.benchmarks.lotbench.candidate import item, options
 from lotbench.harness.state import Walk
-from lotbench.prompting.judge import Judge
+from lotbench.prompting.judge import JudgeQuestion
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, YesNo, prose
 from lotbench.types import Question
@@ -72,7 +72,7 @@ class Confirmation(Form):
     same_creative_point: YesNo
 
 
-def judging(walk: Walk, step: str) -> Judge[Any]:
+def judging(walk: Walk, step: str) -> JudgeQuestion[Any]:
     """The kind of question that E1 is put at a step: check, chain_check or confirm."""
     settings = options(walk)
     form: type[Form] = Causal if settings.judge_mode == "causal" else Explained
@@ -80,7 +80,7 @@ def judging(walk: Walk, step: str) -> Judge[Any]:
         form = VerdictFirst
     if step == "confirm" and settings.confirm == "same_judge":
         form = Confirmation
-    return Judge("judge", step, form, _daeso)
+    return JudgeQuestion("judge", step, form, _daeso)
 
 
 def verdict_question(

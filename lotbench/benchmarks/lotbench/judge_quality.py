@@ -14,7 +14,7 @@ import numpy as np
 from lotbench.benchmarks.lotbench.correction import corrected
 from lotbench.benchmarks.lotbench.games import game
 from lotbench.benchmarks.lotbench.validation import judged, key
-from lotbench.harness.judge_validation import Inquiry, Standing
+from lotbench.harness.judge_validation import JudgeContext, JudgeQuality
 from lotbench.metrics.agreement import Field, Stratum
 from lotbench.report.sections import Section, Table
 from lotbench.types import Metric
@@ -27,7 +27,7 @@ DRIFT = 0.01
 """The chance of the flips that are seen, below which a judge is taken to have changed."""
 
 
-def standing(inquiry: Inquiry) -> Standing:
+def standing(inquiry: JudgeContext) -> JudgeQuality:
     """How well the judge of a run is known to judge."""
     role, seats = judged(inquiry.settings)
     ids = [_ids(inquiry, role, seat) for seat in seats]
@@ -46,20 +46,20 @@ def standing(inquiry: Inquiry) -> Standing:
         reason = f"the judge was never checked (unchecked: {unchecked})"
         notes = [f"unchecked: {unchecked}", *_nearest(inquiry, ids), *_anchors(inquiry)]
         section = Section("Judge", tuple(notes), _tables(known))
-        return Standing((reason,), (section,), {}, tuple(one for _, one in known))
+        return JudgeQuality((reason,), (section,), {}, tuple(one for _, one in known))
     rates = _field(record, inquiry)
     notes = [*_about(record), *_fielded(record, rates, inquiry), *_anchors(inquiry)]
     section = Section("Judge", tuple(notes), _tables([("the run's judge", record), *known]))
     used = (record, *(one for _, one in known))
-    return Standing(tuple(_reasons(record, rates, inquiry)), (section,), _scores(rates, inquiry), used)
+    return JudgeQuality(tuple(_reasons(record, rates, inquiry)), (section,), _scores(rates, inquiry), used)
 
 
-def _ids(inquiry: Inquiry, role: str, seat: int) -> Sequence[str]:
+def _ids(inquiry: JudgeContext, role: str, seat: int) -> Sequence[str]:
     answered = inquiry.ids.get(role, ())
     return answered[seat] if seat < len(answered) else ()
 
 
-def _record(inquiry: Inquiry, role: str, seats: Sequence[int], settings: Any) -> Record | None:
+def _record(inquiry: JudgeContext, role: str, seats: Sequence[int], settings: Any) -> Record | None:
     """The check of these seats under these settings, on this data set and with these prompts."""
     ids = [_ids(inquiry, role, seat) for seat in seats]
     if any(len(one) != 1 for one in ids) or role not in inquiry.sampling:
@@ -71,7 +71,7 @@ def _record(inquiry: Inquiry, role: str, seats: Sequence[int], settings: Any) ->
     return next((one for one in inquiry.records if one["key"] == wanted), None)
 
 
-def _nearest(inquiry: Inquiry, ids: Sequence[Sequence[str]]) -> list[str]:
+def _nearest(inquiry: JudgeContext, ids: Sequence[Sequence[str]]) -> list[str]:
     """What the same models were checked with, if not with what this run has."""
     models = [name for one in ids for name in one]
     near = [
@@ -102,7 +102,7 @@ def _about(record: Record) -> list[str]:
     return notes
 
 
-def _field(record: Record, inquiry: Inquiry) -> Field | None:
+def _field(record: Record, inquiry: JudgeContext) -> Field | None:
     """Field rates of this run, else those of all runs that were labelled for this judge together."""
     mine = [one for one in record["field"] if one["run"] == inquiry.run]
     chosen = mine or record["field"]
@@ -110,7 +110,7 @@ def _field(record: Record, inquiry: Inquiry) -> Field | None:
     return Field(strata) if strata else None
 
 
-def _fielded(record: Record, rates: Field | None, inquiry: Inquiry) -> list[str]:
+def _fielded(record: Record, rates: Field | None, inquiry: JudgeContext) -> list[str]:
     if rates is None:
         return [
             "The scores are not corrected for the judge's errors: that takes field rates, from fillings of a "
@@ -129,7 +129,7 @@ def _fielded(record: Record, rates: Field | None, inquiry: Inquiry) -> list[str]
     ]
 
 
-def _reasons(record: Record, rates: Field | None, inquiry: Inquiry) -> list[str]:
+def _reasons(record: Record, rates: Field | None, inquiry: JudgeContext) -> list[str]:
     reasons = []
     tested = record["groups"].get("all", {}).get("fpr", {"value": None, "n": 0})
     fpr = rates.point()[0] if rates else tested["value"]
@@ -144,12 +144,12 @@ def _reasons(record: Record, rates: Field | None, inquiry: Inquiry) -> list[str]
     return reasons
 
 
-def _drifted(inquiry: Inquiry) -> bool:
+def _drifted(inquiry: JudgeContext) -> bool:
     chance = (inquiry.anchors or {}).get("chance")
     return chance is not None and chance < DRIFT
 
 
-def _anchors(inquiry: Inquiry) -> list[str]:
+def _anchors(inquiry: JudgeContext) -> list[str]:
     found = inquiry.anchors
     if found is None:
         return ["Anchors: none were judged: the run has not come to its end."]
@@ -165,7 +165,7 @@ def _anchors(inquiry: Inquiry) -> list[str]:
     return [f"{told}: DRIFT." if _drifted(inquiry) else f"{told}: no drift."]
 
 
-def _scores(rates: Field | None, inquiry: Inquiry) -> dict[str, Metric]:
+def _scores(rates: Field | None, inquiry: JudgeContext) -> dict[str, Metric]:
     if rates is None:
         return {}
     made = corrected([game(trace) for trace in inquiry.traces], inquiry.settings, rates)

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from lotbench.benchmarks.lotbench import candidate as rounds
-from lotbench.benchmarks.lotbench import chain, check
+from lotbench.benchmarks.lotbench import candidate, chain, check
 from lotbench.harness.state import Walk
 from lotbench.types import Question
 
@@ -31,17 +30,21 @@ def preview(walk: Walk) -> tuple[Question, ...]:
 
 def _questions(walk: Walk) -> Iterator[Question]:
     turn = {"filling": "second try", "status": "ok"}
-    yield from _first(rounds.respond_ask(_at(walk, "respond")))
-    yield from _first(rounds.respond_ask(_at(walk, "respond", draft={"notes": "small questions, answered"})))
+    yield from _first(candidate.respond_ask(_at(walk, "respond")))
+    yield from _first(
+        candidate.respond_ask(_at(walk, "respond", draft={"notes": "small questions, answered"}))
+    )
     if chain.missing(walk, 0):
         yield from _first(chain.ask(_at(walk, "check", turn=turn), 0))
     shared = {chain.name(seat): {"text": CHAIN} for seat in range(walk.seats["judge"])}
     yield from _first(check.ask(_at(walk, "check", turn=turn, shared=shared)))
-    if rounds.options(walk).confirm != "never":
+    if candidate.options(walk).confirm != "never":
         yield from _first(check.ask(_at(walk, "check", turn=turn, shared=shared, draft={"first": 0})))
-    if rounds.options(walk).ask:
-        yield from _first(rounds.ask_ask(_at(walk, "ask", turn=turn, draft={"notes": ""})))
-        yield from _first(rounds.answer_ask(_at(walk, "answer", turn={**turn, "question": "Is it alive?"})))
+    if candidate.options(walk).ask:
+        yield from _first(candidate.ask_ask(_at(walk, "ask", turn=turn, draft={"notes": ""})))
+        yield from _first(
+            candidate.answer_ask(_at(walk, "answer", turn={**turn, "question": "Is it alive?"}))
+        )
 
 
 def _at(walk: Walk, step: str, **state: Any) -> Walk:

@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from lotbench.benchmarks.lotbench.games import FAILED, Game, game, read
+from lotbench.benchmarks.lotbench.games import FAILED, Game, game, read_game
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.harness.state import Walk
 from lotbench.metrics import survival
@@ -75,7 +75,7 @@ def grade(walk: Walk) -> Score:
     outcome = walk.state["outcome"]
     if outcome is None:
         return Score(None, "the game is not over")
-    played = read(outcome, walk.state["steps"], walk.sample.id, walk.repeat)
+    played = read_game(outcome, walk.state["steps"], walk.sample.id, walk.repeat)
     t: int | None = None
     value: float | None = None
     if played.solved is not None:

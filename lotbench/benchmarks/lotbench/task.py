@@ -23,7 +23,7 @@ from lotbench.types import Sampling
 
 STEPS = {
     "respond": (rounds.respond_ask, rounds.respond_read),
-    "check": (check.ask, check.read),
+    "check": (check.ask, check.read_check),
     "ask": (rounds.ask_ask, rounds.ask_read),
     "answer": (rounds.answer_ask, rounds.answer_read),
     "reveal": (lambda walk: (), rounds.reveal_read),
@@ -102,7 +102,7 @@ benchmark = Benchmark(
         rows=validation.ROWS,
         probes=validation.probes,
         panels=validation.panels,
-        read=validation.read,
+        read=validation.probe_result,
         key=validation.key,
         fillings=validation.fillings,
         standing=standing,

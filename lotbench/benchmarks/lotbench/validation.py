@@ -19,7 +19,7 @@ from lotbench.benchmarks.lotbench.games import game, latest, verdicts
 from lotbench.benchmarks.lotbench.sample import Item, Text
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.config.experiment import digest
-from lotbench.harness.judge_validation import Draw, Panel, Probe, Said
+from lotbench.harness.judge_validation import Draw, JudgePanel, Probe, ProbeResult
 from lotbench.harness.state import State
 from lotbench.prompting.prompt import Pack
 from lotbench.types import JSON, Trace
@@ -121,7 +121,7 @@ def _probe(role: str, row: Filled | Asked, text: str) -> Probe:
     )
 
 
-def panels(role: str, seats: int, settings: Settings, every: bool) -> list[Panel]:
+def panels(role: str, seats: int, settings: Settings, every: bool) -> list[JudgePanel]:
     """Who is measured how: the judges as a game has them, then each further one alone.
 
     `every` wants all judge modes (Fig. 15, right). The oracle is measured with all that it may see: a question
@@ -130,15 +130,15 @@ def panels(role: str, seats: int, settings: Settings, every: bool) -> list[Panel
     made = []
     if role == "oracle":
         for sees in ("key_text", "response", "scene"):
-            made.append(Panel(role, (0,), sees, settings.model_copy(update={"oracle_sees": sees})))
+            made.append(JudgePanel(role, (0,), sees, settings.model_copy(update={"oracle_sees": sees})))
         return made
     modes = ("zero_shot", "explained", "causal") if every else (settings.judge_mode,)
     for mode in modes:
         played = settings.model_copy(update={"judge_mode": mode})
         together = tuple(range(seats)) if played.confirm == "other_judge" else (0,)
         alone = played.model_copy(update={"confirm": "never"})
-        made.append(Panel(role, together, mode, played, alone if played.confirm != "never" else None))
-        made.extend(Panel(role, (seat,), mode, alone) for seat in range(1, seats))
+        made.append(JudgePanel(role, together, mode, played, alone if played.confirm != "never" else None))
+        made.extend(JudgePanel(role, (seat,), mode, alone) for seat in range(1, seats))
     return made
 
 
@@ -147,16 +147,16 @@ def judged(settings: Settings) -> tuple[str, tuple[int, ...]]:
     return "judge", (0, 1) if settings.confirm == "other_judge" else (0,)
 
 
-def read(probe: Probe, state: State) -> Said:
+def probe_result(probe: Probe, state: State) -> ProbeResult:
     """What became of a probe."""
     if state["outcome"] is not None and str(state["outcome"]).endswith("_failed"):
-        return Said(_first(state), None, str(state["why"]), stages=_stages(state))
+        return ProbeResult(_first(state), None, str(state["why"]), stages=_stages(state))
     if probe.step == "answer":
         told = state["turn"].get("answer")
         accepted = None if told is None else told == "Yes"
-        return Said(accepted, accepted, "neither yes nor no" if accepted is None else None)
+        return ProbeResult(accepted, accepted, "neither yes nor no" if accepted is None else None)
     how = verdicts(state["steps"], "check")[int(state["round"])]["how"]
-    return Said(_first(state), bool(state["turn"]["verdict"]), None, str(how), _stages(state))
+    return ProbeResult(_first(state), bool(state["turn"]["verdict"]), None, str(how), _stages(state))
 
 
 def _first(state: State) -> bool | None:

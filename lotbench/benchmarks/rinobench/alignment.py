@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field
 from lotbench.benchmarks.rinobench.candidate import item, options, says_something
 from lotbench.errors import Unread
 from lotbench.harness.state import Walk
-from lotbench.prompting.reply import Form, prose, read, schema, shape
+from lotbench.prompting.reply import Form, prose, read_form, schema, shape
 from lotbench.types import Answer, Question
 
 TOP = 10
@@ -57,7 +57,7 @@ def read_steps(answer: Answer) -> dict[str, list[str]]:
     Raises:
         Unread: The reply is not the form, or its steps say nothing.
     """
-    steps = [_NUMBER.sub("", step) for step in read(answer.reply, Steps).steps if says_something(step)]
+    steps = [_NUMBER.sub("", step) for step in read_form(answer.reply, Steps).steps if says_something(step)]
     if not steps:
         raise Unread("unparsed", "steps: they are empty")
     return {"steps": steps}
@@ -85,5 +85,5 @@ def read_score(answer: Answer) -> dict[str, Any]:
     Raises:
         Unread: The reply is not the form.
     """
-    made = read(answer.reply, Aligned)
+    made = read_form(answer.reply, Aligned)
     return {"alignment": made.score / TOP, "reason": made.reason}

@@ -18,7 +18,7 @@ from lotbench.errors import Unread
 from lotbench.harness.benchmark import record
 from lotbench.harness.state import Update, Walk
 from lotbench.prompting.prompt import Value
-from lotbench.prompting.reply import Form, read, schema, shape
+from lotbench.prompting.reply import Form, read_form, schema, shape
 from lotbench.types import Answer, Question
 
 OUT_OF_RANGE = "novelty_score is not one of 1, 2, 3, 4, 5"
@@ -89,7 +89,7 @@ def read_answer(walk: Walk, answers: Sequence[Answer]) -> Update:
     """The judgment, with `status` ok, or invalid, unparsed, refused or truncated after two askings."""
     answer = answers[0]
     try:
-        made = read(answer.reply, Judgment)
+        made = read_form(answer.reply, Judgment)
         if not says_something(made.reasoning):
             raise Unread("unparsed", "reasoning: it says nothing")
         status = "ok" if made.novelty_score else "invalid"

@@ -17,7 +17,7 @@ from lotbench.benchmarks.rinobench.candidate import item, options, says_somethin
 from lotbench.benchmarks.rinobench.works import shown
 from lotbench.harness.state import Walk
 from lotbench.prompting.prompt import Prompt, Value
-from lotbench.prompting.reply import Form, YesNo, prose, read, schema, shape
+from lotbench.prompting.reply import Form, YesNo, prose, read_form, schema, shape
 from lotbench.types import JSON, Answer, Question
 
 KINDS = ("known", "novelty")
@@ -64,7 +64,7 @@ def read_arguments(answer: Answer, limit: int, prefix: str = "") -> dict[str, di
     Raises:
         Unread: The reply is not the form.
     """
-    made = read(answer.reply, extraction(limit)).model_dump()
+    made = read_form(answer.reply, extraction(limit)).model_dump()
     return {
         kind: {
             f"{prefix}{kind[0]}{number}": text
@@ -129,7 +129,7 @@ def read_check(
     Raises:
         Unread: The reply is not the form: an id is missing, made up, or of something else.
     """
-    made = read(answer.reply, _form(walk, kinds, gold, claims)).model_dump()
+    made = read_form(answer.reply, _form(walk, kinds, gold, claims)).model_dump()
     return {claim: _flags(made, claim) for kind in kinds for claim in claims[kind]}
 
 

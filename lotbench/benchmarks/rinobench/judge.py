@@ -23,9 +23,9 @@ def ask(walk: Walk) -> Sequence[Question]:
     return pieces.ask(walk, _open(walk))
 
 
-def read(walk: Walk, answers: Sequence[Answer]) -> Update:
+def read_judged(walk: Walk, answers: Sequence[Answer]) -> Update:
     """What the answers say."""
-    return pieces.read(walk, _open(walk), answers)
+    return pieces.read_pieces(walk, _open(walk), answers)
 
 
 def read_end(walk: Walk, answers: Sequence[Answer]) -> Update:

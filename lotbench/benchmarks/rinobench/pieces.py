@@ -40,7 +40,7 @@ def ask(walk: Walk, pieces: Sequence[Piece]) -> list[Question]:
     ]
 
 
-def read(walk: Walk, pieces: Sequence[Piece], answers: Sequence[Answer]) -> Update:
+def read_pieces(walk: Walk, pieces: Sequence[Piece], answers: Sequence[Answer]) -> Update:
     """What the answers to these pieces say; a trace has the ones that could not be read last."""
     done, unread = found(walk), dict(walk.state["draft"].get("unread", {}))
     good: list[dict[str, Any]] = []

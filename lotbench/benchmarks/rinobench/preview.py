@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from lotbench.benchmarks.rinobench import candidate as answering
-from lotbench.benchmarks.rinobench import judge
+from lotbench.benchmarks.rinobench import candidate, judge
 from lotbench.harness.state import Walk
 from lotbench.types import Question
 
@@ -30,8 +29,8 @@ def preview(walk: Walk) -> tuple[Question, ...]:
 
 
 def _questions(walk: Walk) -> Iterator[Question]:
-    yield from answering.ask(_at(walk, "respond"))
-    turn = {"status": "ok", "novelty_score": 3, "reasoning": answering.item(walk).novelty_reasoning}
+    yield from candidate.ask(_at(walk, "respond"))
+    turn = {"status": "ok", "novelty_score": 3, "reasoning": candidate.item(walk).novelty_reasoning}
     yield from judge.ask(_at(walk, "judge", turn=turn))
     yield from judge.ask(_at(walk, "judge", turn=turn, draft={"done": FOUND}))
 

@@ -19,7 +19,7 @@ from lotbench.benchmarks.rinobench.sample import LABELS
 from lotbench.benchmarks.rinobench.settings import Settings
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.harness.state import Walk
-from lotbench.metrics import classification as classes
+from lotbench.metrics import classification
 from lotbench.metrics.intervals import Floats, bootstrap
 from lotbench.types import JSON, Metric, Score, Trace
 
@@ -152,7 +152,7 @@ def tables(answers: Sequence[Judged]) -> Floats:
         samples.setdefault(one.sample, []).append(one)
     return np.array(
         [
-            classes.table(
+            classification.table(
                 [one.gold for one in samples[name]], [one.said for one in samples[name]], len(LABELS)
             )
             for name in sorted(samples)
@@ -205,10 +205,11 @@ def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NO
     trivial = baselines([one.gold for one in answers])
     made = {
         "macro_f1": replace(
-            of_scores(answers, classes.macro_f1), baselines={name: pair[0] for name, pair in trivial.items()}
+            of_scores(answers, classification.macro_f1),
+            baselines={name: pair[0] for name, pair in trivial.items()},
         ),
         "mae": replace(
-            of_scores(valid, classes.mae),
+            of_scores(valid, classification.mae),
             better="lower",
             baselines={name: pair[1] for name, pair in trivial.items()},
         ),
@@ -232,10 +233,10 @@ def baselines(gold: Sequence[int]) -> dict[str, tuple[float, float]]:
     support = [sum(one == label for one in gold) for label in LABELS]
     most = support.index(max(support))
     return {
-        "always the majority": classes.guessing(
+        "always the majority": classification.guessing(
             support, [float(place == most) for place in range(len(LABELS))]
         ),
-        "always 3": classes.guessing(support, [float(one == 3) for one in LABELS]),
-        "uniform guess": classes.guessing(support, [1 / len(LABELS)] * len(LABELS)),
-        "prior guess": classes.guessing(support, [one / len(gold) for one in support]),
+        "always 3": classification.guessing(support, [float(one == 3) for one in LABELS]),
+        "uniform guess": classification.guessing(support, [1 / len(LABELS)] * len(LABELS)),
+        "prior guess": classification.guessing(support, [one / len(gold) for one in support]),
     }

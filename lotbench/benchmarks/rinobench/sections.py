@@ -23,7 +23,7 @@ from lotbench.benchmarks.rinobench.score import Judged
 from lotbench.benchmarks.rinobench.settings import Settings
 from lotbench.config.model_names import base_model
 from lotbench.harness.evidence import NOTHING, Evidence
-from lotbench.metrics import classification as classes
+from lotbench.metrics import classification
 from lotbench.metrics.intervals import Floats
 from lotbench.report.sections import Grid, Section, Table
 from lotbench.types import Metric, Trace
@@ -51,12 +51,12 @@ def sections(
 
 def _paper(answers: Sequence[Judged], settings: Settings) -> Section:
     """One row with the columns of the paper's result table (Table 3), in its units."""
-    by_class = classes.f1(score.tables(answers).sum(axis=0))
+    by_class = classification.f1(score.tables(answers).sum(axis=0))
     valid = [one for one in answers if one.said is not None]
     cells: list[Cell] = [
         100 * float(by_class.mean()),
         *(100 * float(value) for value in by_class),
-        score.of_scores(valid, classes.mae).value,
+        score.of_scores(valid, classification.mae).value,
         score.of_justifications(answers, lambda one: one.alignment or 0.0).value,
     ]
     for ratio in (score.recall, score.additional, partial(score.hallucination, rule=settings.hallucination)):
@@ -76,13 +76,13 @@ def _against_gold(answers: Sequence[Judged], settings: Settings) -> Section:
     valid = [one for one in answers if one.said is not None]
     p_f1, p_mae = _chances(answers, settings.permutations)
     rows = [
-        _row("macro F1", score.of_scores(answers, classes.macro_f1)),
-        _row("MAE of valid scores", score.of_scores(valid, classes.mae)),
-        _row("MAE, no score counting as the worst", score.of_scores(answers, classes.worst_mae)),
-        _row("accuracy", score.of_scores(answers, partial(classes.within, distance=0))),
+        _row("macro F1", score.of_scores(answers, classification.macro_f1)),
+        _row("MAE of valid scores", score.of_scores(valid, classification.mae)),
+        _row("MAE, no score counting as the worst", score.of_scores(answers, classification.worst_mae)),
+        _row("accuracy", score.of_scores(answers, partial(classification.within, distance=0))),
         _row(
             "adjacent accuracy (off by 1 at most)",
-            score.of_scores(answers, partial(classes.within, distance=1)),
+            score.of_scores(answers, partial(classification.within, distance=1)),
         ),
         ("quadratic kappa of valid scores", _kappa(valid), None, None, len(valid)),
         ("Spearman correlation of valid scores", _spearman(valid), None, None, len(valid)),
@@ -128,7 +128,7 @@ def _classes(answers: Sequence[Judged]) -> Section:
 
 
 def _f1_of(counts: Floats, place: int) -> Floats:
-    return np.asarray(classes.f1(counts)[..., place])
+    return np.asarray(classification.f1(counts)[..., place])
 
 
 def _justifications(answers: Sequence[Judged]) -> Section:
@@ -211,7 +211,7 @@ def _chances(answers: Sequence[Judged], draws: int) -> tuple[float, float]:
     """The p of macro F1 and of MAE by shuffling one answer to each idea: several are not exchangeable."""
     first = list({one.sample: one for one in reversed(answers)}.values())
     gold, said = [one.gold for one in first], [one.said for one in first]
-    return classes.shuffled(gold, said, len(LABELS), draws=draws, seed=0)
+    return classification.shuffled(gold, said, len(LABELS), draws=draws, seed=0)
 
 
 def _kappa(valid: Sequence[Judged]) -> float | None:

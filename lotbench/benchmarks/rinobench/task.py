@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lotbench.benchmarks.rinobench import candidate as answering
-from lotbench.benchmarks.rinobench import judge
+from lotbench.benchmarks.rinobench import candidate, judge
 from lotbench.benchmarks.rinobench.lints import lints
 from lotbench.benchmarks.rinobench.preview import preview
 from lotbench.benchmarks.rinobench.sample import Item
@@ -20,8 +19,8 @@ from lotbench.harness.benchmark import Benchmark, Role, by_step
 from lotbench.types import Sampling
 
 STEPS = {
-    "respond": (answering.ask, answering.read_answer),
-    "judge": (judge.ask, judge.read),
+    "respond": (candidate.ask, candidate.read_answer),
+    "judge": (judge.ask, judge.read_judged),
     "grade": (lambda walk: (), judge.read_end),
 }
 

@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, ValidationError, create_model
 from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.errors import Unread, UsageError
 from lotbench.harness.state import Walk
-from lotbench.prompting.reply import Form, prose, read, visible
+from lotbench.prompting.reply import Form, prose, read_form, visible
 from lotbench.types import Reply
 
 LETTERS = "ABCDE"
@@ -96,7 +96,7 @@ def written(reply: Reply, form: type[Form], order: Sequence[int]) -> tuple[list[
         Unread: The reply is not the form, or names an option twice.
     """
     try:
-        said = read(reply, form).model_dump()
+        said = read_form(reply, form).model_dump()
     except Unread as error:
         bare = _bare(visible(reply), form) if error.kind == "unparsed" else None
         if bare is None:

@@ -28,7 +28,7 @@ from lotbench.errors import Unread
 from lotbench.harness.benchmark import record
 from lotbench.harness.state import Update, Walk
 from lotbench.prompting.prompt import Value
-from lotbench.prompting.reply import Form, read, schema, shape
+from lotbench.prompting.reply import Form, read_form, schema, shape
 from lotbench.types import Answer, Question
 
 
@@ -143,7 +143,7 @@ def _prepared(walk: Walk, answers: Sequence[Answer]) -> Update:
     answer, step = answers[0], answers[0].question.step
     role, form = PREPARATIONS[step]
     try:
-        text = read(answer.reply, form).model_dump()[step]
+        text = read_form(answer.reply, form).model_dump()[step]
         if step == "rewrite" and same(text) == same(problem(walk).options[0].text or ""):
             raise Unread("unparsed", "the rewrite is the response itself")
     except Unread as error:
@@ -158,7 +158,7 @@ def _prepared(walk: Walk, answers: Sequence[Answer]) -> Update:
 def _noted(walk: Walk, answer: Answer) -> Update:
     """Notes that cannot be read are none; the walk goes on without them."""
     try:
-        notes, status = read(answer.reply, Notes).notes, "ok"
+        notes, status = read_form(answer.reply, Notes).notes, "ok"
     except Unread as error:
         notes, status = "", error.kind
     steps = [record(answer, {"notes": notes, "status": status})]
@@ -212,7 +212,7 @@ def _read(walk: Walk, answer: Answer) -> tuple[Any, dict[str, Any]]:
     """What a reply says: options by index, or a free response; and all that it says, for the trace."""
     one, form = problem(walk), form_of(walk)
     if one.kind == "generate":
-        said = read(answer.reply, form).model_dump()
+        said = read_form(answer.reply, form).model_dump()
         if not said["response"].strip():
             raise Unread("unparsed", "the response is empty")
         return said["response"].strip(), said

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lotbench.benchmarks.standard import candidate as asking
+from lotbench.benchmarks.standard import candidate
 from lotbench.harness.state import Walk
 from lotbench.types import Question
 
@@ -23,7 +23,7 @@ def preview(walk: Walk) -> tuple[Question, ...]:
             {"shared": WRITTEN, "draft": {"notes": "small questions, answered"}},
         ):
             now = replace(walk, sample=one, step="respond", state={**walk.state, **state})
-            for question in asking.ask(now)[:1]:
+            for question in candidate.ask(now)[:1]:
                 made.setdefault((question.role, question.step, kind), question)
     seen: dict[tuple[str, str, str], Question] = {}
     for (role, step, kind), question in made.items():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lotbench.benchmarks.standard import candidate as asking
+from lotbench.benchmarks.standard import candidate
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.benchmarks.standard.preview import preview
 from lotbench.benchmarks.standard.score import grade, metrics
@@ -25,7 +25,7 @@ ROLES = {
 
 def calls(settings: Settings) -> Mapping[str, int]:
     """The most calls that one problem makes, by role, askings-again left out."""
-    framework = asking.FRAMEWORKS[settings.framework]
+    framework = candidate.FRAMEWORKS[settings.framework]
     draws = settings.orders * (settings.votes if framework.votes else 1)
     made = {"candidate": (1 if settings.kind == "generate" else draws) + framework.notes}
     for role in (settings.captions, settings.rewrites):
@@ -45,8 +45,8 @@ benchmark = Benchmark(
     data="oogiri",
     reference="paper/standard.toml",
     repeats=1,
-    ask=asking.ask,
-    read=asking.read_answers,
+    ask=candidate.ask,
+    read=candidate.read_answers,
     grade=grade,
     metrics=metrics,
     sections=sections,

@@ -30,7 +30,7 @@ REPLY_TOKENS = 300
 
 
 @dataclass(slots=True)
-class Seat:
+class RoleModel:
     """A model at its place in a role, with its price and the rate of its endpoint."""
 
     name: str
@@ -43,7 +43,7 @@ class Seat:
 
 
 @dataclass(slots=True)
-class Tally:
+class CallStats:
     """What this session has sent over the desk, for the progress display."""
 
     in_flight: int = 0
@@ -56,7 +56,7 @@ class Tally:
     cost: dict[str, float | None] = field(default_factory=dict)
 
 
-class Desk:
+class Caller:
     """Asks questions of the models of a run.
 
     Args:
@@ -70,7 +70,7 @@ class Desk:
 
     def __init__(
         self,
-        seats: Mapping[str, tuple[Seat, ...]],
+        seats: Mapping[str, tuple[RoleModel, ...]],
         sampling: Mapping[str, tuple[Sampling, bool]],
         journal: Journal,
         store: Store,
@@ -80,7 +80,7 @@ class Desk:
     ) -> None:
         self.seats = seats
         self.budget = budget
-        self.tally = Tally()
+        self.tally = CallStats()
         self._sampling = sampling
         self._journal = journal
         self._store = store
@@ -170,7 +170,7 @@ class Desk:
             self._store.put(request, reply)
         return reply
 
-    async def _called(self, question: Question, request: Request, seat: Seat) -> Reply:
+    async def _called(self, question: Question, request: Request, seat: RoleModel) -> Reply:
         asked, told = _estimate(request), round(self._mean_reply.get(question.step, REPLY_TOKENS))
         tokens, cost = asked + told, seat.price.of(Usage(asked, 0, told)) if seat.price else 0.0
         self.budget.reserve(tokens, cost)
@@ -197,12 +197,18 @@ class Desk:
         return reply
 
     def _write(
-        self, question: Question, request: Request, seat: Seat, reply: Reply, source: Source, started: float
+        self,
+        question: Question,
+        request: Request,
+        seat: RoleModel,
+        reply: Reply,
+        source: Source,
+        started: float,
     ) -> None:
         entry = Entry(request.key, question.role, question.seat, seat.name, source, round(started, 3), reply)
         self._journal.put(entry)
 
-    def _count(self, role: str, seat: Seat, reply: Reply) -> None:
+    def _count(self, role: str, seat: RoleModel, reply: Reply) -> None:
         tally = self.tally
         tally.calls += 1
         tally.usage[role] = added(tally.usage.get(role, Usage()), reply.usage)

@@ -105,7 +105,7 @@ def write(path: Path, name: str, vectors: dict[str, Vectors]) -> None:
         raise RunFolderError(f"{path}: {error.strerror or error}") from None
 
 
-def read(path: Path, name: str, texts: Sequence[str]) -> dict[str, Vectors]:
+def read_vectors(path: Path, name: str, texts: Sequence[str]) -> dict[str, Vectors]:
     """Those of the texts that a file of `write` has vectors of, made by this encoder.
 
     A file that is damaged has none: they can be made again.

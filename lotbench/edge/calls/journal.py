@@ -145,7 +145,7 @@ class Journal:
                 self._end += len(text)
 
 
-def read(path: Path) -> Iterator[Entry]:
+def read_journal(path: Path) -> Iterator[Entry]:
     """The lines of a journal that nobody writes to, in order; lines that cannot be read are passed over."""
     with path.open("rb") as lines:
         for text in lines:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from lotbench.config.experiment import digest
-from lotbench.edge.calls.journal import read as read_journal
+from lotbench.edge.calls.journal import read_journal
 from lotbench.edge.calls.store import home
-from lotbench.edge.files import atomic_write as whole
+from lotbench.edge.files import atomic_write
 from lotbench.errors import RunFolderError
 
 FOLDER = "judge_check"
@@ -46,7 +46,7 @@ def keep(record: Mapping[str, Any], root: Path | None = None) -> Path:
     path = _path(record["key"], root)
     day = datetime.now(UTC).strftime("%Y-%m-%d")  # noqa: TID251 - the edge is where the clock is
     try:
-        whole.write(path, json.dumps({**record, "kept": day}, ensure_ascii=False, indent=1) + "\n")
+        atomic_write.write(path, json.dumps({**record, "kept": day}, ensure_ascii=False, indent=1) + "\n")
     except OSError as error:
         raise RunFolderError(f"{path}: {error.strerror}") from None
     return path

@@ -10,7 +10,7 @@ import asyncio
 from typing import Annotated, Any
 
 from lotbench.config.model_names import parse
-from lotbench.edge.calls.caller import Desk
+from lotbench.edge.calls.caller import Caller
 from lotbench.errors import CallFailed, Unescapable
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.state import Walk
@@ -28,7 +28,7 @@ class Ready(Form):
     word: Annotated[str, prose(20, "the word ready")]
 
 
-async def check(desk: Desk, walk: Walk, benchmark: Benchmark, settings: Any) -> None:
+async def check(desk: Caller, walk: Walk, benchmark: Benchmark, settings: Any) -> None:
     """Ask every model of every role once.
 
     Raises:

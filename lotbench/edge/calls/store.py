@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from lotbench.config.experiment import digest
-from lotbench.edge.files import atomic_write as whole
+from lotbench.edge.files import atomic_write
 from lotbench.types import Reply, Request, Usage
 
 
@@ -49,7 +49,7 @@ class Store:
         path = self._path(request, reply.model)
         table = {"step": request.key.step, "sample": request.key.sample, "reply": asdict(reply)}
         try:
-            whole.write(path, json.dumps(table, ensure_ascii=False))
+            atomic_write.write(path, json.dumps(table, ensure_ascii=False))
         except OSError:
             return
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from lotbench.edge.files import atomic_write as whole
+from lotbench.edge.files import atomic_write
 from lotbench.errors import UsageError
 from lotbench.types import JSON
 
@@ -26,7 +26,7 @@ def write(rows: Sequence[Mapping[str, JSON]], path: Path | None) -> int:
         sys.stdout.write(made)
         return len(rows)
     try:
-        whole.write(path, made)
+        atomic_write.write(path, made)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     return len(rows)

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import IO, Any
 
 from lotbench.config.model_names import slug
-from lotbench.edge.files import atomic_write as whole
+from lotbench.edge.files import atomic_write
 from lotbench.edge.files.traces import Traces, trace_line
 from lotbench.errors import RunFolderError
 from lotbench.types import Trace
@@ -61,7 +61,7 @@ class Folder:
         """
         place = self.path / name
         try:
-            whole.write(place, text)
+            atomic_write.write(place, text)
         except OSError as error:
             raise RunFolderError(f"{place}: {error.strerror}") from None
 

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.config.experiment import digest
-from lotbench.edge.files import atomic_write as whole
+from lotbench.edge.files import atomic_write
 from lotbench.edge.files.datasets import MAX_PIXELS, unwarned
 from lotbench.edge.files.jsonl import line
 from lotbench.errors import DataError, UsageError, at
@@ -103,7 +103,9 @@ def bring(source: Source, dest: Path) -> Progress:
                 _note(dest, identity, done)
     if not done.kept:
         raise DataError(done.broken or [f"{source.name}: no rows ({_counts(done) or 'it is empty'})"])
-    whole.write(dest / REPORT, json.dumps(_table(done) | {"from": source.name}, indent=2, ensure_ascii=False))
+    atomic_write.write(
+        dest / REPORT, json.dumps(_table(done) | {"from": source.name}, indent=2, ensure_ascii=False)
+    )
     os.replace(dest / PART, dest / "samples.jsonl")
     (dest / NOTE).unlink(missing_ok=True)
     return done
@@ -148,7 +150,7 @@ class Pictures:
         file = f"{name}.{_format(raw)}"
         path = self._folder / file
         if not path.is_file() or path.stat().st_size != len(raw):
-            whole.write(path, raw)
+            atomic_write.write(path, raw)
         return f"images/{file}"
 
 
@@ -215,7 +217,7 @@ def _begun(dest: Path, identity: str) -> Progress:
 
 
 def _note(dest: Path, identity: str, done: Progress) -> None:
-    whole.write(dest / NOTE, json.dumps(_table(done) | {"identity": identity}, ensure_ascii=False))
+    atomic_write.write(dest / NOTE, json.dumps(_table(done) | {"identity": identity}, ensure_ascii=False))
 
 
 def _table(done: Progress) -> dict[str, Any]:

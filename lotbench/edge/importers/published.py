@@ -15,11 +15,11 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from lotbench import benchmarks
-from lotbench.benchmarks.liveideabench import official as keywords_of
+from lotbench.benchmarks.liveideabench import official
 from lotbench.benchmarks.rinobench import official as ideas_of
 from lotbench.benchmarks.rinobench.construction.papers import Paper
-from lotbench.edge.calls import embeddings as embed
-from lotbench.edge.files import atomic_write as whole
+from lotbench.edge.calls import embeddings
+from lotbench.edge.files import atomic_write
 from lotbench.errors import DataError, UsageError, at
 
 CDID = {
@@ -122,7 +122,7 @@ def liveideabench(source: Path) -> Sequence[BaseModel]:
     if faults:
         raise DataError(faults)
     chosen = [word for _, word in lines if word]
-    return keywords_of.items(chosen, known, lambda texts: embed.embedded(embed.PACKAGED, texts))
+    return official.items(chosen, known, lambda texts: embeddings.embedded(embeddings.PACKAGED, texts))
 
 
 READERS: Mapping[str, Callable[[Path], Sequence[BaseModel]]] = {
@@ -142,7 +142,7 @@ def write(samples: Sequence[BaseModel], folder: Path) -> int:
     if path.exists():
         raise UsageError(f"{path} is there already")
     try:
-        whole.write(path, [one.model_dump_json(exclude_defaults=True) + "\n" for one in samples])
+        atomic_write.write(path, [one.model_dump_json(exclude_defaults=True) + "\n" for one in samples])
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     return len(samples)

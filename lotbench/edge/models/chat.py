@@ -23,7 +23,7 @@ import orjson
 
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import ModelName
-from lotbench.edge.models import chat_format as wire
+from lotbench.edge.models import chat_format
 from lotbench.edge.models.concurrency import Pace
 from lotbench.errors import CallFailed, Unescapable, UsageError
 from lotbench.types import Reply, Request
@@ -108,7 +108,7 @@ class ChatModel:
     def __init__(
         self,
         name: ModelName,
-        picture: wire.Picture,
+        picture: chat_format.Picture,
         limits: Limits,
         waiting: Waiting,
         *,
@@ -126,9 +126,9 @@ class ChatModel:
         self._limits = limits
         self._waiting = waiting
         openai = self.url.startswith("https://api.openai.com")
-        self._able = wire.Abilities(
+        self._able = chat_format.Abilities(
             structured="json_schema_unbounded" if openai else "json_schema",
-            bounds=("max_completion_tokens",) if openai else wire.BOUNDS,
+            bounds=("max_completion_tokens",) if openai else chat_format.BOUNDS,
             detail=openai,
         )
         self._sees = False
@@ -140,7 +140,7 @@ class ChatModel:
         """Answer a request; what the endpoint refuses is left out from then on."""
         while True:
             able = self._able
-            made = wire.body(request, self.name.model or request.model, able, self._picture)
+            made = chat_format.body(request, self.name.model or request.model, able, self._picture)
             answer = await self._tried(made, able, str(request.key))
             if isinstance(answer, Reply):
                 return answer
@@ -148,7 +148,9 @@ class ChatModel:
             if self._able == able:
                 self._able = answer
 
-    async def _tried(self, made: dict[str, Any], able: wire.Abilities, place: str) -> Reply | wire.Abilities:
+    async def _tried(
+        self, made: dict[str, Any], able: chat_format.Abilities, place: str
+    ) -> Reply | chat_format.Abilities:
         """Post a body until something comes of it."""
         for attempt in itertools.count():
             try:
@@ -165,7 +167,9 @@ class ChatModel:
             await self._waiting.wait(wait)
         raise AssertionError("itertools.count has an end")
 
-    async def _posted(self, made: dict[str, Any], able: wire.Abilities) -> Reply | wire.Abilities:
+    async def _posted(
+        self, made: dict[str, Any], able: chat_format.Abilities
+    ) -> Reply | chat_format.Abilities:
         """Post a body once: a reply, less to ask for, or an error that says whether to try again."""
         import aiohttp
         import httpx2
@@ -188,33 +192,35 @@ class ChatModel:
             answer = json.loads(response.content)
         except (ValueError, RecursionError):
             raise _PassingError("the server's answer is not JSON", tries=MALFORMED_TRIES) from None
-        found = wire.reply(answer, time.monotonic() - started, wire.sent(made, able))
+        found = chat_format.reply(answer, time.monotonic() - started, chat_format.sent(made, able))
         if found is None:
-            told = wire.complaint(answer)
+            told = chat_format.complaint(answer)
             about = f": {_short(told, self._secret)}" if told else ""
             raise _PassingError(f"the server's answer is no chat completion{about}", tries=MALFORMED_TRIES)
-        self._sees = self._sees or wire.has_picture(made)
+        self._sees = self._sees or chat_format.has_picture(made)
         self._pace.kept_up(found.seconds)
         return found
 
-    def _refused(self, response: Any, made: dict[str, Any], able: wire.Abilities) -> Reply | wire.Abilities:
+    def _refused(
+        self, response: Any, made: dict[str, Any], able: chat_format.Abilities
+    ) -> Reply | chat_format.Abilities:
         """What a status other than 200 means."""
-        status, text = response.status_code, wire.told(response.content)
+        status, text = response.status_code, chat_format.error_message(response.content)
         told = f"{self.name.text}: {status}: {_short(text, self._secret)}"
-        if status in (400, 403) and wire.withheld(text):
-            return Reply("", made["model"], "content_filter", sent=wire.sent(made, able))
+        if status in (400, 403) and chat_format.withheld(text):
+            return Reply("", made["model"], "content_filter", sent=chat_format.sent(made, able))
         self._stop_if_hopeless(status, text, told, made)
         if status in (400, 413, 422):
-            if (less := wire.lessened(able, text, made)) is not None:
+            if (less := chat_format.lessened(able, text, made)) is not None:
                 return less
-            if wire.too_long(text):
-                return Reply("", made["model"], "length", sent=wire.sent(made, able))
-        if wire.no_pictures(text, made) and not self._sees:
+            if chat_format.too_long(text):
+                return Reply("", made["model"], "length", sent=chat_format.sent(made, able))
+        if chat_format.no_pictures(text, made) and not self._sees:
             raise Unescapable(f"{told} (no picture input: to play without, --set arm=caption)")
         if status in CROWDED:
             self._pace.crowded()
         if status in PASSING or status >= 500:
-            wait = wire.retry_after(response.headers, time.time())
+            wait = chat_format.retry_after(response.headers, time.time())
             raise _PassingError(f"{status}: {_short(text, self._secret)}", wait)
         if status == 404:
             raise Unescapable(f"{told} (no such model or address: {self.url})")
@@ -227,7 +233,7 @@ class ChatModel:
             raise Unescapable(f"{told} (the key in {variable} was refused)")
         if status == 402 or "insufficient_quota" in text:
             raise Unescapable(f"{told} (no credit left)")
-        if "image_url" in text and wire.no_pictures(text, made) and not self._sees:
+        if "image_url" in text and chat_format.no_pictures(text, made) and not self._sees:
             raise Unescapable(f"{told} (no picture input: to play without, --set arm=caption)")
 
     def _http(self) -> Any:

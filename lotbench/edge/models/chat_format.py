@@ -172,7 +172,7 @@ def has_picture(made: Mapping[str, Any]) -> bool:
     return any(isinstance(message["content"], list) for message in made["messages"])
 
 
-def told(content: bytes) -> str:
+def error_message(content: bytes) -> str:
     """What the body of a refusal says: its message first, then all of it; a web page says nothing."""
     try:
         answer = json.loads(content)

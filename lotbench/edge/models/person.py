@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from lotbench.errors import Unescapable, UsageError
-from lotbench.prompting.person_form import Field, filled, interview, read
+from lotbench.prompting.person_form import Field, filled, interview, read_field
 from lotbench.types import Reply, Request
 
 
@@ -105,7 +105,7 @@ def _ask(field: Field) -> str:
         print(about)
         given = input("> ")
         try:
-            read(field, given)
+            read_field(field, given)
         except UsageError as error:
             print(error)
         else:

@@ -75,7 +75,7 @@ class PredictedModel:
         return order
 
 
-def read(path: Path) -> list[dict[str, Any]] | None:
+def read_predictions(path: Path) -> list[dict[str, Any]] | None:
     """The predictions in a file; None if it holds something else."""
     try:
         text = path.read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from lotbench.edge.models import chat_format as wire
+from lotbench.edge.models import chat_format
 from lotbench.errors import CallFailed, Unescapable
 from lotbench.types import Reply, Request
 
@@ -28,7 +28,7 @@ class CallableModel:
     def __init__(
         self,
         call: Callable[[list[dict[str, Any]]], Awaitable[str | Reply]],
-        picture: wire.Picture,
+        picture: chat_format.Picture,
         model_id: str,
         timeout_s: float | None = None,
     ) -> None:
@@ -44,7 +44,7 @@ class CallableModel:
             CallFailed: The callable raised something, or took too long.
             Unescapable: It returned something that is no text.
         """
-        messages = wire.body(request, self._id, wire.Abilities(), self._picture)["messages"]
+        messages = chat_format.body(request, self._id, chat_format.Abilities(), self._picture)["messages"]
         started = time.monotonic()
         answer = await _heard(self._id, self._call(messages), self._timeout_s)
         if isinstance(answer, Reply):
@@ -63,7 +63,7 @@ class LangChainModel:
         timeout_s: Seconds that one call may take; None waits for ever.
     """
 
-    def __init__(self, chat: Any, picture: wire.Picture, timeout_s: float | None = None) -> None:
+    def __init__(self, chat: Any, picture: chat_format.Picture, timeout_s: float | None = None) -> None:
         self._chat = chat
         self._picture = picture
         self._timeout_s = timeout_s
@@ -77,7 +77,7 @@ class LangChainModel:
             CallFailed: The chat model raised something, or took too long.
             Unescapable: Its server refused the key, the model or the payment.
         """
-        messages = wire.body(request, self._id, wire.Abilities(), self._picture)["messages"]
+        messages = chat_format.body(request, self._id, chat_format.Abilities(), self._picture)["messages"]
         started = time.monotonic()
         answer = await _heard(self._id, self._chat.ainvoke(messages), self._timeout_s)
         told: Mapping[str, Any] = getattr(answer, "usage_metadata", None) or {}
@@ -89,10 +89,10 @@ class LangChainModel:
         }
         meta: Mapping[str, Any] = getattr(answer, "response_metadata", None) or {}
         return Reply(
-            text=wire.said(answer.content),
+            text=chat_format.said(answer.content),
             model=str(meta.get("model_name") or self._id),
-            finish=wire.finish(meta.get("finish_reason") or meta.get("stop_reason") or "stop"),
-            usage=wire.usage(counts),
+            finish=chat_format.finish(meta.get("finish_reason") or meta.get("stop_reason") or "stop"),
+            usage=chat_format.usage(counts),
             seconds=round(time.monotonic() - started, 3),
         )
 

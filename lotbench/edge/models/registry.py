@@ -11,7 +11,7 @@ from typing import Any
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import ModelName
 from lotbench.edge.calls.budget import Bucket, price
-from lotbench.edge.calls.caller import Seat
+from lotbench.edge.calls.caller import RoleModel
 from lotbench.edge.files.datasets import Pictures
 from lotbench.edge.models import predictions
 from lotbench.edge.models.chat import ChatModel, Waiting
@@ -62,7 +62,7 @@ class Models:
     async def __aexit__(self, *error: object) -> None:
         await self._open.aclose()
 
-    def seats(self, names: Mapping[str, Sequence[ModelName]]) -> dict[str, tuple[Seat, ...]]:
+    def seats(self, names: Mapping[str, Sequence[ModelName]]) -> dict[str, tuple[RoleModel, ...]]:
         """The seats of every role.
 
         Raises:
@@ -70,7 +70,7 @@ class Models:
         """
         return {role: tuple(self._seat(role, name) for name in given) for role, given in names.items()}
 
-    def _seat(self, role: str, name: ModelName) -> Seat:
+    def _seat(self, role: str, name: ModelName) -> RoleModel:
         # A recording answers for one role; anything else plays every role that names it.
         place = f"{role} {name.text}" if name.kind == "file" else name.text
         if place not in self._built:
@@ -78,7 +78,7 @@ class Models:
         endpoint = name.url or name.text
         if endpoint not in self._rates:
             self._rates[endpoint] = (Bucket(self._limits.rpm), Bucket(self._limits.tpm))
-        return Seat(name.text, self._built[place], price(name), *self._rates[endpoint])
+        return RoleModel(name.text, self._built[place], price(name), *self._rates[endpoint])
 
     def _build(self, role: str, name: ModelName) -> Model:
         if name.kind == "api":
@@ -100,7 +100,7 @@ class Models:
         return self._given(name)
 
     def _recorded(self, role: str, path: Path) -> Model:
-        rows = predictions.read(path) if role == "candidate" else None
+        rows = predictions.read_predictions(path) if role == "candidate" else None
         if rows is None:
             return RecordedModel(path, role)
         model = predictions.PredictedModel(path, rows, self._order)

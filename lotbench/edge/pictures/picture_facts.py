@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from lotbench.edge.pictures import render_svg as draw
+from lotbench.edge.pictures import render_svg
 from lotbench.errors import UsageError
 from lotbench.harness.data_findings import Sight
 from lotbench.types import Sample
@@ -49,7 +49,7 @@ def sight(path: Path, *, drawings: bool = True) -> Sight:
     if not drawings or not drawing.exists():
         return Sight(difference_hash(picture), metadata)
     try:
-        drawn = draw.drawn(drawing, SMALL)
+        drawn = render_svg.drawn(drawing, SMALL)
     except UsageError as error:
         return Sight(difference_hash(picture), metadata, unseen=f"is not compared with its drawing: {error}")
     return Sight(difference_hash(picture), metadata, apart=apart(picture, drawn))

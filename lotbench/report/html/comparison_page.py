@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len
 
-from lotbench.report.html import number_tables as numbers
+from lotbench.report.html import number_tables
 from lotbench.report.html.page import rendered
 from lotbench.report.markdown import visible
 from lotbench.report.sections import Section, Table
@@ -31,9 +31,9 @@ def _aligned(table: Table) -> Iterable[str]:
     """The lines of a table: numbers to the right, text to the left."""
     if table.caption:
         yield _line(table.caption)
-    rows = [[_line(text) for text in row] for row in (table.columns, *numbers.shown(table))]
+    rows = [[_line(text) for text in row] for row in (table.columns, *number_tables.shown(table))]
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
-    right = numbers.is_numeric(table)
+    right = number_tables.is_numeric(table)
     for row in rows:
         padded = (_padded(*given) for given in zip(row, widths, right, strict=True))
         yield "  ".join(padded).rstrip()

@@ -1,4 +1,4 @@
-"""Pages from records: one self-contained file each, that loads nothing, runs nothing and shows text as text.
+"""Pages from records: one self-contained file each, that loads nothing, runs nothing and shows text.
 
 Every string is escaped by the template engine and shown with what cannot be seen made visible; the content
 policy allows the page's one style sheet, by its digest, and nothing else: no script, no inline style.
@@ -15,8 +15,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from lotbench.report.html import number_tables as numbers
-from lotbench.report.html import plots
+from lotbench.report.html import number_tables, plots
 from lotbench.report.markdown import cell, number, visible
 from lotbench.report.report import interval
 from lotbench.report.sections import Grid, Plot, Section, Table
@@ -49,12 +48,12 @@ def files(drawings: Iterable[tuple[str, Plot | Grid]]) -> Iterator[tuple[str, st
     for name, one in drawings:
         if picture := plots.png(one):
             yield f"{name}.png", picture
-            yield f"{name}.csv", numbers.to_csv(data(one))
+            yield f"{name}.csv", number_tables.to_csv(data(one))
 
 
 def data(one: Plot | Grid) -> Table:
     """The data beside a drawing."""
-    return numbers.of_grid(one) if isinstance(one, Grid) else numbers.of_plot(one)
+    return number_tables.of_grid(one) if isinstance(one, Grid) else number_tables.of_plot(one)
 
 
 def _slug(title: str) -> str:
@@ -75,7 +74,7 @@ class _Drawings:
 
     def link(self, table: Table) -> Markup:
         """The address of a table as CSV, which holds the whole of it."""
-        text = base64.b64encode(numbers.to_csv(table).encode()).decode()
+        text = base64.b64encode(number_tables.to_csv(table).encode()).decode()
         return Markup(f"data:text/csv;charset=utf-8;base64,{text}")
 
     def shades(self, grid: Grid) -> list[list[int | None]]:
@@ -106,9 +105,9 @@ def environment() -> Environment:
         "breakable": _breakable,
         "whole": _whole,
         "data": data,
-        "shown": numbers.shown,
-        "columns": numbers.is_numeric,
-        "values": numbers.values,
+        "shown": number_tables.shown,
+        "columns": number_tables.is_numeric,
+        "values": number_tables.values,
     }
     return made
 

@@ -21,7 +21,7 @@ from lotbench.benchmarks.rinobench.settings import Settings
 from lotbench.errors import Unread
 from lotbench.harness.benchmark import Benchmark, Role
 from lotbench.harness.state import Update, Walk
-from lotbench.prompting.reply import Form, YesNo, prose, read, schema, shape
+from lotbench.prompting.reply import Form, YesNo, prose, read_form, schema, shape
 from lotbench.types import Answer, Question, Sampling, Score
 
 ROLES = {
@@ -121,7 +121,7 @@ def read_answers(walk: Walk, answers: Sequence[Answer]) -> Update:
     if walk.step == "grade":
         written = {name: pieces.found(walk)[name] for name in ("idea", "justification")}
         return {"outcome": "kept", "memory": written}
-    update = pieces.read(walk, _open(walk), answers)
+    update = pieces.read_pieces(walk, _open(walk), answers)
     if "outcome" not in update and (why := fault(update["draft"]["done"])):
         update |= {"outcome": "dropped", "why": why}
     return update
@@ -195,7 +195,7 @@ def _piece(walk: Walk, name: str, role: str, form: type[Form], values: Mapping[s
         return Question(role, name, messages, schema(form), attempt=attempt)
 
     def made(answer: Answer) -> dict[str, Any]:
-        found = read(answer.reply, form).model_dump()
+        found = read_form(answer.reply, form).model_dump()
         if role == "writer" and (
             blank := [field for field, text in found.items() if not says_something(text)]
         ):
