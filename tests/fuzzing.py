@@ -1,7 +1,7 @@
 """What is fuzzed: each reader of what comes from outside, as a function of bytes that must end in order.
 
 A target returns, or raises what its caller expects; anything else is a finding. `tests/bench/fuzz.py` throws
-bytes at them under atheris, `tests/test_corpus.py` the inputs that were worth keeping.
+bytes at them under atheris, `tests/edge/test_corpus.py` the inputs that were worth keeping.
 """
 
 from __future__ import annotations

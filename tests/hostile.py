@@ -6,7 +6,7 @@ from dataclasses import replace
 from lotbench.report.report import Report
 from lotbench.report.sections import Grid, Plot, Reading, Section, Table
 from lotbench.types import Metric
-from tests.test_report import report
+from tests.report.test_report import report
 
 SCRIPT = "<script>document.title = 'broken'</script><img src=x onerror=\"document.title = 'broken'\">"
 HOSTILE = (

@@ -3,7 +3,7 @@
     python -m tests.bench.injections --judge local --samples 3
 
 Plays games in which the candidate offers both, one after the other; prints verdicts by filling. What the filling
-rule stops (see tests/test_injections.py) never gets here.
+rule stops (see tests/benchmarks/lotbench/test_injections.py) never gets here.
 """
 
 from __future__ import annotations

@@ -1,0 +1,436 @@
+"""HIC-Bench from the command line: runs, export and labels, comparison, import of the official file."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lotbench import evaluate_sync, load_run
+from lotbench.benchmarks.hicbench.sample import Item
+from lotbench.benchmarks.hicbench.settings import Settings
+from lotbench.benchmarks.hicbench.task import benchmark
+from lotbench.cli import main
+from lotbench.config import experiment as config
+from lotbench.edge.calls import embeddings
+from lotbench.edge.files import datasets
+from lotbench.edge.importers import published
+from lotbench.errors import DataError, UsageError
+from lotbench.run import plan
+from lotbench.run.results import Run
+from tests.benchmarks.hicbench.test_hicbench import DH, IH, NEUTRAL, judged
+from tests.fakes import RuleModel, text_of
+from tests.killing import essence, finish, journaled, lost, running, serving, stop_at, the_run
+from tests.rules import chance
+
+
+class Player(RuleModel):
+    """Answers and judges: the verdict follows from the answer."""
+
+    def __init__(self, name: str = "player") -> None:
+        super().__init__(_said, model_id=name)
+        self.__name__ = name
+
+
+def _said(request: Any) -> Any:
+    if request.key.step == "preflight":
+        return {"word": "ready"}
+    if request.key.step != "respond":
+        drawn = chance(judged(request))
+        return IH if drawn < 0.4 else DH if drawn < 0.6 else NEUTRAL
+    return f"a membrane that hums {chance(text_of(request), request.key.draw):.6f}"
+
+
+@pytest.fixture(autouse=True)
+def embedding(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """An encoder of the letters of a text; returns every text that it embedded."""
+    seen: list[str] = []
+
+    class Letters:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def __call__(self, texts: list[str]) -> np.ndarray:
+            seen.extend(texts)
+            table = np.array([[text.count(c) + 1 for c in "0123456789"] for text in texts], dtype=np.float32)
+            return table / np.linalg.norm(table, axis=1, keepdims=True)
+
+    monkeypatch.setattr(embeddings, "Encoder", Letters)
+    return seen
+
+
+def play(out: Path, **fields: Any) -> Run:
+    settings = {"answers": 3} | fields.pop("settings", {})
+    roles = {"judge": [Player("one"), Player("two")], "dhp_judge": Player("chooses")}
+    return evaluate_sync(
+        "hicbench",
+        model=Player(),
+        roles=roles,
+        out=out,
+        **{"limit": 4, "settings": settings, "check": False} | fields,
+    )
+
+
+def test_a_run_has_every_metric_and_says_what_embedded_its_answers(
+    tmp_path: Path, embedding: list[str]
+) -> None:
+    run = play(tmp_path)
+    scores = run.summary["scores"]
+    assert list(scores) == [
+        "originality",
+        "feasibility",
+        "value",
+        "ih_ratio",
+        "dh_ratio",
+        "ifs",
+        "fluency",
+        "flexibility",
+    ]
+    assert all(score["value"] is not None for score in scores.values())
+    assert scores["fluency"]["instrument"] == "minilm"
+    assert "| fluency (minilm) |" in run.report.read_text(encoding="utf-8")
+    assert len(embedding) == len(set(embedding)) == 12
+    assert len(run.traces) == 4
+
+
+def test_scoring_again_needs_no_encoder_and_gives_the_same(
+    tmp_path: Path, embedding: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = play(tmp_path)
+    before, count = run.summary["scores"], len(embedding)
+    monkeypatch.setenv("LOTBENCH_HOME", str(tmp_path / "elsewhere"))
+    assert main(["score", str(run.path)]) == 0
+    assert load_run(run.path).summary["scores"] == before
+    assert len(embedding) == count
+    assert "fluency" in capsys.readouterr().out
+
+
+def test_a_dynamic_run_scored_again_walks_the_same_prompts(tmp_path: Path) -> None:
+    run = play(tmp_path, settings={"dhp": True, "orders": 2})
+    lanes = [(trace.sample, trace.lane) for trace in run.traces]
+    assert len({lane for _, lane in lanes}) == 2 and run.config.repeats == 2
+    memories = [trace.memory for trace in run.traces]
+    assert main(["score", str(run.path)]) == 0
+    again = load_run(run.path)
+    assert [trace.memory for trace in again.traces] == memories
+    assert [(trace.sample, trace.lane) for trace in again.traces] == lanes
+
+
+def test_orders_are_the_repeats_of_a_dynamic_run() -> None:
+    flags = {
+        "benchmark": "hicbench",
+        "model": "m",
+        "roles.judge": ["j"],
+        "roles.dhp_judge": ["k"],
+        "limit": 5,
+    }
+    made = plan.make(config.load(None, ["dhp=true", "orders=3"], flags))
+    assert made.experiment.repeats == 3
+    assert [len(lane) for lane in made.lanes()] == [5, 5, 5]
+    orders = [tuple(walk.sample for walk in lane) for lane in made.lanes()]
+    assert len(set(orders)) == 3 and len({frozenset(order) for order in orders}) == 1
+    with pytest.raises(UsageError, match="ask for 3 walks a sample, not 2"):
+        plan.make(config.load(None, ["dhp=true", "orders=3"], flags | {"repeats": 2}))
+
+
+def test_examples_are_read_from_a_file_and_frozen(tmp_path: Path) -> None:
+    for name, text in (
+        ("examples.json", '{"positive": "by people", "negative": "no good"}'),
+        ("examples.toml", 'positive = "by people"\nnegative = "no good"\n'),
+    ):
+        file = tmp_path / name
+        file.write_text(text, encoding="utf-8")
+        sets = ["dhp=true", "dhp_policy=text", f"examples=@{file}"]
+        flags = {"benchmark": "hicbench", "model": "m", "roles.judge": ["j"], "roles.dhp_judge": ["k"]}
+        made = plan.make(config.load(None, sets, flags))
+        file.unlink()
+        assert made.settings.examples == {"positive": "by people", "negative": "no good"}
+        assert made.experiment.settings["examples"] == {"positive": "by people", "negative": "no good"}
+
+
+@pytest.mark.parametrize(("name", "text"), [("x.json", "{"), ("x.toml", "= 1"), ("gone.json", None)])
+def test_a_file_of_examples_that_cannot_be_read_is_named(tmp_path: Path, name: str, text: str | None) -> None:
+    file = tmp_path / name
+    if text is not None:
+        file.write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match=name):
+        config.load(None, [f"examples=@{file}"])
+
+
+def test_the_defaults_written_out_are_the_defaults() -> None:
+    written = config.load(datasets.shipped("configs", "hicbench.toml")).experiment
+    assert Settings(**written.settings) == Settings()
+    assert set(written.settings) == set(Settings.model_fields) - {"judges", "examples"}
+    assert written.repeats == benchmark.repeats
+
+
+def test_the_papers_preset_turns_every_setting_to_its_letter() -> None:
+    _, theirs = plan.reference(benchmark)
+    turned = {name for name, value in Settings() if getattr(theirs, name) != value}
+    assert turned == {
+        "rag_source",
+        "answer_cap",
+        "exclude_self",
+        "judges",
+        "panel_rule",
+        "classes",
+        "encoder",
+        "dhp_judge",
+        "order",
+    }
+
+
+def test_every_prompt_is_shown_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "hicbench", "--set", "dhp=true", "--set", "strategy=rag"]) == 0
+    shown = capsys.readouterr().out
+    for part in (
+        "=== respond, to the candidate",
+        "=== judge, to the judge",
+        "=== dhp_judge, to the dhp_judge",
+    ):
+        assert part in shown
+    assert "(the positive example)" in shown and "Facts: " in shown
+
+
+def test_a_dry_run_counts_the_calls(capsys: pytest.CaptureFixture[str]) -> None:
+    players = ["--model", "gpt-4o-mini", "--judge", "gpt-4.1", "--judge", "gpt-5", "--role", "dhp_judge=o3"]
+    arguments = ["evaluate", "hicbench", *players, "--set", "dhp=true", "--set", "orders=2", "--dry-run"]
+    assert main(arguments) == 0
+    shown = capsys.readouterr().out
+    assert "walks     200 (2 repeats), 2 side by side" in shown
+    calls = {line.split()[0]: line.split()[1] for line in shown.splitlines() if line and line[-1].isalnum()}
+    assert (calls["candidate"], calls["judge"], calls["dhp_judge"]) == ("2,000", "4,000", "2,000")
+
+
+@pytest.mark.parametrize(
+    ("players", "told"),
+    [
+        ([], "hicbench has no default judge: give --judge NAME"),
+        (["--judge", "gpt-4o-mini-2024-07-18"], "may not judge itself"),
+        (["--judge", "gpt-4.1", "--set", "dhp=true"], "--role dhp_judge=NAME"),
+        (["--judge", "gpt-4.1", "--set", "judges=2"], "judges=2, and 1 sit"),
+    ],
+)
+def test_a_panel_that_cannot_sit_is_refused_before_any_call(
+    players: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["evaluate", "hicbench", "--model", "gpt-4o-mini", *players, "--dry-run"]) == 2
+    assert told in capsys.readouterr().err
+
+
+# Export and labels.
+
+
+def exported(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    capsys.readouterr()
+    assert main(["export", *map(str, arguments)]) == 0
+    return capsys.readouterr().out
+
+
+def test_walks_and_steps_are_exported_as_flat_rows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = play(tmp_path)
+    rows = [json.loads(line) for line in exported(capsys, run.path).splitlines()]
+    assert [row["sample"] for row in rows] == [trace.sample for trace in run.traces]
+    assert all(row["score"] == trace.score.value for row, trace in zip(rows, run.traces, strict=True))
+    assert rows[0]["parts.answers"] == 3 and rows[0]["usage.calls"] == 9
+    file = tmp_path / "steps.csv"
+    assert "36 rows" in exported(capsys, run.path, "--steps", "--out", file)
+    with file.open(encoding="utf-8", newline="") as table:
+        steps = list(csv.DictReader(table))
+    assert len(steps) == 4 * (3 + 3 * 2)
+    assert {row["value.hallucination"] for row in steps} == {"", "true", "false"}
+    assert steps[0]["value.answer"] == run.traces[0].steps[0]["value"]["answer"]  # type: ignore[index,call-overload]
+
+
+def test_a_run_without_games_is_told_step_by_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", str(play(tmp_path, limit=1).path)]) == 0
+    told = capsys.readouterr().out
+    assert "respond, by the candidate" in told and "judge, by the judge" in told
+
+
+def to_label(run: Run, file: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    exported(capsys, run.path, "--for-review", "--out", file)
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def put(file: Path, rows: list[Any]) -> Path:
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return file
+
+
+def test_labels_go_out_and_come_back_into_the_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, file = play(tmp_path), tmp_path / "to-label.jsonl"
+    rows = to_label(run, file, capsys)
+    assert len(rows) == 12 and all(row["originality"] is None for row in rows)
+    text = file.read_text(encoding="utf-8")
+    assert "judge" not in text and "one" not in {word for row in rows for word in row}
+    for row in rows[:7]:
+        drawn = chance(row["answer"])
+        row |= IH if drawn < 0.4 else DH if drawn < 0.6 else NEUTRAL
+    rows[0]["spans"] = [{"text": "membrane", "note": "of what?"}]
+    assert main(["score", str(run.path), "--labels", str(put(file, rows))]) == 0
+    assert "labels kept: 7 of 12 answers" in capsys.readouterr().out
+    report = run.report.read_text(encoding="utf-8")
+    assert "## Human review" in report and "7 of 12 answers are labelled" in report
+    assert "| IH | precision | 1 |" in report
+
+
+def test_labels_that_do_not_fit_the_run_are_named_by_line_and_field(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, file = play(tmp_path), tmp_path / "labels.jsonl"
+    rows = to_label(run, file, capsys)
+    wrong = [
+        {**rows[0], **IH, "originality": 6},
+        {**rows[1], **IH, "answer": "another"},
+        {**rows[2], **IH, "row": "hic-999/1/1"},
+        {**rows[3], "value": 3},
+        {**rows[4], **IH},
+        {**rows[4], **IH},
+        {**rows[5], **IH, "remark": "x"},
+        {**rows[6], **IH, "hallucination": "maybe"},
+        {**rows[7], **IH, "spans": [{"text": "no such words", "note": ""}]},
+    ]
+    assert main(["score", str(run.path), "--labels", str(put(file, wrong))]) == 2
+    told = capsys.readouterr().err
+    for place in (
+        "1: originality",
+        "2: answer",
+        "3: row",
+        "4: originality",
+        "6: row",
+        "7: remark",
+        "8: hall",
+    ):
+        assert f"labels.jsonl:{place}" in told
+    assert "labels.jsonl:9: spans: the answer does not say 'no such words'" in told
+    assert "labels.jsonl:5" not in told
+    assert not (run.path / "labels.jsonl").exists()
+
+
+def test_rows_without_a_label_are_no_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, file = play(tmp_path), tmp_path / "labels.jsonl"
+    put(file, to_label(run, file, capsys))
+    assert main(["score", str(run.path), "--labels", str(file)]) == 2
+    assert "no row has a label yet" in capsys.readouterr().err
+
+
+def test_a_benchmark_without_answers_to_label_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from tests.rules import game_rule
+
+    class Game(RuleModel):
+        pass
+
+    run = evaluate_sync(
+        model=Game(game_rule()),
+        roles={"judge": Game(game_rule()), "oracle": Game(game_rule())},
+        out=tmp_path,
+        limit=1,
+        repeats=1,
+        settings={"max_rounds": 1},
+    )
+    assert main(["export", str(run.path), "--for-review"]) == 2
+    assert "nothing of a run is for people to label" in capsys.readouterr().err
+
+
+# Comparison.
+
+
+def test_runs_by_strategy_are_compared_in_one_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [play(tmp_path, settings={"strategy": name}) for name in ("scp", "rcp")]
+    capsys.readouterr()
+    assert main(["report", *(str(run.path) for run in runs)]) == 0
+    said = capsys.readouterr().out
+    assert "## Runs by settings.strategy" in said and "| scp |" in said and "| rcp |" in said
+    assert "## Significance of the IH ratio" in said and "\n| scp | rcp |" in said
+
+
+def test_runs_that_differ_in_two_settings_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [play(tmp_path), play(tmp_path, settings={"strategy": "rcp", "w1": 0.5})]
+    assert main(["report", *(str(run.path) for run in runs)]) == 2
+    told = capsys.readouterr().err
+    assert "settings.strategy (scp, rcp)" in told and "settings.w1 (0.6, 0.5)" in told
+
+
+# A run that is killed.
+
+
+@pytest.mark.slow
+def test_a_dynamic_run_killed_in_the_middle_goes_on_with_the_same_prompts(tmp_path: Path) -> None:
+    with serving(0, "--latency", "0.01") as server:
+        finish(tmp_path / "home-1", "dynamic", server.url, tmp_path / "whole")
+        port = server.port
+    whole = load_run(the_run(tmp_path / "whole"))
+    calls = journaled(tmp_path / "whole")
+    assert calls == 8 * 2 * 3 * 4 + 4
+    with serving(port, "--latency", "0.01") as server:
+        out, home = tmp_path / "killed", tmp_path / "home-2"
+        arguments: list[str | Path] = ["dynamic", server.url, out]
+        for moment in (30, 90, 150):
+            with running(home, *arguments) as process:
+                stop_at(process, out, moment, signal.SIGKILL)
+                assert process.returncode == -signal.SIGKILL
+            arguments = ["resume", the_run(out)]
+        finish(home, *arguments)
+        log = server.log()
+
+    # A call's key holds the digest of its prompt: the same keys are the same prompts.
+    assert essence(the_run(out)) == essence(whole.path)
+    memories = [trace.memory for trace in whole.traces]
+    assert any(memory and memory["positive"] for memory in memories), "no example was ever chosen"  # type: ignore[call-overload,index]
+    assert len({json.dumps(memory) for memory in memories}) > 2
+    assert journaled(out) == calls
+    # In each of two lanes nine verdicts may have been on their way.
+    assert log["finished"] - calls == lost(log) <= 3 * 2 * 9
+
+
+# The official file.
+
+HEAD = "ID,Field,Question,Principle,Challenge,Knowledge Base,Source\n"
+
+
+def test_the_official_file_becomes_a_data_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, folder = tmp_path / "CDID.csv", tmp_path / "cdid"
+    text = HEAD + '1,Acoustics,"How, then?",Waves,Noise,"They ""stand"".\nStill.",A wiki\n'
+    source.write_text(text, encoding="utf-8-sig")
+    assert main(["data", "import", "hicbench", str(source), str(folder)]) == 0
+    (item,) = datasets.samples(folder, Item)
+    assert (item.id, item.field, item.question) == ("cdid-001", "Acoustics", "How, then?")
+    assert item.knowledge == 'They "stand".\nStill.'
+    assert main(["data", "check", "--benchmark", "hicbench", str(folder)]) == 0
+    assert main(["data", "import", "hicbench", str(source), str(folder)]) == 2
+    assert "is there already" in capsys.readouterr().err
+
+
+def test_faults_of_the_official_file_are_named_by_line_and_column(tmp_path: Path) -> None:
+    source = tmp_path / "CDID.csv"
+    source.write_text(HEAD + "1,A,Q,P,C,K,S\n2,A,,P,C,K,S\n,A,Q,P,C,,S\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"CDID.csv:3: Question.*\n.*CDID.csv:4: Knowledge Base"):
+        published.hicbench(source)
+    source.write_text("ID,Field\n", encoding="utf-8")
+    with pytest.raises(DataError, match="Question: the column is missing"):
+        published.hicbench(source)
+
+
+def test_the_published_tasks_are_read() -> None:
+    place = os.environ.get("LOTBENCH_REFERENCE_DATA")
+    if not place:
+        pytest.skip("needs the published file: set $LOTBENCH_REFERENCE_DATA")
+    found = published.hicbench(Path(place) / "hic_bench" / "CDID.csv")
+    assert len(found) == 100 and len({item.field for item in found}) == 10  # type: ignore[attr-defined]

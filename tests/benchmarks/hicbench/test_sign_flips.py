@@ -1,0 +1,153 @@
+"""Runs against each other: the sign-flip test, and the table of runs that differ in one thing."""
+
+from __future__ import annotations
+
+import itertools
+import time
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from lotbench.benchmarks.hicbench.comparing import across
+from lotbench.benchmarks.hicbench.settings import Settings
+from lotbench.errors import UsageError
+from lotbench.metrics.compare import sign_flips
+from lotbench.report.comparison import Compared, labels, section
+from tests.benchmarks.hicbench.test_hicbench import IH, NEUTRAL, counting, judge, task, walked
+
+RNG = np.random.default_rng(7)
+SMALL = [np.array([0.3, -0.1, 0.2, 0.4, 0.0, 0.1]), np.array([1.0, -1.0]), np.array([0.0, 0.0, 0.0])]
+LARGE = [RNG.normal(shift, 1, 100).round(1) for shift in (0.0, 0.1, 0.2, 0.3)]
+
+
+def every_flip(differences: np.ndarray) -> float:
+    """The exact two-sided p: of all assignments of signs, those with a mean at least as far from 0."""
+    signs = np.array(list(itertools.product((-1, 1), repeat=len(differences))))
+    means = np.abs((signs * differences).mean(axis=1))
+    return float((means >= abs(differences.mean()) - 1e-12).mean())
+
+
+@pytest.mark.parametrize("differences", SMALL, ids=str)
+def test_few_differences_are_flipped_in_every_way(differences: np.ndarray) -> None:
+    assert sign_flips(differences).p == pytest.approx(every_flip(differences))
+
+
+@pytest.mark.parametrize("differences", [*SMALL, *LARGE], ids=range(7))
+def test_the_test_agrees_with_that_of_scipy(differences: np.ndarray) -> None:
+    found = stats.permutation_test(
+        (differences,), np.mean, permutation_type="samples", n_resamples=10_000, rng=np.random.default_rng(99)
+    )
+    assert sign_flips(differences).p == pytest.approx(found.pvalue, abs=0.02)
+
+
+def test_the_standard_error_is_that_of_the_mean_difference() -> None:
+    found = sign_flips(LARGE[1])
+    assert found.error == pytest.approx(stats.sem(LARGE[1]))
+    assert (found.mean, found.n) == (pytest.approx(LARGE[1].mean()), 100)
+
+
+def test_one_seed_gives_one_p_and_another_hardly_another() -> None:
+    first, again, other = (sign_flips(LARGE[1], seed=seed).p for seed in (0, 0, 1))
+    assert first == again != other
+    assert first == pytest.approx(other, abs=0.02)
+
+
+@pytest.mark.parametrize(("n", "mean"), [(0, None), (1, 0.5)])
+def test_too_few_differences_have_no_p(n: int, mean: float | None) -> None:
+    found = sign_flips(np.full(n, 0.5))
+    assert (found.mean, found.error, found.p, found.n) == (mean, None, None, n)
+
+
+def test_ten_thousand_flips_of_a_hundred_tasks_are_quick() -> None:
+    began = time.process_time()
+    sign_flips(LARGE[0])
+    assert time.process_time() - began < 2
+
+
+async def test_runs_are_compared_task_by_task() -> None:
+    items = [task(number) for number in range(1, 9)]
+    judges = {name: judge(lambda _, said=said: said) for name, said in (("all", IH), ("none", NEUTRAL))}
+    runs = {}
+    for name, one in judges.items():
+        done = await walked({"candidate": counting(), "judge": one}, items, answers=2)
+        runs[name] = (done.traces, done.settings)
+    ((row,),) = [one.tables[0].rows for one in across(runs)]
+    # Of 2^8 flips two have a mean as far from 0 as 1.
+    assert row == ("all", "none", 1.0, 0.0, pytest.approx(2 / 2**8), "***", 8)
+
+
+async def test_only_tasks_that_both_runs_have_are_compared() -> None:
+    runs = {}
+    for name, numbers in (("one", (1, 2, 3)), ("two", (2, 3, 4))):
+        done = await walked(
+            {"candidate": counting(), "judge": judge(lambda _: IH)}, [task(n) for n in numbers]
+        )
+        runs[name] = (done.traces, Settings())
+    ((row,),) = [one.tables[0].rows for one in across(runs)]
+    assert row[-1] == 2 and row[4] == 1.0
+
+
+# The table.
+
+
+def run(
+    name: str, score: float | None = 0.5, reasons: tuple[str, ...] = (), **experiment: object
+) -> Compared:
+    table = {
+        "model": "m",
+        "roles": {"judge": ["j"]},
+        "settings": {"strategy": "scp", "dhp": False},
+    } | experiment
+    scores = {
+        "ifs": {"value": score, "low": score and score - 0.1, "high": score and score + 0.1, "n": 3},
+        "fluency": {"value": None, "low": None, "high": None, "n": 3},
+    }
+    digests = {"data": "d", "prompts": "p", "version": "1"}
+    return Compared(name, table, digests, {"scores": scores, "reasons": list(reasons)})  # type: ignore[arg-type]
+
+
+def test_runs_that_differ_in_one_setting_are_rows_of_one_table() -> None:
+    runs = [run("a"), run("b", 0.25, ("no judge",), settings={"strategy": "rcp", "dhp": False})]
+    found = section(runs)
+    assert found.title == "Runs by settings.strategy"
+    (table,) = found.tables
+    assert table.columns == ("run", "settings.strategy", "ifs", "fluency")
+    assert table.rows == (("a", "scp", "0.5 (0.4 to 0.6)", None), ("b", "rcp", "0.25 (0.15 to 0.35)", None))
+    assert found.notes[0] == "b: not rankable: no judge"
+
+
+def test_runs_of_different_models_are_named_by_them() -> None:
+    assert labels([run("a"), run("b", model="n"), run("c", model="o")]) == (
+        "model",
+        {"a": "m", "b": "n", "c": "o"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ({"model": "n", "roles": {"judge": ["k"]}}, r"model \(m, n\); roles.judge \(j, k\)"),
+        (
+            {"settings": {"strategy": "rcp", "dhp": True}},
+            r"settings.dhp \(false, true\); settings.strategy \(scp, rcp\)",
+        ),
+        ({}, "differ in nothing"),
+    ],
+)
+def test_other_runs_are_refused_with_what_differs(other: dict[str, object], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        section([run("a"), run("b", **other)])
+
+
+def test_runs_on_other_data_are_refused() -> None:
+    one, other = run("a"), run("b", model="n")
+    other = Compared("b", other.experiment, {**other.digests, "data": "e"}, other.summary)
+    with pytest.raises(UsageError, match=r"data \(d, e\); model \(m, n\)"):
+        section([one, other])
+
+
+def test_one_run_is_no_comparison() -> None:
+    for runs in ([run("a")], [run("a"), run("a", model="n")]):
+        with pytest.raises(UsageError, match="two or more"):
+            section(runs)

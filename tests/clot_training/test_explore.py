@@ -1,0 +1,369 @@
+"""Exploration: what is kept and why, and that neither a kill nor the number of workers changes a line."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from clot_training.config import Config
+from clot_training.exploring import explore as step
+from clot_training.exploring import vocabulary
+from clot_training.exploring.explorer import Explorer
+from clot_training.records import Candidate, Prompt, Work, read_records
+from lotbench.errors import RunFolderError, UsageError
+from tests.leaping import HashPolicy, SeenPolicy, bare, config, data_set, plain, row, split_words
+from tests.tiny import llama, tokenizer
+
+
+@pytest.fixture(autouse=True)
+def untagged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vocabulary, "content_words", split_words)
+
+
+def random_run(folder: Path, rows: Sequence[dict[str, Any]] | None = None, **explore: Any) -> Config:
+    made = data_set(folder, rows or plain())
+    shared = {"held_out": explore.pop("held_out", 0.05)}
+    return config(folder, made, explore={"conditions": "random", "n": 10, **explore}, **shared)
+
+
+def lines(run: Config) -> list[Candidate]:
+    return list(read_records(Work(Path(run.out)).candidates(run.explore.conditions), Candidate))
+
+
+class Chooser(HashPolicy):
+    """Says what it is told to and selects by a rule over the options of a prompt."""
+
+    def __init__(self, texts: Sequence[str], pick: Any) -> None:
+        super().__init__()
+        self.texts = texts
+        self.pick = pick
+
+    def generate(self, prompts: Sequence[Prompt]) -> list[str]:
+        self.generated += prompts
+        return [self.texts[place % len(self.texts)] for place, _ in enumerate(prompts)]
+
+    def select(self, prompts: Sequence[Prompt], labels: Sequence[Sequence[str]]) -> list[int]:
+        self.selected += prompts
+        chosen = []
+        for prompt, letters in zip(prompts, labels, strict=True):
+            said = str(prompt.messages[0]["content"]).splitlines()
+            options = [line[3:] for line in said if line[:3] in [f"{label}. " for label in letters]]
+            assert len(options) == len(letters)
+            chosen.append(self.pick(options))
+        return chosen
+
+
+def test_a_sample_has_a_candidate_for_each_condition_and_one_for_none(tmp_path: Path) -> None:
+    run = random_run(tmp_path, n=100, alpha=20, beta=50)
+    summary = step.explore(run, HashPolicy)
+    found = lines(run)
+    # 15 words are in the texts: 3 drop from the top and 7 from the bottom.
+    assert summary["keywords"] == {"en": 15}
+    by_row: dict[str, list[Candidate]] = {}
+    for one in found:
+        by_row.setdefault(one.row, []).append(one)
+    assert {len(ones) for ones in by_row.values()} == {6}
+    assert all([one.condition is None for one in ones] == [False] * 5 + [True] for ones in by_row.values())
+    assert all(str(one.condition) in str(one.messages) for one in found if one.condition)
+    assert len({one.seed for one in found}) == len(found)
+    assert summary["counts"]["candidates"] == len(found)
+    assert summary["keep_rate"] == sum(one.kept for one in found) / len(found)
+
+
+def test_both_orders_have_to_be_won(tmp_path: Path) -> None:
+    def likes_the_first(options: list[str]) -> int:
+        return 0
+
+    run = random_run(tmp_path)
+    policy = Chooser([f"leap {n}" for n in range(100)], likes_the_first)
+    step.explore(run, lambda _: policy)
+    found = lines(run)
+    assert {(one.won, one.kept) for one in found} == {((True, False), False)}
+    assert len(policy.selected) == 2 * len(found)
+
+
+def test_one_order_is_drawn_for_each_candidate(tmp_path: Path) -> None:
+    run = random_run(tmp_path, keep_rule="one_order")
+    policy = Chooser([f"leap {n}" for n in range(100)], lambda options: 0)
+    step.explore(run, lambda _: policy)
+    found = lines(run)
+    assert len(policy.selected) == len(found)
+    assert 0.3 < sum(one.kept for one in found) / len(found) < 0.7
+
+
+def test_who_always_prefers_the_new_keeps_all_and_who_prefers_people_none(tmp_path: Path) -> None:
+    for leaping, rate in ((True, 1.0), (False, 0.0)):
+        run = random_run(tmp_path / str(leaping), truths=3)
+
+        def pick(options: list[str], leaping: bool = leaping) -> int:
+            assert len(options) == 4
+            return next(n for n, text in enumerate(options) if text.startswith("leap") == leaping)
+
+        summary = step.explore(run, lambda _, pick=pick: Chooser([f"leap {n}" for n in range(100)], pick))
+        assert summary["keep_rate"] == rate
+
+
+def test_what_says_nothing_new_is_not_compared(tmp_path: Path) -> None:
+    run = random_run(tmp_path, n=15, alpha=20, beta=50, limit=1)
+    truth = _trained(run)[0]
+    policy = Chooser(["", f" {truth}  ", "twice", "twice"], lambda options: 0)
+    step.explore(run, lambda _: policy)
+    assert [one.why for one in lines(run)] == ["empty", "copy", None, "double", "empty", "copy"]
+    assert len(policy.selected) == 2
+    assert not any(one.kept for one in lines(run) if one.why)
+
+
+def _trained(run: Config) -> list[str]:
+    from clot_training.data.index import Rows
+
+    with Rows(Path(run.out) / "x.sqlite") as index:
+        index.fill(run)
+        return [one.text for one in index.all()]
+
+
+def test_held_out_rows_are_never_explored(tmp_path: Path) -> None:
+    from lotbench.benchmarks.standard.oogiri import Row, held_out
+
+    rows = plain(groups=60)
+    run = random_run(tmp_path, rows)
+    step.explore(run, HashPolicy)
+    kept_back = {one["id"] for one in rows if held_out(Row(**one), share=0.05)}
+    assert kept_back
+    assert {one.row for one in lines(run)} == {one["id"] for one in rows} - kept_back
+    back = [one["text"] for one in rows if one["id"] in kept_back]
+    assert not any(text in one.truths for text in back for one in lines(run))
+
+
+@pytest.mark.parametrize("cut", ["a batch", "a line", "half a line", "all"])
+def test_a_run_that_goes_on_writes_the_same_file(tmp_path: Path, cut: str) -> None:
+    run = random_run(tmp_path)
+    step.explore(run, HashPolicy)
+    path = Work(Path(run.out)).candidates("random")
+    whole = path.read_bytes()
+    split = whole.splitlines(keepends=True)
+    per_batch = sum(one.row in {f"r{n}" for n in range(4)} for one in lines(run))
+    kept = {"a batch": b"".join(split[: 3 * per_batch]), "a line": b"".join(split[: 3 * per_batch + 1])}
+    kept |= {"half a line": b"".join(split[:7])[:-20], "all": whole}
+    path.write_bytes(kept[cut])
+    policy = HashPolicy()
+    step.explore(run, lambda _: policy)
+    assert path.read_bytes() == whole
+    assert (len(policy.generated) < len(split)) == (cut != "half a line" or per_batch <= 6)
+
+
+KILLED = """
+import sys, time
+from pathlib import Path
+from clot_training.exploring import explore, vocabulary
+from tests.leaping import HashPolicy, split_words
+from tests.clot_training.test_explore import random_run
+
+class Slow(HashPolicy):
+    def generate(self, prompts):
+        time.sleep(0.03)
+        return super().generate(prompts)
+
+vocabulary.content_words = split_words
+explore.explore(random_run(Path(sys.argv[1])), Slow)
+"""
+
+
+def test_a_run_killed_again_and_again_ends_with_the_same_file(tmp_path: Path) -> None:
+    run = random_run(tmp_path / "whole")
+    step.explore(run, HashPolicy)
+    whole = Work(Path(run.out)).candidates("random").read_bytes()
+    other = random_run(tmp_path / "killed")
+    path = Work(Path(other.out)).candidates("random")
+    sizes = []
+    for _ in range(2):
+        before = path.stat().st_size if path.exists() else 0
+        process = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path / "killed")])
+        while process.poll() is None and (not path.exists() or path.stat().st_size <= before):
+            time.sleep(0.01)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        sizes.append(path.stat().st_size)
+    assert 0 < sizes[0] < sizes[-1] < len(whole)
+    step.explore(other, HashPolicy)
+    assert path.read_bytes() == whole
+
+
+def test_candidates_of_other_settings_are_not_mixed(tmp_path: Path) -> None:
+    run = random_run(tmp_path)
+    step.explore(run, HashPolicy)
+    with pytest.raises(RunFolderError, match=r"other settings \(explore.n\)"):
+        step.explore(random_run(tmp_path, n=12), HashPolicy)
+    with pytest.raises(RunFolderError, match="more candidates"):
+        step.explore(random_run(tmp_path, limit=8), HashPolicy)
+
+
+def test_candidates_of_another_model_are_not_mixed(tmp_path: Path) -> None:
+    class Other(HashPolicy):
+        id = "other"
+
+    step.explore(random_run(tmp_path, limit=8), HashPolicy)
+    with pytest.raises(RunFolderError, match="explored with hash, not other"):
+        step.explore(random_run(tmp_path, limit=20), Other)
+
+
+def test_a_limit_may_grow(tmp_path: Path) -> None:
+    step.explore(random_run(tmp_path / "whole"), HashPolicy)
+    step.explore(random_run(tmp_path / "grown", limit=6), HashPolicy)
+    run = random_run(tmp_path / "grown")
+    step.explore(run, HashPolicy)
+    whole = Work(tmp_path / "whole" / "out").candidates("random").read_bytes()
+    assert Work(Path(run.out)).candidates("random").read_bytes() == whole
+
+
+def test_without_an_adapter_the_step_before_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="run `clot tune` first"):
+        step.explore(random_run(tmp_path))
+
+
+def test_a_language_that_the_encoder_does_not_know_is_refused(tmp_path: Path) -> None:
+    rows = [*plain(), row(900, "z1", language="zh"), row(901, "z2", language="zh")]
+    run = random_run(tmp_path, rows, conditions="weak")
+    with pytest.raises(UsageError, match=r"explore.encoder_languages: \d rows are in 'zh'.* made for en"):
+        step.explore(run, HashPolicy)
+    picture = {"type": "I2T", "question": None, "image": "x.png", "language": "ja"}
+    rows = [*plain(), *(row(900 + n, f"p{n}", **picture) for n in range(3))]
+    run = random_run(tmp_path / "seen", rows, conditions="weak")
+    with pytest.raises(UsageError, match=r"explore.clip.languages: \d rows are in 'ja'"):
+        step.explore(run, HashPolicy)
+
+
+def test_without_any_keyword_the_empty_condition_is_left(tmp_path: Path) -> None:
+    rows = [row(n, f"g{n}", text=f"{n}!") for n in range(4)]
+    for how in ("weak", "random"):
+        run = random_run(tmp_path / how, rows, conditions=how, held_out=0.01)
+        summary = step.explore(run, HashPolicy)
+        assert summary["keywords"] == {"en": 0}
+        assert [one.condition for one in lines(run)] == [None] * 4
+
+
+def test_a_worker_depends_on_its_batch_alone(tmp_path: Path) -> None:
+    from clot_training.data.index import Rows
+
+    run = random_run(tmp_path)
+    with Rows(tmp_path / "rows.sqlite") as index:
+        index.fill(run)
+        words = vocabulary.vocabularies(index.all(), 1)
+        batches = list(step.batches(index, run, words))
+    in_order = [Explorer(run, words, HashPolicy)(batch) for batch in batches]
+    shuffled = list(range(len(batches)))
+    Random(0).shuffle(shuffled)
+    worker = Explorer(run, words, HashPolicy)
+    again = {place: worker(batches[place]) for place in shuffled}
+    assert [again[place] for place in range(len(batches))] == in_order
+
+
+def test_the_engine_has_a_flag_of_its_own() -> None:
+    from clot_training.cli import parser
+
+    asked = parser().parse_args(["explore", "--config", "f", "--set", "seed=1", "--engine", "ray"])
+    assert asked.sets == ["seed=1", "explore.engine=ray"]
+    assert parser().parse_args(["explore", "--config", "f"]).sets == []
+
+
+def test_two_processes_do_not_explore_into_one_file(tmp_path: Path) -> None:
+    import fcntl
+
+    run = random_run(tmp_path)
+    path = Work(Path(run.out)).candidates("random")
+    path.parent.mkdir(parents=True)
+    with path.open("ab") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(RunFolderError, match="another process"):
+            step.explore(run, HashPolicy)
+    step.explore(run, HashPolicy)
+
+
+@pytest.mark.slow
+def test_questions_are_compared_by_the_sentence_encoder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lotbench.edge.calls.embeddings import Encoder
+
+    monkeypatch.setenv("LOTBENCH_HOME", str(tmp_path / "home"))
+    animals, tools = "cat dog horse cow goat rabbit", "hammer saw drill wrench nail screw"
+    texts = [f"{animals} {tools}" for _ in range(8)]
+    rows = [row(n, f"g{n}", text=text, question="What does my puppy eat?") for n, text in enumerate(texts)]
+    run = random_run(tmp_path, rows, conditions="weak", n=12, alpha=0, beta=50, held_out=0.01)
+    step.explore(run, HashPolicy)
+    found = lines(run)
+    asked = [one.condition for one in found if one.condition]
+    assert set(asked) == set(animals.split()), "the nearer half of the words"
+    encoder = Encoder("minilm")
+    for one in found[:6]:
+        product = float(encoder([one.condition or ""])[0] @ encoder(["What does my puppy eat?"])[0])
+        assert one.similarity == pytest.approx(product, abs=1e-4)
+    assert list((tmp_path / "home" / "store" / "keywords").glob("*.npy"))
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[None]:
+    """Ray on this machine, with room for three workers."""
+    import ray
+
+    ray.init(num_cpus=4, logging_level=logging.WARNING, include_dashboard=False, log_to_driver=False)
+    yield
+    ray.shutdown()
+
+
+@pytest.mark.slow
+def test_one_and_three_ray_workers_write_the_file_of_the_local_engine(tmp_path: Path, cluster: None) -> None:
+    run = random_run(tmp_path / "local")
+    step.explore(run, HashPolicy)
+    whole = Work(Path(run.out)).candidates("random").read_bytes()
+    for workers in (1, 3):
+        run = random_run(tmp_path / str(workers), engine="ray", workers=workers)
+        step.explore(run, SeenPolicy)
+        assert Work(Path(run.out)).candidates("random").read_bytes() == whole
+        processes = list((Path(run.out) / "processes").iterdir())
+        assert (len(processes) == 1) == (workers == 1)
+    path = Work(Path(run.out)).candidates("random")
+    path.write_bytes(whole[: len(whole) // 3])
+    step.explore(run, HashPolicy)
+    assert path.read_bytes() == whole
+
+
+@pytest.mark.slow
+def test_a_real_model_writes_one_file_however_many_workers_there_are(tmp_path: Path, cluster: None) -> None:
+    import torch
+    from transformers import LlamaForCausalLM
+
+    torch.manual_seed(0)
+    words = tokenizer()
+    LlamaForCausalLM(llama(len(words))).save_pretrained(tmp_path / "base")
+    words.save_pretrained(tmp_path / "base")
+    written = []
+    for workers in (1, 3):
+        run = random_run(tmp_path / str(workers), plain(4), engine="ray", workers=workers, max_tokens=8)
+        run = run.model_copy(update={"model": str(tmp_path / "base")})
+        step.explore(run, bare)
+        written.append(Work(Path(run.out)).candidates("random").read_bytes())
+    assert written[0] == written[1]
+    found = lines(run)
+    assert len({one.text for one in found}) > len(found) / 2
+    assert {len(one.won) for one in found if one.why is None} == {2}
+
+
+@pytest.mark.slow
+def test_ray_is_begun_and_ended_where_nobody_else_has(tmp_path: Path) -> None:
+    import ray
+
+    ray.shutdown()
+    run = random_run(tmp_path, plain(2), engine="ray")
+    step.explore(run, HashPolicy)
+    assert lines(run)
+    assert not ray.is_initialized()

@@ -1,0 +1,291 @@
+"""The call journal: what is in it survives, what is torn is cut, and nothing is asked twice."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lotbench.edge.calls.journal import Entry, Journal, read_journal
+from lotbench.errors import LotbenchError, RunFolderError
+from lotbench.types import Key, Reply, Usage
+
+REPLY = Reply(
+    text='{"filling": "报税单\u2028 {{caption}}"}',
+    model="gpt-4o-mini-2024-07-18",
+    finish="length",
+    reasoning="Let me see.",
+    refusal=None,
+    usage=Usage(120, 64, 9),
+    seconds=0.25,
+    sent={"temperature": 1.0, "structured": "json_schema"},
+)
+
+
+def key(number: int = 0, step: str = "respond") -> Key:
+    return Key(f"lot-{number:04}", 1, 2, step, 0, 0, "abcdef0123456789")
+
+
+def line(number: int = 0, reply: Reply = REPLY, step: str = "respond") -> Entry:
+    return Entry(key(number, step), "candidate", 0, "gpt-4o-mini", "call", 1795303013.428, reply)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "calls.jsonl"
+
+
+def written(path: Path, count: int = 3) -> bytes:
+    with Journal(path) as journal:
+        for number in range(count):
+            journal.put(line(number))
+    return path.read_bytes()
+
+
+def test_a_line_is_on_disk_before_put_returns(path: Path) -> None:
+    with Journal(path) as journal:
+        journal.put(line())
+
+        assert list(read_journal(path)) == [line()]
+        assert journal.get(key()) == line()
+
+
+def test_a_journal_opened_again_has_every_line(path: Path) -> None:
+    written(path)
+
+    with Journal(path) as journal:
+        assert len(journal) == 3
+        assert [journal.get(key(number)) for number in range(3)] == [line(number) for number in range(3)]
+        assert journal.get(key(3)) is None
+        assert journal.damaged == []
+
+
+def test_a_line_holds_what_the_run_folder_promises(path: Path) -> None:
+    table = json.loads(written(path, 1))
+
+    assert table["key"] == {
+        "sample": "lot-0000",
+        "repeat": 1,
+        "round": 2,
+        "step": "respond",
+        "draw": 0,
+        "attempt": 0,
+        "digest": "abcdef0123456789",
+    }
+    assert (table["role"], table["seat"], table["asked"], table["from"]) == (
+        "candidate",
+        0,
+        "gpt-4o-mini",
+        "call",
+    )
+    assert table["reply"]["usage"] == {"input_tokens": 120, "cached_input_tokens": 64, "output_tokens": 9}
+    assert "messages" not in path.read_text(encoding="utf-8")
+
+
+def test_a_torn_last_line_is_cut_wherever_it_is_torn(path: Path) -> None:
+    whole = written(path)
+    second = len(b"".join(whole.splitlines(keepends=True)[:2]))
+
+    for size in [*range(second + 1, len(whole), 9), len(whole) - 1]:
+        path.write_bytes(whole[:size])
+        with Journal(path) as journal:
+            assert len(journal) == 2
+            assert journal.damaged == []
+        assert path.read_bytes() == whole[:second]
+
+
+def test_after_a_torn_line_the_next_one_stands_alone(path: Path) -> None:
+    whole = written(path)
+    path.write_bytes(whole[:-5])
+
+    with Journal(path) as journal:
+        assert journal.get(key(2)) is None
+        journal.put(line(2))
+
+    assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"\x00\x00\x00\n",
+        b'{"key": {"sample": "x"}}\n',
+        b"[]\n",
+        b"\xff\xfe\n",
+        b"\n",
+        b'"key"\n',
+        b'{"key": {"sample":"a","repeat":1,"round":1,"step":"s","draw":0,"attempt":0,"digest":"d"}}\n',
+    ],
+)
+def test_a_damaged_line_costs_its_own_call_only(path: Path, damage: bytes) -> None:
+    first, _second, third = written(path).splitlines(keepends=True)
+    path.write_bytes(first + damage + third)
+
+    with Journal(path) as journal:
+        assert journal.damaged == [2]
+        assert journal.get(key(1)) is None
+        assert journal.get(key(2)) == line(2)
+        journal.put(line(1))
+        assert journal.get(key(1)) == line(1)
+
+    assert [entry.key for entry in read_journal(path)] == [key(0), key(2), key(1)]
+
+
+def test_a_key_asked_for_twice_is_a_bug(path: Path) -> None:
+    with Journal(path) as journal:
+        journal.ask(key())
+        with pytest.raises(LotbenchError, match="asked twice for lot-0000/1/2/respond/0/0/abcdef"):
+            journal.ask(key())
+        journal.ask(key(1))
+
+
+def test_a_key_to_which_no_reply_came_may_be_asked_for_again(path: Path) -> None:
+    with Journal(path) as journal:
+        journal.ask(key())
+        journal.forget(key())
+        journal.ask(key())
+
+
+def test_asking_is_counted_anew_in_the_next_run(path: Path) -> None:
+    for _ in range(2):
+        with Journal(path) as journal:
+            journal.ask(key())
+
+
+def test_check_and_confirm_of_one_round_are_two_lines(path: Path) -> None:
+    check, confirm = line(step="check"), line(step="confirm", reply=replace(REPLY, text="no"))
+
+    with Journal(path) as journal:
+        for entry in (check, confirm):
+            journal.ask(entry.key)
+            journal.put(entry)
+        assert journal.get(check.key) == check
+        assert journal.get(confirm.key) == confirm
+        assert len(journal) == 2
+
+
+def test_a_reply_to_retry_is_passed_over_and_the_new_one_wins(path: Path) -> None:
+    written(path)
+    better = line(1, replace(REPLY, text="better"))
+
+    with Journal(path) as journal:
+        journal.retry(str(key(1)))
+        assert journal.get(key(1)) is None
+        assert journal.get(key(2)) == line(2)
+        journal.ask(key(1))
+        journal.put(better)
+
+    with Journal(path) as journal:
+        assert journal.get(key(1)) == better
+    assert len(list(read_journal(path))) == 4
+
+
+def test_a_journal_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RunFolderError, match="nowhere"):
+        Journal(tmp_path / "nowhere" / "calls.jsonl")
+
+
+def test_a_full_disk_leaves_no_half_line(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = written(path)
+
+    with Journal(path) as journal:
+        real = journal._file
+
+        class Full:
+            def write(self, data: bytes) -> int:
+                return real.write(data[: len(data) // 2])
+
+            def __getattr__(self, name: str) -> object:
+                return getattr(real, name)
+
+        monkeypatch.setattr(journal, "_file", Full())
+        with pytest.raises(RunFolderError, match="the run can be resumed"):
+            journal.put(line(7))
+        assert journal.get(key(7)) is None
+
+    assert path.read_bytes() == before
+
+
+def test_reading_passes_over_what_cannot_be_read(path: Path) -> None:
+    whole = written(path)
+    path.write_bytes(whole[:10] + b"\n" + whole + b'{"key"')
+
+    assert [entry.key for entry in read_journal(path)] == [key(0), key(1), key(2)]
+
+
+WRITER = """
+import os, signal, sys
+from pathlib import Path
+from lotbench.edge.calls.journal import Journal
+from tests.edge.test_journal import line
+journal = Journal(Path(sys.argv[1]))
+for number in range(50):
+    journal.put(line(number))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_killed_writer_leaves_every_line_it_was_told_of(path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", WRITER, str(path)], cwd=Path(__file__).parents[2], check=False
+    )
+
+    assert ended.returncode == -signal.SIGKILL
+    assert list(read_journal(path)) == [line(number) for number in range(50)]
+
+
+def test_twenty_thousand_lines_are_loaded(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first = written(path, 1)
+    one = key(0)
+    path.write_bytes(
+        b"".join(first.replace(b"lot-0000", f"lot-{number:05}".encode()) for number in range(20_000))
+    )
+
+    started = time.perf_counter()
+    with Journal(path) as journal:
+        seconds = time.perf_counter() - started
+        assert len(journal) == 20_000
+        assert journal.get(replace(one, sample="lot-19999")) is not None
+    with capsys.disabled():
+        print(f"\n20,000 journal lines loaded in {seconds:.2f} s")
+
+
+texts = st.text(max_size=20)
+counts = st.integers(0, 10**9)
+keys = st.builds(Key, texts, counts, counts, texts, counts, counts, texts)
+replies = st.builds(
+    Reply,
+    text=texts,
+    model=texts,
+    finish=st.sampled_from(["stop", "length", "content_filter", "other"]),
+    reasoning=st.none() | texts,
+    refusal=st.none() | texts,
+    usage=st.builds(Usage, counts, counts, counts),
+    seconds=st.floats(0, 1e6),
+    sent=st.dictionaries(texts, st.none() | st.floats(0, 2) | texts, max_size=3),
+)
+entries = st.builds(
+    Entry, keys, texts, counts, texts, st.sampled_from(["call", "store"]), st.floats(0, 2e9), replies
+)
+
+
+@given(st.lists(entries, max_size=6, unique_by=lambda entry: str(entry.key)))
+def test_whatever_is_put_comes_back(made: list[Entry]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "calls.jsonl"
+        with Journal(place) as journal:
+            for entry in made:
+                journal.put(entry)
+        with Journal(place) as journal:
+            assert [journal.get(entry.key) for entry in made] == made
+            assert journal.damaged == []
+        assert list(read_journal(place)) == made

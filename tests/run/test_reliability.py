@@ -1,0 +1,640 @@
+"""Whatever a server does has one defined behaviour: a call tried again, a reply of its kind, or a run that stops."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from lotbench.edge.calls.journal import Journal
+from lotbench.edge.files.run_folder import Folder
+from lotbench.edge.models.chat import LONGEST_WAIT_S, MALFORMED_TRIES, Waiting
+from lotbench.errors import (
+    CallFailed,
+    LimitReached,
+    LotbenchError,
+    RunFolderError,
+    TooManyFailures,
+    Unescapable,
+    Unread,
+)
+from lotbench.harness.loop import Loop, Planned
+from lotbench.prompting.reply import read_form
+from lotbench.run.evaluate import resume
+from lotbench.run.results import load_run
+from lotbench.types import Finish, Reply, Request, Score
+from tests.asking import Filling, asked, question
+from tests.fakes import RuleModel, game_rule
+from tests.faults import FAULTS, Fault, Mixed, Spoil, Status, Wire
+from tests.playing import outcomes, play, steps
+from tests.server import FakeServer
+
+# One call: what comes of each fault.
+
+
+def always(fault: Fault | str) -> Callable[[int, Mapping[str, Any]], Fault | str]:
+    return lambda index, body: fault
+
+
+async def answer(server: FakeServer, **limits: Any) -> Reply:
+    async with asked(server.url, **limits) as model:
+        return await model(question())
+
+
+PASSING = ["429", "429_soon", "500", "502", "503", "cut_before", "cut_within"]
+MALFORMED = ["truncated", "invalid_json", "html", "no_choices"]
+
+
+@pytest.mark.parametrize("fault", PASSING + MALFORMED)
+async def test_a_passing_trouble_is_met_again_and_never_shown(fault: str, waits: list[float]) -> None:
+    with FakeServer(faults=[fault, fault]) as server:
+        found = await answer(server)
+        assert server.log()["requests"] == 3
+
+    assert read_form(found, Filling).filling
+    assert len(waits) == 2
+
+
+@pytest.mark.parametrize("fault", PASSING)
+async def test_a_trouble_that_does_not_pass_fails_the_call_after_the_last_retry(
+    fault: str, waits: list[float]
+) -> None:
+    with FakeServer(faults=always(fault)) as server:
+        with pytest.raises(CallFailed, match=r"tries: 4") as caught:
+            await answer(server, retries=3)
+        assert server.log()["requests"] == 4
+
+    known = FAULTS[fault]
+    expected = str(known.status) if isinstance(known, Status) else "no connection to http://127.0.0.1"
+    assert expected in str(caught.value)
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 500
+    assert len(waits) == 3
+
+
+@pytest.mark.parametrize("fault", MALFORMED)
+async def test_a_body_that_stays_broken_is_not_paid_for_for_ever(fault: str, waits: list[float]) -> None:
+    with FakeServer(faults=always(fault)) as server:
+        with pytest.raises(CallFailed, match=r"not JSON|no chat completion"):
+            await answer(server, retries=50)
+        assert server.log()["requests"] == MALFORMED_TRIES
+
+
+async def test_without_retries_there_is_one_call(waits: list[float]) -> None:
+    with FakeServer(faults=always("500")) as server:
+        with pytest.raises(CallFailed, match="tries: 1"):
+            await answer(server, retries=0)
+        assert server.log()["requests"] == 1
+    assert waits == []
+
+
+async def test_waits_double_up_to_the_longest_and_differ_from_call_to_call(waits: list[float]) -> None:
+    with FakeServer(faults=always("503")) as server:
+        async with asked(server.url, retries=7) as model:
+            for number in range(2):
+                with pytest.raises(CallFailed):
+                    await model(question(number=number))
+
+    first, second = waits[:7], waits[7:]
+    assert first != second
+    for attempt, (one, other) in enumerate(zip(first, second, strict=True)):
+        longest = min(0.5 * 2**attempt, LONGEST_WAIT_S)
+        assert 0.75 * longest <= one <= longest
+        assert 0.75 * longest <= other <= longest
+
+
+@pytest.mark.parametrize(
+    ("status", "header", "seconds"),
+    [
+        (429, "7", 7.0),
+        (429, "0.05", 0.05),
+        (503, "7", 7.0),
+        (429, "0", 0.0),
+        (429, "121", 121.0),
+        (503, "600", 600.0),
+    ],
+)
+async def test_the_wait_that_a_server_asks_for_is_kept_to_the_second(
+    status: int, header: str, seconds: float, waits: list[float]
+) -> None:
+    with FakeServer(faults=[Status(status, "slow down", retry_after=header)]) as server:
+        await answer(server)
+        assert server.log()["requests"] == 2
+    assert waits == [seconds]
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_a_wait_longer_than_allowed_fails_the_call_at_once(status: int, waits: list[float]) -> None:
+    with FakeServer(faults=[Status(status, "slow down", retry_after="121")]) as server:
+        with pytest.raises(CallFailed, match="told to wait 121 s, max_wait_s is 120"):
+            await answer(server, max_wait_s=120)
+        assert server.log()["requests"] == 1
+    assert waits == []
+
+
+async def test_a_wait_is_really_waited_and_counted_meanwhile() -> None:
+    waiting = Waiting()
+    with FakeServer(faults=["429_soon"]) as server:
+        async with asked(server.url, waiting=waiting) as model:
+            call = asyncio.create_task(model(question()))
+            seen = 0
+            while not call.done():
+                seen = max(seen, waiting.retries)
+                await asyncio.sleep(0.005)
+    assert seen == 1
+    assert waiting.retries == 0
+
+
+async def test_a_cancelled_wait_is_no_longer_counted() -> None:
+    waiting = Waiting()
+    waits = asyncio.create_task(waiting.wait(60))
+    await asyncio.sleep(0)
+    assert waiting.retries == 1
+    waits.cancel()
+    await asyncio.gather(waits, return_exceptions=True)
+    assert waiting.retries == 0
+
+
+@pytest.mark.parametrize("fault", [Wire("hang", 60.0), Wire("drip", 3.0)])
+async def test_an_attempt_that_takes_too_long_is_given_up_and_tried_again(
+    fault: Wire, waits: list[float]
+) -> None:
+    """A drip keeps each byte within any read timeout; the attempt as a whole is timed."""
+    with FakeServer(faults=[fault]) as server:
+        found = await answer(server, timeout_s=0.3)
+        assert server.log()["requests"] == 2
+    assert found.text
+
+
+async def test_a_server_that_always_hangs_fails_the_call(waits: list[float]) -> None:
+    with FakeServer(faults=always("hang")) as server:
+        with pytest.raises(CallFailed, match=r"no answer within 0\.1 s \(tries: 3\)"):
+            await answer(server, timeout_s=0.1, retries=2)
+        assert server.log()["requests"] == 3
+
+
+async def test_a_slow_reply_within_the_timeout_is_a_reply() -> None:
+    with FakeServer(faults=["drip"]) as server:
+        assert (await answer(server, timeout_s=5)).text
+        assert server.log()["requests"] == 1
+
+
+async def test_a_server_that_speaks_no_http_fails_the_call(waits: list[float]) -> None:
+    async def mumble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(10)
+        writer.write(b"220 smtp.example ESMTP\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(mumble, "127.0.0.1", 0)
+    async with server, asked(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", retries=1) as model:
+        with pytest.raises(CallFailed, match=r"no connection to .* \(tries: 2\)"):
+            await model(question())
+
+
+async def test_a_server_that_is_not_there_fails_the_call(waits: list[float]) -> None:
+    async with asked("http://127.0.0.1:1/v1", retries=1) as model:
+        with pytest.raises(CallFailed, match=r"no connection to http://127.0.0.1:1/v1 \(\w+\) \(tries: 2\)"):
+            await model(question())
+
+
+@pytest.mark.parametrize(
+    ("fault", "about"),
+    [
+        ("401", "the key in .LOTBENCH_API_KEY was refused"),
+        ("403", "the key in .LOTBENCH_API_KEY was refused"),
+        ("404", "no such model or address"),
+        ("429_quota", "no credit left"),
+        (Status(402, "Insufficient credits"), "no credit left"),
+    ],
+)
+async def test_what_no_other_call_can_escape_stops_the_run_after_one(
+    fault: Fault | str, about: str, waits: list[float]
+) -> None:
+    with FakeServer(faults=always(fault)) as server:
+        with pytest.raises(Unescapable, match=about) as caught:
+            await answer(server)
+        assert server.log()["requests"] == 1
+    assert caught.value.exit_code == 1
+    assert "\n" not in str(caught.value)
+    assert waits == []
+
+
+@pytest.mark.parametrize("status", [400, 418, 422])
+async def test_a_refusal_of_one_body_fails_that_call_only(status: int, waits: list[float]) -> None:
+    with FakeServer(faults=always(Status(status, "I do not like it"))) as server:
+        with pytest.raises(CallFailed, match=f"{status}: I do not like it"):
+            await answer(server)
+        assert server.log()["requests"] == 1
+
+
+@pytest.mark.parametrize(
+    ("fault", "finish"),
+    [
+        (Status(400, "maximum context length is 10 tokens, your messages have 20"), "length"),
+        (Status(400, "The response was filtered", "content_filter"), "content_filter"),
+        (Status(403, "Your input was flagged by moderation"), "content_filter"),
+    ],
+)
+async def test_a_prompt_that_does_not_fit_or_may_not_be_is_a_reply_of_its_kind(
+    fault: Status, finish: Finish
+) -> None:
+    with FakeServer(faults=[fault]) as server:
+        found = await answer(server)
+    assert (found.text, found.finish, found.model) == ("", finish, "m")
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        ("null", "unparsed"),
+        ("tool_calls", "unparsed"),
+        ("length", "truncated"),
+        ("content_filter", "refused"),
+        ("refusal", "refused"),
+        ("garbage", "unparsed"),
+        ("unclosed", "truncated"),
+    ],
+)
+async def test_a_reply_that_came_is_read_as_what_it_is_and_not_asked_for_again(fault: str, kind: str) -> None:
+    with FakeServer(faults=[fault]) as server:
+        found = await answer(server)
+        assert server.log()["requests"] == 1
+    with pytest.raises(Unread) as caught:
+        read_form(found, Filling)
+    assert caught.value.kind == kind
+
+
+async def test_a_megabyte_is_a_reply_like_any_other() -> None:
+    with FakeServer(faults=["huge"]) as server:
+        found = await answer(server)
+    assert len(found.text) == 1_000_000 and found.finish == "stop"
+
+
+async def test_a_completion_under_the_wrong_content_type_is_read() -> None:
+    with FakeServer(faults=["wrong_type"]) as server:
+        assert read_form(await answer(server), Filling).filling
+        assert server.log()["requests"] == 1
+
+
+def test_every_fault_of_the_server_is_in_a_test_above() -> None:
+    tested = {*PASSING, *MALFORMED, "429_second", "429_late", "429_quota", "401", "403", "404"}
+    content = {fault for fault in FAULTS if isinstance(FAULTS[fault], Spoil)}
+    assert FAULTS.keys() == tested | content | {"hang", "drip", "wrong_type"}
+
+
+# Whole runs.
+
+
+async def test_a_run_through_transport_troubles_ends_as_one_without(
+    tmp_path: Path, waits: list[float]
+) -> None:
+    # The model's name is its address, and the address draws the walk: one server for both runs.
+    with FakeServer() as server:
+        calm = await play(server, tmp_path / "calm", fresh=True)
+        server.change(faults=Mixed(rate=0.5, seed=1))
+        rough = await play(server, tmp_path / "rough", fresh=True)
+        assert server.log()["by_status"].keys() > {"200"}
+
+    assert waits
+    assert rough.summary["scores"] == calm.summary["scores"]
+    assert outcomes(rough) == outcomes(calm)
+
+
+async def test_a_wrong_key_costs_one_call_a_role(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waits: list[float]
+) -> None:
+    monkeypatch.setenv("LOTBENCH_API_KEY", "wrong-key")
+    with FakeServer(api_key="right-key") as server:
+        with pytest.raises(Unescapable, match=r"401.*LOTBENCH_API_KEY was refused") as caught:
+            await play(server, tmp_path, limit=16, repeats=3, settings={"max_rounds": 1})
+        assert server.log()["requests"] <= 3
+        stopped = caught.value
+        assert stopped.exit_code == 1
+        assert stopped.run is not None
+        left = load_run(stopped.run)
+        assert left.traces == () and left.summary["complete"] is False
+        assert left.summary["rankable"] is False
+
+        monkeypatch.setenv("LOTBENCH_API_KEY", "right-key")
+        done = await resume(stopped.run)
+    assert done.summary["complete"] is True
+    assert len(done.traces) == 48
+    text = "".join(path.read_text(encoding="utf-8") for path in stopped.run.rglob("*") if path.is_file())
+    assert "wrong-key" not in text and "right-key" not in text
+
+
+async def test_a_key_that_is_withdrawn_stops_the_run_and_not_each_game(
+    tmp_path: Path, waits: list[float]
+) -> None:
+    with FakeServer(faults=lambda index, body: "401" if index >= 12 else None) as server:
+        with pytest.raises(Unescapable) as caught:
+            await play(server, tmp_path, limit=6, repeats=2, concurrency=4)
+        log = server.log()
+        assert log["by_status"]["401"] <= 4
+        assert caught.value.run is not None
+        server.change(faults=None)
+        done = await resume(caught.value.run)
+        assert server.log()["repeated"] == {}
+        assert server.log()["finished"] == done.summary["usage"]["calls"] > log["finished"]
+    assert done.summary["complete"] is True
+
+
+async def test_without_a_preflight_a_wrong_key_costs_the_calls_in_flight(
+    tmp_path: Path, waits: list[float]
+) -> None:
+    with FakeServer(api_key="right-key") as server:
+        with pytest.raises(Unescapable):
+            await play(server, tmp_path, limit=16, repeats=3, concurrency=4, check=False)
+        assert server.log()["requests"] <= 4
+
+
+async def test_an_unknown_model_stops_the_run_by_name(tmp_path: Path) -> None:
+    with FakeServer(models=["judge", "oracle"]) as server:
+        with pytest.raises(Unescapable, match="`candidate` does not exist"):
+            await play(server, tmp_path)
+        assert server.log()["requests"] <= 3
+
+
+async def test_a_candidate_without_eyes_stops_the_run_and_names_the_arm(tmp_path: Path) -> None:
+    with FakeServer(pictures=False) as server:
+        with pytest.raises(Unescapable, match="--set arm=caption"):
+            await play(server, tmp_path, settings={"arm": "image+caption"})
+        assert server.log()["requests"] <= 3
+        assert (await play(server, tmp_path)).summary["complete"] is True
+
+
+async def test_pictures_reach_the_candidate_and_nobody_else(tmp_path: Path) -> None:
+    with FakeServer(keep_bodies=True) as server:
+        await play(server, tmp_path, settings={"arm": "image+caption"})
+        seen = {
+            body["model"]
+            for body in server.bodies
+            if any(isinstance(message["content"], list) for message in body["messages"])
+        }
+    assert seen == {"candidate"}
+
+
+def troubled(sample: str, fault: str = "500", role: str = "candidate") -> Any:
+    """A plan by which one sample's calls always meet a fault."""
+    return lambda index, body: fault if sample in json.dumps(body) and body["model"] == role else None
+
+
+CAPTIONS = [
+    (sample["id"], sample["caption"])
+    for sample in map(
+        json.loads,
+        (Path(__file__).parents[2] / "data/lotbench/samples.jsonl").read_text(encoding="utf-8").splitlines(),
+    )
+]
+
+
+async def test_one_sample_whose_calls_always_fail_does_not_stop_the_others(
+    tmp_path: Path, waits: list[float]
+) -> None:
+    name, caption = CAPTIONS[1]
+    with FakeServer(faults=troubled(caption)) as server:
+        run = await play(server, tmp_path, max_failed=0.5)
+
+    ends = outcomes(run)
+    assert [walk for walk, outcome in ends.items() if outcome == "candidate_failed"] == [f"{name}/1"]
+    assert len(ends) == 3
+    (broken,) = [trace for trace in run.traces if trace.outcome == "candidate_failed"]
+    assert not broken.arrived
+    assert broken.why is not None and "500" in broken.why
+    assert broken.score.value is None
+    assert run.summary["outcomes"]["candidate_failed"] == 1
+
+
+@pytest.mark.parametrize("role", ["judge", "oracle"])
+async def test_a_call_that_fails_is_its_own_roles_failure(
+    tmp_path: Path, role: str, waits: list[float]
+) -> None:
+    name, caption = CAPTIONS[0]
+    with FakeServer(rule=game_rule(solve=0), faults=troubled(caption, "503", role)) as server:
+        run = await play(server, tmp_path, max_failed=0.5)
+
+    ends = outcomes(run)
+    assert ends.pop(f"{name}/1") == f"{role}_failed"
+    assert set(ends.values()) == {"unsolved"}
+
+
+async def test_more_failures_than_allowed_stop_the_run_which_can_be_resumed(
+    tmp_path: Path, waits: list[float]
+) -> None:
+    with FakeServer() as server:
+        server.change(faults=lambda index, body: "500" if index >= 3 else None)
+        with pytest.raises(TooManyFailures, match=r"[12] walks failed, the last one: .*500") as caught:
+            await play(server, tmp_path, limit=10, concurrency=1)
+        assert caught.value.exit_code == 4
+        assert caught.value.run is not None
+        left = load_run(caught.value.run)
+        assert left.summary["complete"] is False
+        assert set(left.summary["outcomes"]) == {"candidate_failed"}
+        server.change(faults=None)
+        done = await resume(caught.value.run)
+
+    assert done.summary["complete"] is True
+    assert not any(outcome.endswith("_failed") for outcome in outcomes(done).values())
+
+
+class Buggy(RuleModel):
+    """Has a bug that one sample brings out."""
+
+    takes_requests = True
+    mended = False
+
+    async def __call__(self, request: Request) -> Reply:
+        if request.key.sample == CAPTIONS[0][0] and request.key.round == 2 and not self.mended:
+            raise KeyError("bug")
+        return await super().__call__(request)
+
+
+async def test_a_bug_in_one_walk_does_not_stop_the_others_and_ends_as_an_error(tmp_path: Path) -> None:
+    models = {"candidate": Buggy(), "judge": Buggy(game_rule(solve=0)), "oracle": Buggy()}
+    with pytest.raises(
+        LotbenchError, match=rf"1 walks crashed, first sample {CAPTIONS[0][0]}, repeat 1: KeyError"
+    ) as caught:
+        await play("", tmp_path, **models)
+
+    assert caught.value.exit_code == 1
+    assert caught.value.run is not None
+    left = load_run(caught.value.run)
+    assert len(left.traces) == 2 and left.summary["complete"] is False
+
+    Buggy.mended = True
+    try:
+        done = await resume(caught.value.run, own=own(models))
+    finally:
+        Buggy.mended = False
+    assert done.summary["complete"] is True
+
+
+def own(models: Mapping[str, Any]) -> dict[str, Any]:
+    """Models under the names that `evaluate` gave them."""
+    first = {"python:Buggy": models["candidate"]}
+    return first | {f"python:Buggy-{role}-0": models[role] for role in ("judge", "oracle")}
+
+
+async def test_a_bug_in_the_scoring_of_one_walk_is_reported_too() -> None:
+    class Graph:
+        async def ainvoke(self, input: Any, config: Any = None, *, context: Any = None) -> Any:
+            return dict(input) | {"outcome": "solved"}
+
+    def grade(walk: Any) -> Score:
+        if walk == "b":
+            raise ZeroDivisionError
+        return Score(1.0)
+
+    context = SimpleNamespace(
+        benchmark=SimpleNamespace(grade=grade), view=lambda state, step: state["sample"]
+    )
+    loop = Loop(Graph(), context, {}, supersteps=10, concurrency=1, max_failed=0)  # type: ignore[arg-type]
+
+    done = [trace.sample async for trace in loop.traces([[Planned(name, 1, name)] for name in "abc"])]
+
+    assert done == ["a", "c"]
+    assert [(walk.sample, type(error)) for walk, error in loop.crashed.items()] == [("b", ZeroDivisionError)]
+
+
+REPLIES = {
+    "null": "unparsed",
+    "tool_calls": "unparsed",
+    "length": "truncated",
+    "content_filter": "refused",
+    "refusal": "refused",
+    "huge": "unparsed",
+    "garbage": "unparsed",
+    "unclosed": "truncated",
+}
+
+
+@pytest.mark.parametrize("fault", REPLIES)
+async def test_a_filling_that_came_and_cannot_be_read_is_a_used_round_of_its_kind(
+    tmp_path: Path, fault: str
+) -> None:
+    def plan(index: int, body: Mapping[str, Any]) -> str | None:
+        asks_for = json.dumps(body.get("response_format", {}))
+        return fault if body["model"] == "candidate" and '"filling"' in asks_for else None
+
+    with FakeServer(faults=plan) as server:
+        run = await play(server, tmp_path, limit=1, settings={"max_rounds": 2})
+        responds = server.log()["by_form"]["respond"]
+
+    (trace,) = run.traces
+    assert trace.outcome == "unsolved" and trace.score.value == 0.0
+    fillings = steps(run, "respond")
+    assert {step["status"] for step in fillings} == {"not_a_phrase" if fault == "huge" else REPLIES[fault]}
+    # Asked again once a round, but for a refusal, which is an answer.
+    assert responds == len(fillings) == (2 if REPLIES[fault] == "refused" else 4)
+
+
+@pytest.mark.parametrize("fault", REPLIES)
+async def test_a_verdict_that_came_and_cannot_be_read_is_a_judge_failure_and_never_a_no(
+    tmp_path: Path, fault: str
+) -> None:
+    def plan(index: int, body: Mapping[str, Any]) -> str | None:
+        asks_for = json.dumps(body.get("response_format", {}))
+        return fault if "same_creative_point" in asks_for else None
+
+    with FakeServer(faults=plan) as server:
+        run = await play(
+            server, tmp_path, limit=1, max_failed=1.0, settings={"max_rounds": 2, "judge_mode": "explained"}
+        )
+        verdicts = server.log()["by_form"]["verdict"]
+
+    (trace,) = run.traces
+    assert (trace.outcome, trace.arrived, trace.score.value) == ("judge_failed", True, None)
+    assert verdicts == 2
+    assert run.summary["scores"]["creativity_score"]["value"] is None or run.summary["outcomes"] == {
+        "judge_failed": 1
+    }
+
+
+@pytest.mark.parametrize("fault", REPLIES)
+async def test_an_answer_that_came_and_cannot_be_read_costs_that_rounds_answer(
+    tmp_path: Path, fault: str
+) -> None:
+    with FakeServer(
+        rule=game_rule(solve=0),
+        faults=lambda index, body: fault if body["model"] == "oracle" and index > 2 else None,
+    ) as server:
+        run = await play(server, tmp_path, limit=1)
+
+    (trace,) = run.traces
+    assert trace.outcome == "unsolved"
+    assert [step["answer"] for step in steps(run, "answer")] == [None, None]
+
+
+async def test_a_budget_stops_the_run_which_goes_on_with_a_higher_one(tmp_path: Path) -> None:
+    with FakeServer() as server:
+        with pytest.raises(LimitReached, match="token limit of 5,000") as caught:
+            await play(server, tmp_path, token_limit=5000)
+        assert caught.value.exit_code == 3
+        assert caught.value.run is not None
+        spent = load_run(caught.value.run).summary["usage"]
+        assert 0 < spent["input_tokens"] + spent["output_tokens"] <= 5000
+
+        with pytest.raises(LimitReached):
+            await resume(caught.value.run, token_limit=spent["input_tokens"] + spent["output_tokens"])
+        done = await resume(caught.value.run, token_limit=1_000_000)
+        assert server.log()["repeated"] == {}
+    assert done.summary["complete"] is True
+
+
+@pytest.mark.parametrize("file", ["calls.jsonl", "traces.jsonl"])
+async def test_a_full_disk_stops_the_run_which_can_be_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    before, room = asyncio.all_tasks(), 12 if file == "calls.jsonl" else 1
+
+    def full(write: Any) -> Any:
+        def written(self: Any, made: Any) -> None:
+            nonlocal room
+            room -= 1
+            if room < 0:
+                raise RunFolderError(f"{file}: No space left on device")
+            write(self, made)
+
+        return written
+
+    with FakeServer() as server:
+        with monkeypatch.context() as patch:
+            place, name = (Journal, "put") if file == "calls.jsonl" else (Folder, "append")
+            patch.setattr(place, name, full(getattr(place, name)))
+            with pytest.raises(RunFolderError, match="No space left") as caught:
+                await play(server, tmp_path)
+        assert asyncio.all_tasks() == before
+        assert caught.value.run is not None
+        assert (await resume(caught.value.run)).summary["complete"] is True
+
+
+@pytest.mark.parametrize("text", ['{"filling": "a \ud83d b"}', r'{"filling": "a \ud83d b"}'])
+async def test_half_of_a_character_pair_stops_nobody(tmp_path: Path, text: str) -> None:
+    """JSON can spell it, in the response or once more in the text, and no file can hold it."""
+    broken = Reply(text, "candidate-\ud83d", reasoning="\udc00")
+
+    async def candidate(messages: list[dict[str, Any]]) -> Reply:
+        return broken
+
+    with FakeServer(rule=game_rule(solve=0)) as server:
+        run = await play(server, tmp_path, limit=1, candidate=candidate, settings={"ask": False})
+
+    assert {step["filling"] for step in steps(run, "respond")} == {"a \ufffd b"}
+    assert run.summary["models"]["candidate"] == ["candidate-\ufffd"]
+
+
+async def test_nothing_is_left_running_after_a_run_that_was_stopped(
+    tmp_path: Path, waits: list[float]
+) -> None:
+    before = asyncio.all_tasks()
+    with FakeServer(faults=lambda index, body: "401" if index > 5 else None, latency=0.01) as server:
+        with pytest.raises(Unescapable):
+            await play(server, tmp_path, limit=8)
+        with pytest.raises(Unescapable):
+            server.change(faults=lambda index, body: "401" if body["model"] == "judge" else "hang")
+            await play(server, tmp_path, limit=8)
+        assert asyncio.all_tasks() == before

@@ -1,0 +1,360 @@
+"""The review page: what it shows, whom it listens to, and what it writes."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+from PIL import Image
+
+from lotbench import benchmarks
+from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.cli import main, people
+from lotbench.edge import serve
+from lotbench.edge.files import datasets
+from lotbench.edge.serve import application
+from lotbench.errors import DataError, UsageError
+from lotbench.site.review import past, site_of
+from lotbench.site.review_page import Card, decision, page, sample_card, verdict_card, with_past
+from tests.benchmarks.lotbench.test_lints import EN, ZH, folder
+
+TOKEN = "token-for-tests"
+TEMPLATE = (datasets.PACKAGE / "site" / "review.html").read_text(encoding="utf-8")
+HOSTILE = "</script><script>alert(1)</script><!-- <b>&amp; \u2028"
+
+
+def item(**changed: Any) -> Item:
+    return Item.model_validate(EN | changed)
+
+
+def cards_of(*items: Item) -> list[Card]:
+    return [sample_card(one, picture=True) for one in items]
+
+
+def shown(html: str) -> list[dict[str, Any]]:
+    """The cards that a page holds."""
+    [data] = re.findall(r'<script [^>]*id="cards">(.*?)</script>', html, re.DOTALL)
+    made: list[dict[str, Any]] = json.loads(data)
+    return made
+
+
+# The page
+
+
+def test_a_text_cannot_leave_its_place_in_the_page() -> None:
+    html = page(
+        TEMPLATE,
+        cards_of(item(caption=HOSTILE, source="{{nonce}} {{title}}")),
+        f"{{{{cards}}}} {HOSTILE}",
+        "abc",
+    )
+    assert html.count("<script") == html.count("</script>") == 2
+    assert "<b>" not in html
+    assert "<title>{{cards}} &lt;/script&gt;" in html
+    assert HOSTILE not in html
+    [card] = shown(html)
+    assert {field["name"]: field["text"] for field in card["fields"]}["caption"] == HOSTILE.strip()
+    assert {field["name"]: field["text"] for field in card["fields"]}["source"] == "{{nonce}} {{title}}"
+
+
+def test_the_page_loads_nothing_but_itself_and_allows_no_script_without_the_nonce() -> None:
+    html = page(TEMPLATE, cards_of(item()), "Review", "abc")
+    assert not re.search(
+        r"https?://|<link(?! rel=.icon. href=.data:,.>)|@import|url\(|innerHTML|\son\w+=|style=", html
+    )
+    assert set(re.findall(r"<(?:script|style)([^>]*)>", html)) == {
+        ' nonce="abc"',
+        ' nonce="abc" type="application/json" id="cards"',
+    }
+
+
+def test_a_sample_is_shown_whole_but_for_what_nobody_edits() -> None:
+    [card] = cards_of(item(canary="c"))
+    locked = {field.name: field.locked for field in card.fields}
+    assert locked["caption"] is False
+    assert locked["accept"] is False
+    assert locked["reject"] is True
+    assert not {"canary", "id", "image"} & locked.keys()
+    assert card.choices == ("accept", "edit", "reject")
+
+
+def test_a_card_to_label_shows_no_label() -> None:
+    row = {"sample": "s1", "filling": "rooster", "label": True, "labels": [True, False], "contested": True}
+    card = verdict_card(item(), row, picture=True)
+    assert card.kind == "daeso"
+    assert card.choices == ("yes", "no", "unsure")
+    texts = json.dumps(shown(page(TEMPLATE, [card], "Review", "n"))[0])
+    assert "contested" not in texts
+    assert "label" not in texts
+    assert "What a vibrant rooster you have there" in texts
+    assert verdict_card(item(), {"question": "Is it alive?"}, picture=True).kind == "oracle"
+    with pytest.raises(UsageError, match="neither"):
+        verdict_card(item(), {"label": True}, picture=True)
+
+
+# What it sends back
+
+
+def test_a_decision_becomes_a_line() -> None:
+    cards = cards_of(item(), item(id="s9"))
+    _, line = decision(cards, {"card": 1, "decision": "reject", "note": " dull "})
+    assert line == {"schema": 1, "kind": "sample", "sample": "s9", "decision": "reject", "note": "dull"}
+    edited = {"caption": "A cat.", "accept": "one\n\n two \n", "response": EN["response"]}
+    _, line = decision(cards, {"card": 0, "decision": "edit", "changes": edited})
+    assert line["changes"] == {"caption": "A cat.", "accept": ["one", "two"]}
+    verdict = verdict_card(item(), {"question": "Is it alive?"}, picture=False)
+    _, line = decision([verdict], {"card": 0, "decision": "unsure"})
+    assert line == {
+        "schema": 1,
+        "kind": "oracle",
+        "sample": "s1",
+        "question": "Is it alive?",
+        "decision": "unsure",
+    }
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        None,
+        [],
+        {"decision": "accept"},
+        {"card": 0},
+        {"card": -1, "decision": "accept"},
+        {"card": 1, "decision": "accept"},
+        {"card": True, "decision": "accept"},
+        {"card": "0", "decision": "accept"},
+        {"card": 0, "decision": "yes"},
+        {"card": 0, "decision": "accept", "path": "/etc/passwd"},
+        {"card": 0, "decision": "edit"},
+        {"card": 0, "decision": "edit", "changes": {"caption": EN["caption"]}},
+        {"card": 0, "decision": "accept", "changes": {"caption": "A cat."}},
+        {"card": 0, "decision": "edit", "changes": {"licence": "mine"}},
+        {"card": 0, "decision": "edit", "changes": {"image": "/etc/passwd"}},
+        {"card": 0, "decision": "edit", "changes": {"caption": "long " * 2_000}},
+        {"card": 0, "decision": "accept", "note": "long " * 2_000},
+    ],
+)
+def test_what_is_no_decision_is_refused(sent: object) -> None:
+    with pytest.raises(UsageError):
+        decision(cards_of(item()), sent)
+
+
+# The server
+
+
+def client(tmp_path: Path, *rows: dict[str, Any]) -> TestClient[Any, Any]:
+    path = folder(tmp_path, *(rows or (EN, ZH | {"image": "s2.png"})))
+    items = {row["id"]: Item.model_validate(row) for row in rows or (EN, ZH | {"image": "s2.png"})}
+    site = site_of(
+        cards_of(*items.values()),
+        items,
+        path,
+        benchmarks.get("lotbench"),
+        out=tmp_path.parent / f"{tmp_path.name}.review.jsonl",
+        name="Ada",
+        now=lambda: "noon",
+    )
+    return TestClient(TestServer(application(site, TOKEN)))
+
+
+def written(tmp_path: Path) -> list[dict[str, Any]]:
+    path = tmp_path.parent / f"{tmp_path.name}.review.jsonl"
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+
+
+async def test_the_page_is_served_with_its_own_nonce_and_policy(tmp_path: Path) -> None:
+    async with client(tmp_path) as web:
+        nonces = set()
+        for _ in range(2):
+            answer = await web.get(f"/{TOKEN}/")
+            policy = answer.headers["Content-Security-Policy"]
+            [nonce] = set(re.findall(r"'nonce-([^']+)'", policy))
+            assert f'nonce="{nonce}"' in await answer.text()
+            nonces.add(nonce)
+            assert "unsafe" not in policy
+            assert "default-src 'none'" in policy
+            assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert len(nonces) == 2
+
+
+async def test_pictures_come_by_number_only(tmp_path: Path) -> None:
+    async with client(tmp_path) as web:
+        answer = await web.get(f"/{TOKEN}/picture/1")
+        assert answer.status == 200
+        assert (await answer.read()).startswith(b"\x89PNG")
+        for wrong in ("2", "999999", "..%2Fsamples.jsonl", "-1"):
+            assert (await web.get(f"/{TOKEN}/picture/{wrong}")).status == 404
+
+
+async def test_a_decision_is_appended_and_the_data_set_is_not_written(tmp_path: Path) -> None:
+    async with client(tmp_path) as web:
+        before = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+        for sent in ({"card": 0, "decision": "accept"}, {"card": 1, "decision": "reject", "note": "太直白"}):
+            assert (await web.post(f"/{TOKEN}/decision", json=sent)).status == 200
+        assert {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
+    assert [(line["sample"], line["decision"], line["by"], line["at"]) for line in written(tmp_path)] == [
+        ("s1", "accept", "Ada", "noon"),
+        ("s2", "reject", "Ada", "noon"),
+    ]
+
+
+async def test_an_edit_must_leave_a_sample_and_is_told_what_the_lints_say(tmp_path: Path) -> None:
+    async with client(tmp_path) as web:
+        sent = {"card": 0, "decision": "edit", "changes": {"response": "No key in here"}}
+        answer = await web.post(f"/{TOKEN}/decision", json=sent)
+        assert answer.status == 400
+        assert "key_text" in (await answer.json())["error"]
+        assert written(tmp_path) == []
+        sent = {"card": 0, "decision": "edit", "changes": {"caption": "A fish beside a clock."}}
+        answer = await web.post(f"/{TOKEN}/decision", json=sent)
+        assert answer.status == 200
+        assert "caption" in (await answer.json())["notes"][0]
+    assert written(tmp_path)[0]["changes"] == {"caption": "A fish beside a clock."}
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status"),
+    [
+        ("/", {}, 404),
+        ("/wrong/", {}, 404),
+        (f"/{TOKEN}x/", {}, 404),
+        (f"/{TOKEN}/", {"Host": "evil.example"}, 403),
+        (f"/{TOKEN}/", {"Host": "127.0.0.1.evil.example:80"}, 403),
+        (f"/{TOKEN}/", {"Host": "localhost:80"}, 200),
+    ],
+)
+async def test_only_who_knows_the_address_is_let_in(
+    tmp_path: Path, path: str, headers: Mapping[str, str], status: int
+) -> None:
+    async with client(tmp_path) as web:
+        assert (await web.get(path, headers=headers)).status == status
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "status"),
+    [
+        ({"Content-Type": "text/plain"}, '{"card": 0, "decision": "accept"}', 415),
+        ({"Content-Type": "application/json", "Origin": "http://evil.example"}, "{}", 403),
+        ({"Content-Type": "application/json", "Origin": "null"}, "{}", 403),
+        ({"Content-Type": "application/json"}, "{", 400),
+        ({"Content-Type": "application/json"}, "[" * 50_000, 400),
+        ({"Content-Type": "application/json"}, '"' + "x" * 200_000 + '"', 413),
+    ],
+)
+async def test_a_message_of_another_page_or_kind_is_refused(
+    tmp_path: Path, headers: Mapping[str, str], body: str, status: int
+) -> None:
+    async with client(tmp_path) as web:
+        assert (await web.post(f"/{TOKEN}/decision", data=body, headers=headers)).status == status
+    assert written(tmp_path) == []
+
+
+# The command
+
+
+def test_what_was_decided_before_is_shown_to_the_same_person(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    assert past(out, "Ada") == {}
+    lines = [
+        {"kind": "sample", "sample": "s1", "decision": "reject", "by": "Ada"},
+        {"kind": "sample", "sample": "s1", "decision": "accept", "by": "Ada"},
+        {"kind": "sample", "sample": "s9", "decision": "accept", "by": "Bea"},
+    ]
+    out.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    decided = past(out, "Ada")
+    cards = [with_past(card, decided.get(card.name)) for card in cards_of(item(), item(id="s9"))]
+    assert [card.before for card in cards] == ["accept", ""]
+    out.write_text("[1]\n", encoding="utf-8")
+    with pytest.raises(DataError, match=":1"):
+        past(out, "Ada")
+
+
+def test_an_edit_is_shown_again_and_still_told_from_the_data() -> None:
+    [card] = cards_of(item())
+    again = with_past(card, {"decision": "edit", "changes": {"caption": "A cat.", "accept": ["one", "two"]}})
+    edited = {field.name: field.edited for field in again.fields if field.edited}
+    assert edited == {"caption": "A cat.", "accept": "one\ntwo"}
+    sent = {"card": 0, "decision": "edit", "changes": {"caption": "A cat.", "response": EN["response"]}}
+    assert decision([again], sent)[1]["changes"] == {"caption": "A cat."}
+
+
+def served(monkeypatch: pytest.MonkeyPatch) -> list[serve.Site]:
+    """The sites that the command would serve; each ends as if by Ctrl-C."""
+    sites: list[serve.Site] = []
+
+    async def serve_one(site: serve.Site, port: int, ready: Any) -> None:
+        sites.append(site)
+        ready("http://127.0.0.1:1/t/")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(serve, "serve", serve_one)
+    monkeypatch.setattr(people.webbrowser, "open", lambda address: pytest.fail("no browser was asked for"))
+    return sites
+
+
+def test_the_command_writes_beside_the_data_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "mine"
+    place.mkdir()
+    folder(place, EN)
+    sites = served(monkeypatch)
+    assert main(["data", "review", str(place), "--no-browser"]) == 0
+    sites[0].decide({"card": 0, "decision": "accept"})
+    assert (tmp_path / "mine.review.jsonl").is_file()
+    assert main(["data", "review", str(place), "--no-browser"]) == 0
+    assert "1 to review, 1 decided" in capsys.readouterr().out
+    assert shown(sites[1].page("n"))[0]["before"] == "accept"
+
+
+def test_judge_set_rows_are_labelled_with_their_samples(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "mine"
+    place.mkdir()
+    rows = tmp_path / "daeso.jsonl"
+    rows.write_text(
+        json.dumps({"sample": "s1", "filling": "rooster", "label": True}) + "\n", encoding="utf-8"
+    )
+    sites = served(monkeypatch)
+    command = ["data", "review", str(rows), "--data", str(folder(place, EN)), "--no-browser"]
+    assert main(command) == 0
+    sites[0].decide({"card": 0, "decision": "yes"})
+    [line] = (tmp_path / "daeso.review.jsonl").read_text(encoding="utf-8").splitlines()
+    assert json.loads(line)["filling"] == "rooster"
+    rows.write_text('{"sample": "nobody", "filling": "x"}\n', encoding="utf-8")
+    assert main(command) == 2
+    assert "daeso.jsonl:1" in capsys.readouterr().err
+
+
+def test_decisions_are_never_written_into_the_data_set(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = folder(tmp_path, EN)
+    assert main(["data", "review", str(path), "--out", str(path / "review.jsonl")]) == 2
+    assert "never written" in capsys.readouterr().err
+
+
+async def test_the_server_listens_on_the_loopback_alone(tmp_path: Path) -> None:
+    import asyncio
+
+    from aiohttp import ClientSession
+
+    Image.new("RGB", (8, 8)).save(tmp_path / "a.png")
+    told: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    site = serve.Site(lambda nonce: "page", lambda number: b"", lambda sent: {})
+    task = asyncio.create_task(serve.serve(site, 0, told.set_result))
+    address = await asyncio.wait_for(told, 5)
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{32}/", address)
+    async with ClientSession() as session, session.get(address) as answer:
+        assert await answer.text() == "page"
+    port = int(address.split(":")[2].split("/")[0])
+    with pytest.raises(UsageError, match=str(port)):
+        await serve.serve(site, port, lambda address: None)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task

@@ -1,0 +1,289 @@
+"""The viewer and the play pages in a real browser: by keyboard, in the dark, and against hostile text."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from lotbench import benchmarks
+from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.config import experiment as config
+from lotbench.edge.files import datasets
+from lotbench.run.evaluate import evaluate
+from lotbench.run.results import load_run
+from lotbench.site.annotations import Annotations
+from lotbench.site.play import PlaySite
+from lotbench.site.review import site_of
+from lotbench.site.review_page import sample_card
+from lotbench.site.runs import Gallery, export
+from lotbench.site.vote import Polls
+from tests import hostile
+from tests.benchmarks.lotbench.test_lints import EN, folder
+from tests.browsing import PHONE, browser, opened, overflow, serious
+from tests.playing import SETTINGS
+from tests.rules import game_rule
+from tests.server import FakeServer
+from tests.site.test_view import ballot
+from tests.viewing import serving
+from tests.views import made_runs, retold
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs of fifteen rounds, measured alike, and one whose every text is hostile."""
+    root = tmp_path_factory.mktemp("viewed") / "runs"
+    made_runs(root, "ember", "quill", "hostile")
+    retold(root, "hostile", (*hostile.HOSTILE, hostile.LONG))
+    return root
+
+
+def here(faults: list[str], address: str) -> list[str]:
+    """What a page complained of, or went for outside its site."""
+    root = address[: address.index("/", 8)]
+    return [fault for fault in faults if not fault.startswith(root)]
+
+
+def test_from_the_leaderboard_to_round_fifteen_by_keyboard(chromium: Browser, runs: Path) -> None:
+    with serving(Gallery(runs)) as address, opened(chromium, address) as (page, faults):
+        assert page.locator("h2").first.text_content() == "lotbench"
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/run/**")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("ArrowUp")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/game/**")
+        for _ in range(14):
+            page.keyboard.press("ArrowRight")
+        assert page.evaluate("document.activeElement.id") == "r15"
+        assert page.locator("[aria-current]").text_content() == "15"
+        said = page.locator("#r15 [data-filling]").text_content()
+        assert page.locator("#filling").text_content() == said
+        box = page.locator("#r15").bounding_box()
+        assert box and 0 <= box["y"] < 900
+        page.keyboard.press("ArrowLeft")
+        assert page.evaluate("document.activeElement.id") == "r14"
+        page.keyboard.press("u")
+        page.wait_for_url("**/run/**")
+        assert here(faults, address) == []
+
+
+def test_filters_leave_what_was_asked_for(chromium: Browser, runs: Path) -> None:
+    gallery = Gallery(runs)
+    shelf = next(one for one in gallery.shelves() if "ember" in one.name)
+    with serving(gallery) as address, opened(chromium, f"{address}run/{shelf.name}.html") as (page, faults):
+        page.locator("select[data-filter=language]").select_option("zh")
+        shown = page.locator("tbody tr:visible")
+        assert shown.count() == sum(one.language == "zh" for one in shelf.games.values()) > 0
+        assert page.locator("#count").text_content() == f"{shown.count()} of {len(shelf.games)} shown"
+        assert here(faults, address) == []
+
+
+def pages_of(gallery: Gallery) -> list[str]:
+    """A page of each kind, and the hostile ones."""
+    found = ["index.html"]
+    for shelf in gallery.shelves():
+        if "quill" in shelf.name or "hostile" in shelf.name:
+            game = next(iter(shelf.games.values()))
+            found += [f"run/{shelf.name}.html", f"game/{shelf.name}/{game.file}"]
+            found.append(f"sample/{shelf.group}/{game.sample}.html")
+    return found
+
+
+@pytest.mark.parametrize("look", [{"color_scheme": "light"}, {"color_scheme": "dark", "viewport": PHONE}])
+def test_no_serious_fault_nothing_runs_and_nothing_overflows(
+    chromium: Browser, runs: Path, look: dict[str, Any]
+) -> None:
+    gallery = Gallery(runs)
+    with serving(gallery) as address:
+        for path in pages_of(gallery):
+            with opened(chromium, address + path, **look) as (page, faults):
+                page.evaluate("document.querySelectorAll('details').forEach((one) => one.open = true)")
+                assert page.title() != "broken", path
+                assert page.evaluate("document.scripts.length") == 1, path
+                assert overflow(page) == 0, path
+                assert serious(page) == [], path
+                assert here(faults, address) == [], path
+
+
+def test_in_the_dark_the_page_is_dark(chromium: Browser, runs: Path) -> None:
+    with serving(Gallery(runs)) as address:
+        grounds = []
+        for scheme in ("light", "dark"):
+            with opened(chromium, address, color_scheme=scheme) as (page, _):
+                grounds.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+    light, dark = (sum(map(int, one[4:-1].split(", "))) for one in grounds)
+    assert light > 700 and dark < 120
+
+
+def test_an_export_is_the_same_from_the_disk(chromium: Browser, runs: Path, tmp_path: Path) -> None:
+    export(Gallery(runs), tmp_path / "pages")
+    start = (tmp_path / "pages" / "index.html").as_uri()
+    with opened(chromium, start) as (page, faults):
+        page.locator("a[data-row]").first.click()
+        page.locator("a[data-row]").first.click()
+        page.keyboard.press("End")
+        assert page.evaluate("document.activeElement.id") == "r15"
+        picture = page.locator(".scene img")
+        assert picture.evaluate("(one) => one.decode().then(() => one.naturalWidth)") > 100
+        assert [fault for fault in faults if not fault.startswith("file:")] == []
+
+
+def test_a_whole_game_is_played_in_the_browser_by_two(chromium: Browser, tmp_path: Path) -> None:
+    with FakeServer(game_rule(solve=0.0)) as server:
+        asked = config.load(
+            None,
+            [f"{name}={json.dumps(value)}" for name, value in SETTINGS.items() if name != "arm"],
+            {
+                "model": "human",
+                "limit": 1,
+                "roles.judge": [f"judge@{server.url}"],
+                "roles.oracle": [f"oracle@{server.url}"],
+            },
+        )
+        table = PlaySite(asked, tmp_path / "runs")
+        with (
+            serving(table) as address,
+            opened(chromium, address) as (ann, faults),
+            opened(chromium, address, viewport=PHONE) as (bob, others),
+        ):
+            join(ann, "Ann")
+            join(bob, "Bob")
+            secret = table._plan.chosen[0]
+            assert (
+                ann.locator(".picture img").evaluate("(one) => one.decode().then(() => one.naturalWidth)")
+                > 100
+            )
+            assert serious(ann) == []
+            for number in (1, 2, 3):
+                answer(ann, f"guess of Ann {number}")
+                if number < 3:
+                    assert secret.key_text not in ann.content()
+                    answer(ann, f"Is it thing {number} of a kind?")
+            ann.get_by_text("That was the last game").wait_for()
+            answer(bob, "only guess of Bob")
+            bob.get_by_label("Your question").wait_for()
+            assert overflow(bob) == 0
+            ann.get_by_role("link", name=secret.id).click()
+            ann.wait_for_url("**/game/**")
+            assert secret.key_text in ann.content()
+            assert ann.locator(".leap").count() == 3
+            assert here(faults + others, address) == []
+    mine, theirs = sorted(
+        (load_run(place.parent) for place in (tmp_path / "runs").glob("*/run.json")),
+        key=lambda run: run.config.model,
+    )
+    assert (mine.config.model, theirs.config.model) == ("human:Ann", "human:Bob")
+    assert [trace.outcome for trace in mine.traces] == ["unsolved"] and not theirs.traces
+    assert json.loads((mine.path / "consent.json").read_text("utf-8"))["name"] == "Ann"
+
+
+def join(page: Page, name: str) -> None:
+    page.get_by_label("Your name").fill(name)
+    page.get_by_label("I agree").check()
+    page.get_by_role("button", name="Begin").click()
+    page.get_by_label("Your filling").wait_for()
+
+
+def answer(page: Page, text: str) -> None:
+    field = page.locator("form input[type=text]")
+    field.wait_for()
+    field.fill(text)
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+
+
+def test_a_walk_of_a_panel_benchmark_step_by_step(chromium: Browser, tmp_path: Path) -> None:
+    with FakeServer(game_rule()) as server, ThreadPoolExecutor(1) as thread:
+        run = evaluate("standard", model=f"nova@{server.url}", out=tmp_path, limit=1, repeats=1)
+        walked = thread.submit(asyncio.run, run).result()
+    [trace] = walked.traces
+    path = f"game/{walked.path.name}/{trace.sample}-1.html"
+    with serving(Gallery(tmp_path)) as address, opened(chromium, address + path) as (page, faults):
+        page.keyboard.press("End")
+        assert page.evaluate("document.activeElement.id") == f"r{len(trace.steps)}"
+        assert page.locator(".leap").count() == len(trace.steps)
+        assert serious(page) == [] and overflow(page) == 0
+        assert here(faults, address) == []
+
+
+def test_a_mark_is_made_on_the_page(chromium: Browser, runs: Path) -> None:
+    gallery = Gallery(runs, Annotations(runs, "Ann", lambda: "2026-01-01"))
+    shelf = next(one for one in gallery.shelves() if "quill" in one.name)
+    game = next(iter(shelf.games.values()))
+    path = f"game/{shelf.name}/{game.file}"
+    with serving(gallery) as address, opened(chromium, address + path) as (page, faults):
+        page.locator("#r2 input[name=note]").fill("nnnn pb")
+        assert page.url.endswith(path)  # letters typed into a field are no shortcuts
+        page.locator("#r2").get_by_role("button", name="Verdict is wrong").click()
+        page.locator("#r2").get_by_text("Kept.").wait_for()
+        assert serious(page) == []
+        page.reload()
+        page.locator("#r2").get_by_text("marked wrong").wait_for()
+        assert here(faults, address) == []
+    [line] = [json.loads(one) for one in (runs / "annotations.jsonl").read_text("utf-8").splitlines()]
+    assert (line["round"], line["right"], line["note"]) == (2, False, "nnnn pb")
+
+
+def test_votes_are_cast_on_a_phone(chromium: Browser, tmp_path: Path) -> None:
+    polls = Polls(ballot(tmp_path), tmp_path / "votes.jsonl")
+    with serving(polls) as address, opened(chromium, address, viewport=PHONE) as (page, faults):
+        page.get_by_label("Your name").fill("Ann")
+        page.get_by_label("I agree").check()
+        page.get_by_role("button", name="Begin").click()
+        for done in (0, 1):
+            page.get_by_text(f"{done} of 2 prompts done").wait_for()
+            page.locator("input[type=checkbox]").nth(done).check()
+            assert serious(page) == [] and overflow(page) == 0
+            page.get_by_role("button", name="Vote").click()
+        page.get_by_text("That was the last prompt").wait_for()
+        assert page.title() != "broken" and here(faults, address) == []
+    votes = [json.loads(line) for line in (tmp_path / "votes.jsonl").read_text("utf-8").splitlines()]
+    assert {vote["id"] for vote in votes} == {"p1", "p2"}
+    assert votes[0]["letters"] == [polls.order("Ann", votes[0]["id"])[0].letter]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_samples_are_reviewed_by_keyboard(chromium: Browser, tmp_path: Path, scheme: str) -> None:
+    out = tmp_path / "decisions.jsonl"
+    home = tmp_path / "data"
+    home.mkdir()
+    folder(home, EN | {"caption": hostile.SCRIPT}, EN | {"id": "s2", "image": "s2.png"})
+    items = {one.id: one for one in datasets.samples(home, Item)}
+    cards = [sample_card(one, picture=True) for one in items.values()]
+    declared = benchmarks.get("lotbench")
+    site = site_of(cards, items, home, declared, out=out, name="Ann", now=lambda: "2026-01-01")
+    with serving(site) as address, opened(chromium, address, color_scheme=scheme) as (page, faults):
+        assert page.locator("dd", has_text="<script>").count() == 1
+        picture = page.locator("main img")
+        assert (
+            picture.evaluate("(one) => one.decode().then(() => one.naturalWidth)") > 50
+            and overflow(page) == 0
+            and serious(page) == []
+        )
+        page.keyboard.press("a")
+        page.get_by_text("1 decided").wait_for()
+        page.keyboard.press("r")
+        page.get_by_text("2 decided").wait_for()
+        assert page.title() != "broken" and here(faults, address) == []
+    lines = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+    assert [(line["sample"], line["decision"], line["by"]) for line in lines] == [
+        ("s1", "accept", "Ann"),
+        ("s2", "reject", "Ann"),
+    ]
