@@ -1,0 +1,43 @@
+"""Runs recorded before the files moved to their rooms, and the players that can go on with them.
+
+`tests/cases/old_runs/` holds a finished run of each benchmark, one that was killed and resumed, and a judge
+check, as the code of that day left them; `replays/` what `lotbench replay` said of each.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.fakes import RuleModel
+from tests.rules import game_rule
+
+FOLDER = Path(__file__).parent / "cases" / "old_runs"
+UNSURE: dict[str, Any] = {"solve": 0.12, "unreadable": 0.05, "seed": 1}
+"""How candidate and judges of the recorded games play."""
+
+
+class Player(RuleModel):
+    """A model by rule under a name of its own."""
+
+    def __init__(self, name: str, **rule: Any) -> None:
+        super().__init__(game_rule(**rule), model_id=name)
+        self.__name__ = name
+
+
+def players(benchmark: str) -> dict[str, Any]:
+    """Candidate and other roles of a recorded run, as `evaluate` takes them."""
+    unsure = UNSURE if benchmark == "lotbench" else {}
+    judges = {"lotbench": 2, "standard": 0, "liveideabench": 3, "hicbench": 2, "rinobench": 1}[benchmark]
+    roles: dict[str, Any] = {"judge": [Player(f"judge-{seat}", **unsure) for seat in range(judges)]}
+    if benchmark == "lotbench":
+        roles["oracle"] = Player("oracle")
+    return {"model": Player("candidate", **unsure), "roles": roles if judges else {}}
+
+
+def own(benchmark: str) -> dict[str, Any]:
+    """The same players by the names that a run folder has for them, as `resume` takes them."""
+    cast = players(benchmark)
+    judges = {f"python:{judge.__name__}": judge for judge in cast["roles"].get("judge", ())}
+    oracle = {"python:oracle": cast["roles"]["oracle"]} if "oracle" in cast["roles"] else {}
+    return {"python:candidate": cast["model"], **judges, **oracle}
