@@ -1,31 +1,75 @@
-"""A real browser in a test: Debian's Chromium, headless, driven by playwright, with axe-core to look for faults."""
+"""A real browser in a test: any Chromium, headless, driven by playwright, with axe-core to look for faults."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
-CHROMIUM = Path("/usr/bin/chromium")
+NAMED = "LOTBENCH_CHROMIUM"
+"""The environment variable that names a browser; what it names is used or complained of, never passed over."""
 PHONE = {"width": 360, "height": 740}
 DESKTOP = {"width": 1280, "height": 900}
 
 
+class NoBrowser(Exception):
+    """No place has a Chromium that runs."""
+
+
 @contextmanager
 def browser() -> Iterator[Browser]:
-    """A browser without a window; in a container, where root runs it, without a sandbox."""
+    """A browser without a window; in a container, where root runs it, without a sandbox.
+
+    Raises:
+        NoBrowser: There is none on this machine.
+        FileNotFoundError: `$LOTBENCH_CHROMIUM` names one that does not run.
+    """
     with sync_playwright() as player:
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-        made = player.chromium.launch(executable_path=str(CHROMIUM), args=arguments)
+        program = chromium(os.environ, (*PLACES, player.chromium.executable_path))
+        launched = player.chromium.launch(executable_path=program, args=arguments)
         try:
-            yield made
+            yield launched
         finally:
-            made.close()
+            launched.close()
+
+
+PLACES = ("chromium", "chromium-browser", "google-chrome", "/usr/bin/chromium")
+"""Programs on PATH and paths, in the order in which they are tried; playwright's own install comes last."""
+
+
+def chromium(environment: Mapping[str, str], places: Iterable[str]) -> str:
+    """The path of the first Chromium that runs: the one that is named, or else one of the places.
+
+    Raises:
+        NoBrowser: None does.
+        FileNotFoundError: One is named, and it does not run.
+    """
+    if named := environment.get(NAMED):
+        if program := _running(named):
+            return program
+        raise FileNotFoundError(f"${NAMED}: {named} is no browser that runs")
+    if program := next(filter(None, map(_running, places)), None):
+        return program
+    raise NoBrowser("no Chromium on this machine")
+
+
+def _running(place: str) -> str | None:
+    """The path of a program that tells its version: what a distribution leaves in a browser's stead does not."""
+    program = shutil.which(place)
+    if program is None:
+        return None
+    try:
+        subprocess.run([program, "--version"], capture_output=True, check=True, timeout=60)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return program
 
 
 @contextmanager

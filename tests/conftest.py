@@ -6,6 +6,7 @@ again when it ends. Tests marked `live` get the network and the keys back.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import os
@@ -13,10 +14,13 @@ import pathlib
 import socket
 import ssl
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 LOOPBACK = frozenset({"", "localhost", "127.0.0.1", "::1", "0.0.0.0", "::"})
 PRIVATE = ("OPENAI_", "LANGSMITH_", "LANGCHAIN_")
@@ -124,6 +128,27 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
     monkeypatch.setattr(Waiting, "wait", wait)
     return waited
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    """A browser for the tests of a file; where there is none they are skipped."""
+    from tests.browsing import NoBrowser, browser
+
+    with contextlib.ExitStack() as stack:
+        try:
+            launched = stack.enter_context(browser())
+        except NoBrowser as error:
+            pytest.skip(str(error))
+        yield launched
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if count := sum("no Chromium on this machine" in reason for reason in skipped.values()):
+        terminalreporter.write_line(
+            f"{count} tests of pages were left out, for want of a Chromium: apt-get install chromium,"
+            " or playwright install chromium, or name one in $LOTBENCH_CHROMIUM"
+        )
 
 
 # ---- Skips: in CI (CI=true) one that tests/allowed_skips.txt does not list is a failure ----

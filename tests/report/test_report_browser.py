@@ -1,6 +1,5 @@
 """report.html and compare.html in a real browser: nothing runs, nothing overflows, all of it can be read."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,19 +11,13 @@ from lotbench.report.html.run_report import page as report_page
 from lotbench.report.leaderboard import board
 from lotbench.report.ranking_sections import sections
 from tests import hostile
-from tests.browsing import PHONE, browser, contrast, opened, overflow, serious
+from tests.browsing import PHONE, contrast, opened, overflow, serious
 from tests.report.test_leaderboard import THREE, one
 from tests.report.test_report import report
 
 pytestmark = pytest.mark.slow
 
 PAGES = ("gallery", "hostile", "compare")
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as made:
-        yield made
 
 
 @pytest.fixture(scope="module")

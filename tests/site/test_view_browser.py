@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from lotbench.site.runs import Gallery, export
 from lotbench.site.vote import Polls
 from tests import hostile
 from tests.benchmarks.lotbench.test_lints import EN, folder
-from tests.browsing import PHONE, browser, opened, overflow, serious
+from tests.browsing import PHONE, opened, overflow, serious
 from tests.playing import SETTINGS
 from tests.rules import game_rule
 from tests.server import FakeServer
@@ -35,12 +34,6 @@ from tests.viewing import serving
 from tests.views import made_runs, retold
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as made:
-        yield made
 
 
 @pytest.fixture(scope="module")
