@@ -1,6 +1,6 @@
 """HIC-Bench: how many answers to open scientific tasks are fruitful inventions, and how many faulty ones.
 
-This file is the benchmark's table of contents. `answering.py` has the candidate's half, `judging.py` the
+This file is the benchmark's table of contents. `candidate.py` has the candidate's half, `judge.py` the
 judges', `memory.py` what a dynamic prompt remembers; `ratings.py` turns traces into classes, `score.py` into
 numbers.
 """
@@ -11,8 +11,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lotbench.benchmarks.hicbench import candidate as answering
-from lotbench.benchmarks.hicbench import judge
+from lotbench.benchmarks.hicbench import candidate, judge
 from lotbench.benchmarks.hicbench.comparing import across
 from lotbench.benchmarks.hicbench.preview import preview
 from lotbench.benchmarks.hicbench.reviewing import Label, rows
@@ -26,7 +25,7 @@ from lotbench.harness.benchmark import Benchmark, Names, Role, by_step
 from lotbench.types import Sample, Sampling
 
 STEPS = {
-    "respond": (answering.ask, answering.read_answers),
+    "respond": (candidate.ask, candidate.read_answers),
     "judge": (judge.ask, judge.read_ratings),
     "grade": (lambda walk: (), lambda walk, answers: {"outcome": "scored"}),
 }

@@ -1,6 +1,6 @@
 """LiveIdeaBench: one keyword in, short scientific ideas out, scored by a panel that never holds the candidate.
 
-This file is the benchmark's table of contents. `idea.py` has the candidate's half, `judging.py` the
+This file is the benchmark's table of contents. `candidate.py` has the candidate's half, `judge.py` the
 panel's; `settings.py` says what the two versions of the benchmark fix and who sits on the panel.
 """
 

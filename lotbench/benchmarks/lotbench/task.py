@@ -1,7 +1,7 @@
 """LoTbench: fill the mask in a funny response to a picture; the fewer rounds, the more creative (Sec. 5, Alg. 1).
 
 This file is the benchmark's table of contents: what it declares, and which pair of functions asks and
-reads at each node of the game. `rounds.py` has the candidate's half, `check.py` the judge's.
+reads at each node of the game. `candidate.py` has the candidate's half, `check.py` the judge's.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lotbench.benchmarks.lotbench import candidate as rounds
-from lotbench.benchmarks.lotbench import check, lints, validation
+from lotbench.benchmarks.lotbench import candidate, check, lints, validation
 from lotbench.benchmarks.lotbench.judge_quality import standing
 from lotbench.benchmarks.lotbench.preview import preview
 from lotbench.benchmarks.lotbench.sample import Item
@@ -22,11 +21,11 @@ from lotbench.harness.judge_validation import Validation
 from lotbench.types import Sampling
 
 STEPS = {
-    "respond": (rounds.respond_ask, rounds.respond_read),
+    "respond": (candidate.respond_ask, candidate.respond_read),
     "check": (check.ask, check.read_check),
-    "ask": (rounds.ask_ask, rounds.ask_read),
-    "answer": (rounds.answer_ask, rounds.answer_read),
-    "reveal": (lambda walk: (), rounds.reveal_read),
+    "ask": (candidate.ask_ask, candidate.ask_read),
+    "answer": (candidate.answer_ask, candidate.answer_read),
+    "reveal": (lambda walk: (), candidate.reveal_read),
 }
 
 ROLES = {

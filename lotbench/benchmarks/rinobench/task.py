@@ -1,7 +1,7 @@
 """RINoBench: judge how novel a research idea is, with reasons that hold (rinobench.txt, Sec. 4).
 
 This file is the benchmark's table of contents: what it declares, and which pair of functions asks and reads
-at each node of the panel. `answering.py` has the candidate's half, `judge.py` the judge's.
+at each node of the panel. `candidate.py` has the candidate's half, `judge.py` the judge's.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Standard evaluation on Oogiri data: choose, rank or write creative responses (lotbench.txt, Sec. 4, 6.1, 7.1).
 
-People's votes are the truth, so there is no judge. `asking.py` puts a problem, `answers.py` reads what comes.
+People's votes are the truth, so there is no judge. `candidate.py` puts a problem, `answers.py` reads what comes.
 """
 
 from __future__ import annotations

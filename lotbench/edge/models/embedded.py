@@ -42,7 +42,7 @@ that compiles for minutes, are not used: it is installed without them and never 
 PATIENCE_S = 120.0
 """How long a start may take; 0.5 s is usual, a cold disk and busy cores have taken 6 s."""
 
-ENTRY = "import sys; sys.path[:] = sys.argv[1:]; from lotbench.edge.local import _serve; _serve()"
+ENTRY = "import sys; sys.path[:] = sys.argv[1:]; from lotbench.edge.models.embedded import _serve; _serve()"
 """What the serving process runs: our own module, found as we found it."""
 
 SPIN = {"GOMP_SPINCOUNT": "1000"}
