@@ -29,6 +29,7 @@ from clot_training.records import Candidate, Policy, Work, read_records
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.config.experiment import differences
 from lotbench.edge.files import atomic_write
+from lotbench.edge.files.jsonl import put
 from lotbench.errors import RunFolderError, UsageError
 
 ENGINE_ONLY = ("engine", "workers", "gpus", "limit")
@@ -224,8 +225,7 @@ def _append(file: FileIO, path: Path, made: Iterable[list[Candidate]]) -> None:
             )
         text = "".join(one.model_dump_json() + "\n" for one in batch).encode()
         try:
-            if file.write(text) != len(text):
-                raise OSError(28, "only part of a batch could be written")
+            put(file.fileno(), path.stat().st_size, text)
         except OSError as error:
             raise RunFolderError(f"{path}: {error.strerror}; the same command goes on") from None
 

@@ -19,7 +19,7 @@ from lotbench import errors
 from lotbench.config.experiment import Limits, validate
 from lotbench.edge.calls.journal import Journal, read_journal
 from lotbench.edge.calls.store import Store
-from lotbench.edge.files import run_folder
+from lotbench.edge.files import jsonl, run_folder
 from lotbench.edge.files.ray_workers import side_by_side
 from lotbench.edge.files.traces import Traces
 from lotbench.edge.models.registry import Models
@@ -137,17 +137,16 @@ def merge(path: Path) -> None:
     if not places:
         return
     known = set(Traces(path / run_folder.TRACES, strict=False).names)
-    with (
-        Journal(path / "calls.jsonl") as journal,
-        (path / run_folder.TRACES).open("a", encoding="utf-8") as out,
-    ):
+    with Journal(path / "calls.jsonl") as journal:
         for place in places:
             for entry in read_journal(place / "calls.jsonl") if (place / "calls.jsonl").is_file() else ():
                 if journal.get(entry.key) is None:
                     journal.put(entry)
             traces = Traces(place / run_folder.TRACES, strict=False)
             new = [name for name in traces.names if name not in known]
-            out.writelines(traces.lines(new))
+            jsonl.append(
+                path / run_folder.TRACES, map(str.encode, traces.lines(new)), "the run can be resumed"
+            )
             known.update(new)
     shutil.rmtree(path / SHARDS)
 

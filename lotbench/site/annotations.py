@@ -14,8 +14,7 @@ from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from lotbench.edge.files import atomic_write
-from lotbench.edge.files.jsonl import texts
+from lotbench.edge.files import atomic_write, jsonl
 from lotbench.errors import DataError, UsageError, at
 from lotbench.types import Trace
 
@@ -63,7 +62,7 @@ class Annotations:
         """Keep a mark; returns what to tell whoever made it.
 
         Raises:
-            UsageError: It is no mark, or not of a verdict that there is.
+            UsageError: It is no mark, not of a verdict that there is, or cannot be written.
         """
         try:
             mark = Mark.model_validate(sent)
@@ -91,9 +90,11 @@ class Annotations:
             "by": self.name,
             "at": self.now(),
         }
-        with (self.root / FILE).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
-        kept = self._labelled(mark, filling, label)
+        jsonl.append(self.root / FILE, [jsonl.line(line)])
+        try:
+            kept = self._labelled(mark, filling, label)
+        except OSError as error:
+            raise UsageError(f"the mark is kept, its label in the draw is not: {error.strerror}") from None
         return "Kept, and labelled in the draw." if kept else "Kept."
 
     def marks(self, run: str, trace: Trace) -> dict[tuple[int, int, str], str]:
@@ -108,7 +109,7 @@ class Annotations:
         file = self.root / FILE
         if not file.is_file():
             return
-        for number, text in texts(file):
+        for number, text in jsonl.texts(file, appended=True):
             try:
                 line = json.loads(text)
                 assert isinstance(line["right"], bool)
@@ -124,7 +125,7 @@ class Annotations:
         file = self.root / f"labels-{mark.run}" / "labels.jsonl"
         if mark.stepName != "check" or not file.is_file():
             return False
-        rows = [json.loads(text) for _, text in texts(file)]
+        rows = [json.loads(text) for _, text in jsonl.texts(file)]
         mine = [row for row in rows if (row.get("sample"), row.get("filling")) == (mark.sample, filling)]
         for row in mine:
             row["label"] = label

@@ -16,8 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from lotbench.edge import serve
-from lotbench.edge.files import datasets
-from lotbench.edge.files.jsonl import texts
+from lotbench.edge.files import datasets, jsonl
 from lotbench.errors import DataError, UsageError, at
 from lotbench.harness.benchmark import Benchmark
 from lotbench.site.review_page import Card, decision, page, sample_card, verdict_card
@@ -62,9 +61,7 @@ def site_of(
     def decide(sent: object) -> Mapping[str, JSON]:
         card, line = decision(cards, sent)
         notes = noted(declared, items[card.id], line.get("changes", {}))
-        signed = {**line, "by": name, "at": now()}
-        with out.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(signed, ensure_ascii=False) + "\n")
+        jsonl.append(out, [jsonl.line({**line, "by": name, "at": now()})])
         return {"notes": notes}
 
     template = (datasets.PACKAGE / "site" / "review.html").read_text(encoding="utf-8")
@@ -95,7 +92,7 @@ def past(out: Path, name: str) -> dict[tuple[str, str, str], Mapping[str, Any]]:
         DataError: A line of the file is none of a review.
     """
     found: dict[tuple[str, str, str], Mapping[str, Any]] = {}
-    for number, text in texts(out) if out.exists() else ():
+    for number, text in jsonl.texts(out, appended=True) if out.exists() else ():
         try:
             line = json.loads(text)
             subject = line.get("filling") or line.get("question") or ""
@@ -111,7 +108,7 @@ def cards_of(path: Path, items: Mapping[str, Any]) -> list[Card]:
     if path.is_dir():
         return [sample_card(item, bool(item.image)) for item in items.values()]
     cards: list[Card] = []
-    for number, text in texts(path):
+    for number, text in jsonl.texts(path):
         try:
             row = json.loads(text)
             item = items[row["sample"]]

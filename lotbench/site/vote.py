@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from lotbench.benchmarks.standard.ballot import Item, Response, Vote
 from lotbench.edge.files import datasets
+from lotbench.edge.files.jsonl import append
 from lotbench.edge.serve import Served
 from lotbench.errors import UsageError
 from lotbench.site.page import Screen, screen
@@ -117,8 +118,7 @@ class Polls:
             raise UsageError(f"there is no response {min(unknown)[:20]}")
         letters = sorted(one.letter for number, one in enumerate(shown, 1) if str(number) in numbers)
         vote = Vote(id=chosen.item, voter=voter, letters=tuple(letters))
-        with self.votes.open("a", encoding="utf-8") as file:
-            file.write(f"{vote.model_dump_json()}\n")
+        append(self.votes, [vote.model_dump_json().encode() + b"\n"])
         self.voted.add((voter.casefold(), chosen.item))
 
     def order(self, voter: str, item: str) -> list[Response]:

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from lotbench.edge.calls.journal import Entry, Journal, read_journal
 from lotbench.errors import LotbenchError, RunFolderError
 from lotbench.types import Key, Reply, Usage
+from tests.full_disk import full_disk
 
 REPLY = Reply(
     text='{"filling": "报税单\u2028 {{caption}}"}',
@@ -194,25 +195,14 @@ def test_a_journal_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
         Journal(tmp_path / "nowhere" / "calls.jsonl")
 
 
-def test_a_full_disk_leaves_no_half_line(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = written(path)
-
+def test_a_full_disk_leaves_no_half_line(path: Path) -> None:
+    whole = written(path)
     with Journal(path) as journal:
-        real = journal._file
-
-        class Full:
-            def write(self, data: bytes) -> int:
-                return real.write(data[: len(data) // 2])
-
-            def __getattr__(self, name: str) -> object:
-                return getattr(real, name)
-
-        monkeypatch.setattr(journal, "_file", Full())
-        with pytest.raises(RunFolderError, match="the run can be resumed"):
-            journal.put(line(7))
-        assert journal.get(key(7)) is None
-
-    assert path.read_bytes() == before
+        with full_disk(len(whole) + 30), pytest.raises(RunFolderError, match="; the run can be resumed"):
+            journal.put(line(3))
+        assert path.read_bytes() == whole
+        journal.put(line(3))
+        assert journal.get(key(3)) == line(3)
 
 
 def test_reading_passes_over_what_cannot_be_read(path: Path) -> None:

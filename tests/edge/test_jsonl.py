@@ -1,13 +1,17 @@
-"""Lines of JSON: written one a line, and read again whatever breaks the texts inside them hold."""
+"""Lines of JSON: written one a line, appended whole, and read again whatever breaks the texts inside them hold."""
 
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
-from lotbench.edge.files.jsonl import line, texts
+from lotbench.edge.files import jsonl
+from lotbench.edge.files.jsonl import append, line, texts
+from lotbench.errors import UsageError
+from tests.full_disk import full_disk
 
 BREAKS = "one\u2028two\u2029three\x85four\x0bfive\x1csix"
 
@@ -23,3 +27,59 @@ def test_what_is_no_text_is_told_before_the_first_line(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_bytes(b'{"a": 1}\n\xff\n')
     with pytest.raises(UnicodeDecodeError):
         texts(tmp_path / "rows.jsonl")
+
+
+def numbers(path: Path) -> list[int]:
+    return [json.loads(text)["n"] for _, text in texts(path, appended=True)]
+
+
+def test_lines_are_appended_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    append(path, [line({"n": 1})])
+    whole = path.read_bytes()
+    with full_disk(len(whole) + 20), pytest.raises(UsageError, match=r"rows\.jsonl: File too large; wait"):
+        append(path, [line({"n": 2}), line({"n": 3, "text": "x" * 99})], "wait")
+
+    assert path.read_bytes() == whole + line({"n": 2})
+    append(path, [line({"n": 3})])
+    assert numbers(path) == [1, 2, 3]
+
+
+def test_a_device_that_says_no_space_leaves_no_half_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, write = tmp_path / "rows.jsonl", os.write
+    append(path, [line({"n": 1})])
+
+    def half(file: int, text: bytes) -> int:
+        write(file, text[: len(text) // 2])
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(jsonl.os, "write", half)
+        with pytest.raises(UsageError, match="No space left on device"):
+            append(path, [line({"n": 2})])
+    assert path.read_bytes() == line({"n": 1})
+
+
+@pytest.mark.parametrize("text", ["short", "é" * 200_000])
+def test_a_torn_last_line_is_passed_over_and_cut_before_the_next(tmp_path: Path, text: str) -> None:
+    path, last = tmp_path / "rows.jsonl", line({"n": 2, "text": text})
+    for cut in (1, 10, len(last) - 5, len(last) - 2):
+        path.write_bytes(line({"n": 1}) + last[:cut])
+        assert numbers(path) == [1]
+        append(path, [line({"n": 3})])
+        assert path.read_bytes() == line({"n": 1}) + line({"n": 3})
+
+
+def test_a_last_line_that_lacks_only_its_line_feed_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(line({"n": 1}) + line({"n": 2})[:-1])
+    assert numbers(path) == [1, 2]
+    append(path, [line({"n": 3})])
+    assert numbers(path) == [1, 2, 3]
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"none/rows\.jsonl: No such file"):
+        append(tmp_path / "none" / "rows.jsonl", [line({"n": 1})])

@@ -20,8 +20,9 @@ from hypothesis import strategies as st
 from lotbench.edge.files import run_folder
 from lotbench.edge.files.run_folder import Folder, create, find, read_json
 from lotbench.edge.files.traces import Traces, trace, trace_line
-from lotbench.errors import RunFolderError
+from lotbench.errors import RunFolderError, UsageError
 from lotbench.types import Score, Trace
+from tests.full_disk import full_disk
 
 ROOT = Path(__file__).parents[2]
 HOLDER = """
@@ -142,6 +143,15 @@ def test_traces_are_added_and_replaced(tmp_path: Path) -> None:
 
 def test_a_folder_without_traces_has_none(tmp_path: Path) -> None:
     assert Traces(tmp_path / "traces.jsonl") == []
+
+
+def test_a_walk_that_finds_no_room_leaves_nothing_of_itself(tmp_path: Path) -> None:
+    with Folder(tmp_path) as place:
+        place.append(walked())
+        whole = (tmp_path / "traces.jsonl").read_bytes()
+        with full_disk(len(whole) + 30), pytest.raises(UsageError, match="; the run can be resumed"):
+            place.append(walked("lot-0002"))
+        assert (tmp_path / "traces.jsonl").read_bytes() == whole
 
 
 def test_a_torn_last_trace_is_passed_over(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from lotbench.errors import DataError, UsageError
 from lotbench.site.review import past, site_of
 from lotbench.site.review_page import Card, decision, page, sample_card, verdict_card, with_past
 from tests.benchmarks.lotbench.test_lints import EN, ZH, folder
+from tests.full_disk import full_disk
 
 TOKEN = "token-for-tests"
 TEMPLATE = (datasets.PACKAGE / "site" / "review.html").read_text(encoding="utf-8")
@@ -251,6 +253,16 @@ async def test_a_message_of_another_page_or_kind_is_refused(
     async with client(tmp_path) as web:
         assert (await web.post(f"/{TOKEN}/decision", data=body, headers=headers)).status == status
     assert written(tmp_path) == []
+
+
+async def test_a_decision_on_a_full_disk_is_refused_and_can_be_made_later(tmp_path: Path) -> None:
+    out = tmp_path.parent / f"{tmp_path.name}.review.jsonl"
+    async with client(tmp_path) as web:
+        for status in (200, 400, 200):
+            with full_disk(out.stat().st_size + 9) if status == 400 else nullcontext():
+                answer = await web.post(f"/{TOKEN}/decision", json={"card": 0, "decision": "accept"})
+            assert answer.status == status, await answer.text()
+    assert len(written(tmp_path)) == 2
 
 
 # The command

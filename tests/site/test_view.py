@@ -27,6 +27,7 @@ from lotbench.site.runs import Gallery, export
 from lotbench.site.vote import Polls
 from lotbench.types import Reply, Request
 from tests import hostile
+from tests.full_disk import full_disk
 from tests.playing import SETTINGS, play
 from tests.rules import game_rule
 from tests.server import FakeServer
@@ -243,6 +244,36 @@ async def test_a_mark_is_kept_and_labels_the_draw(played: Path) -> None:
     assert labels == [True, None]
 
 
+async def test_a_mark_on_a_full_disk_is_refused_and_can_be_made_later(played: Path, tmp_path: Path) -> None:
+    root = tmp_path / "runs"
+    shutil.copytree(played, root, ignore=shutil.ignore_patterns("annotations.jsonl", "labels-*"))
+    name = named(root, "quill")
+    sample = load_run(root / name).traces[0].sample
+    gallery = Gallery(root, Annotations(root, "Ann", lambda: "2026-01-01"))
+    mark = {
+        "run": name, "sample": sample, "repeat": "1", "round": "1", "judge": "0", "stepName": "check",
+        "right": "yes", "note": "",
+    }  # fmt: skip
+    game = f"game/{name}/{sample}-1.html"
+    async with client(gallery) as browser:
+        await sent(browser, "annotate", mark)
+        with full_disk((root / "annotations.jsonl").stat().st_size + 40):
+            refused = await sent(browser, "annotate", mark | {"right": "no", "note": "x" * 500}, 400)
+        assert "annotations.jsonl: File too large" in refused["error"]
+        assert "marked right" in await text(browser, game)
+
+        await sent(browser, "annotate", mark | {"right": "no"})
+        assert "marked wrong" in await text(browser, game)
+
+        # What kill -9 leaves of a line.
+        with (root / "annotations.jsonl").open("ab") as file:
+            file.write('{"schema":1,"note":"é'.encode()[:-1])
+        assert "marked wrong" in await text(browser, game)
+        await sent(browser, "annotate", mark)
+        assert "marked right" in await text(browser, game)
+    assert len((root / "annotations.jsonl").read_bytes().splitlines()) == 3
+
+
 async def test_a_message_must_be_json_of_this_very_page(played: Path) -> None:
     gallery = Gallery(played, Annotations(played, "", str))
     async with client(gallery) as browser:
@@ -441,6 +472,19 @@ async def test_votes_are_kept_one_a_person_and_prompt(tmp_path: Path) -> None:
         await sent(browser, f"{seat}/vote", {"item": "p1" if item == "p2" else "p2"})
         assert "last prompt" in await text(browser, f"{seat}/index.html")
     assert json.loads(votes.read_text("utf-8").splitlines()[1])["letters"] == []
+
+
+async def test_a_vote_on_a_full_disk_is_refused_and_can_be_cast_later(tmp_path: Path) -> None:
+    file, votes = ballot(tmp_path), tmp_path / "votes.jsonl"
+    async with client(Polls(file, votes)) as browser:
+        seat = (await sent(browser, "join", {"name": "Ann", "agree": ["yes"]}))["go"].removesuffix(
+            "/index.html"
+        )
+        with full_disk(10):
+            refused = await sent(browser, f"{seat}/vote", {"item": "p1"}, 400)
+        assert "votes.jsonl: File too large" in refused["error"]
+        await sent(browser, f"{seat}/vote", {"item": "p1"})
+    assert Polls(file, votes).voted == {("ann", "p1")}
 
 
 def test_people_see_responses_in_orders_of_their_own(tmp_path: Path) -> None:

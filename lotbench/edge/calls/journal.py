@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 
 import orjson
 
-from lotbench.edge.files.jsonl import fields, line
+from lotbench.edge.files.jsonl import fields, line, put
 from lotbench.errors import LotbenchError, RunFolderError
 from lotbench.types import Key, Reply, Usage
 
@@ -122,11 +122,8 @@ class Journal:
         """
         text = line(_table(made))
         try:
-            written = self._file.write(text)
-            if written != len(text):
-                raise OSError(28, "only part of a line could be written")
+            put(self._file.fileno(), self._end, text)
         except OSError as error:
-            os.truncate(self._file.fileno(), self._end)
             raise RunFolderError(f"{self.path}: {error.strerror}; the run can be resumed") from None
         self._places[_name(str(made.key))] = (self._end, len(text))
         self._end += len(text)

@@ -1,4 +1,7 @@
-"""Records as lines of JSON, field by field as they stand, and such lines read again.
+"""Records as lines of JSON, field by field as they stand; such lines appended to a file and read again.
+
+A file that is appended to never has a torn line in its middle: a line is written whole or cut off again, and
+what a kill left of a last line is cut before the next one is written.
 
 `dataclasses.asdict` would first copy all that is inside a record, and the standard encoder reads a text
 letter by letter: each costs more than the rest of what happens to a call.
@@ -6,12 +9,21 @@ letter by letter: each costs more than the rest of what happens to a call.
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import orjson
+
+from lotbench.errors import UsageError
+
+BLOCK = 65_536
+"""Bytes read at once to find where a last line begins."""
 
 
 def fields(record: Any) -> dict[str, Any]:
@@ -29,13 +41,89 @@ def line(table: dict[str, Any]) -> bytes:
         return text.encode() + b"\n"
 
 
-def texts(path: Path) -> Iterator[tuple[int, str]]:
+def append(path: Path, lines: Iterable[bytes], advice: str = "nothing of it was kept") -> None:
+    """Add lines to a file, each whole or not at all; other processes that append wait.
+
+    Args:
+        path: The file; begun if it is missing.
+        lines: Each with its line feed.
+        advice: What to tell a person if a line cannot be written.
+
+    Raises:
+        UsageError: The disk is full, or the file cannot be written.
+    """
+    try:
+        with path.open("a+b", buffering=0) as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            end = _mended(file.fileno())
+            for text in lines:
+                end = put(file.fileno(), end, text)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}; {advice}") from None
+
+
+def put(file: int, end: int, text: bytes) -> int:
+    """Write a line, or several, at the end of a file open for appending; returns its new end.
+
+    Raises:
+        OSError: It could not be written whole, and nothing of it is left.
+    """
+    written = 0
+    try:
+        while written < len(text):
+            more = os.write(file, text[written:])
+            if not more:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            written += more
+    except BaseException:
+        # A disk that cannot even do this leaves a torn line, which the next writer cuts.
+        with suppress(OSError):
+            os.truncate(file, end)
+        raise
+    return end + len(text)
+
+
+def _mended(file: int) -> int:
+    """The end of a file, once a torn last line is cut and one that lacks only its line feed has it."""
+    end = start = os.fstat(file).st_size
+    last = b""
+    while start and b"\n" not in last:
+        size = min(start, BLOCK)
+        start -= size
+        last = os.pread(file, size, start) + last
+    last = last.rpartition(b"\n")[2]
+    if not last:
+        return end
+    if not _torn(last):
+        return put(file, end, b"\n")
+    os.truncate(file, end - len(last))
+    return end - len(last)
+
+
+def _torn(last: bytes) -> bool:
+    """Whether a last line without a line feed was cut off in being written."""
+    try:
+        orjson.loads(last)
+    except orjson.JSONDecodeError:
+        return True
+    return False
+
+
+def texts(path: Path, *, appended: bool = False) -> Iterator[tuple[int, str]]:
     """The lines of a file that are not empty, with their numbers, from 1.
 
     A line ends at a line feed alone: a text inside JSON may hold other breaks (U+2028) as they are.
 
+    Args:
+        path: The file.
+        appended: Whether it is one that `append` writes: a torn last line is then passed over.
+
     Raises:
         OSError, UnicodeDecodeError: The file cannot be read.
     """
-    every = enumerate(path.read_text(encoding="utf-8").split("\n"), 1)
+    raw = path.read_bytes()
+    last = raw.rpartition(b"\n")[2]
+    if appended and _torn(last):
+        raw = raw.removesuffix(last)
+    every = enumerate(raw.decode("utf-8").split("\n"), 1)
     return ((number, text) for number, text in every if text.strip())

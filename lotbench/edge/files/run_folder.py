@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import IO, Any
 
 from lotbench.config.model_names import slug
-from lotbench.edge.files import atomic_write
+from lotbench.edge.files import atomic_write, jsonl
 from lotbench.edge.files.traces import Traces, trace_line
 from lotbench.errors import RunFolderError
 from lotbench.types import Trace
@@ -70,13 +70,12 @@ class Folder:
         self.write(name, json.dumps(table, ensure_ascii=False, indent=2) + "\n")
 
     def append(self, trace: Trace) -> None:
-        """Add a finished walk to traces.jsonl."""
-        text = trace_line(trace)
-        try:
-            with (self.path / TRACES).open("a", encoding="utf-8") as file:
-                file.write(text)
-        except OSError as error:
-            raise RunFolderError(f"{self.path / TRACES}: {error.strerror}") from None
+        """Add a finished walk to traces.jsonl.
+
+        Raises:
+            UsageError: The disk is full or the file cannot be written.
+        """
+        jsonl.append(self.path / TRACES, [trace_line(trace).encode()], "the run can be resumed")
 
     def keep(self, traces: Iterable[Trace]) -> None:
         """Replace traces.jsonl by these walks, in this order."""
