@@ -31,6 +31,7 @@ from lotbench.edge.calls.store import Store
 from lotbench.edge.files import atomic_write, datasets
 from lotbench.edge.models.registry import Models
 from lotbench.edge.pictures.picture_facts import sights
+from lotbench.edge.pictures.picture_file import encoded
 from lotbench.errors import Unread, UsageError
 from lotbench.prompting import reply as replies
 from lotbench.types import Key, Request, Sampling
@@ -210,7 +211,8 @@ def _accepted(proposed: Sequence[Item], review: Path, left: Counter[str], folder
             items.append(Item.model_validate({**item.model_dump(mode="json"), **line.changes}))
         except ValidationError:
             left["no sample after the edit"] += 1
-    grave = {one.sample: one for one in benchmark.lints(items, sights(folder, items)) if one.grave}
+    seen, broken = sights(folder, items)
+    grave = {one.sample: one for one in (*benchmark.lints(items, seen), *broken) if one.grave}
     for one in grave.values():
         left[f"{one.field} {one.text}"] += 1
     return [item for item in items if item.id not in grave]
@@ -220,7 +222,7 @@ def _write(folder: Path, items: Sequence[tuple[Item, Path]]) -> None:
     """Write a data set: the pictures first, as PNG without metadata, then the samples."""
     (folder / "images").mkdir(parents=True, exist_ok=True)
     for item, picture in items:
-        (folder / item.image).write_bytes(datasets.encoded(picture, MAX_PX))
+        (folder / item.image).write_bytes(encoded(picture, MAX_PX))
     atomic_write.write(
         folder / "samples.jsonl", (item.model_dump_json(exclude_none=True) + "\n" for item, _ in items)
     )

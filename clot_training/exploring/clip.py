@@ -17,6 +17,7 @@ import numpy as np
 from clot_training.config import Clip
 from clot_training.data.roles import batched
 from clot_training.exploring.conditions import Vectors
+from lotbench.edge.pictures import picture_file
 from lotbench.errors import DataError, UsageError
 
 INSTALL = "pip install 'lotbench[train]'"
@@ -137,13 +138,10 @@ def _length(tower: Any, tokens: Any) -> int | None:
 
 
 def _open(path: str) -> Any:
-    from PIL import Image
-
     try:
-        with Image.open(path) as picture:
-            return picture.convert("RGB")
-    except OSError as error:
-        raise DataError([f"{path}: cannot be read as a picture ({error})"]) from None
+        return picture_file.decoded(Path(path))
+    except (OSError, picture_file.PictureError) as error:
+        raise DataError([f"{path}: {error}"]) from None
 
 
 def _unit(vectors: Any) -> Vectors:

@@ -19,6 +19,7 @@ import PIL.ImageOps
 from clot_training.data.roles import batched
 from clot_training.records import Chat, Instruction
 from lotbench.edge.models.transformers.loading import Loaded, rendered
+from lotbench.edge.pictures.picture_file import opened
 from lotbench.types import Image, Message
 
 IGNORED = -100
@@ -136,8 +137,8 @@ def spoken(chat: Chat) -> tuple[Message, ...]:
 
 def picture(path: str, longest: int = MAX_PX) -> Any:
     """A picture as a pillow image, upright and in RGB, scaled down to `longest` pixels on its longer side."""
-    with PIL.Image.open(path) as opened:
-        upright = PIL.ImageOps.exif_transpose(opened).convert("RGB")
+    with opened(Path(path)) as found:
+        upright = PIL.ImageOps.exif_transpose(found).convert("RGB")
     upright.thumbnail((longest, longest), PIL.Image.Resampling.LANCZOS)
     return upright
 

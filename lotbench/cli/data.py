@@ -32,7 +32,8 @@ def check(parsed: argparse.Namespace) -> int:
     folder = Path(parsed.path)
     items = datasets.samples(folder, declared.Item)
     path, lines = folder / "samples.jsonl", datasets.lines(folder)
-    findings = list(declared.lints(items, picture_facts.sights(folder, items)))
+    sights, broken = picture_facts.sights(folder, items)
+    findings = [*broken, *declared.lints(items, sights)]
     if parsed.model:
         from lotbench.checks.caption_guess import caption_alone
 

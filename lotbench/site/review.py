@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from lotbench.edge import serve
 from lotbench.edge.files import datasets, jsonl
+from lotbench.edge.pictures.picture_file import encoded
 from lotbench.errors import DataError, UsageError, at
 from lotbench.harness.benchmark import Benchmark
 from lotbench.site.review_page import Card, decision, page, sample_card, verdict_card
@@ -56,7 +57,7 @@ def site_of(
         image = items[cards[number].id].image
         if not image:
             raise LookupError(number)
-        return datasets.encoded(folder / image, MAX_PX)
+        return encoded(folder / image, MAX_PX)
 
     def decide(sent: object) -> Mapping[str, JSON]:
         card, line = decision(cards, sent)

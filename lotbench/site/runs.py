@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from lotbench.edge.files import datasets
+from lotbench.edge.pictures.picture_file import encoded
 from lotbench.edge.serve import Served
 from lotbench.errors import LotbenchError, UsageError
 from lotbench.site import game_rounds as thought
@@ -59,7 +59,7 @@ class Gallery:
                     return served(self.sides_page(group, file.removesuffix(".html")))
                 case ["picture", file] if file.removesuffix(".png") in self._pictures:
                     path_of = self._pictures[file.removesuffix(".png")]
-                    return Served(datasets.encoded(path_of, MAX_PX), "image/png", lasting=True)
+                    return Served(encoded(path_of, MAX_PX), "image/png", lasting=True)
             raise LookupError(path)
 
     async def post(self, path: str, sent: object) -> Mapping[str, JSON]:
@@ -256,7 +256,7 @@ class Gallery:
         place = (file, file.stat().st_mtime_ns)
         if place not in self._digests:
             try:
-                self._digests[place] = hashlib.sha256(datasets.encoded(file, MAX_PX)).hexdigest()
+                self._digests[place] = hashlib.sha256(encoded(file, MAX_PX)).hexdigest()
             except UsageError:
                 return None
         self._pictures[self._digests[place]] = file

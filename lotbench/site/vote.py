@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from lotbench.benchmarks.standard.ballot import Item, Response, Vote
 from lotbench.edge.files import datasets
 from lotbench.edge.files.jsonl import append
+from lotbench.edge.pictures.picture_file import encoded
 from lotbench.edge.serve import Served
 from lotbench.errors import UsageError
 from lotbench.site.page import Screen, screen
@@ -81,7 +82,7 @@ class Polls:
             case ["seat", key, "index.html"] if key in self._seats:
                 return served(self._page(self._seats[key]))
             case ["picture", file] if file.removesuffix(".png") in self._pictures:
-                body = datasets.encoded(self._pictures[file.removesuffix(".png")], MAX_PX)
+                body = encoded(self._pictures[file.removesuffix(".png")], MAX_PX)
                 return Served(body, "image/png")
         raise LookupError(path)
 

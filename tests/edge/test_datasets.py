@@ -31,6 +31,7 @@ from lotbench.edge.files.datasets import (
     select,
     shipped,
 )
+from lotbench.edge.pictures import picture_file
 from lotbench.errors import DataError, UsageError
 from lotbench.types import Image
 
@@ -142,7 +143,7 @@ def huge(width: int, height: int) -> bytes:
         ("big.png", huge(8000, 8000), "'big.png' has 8000 x 8000 pixels, more than 50,000,000"),
         ("bigger.png", huge(11000, 11000), "'bigger.png' has 11000 x 11000 pixels, more than 50,000,000"),
         ("bomb.png", huge(60000, 60000), "'bomb.png' cannot be read as a picture (DecompressionBombError)"),
-        ("folder", None, "'folder' cannot be read as a picture (IsADirectoryError)"),
+        ("folder", None, "'folder' is no regular file"),
         ("../secret.png", None, "'../secret.png' leaves the data set's folder"),
         ("/etc/hostname", None, "'/etc/hostname' leaves the data set's folder"),
         ("link.png", None, "'link.png' leaves the data set's folder"),
@@ -252,7 +253,7 @@ def test_whatever_is_not_a_pixel_is_left_behind(tmp_path: Path, place: str) -> N
     assert found.format == "PNG" and found.size == (8, 6)
     assert not {"exif", "icc_profile", "Comment", "comment"} & found.info.keys()
     assert getattr(found, "n_frames", 1) == 1
-    assert datasets._bare(sent)
+    assert picture_file.bare(sent)
 
 
 def test_a_photograph_stands_upright(tmp_path: Path) -> None:

@@ -9,26 +9,22 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import io
 import json
-import warnings
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from lotbench.config.experiment import digest
+from lotbench.edge.pictures.picture_file import PictureError, encoded, opened
 from lotbench.errors import DataError, UsageError, at
 from lotbench.prompting.prompt import Pack, pack
 from lotbench.types import Image, Sample
 
 M = TypeVar("M", bound=BaseModel)
 PACKAGE = Path(__file__).resolve().parents[2]
-MAX_PIXELS = 50_000_000
-"""A picture with more is refused: it would be a decompression bomb."""
 CACHED_BYTES = 16_000_000
 """Of pictures ready to be sent; one that is not among them is read from its file again."""
 
@@ -182,20 +178,17 @@ def _item(path: Path, number: int, line: bytes, item: type[M], faults: list[str]
 
 
 def _picture_faults(folder: Path, relative: str) -> list[str]:
-    from PIL import Image as Pillow
-
     path = folder / relative
     try:
         if not path.resolve().is_relative_to(folder.resolve()):
             return [f"{relative!r} leaves the data set's folder"]
-        with unwarned(), Pillow.open(path) as picture:
-            width, height = picture.size
-            if width * height > MAX_PIXELS:
-                return [f"{relative!r} has {width} x {height} pixels, more than {MAX_PIXELS:,}"]
+        with opened(path) as picture:
             picture.verify()
     except (FileNotFoundError, NotADirectoryError):
         return [f"{relative!r} is not there"]
-    except Exception as error:  # noqa: BLE001 - decoders raise whatever they like on hostile bytes
+    except PictureError as error:
+        return [f"{relative!r} {error}"]
+    except (OSError, ValueError) as error:
         return [f"{relative!r} cannot be read as a picture ({type(error).__name__})"]
     return []
 
@@ -276,53 +269,3 @@ class Pictures(Mapping[str, Image]):
         while self._cached > CACHED_BYTES:
             self._cached -= len(self._urls.popitem(last=False)[1])
         return url
-
-
-def encoded(path: Path, max_px: int) -> bytes:
-    """A picture as PNG bytes without metadata, scaled down to `max_px` on its longer side.
-
-    Raises:
-        DataError: The picture is gone or cannot be read.
-    """
-    from PIL import Image as Pillow
-    from PIL import ImageOps
-
-    try:
-        raw = path.read_bytes()
-        with unwarned(), Pillow.open(io.BytesIO(raw)) as picture:
-            if picture.format == "PNG" and max(picture.size) <= max_px and _bare(raw):
-                return raw
-            upright = ImageOps.exif_transpose(picture)
-            small = upright.convert("RGBA" if upright.has_transparency_data else "RGB")
-            small.thumbnail((max_px, max_px), Pillow.Resampling.LANCZOS)
-            small.info.clear()
-            out = io.BytesIO()
-            small.save(out, "PNG", optimize=True)
-            return out.getvalue()
-    except Exception as error:  # noqa: BLE001 - decoders raise whatever they like on hostile bytes
-        raise DataError([f"{path}: cannot be read as a picture ({type(error).__name__})"]) from None
-
-
-PIXELS = frozenset({b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"sBIT", b"pHYs"})
-"""The chunks of a PNG file that say how it looks; others hold text, times, profiles or more pictures."""
-
-
-def _bare(raw: bytes) -> bool:
-    """Whether a PNG file holds nothing but its pixels, to its last byte."""
-    place = 8
-    while place + 8 <= len(raw):
-        kind = raw[place + 4 : place + 8]
-        if kind not in PIXELS:
-            return False
-        place += 12 + int.from_bytes(raw[place : place + 4], "big")
-        if kind == b"IEND":
-            return place == len(raw)
-    return False
-
-
-@contextmanager
-def unwarned() -> Iterator[None]:
-    """Pillow warns of large pictures on its own terms; ours are above."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield

@@ -7,7 +7,6 @@ a picture's name is made here and not taken from an archive.
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from collections import Counter
@@ -21,17 +20,21 @@ from pydantic import ValidationError
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.config.experiment import digest
 from lotbench.edge.files import atomic_write
-from lotbench.edge.files.datasets import MAX_PIXELS, unwarned
 from lotbench.edge.files.jsonl import line
+from lotbench.edge.pictures.picture_file import (
+    FORMATS,
+    MAX_BYTES,
+    MAX_PIXELS,
+    PictureError,
+    TooLargeError,
+    opened,
+)
 from lotbench.errors import DataError, UsageError, at
 
 NOTED = 5_000
 """Rows between two notes of how far an import has come."""
 NAMED = 100
 """Broken rows that are named; all are counted."""
-MAX_BYTES = 100_000_000
-"""A picture file with more is refused unread."""
-FORMATS = {"JPEG": "jpg", "PNG": "png", "GIF": "gif", "WEBP": "webp"}
 PART, NOTE, REPORT = "samples.jsonl.part", "import.json.part", "import.json"
 
 Load: TypeAlias = Callable[[], bytes | None]
@@ -160,19 +163,14 @@ def _format(raw: bytes) -> str:
     Raises:
         SkippedError: It has too many pixels, or is no picture of a kind that is sent.
     """
-    from PIL import Image as Pillow
-
     try:
-        with unwarned(), Pillow.open(io.BytesIO(raw), formats=tuple(FORMATS)) as picture:
-            width, height = picture.size
-            if width * height <= MAX_PIXELS:
-                picture.verify()
-            suffix = FORMATS[str(picture.format)]
-    except Exception:  # noqa: BLE001 - decoders raise whatever they like on hostile bytes
+        with opened(raw, pixels=MAX_PIXELS) as picture:
+            picture.verify()
+            return FORMATS[str(picture.format)]
+    except TooLargeError:
+        raise SkippedError(f"the picture has more than {MAX_PIXELS:,} pixels") from None
+    except PictureError:
         raise SkippedError("the picture cannot be read") from None
-    if width * height > MAX_PIXELS:
-        raise SkippedError(f"the picture has more than {MAX_PIXELS:,} pixels")
-    return suffix
 
 
 def _from(rows: Iterator[Raw], read: int) -> Iterator[Raw]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from lotbench.edge.pictures import picture_file
 from lotbench.errors import UsageError
 
 COLUMNS, ROWS = 3, 3
@@ -74,8 +75,7 @@ def _page(folder: Path, items: Sequence[Any], face: Any) -> Any:
         left = GAP_PX + place % COLUMNS * (SIDE_PX + GAP_PX)
         top = GAP_PX + place // COLUMNS * height_px
         if getattr(item, "image", None):
-            with Image.open(folder / item.image) as opened:
-                picture = opened.convert("RGB")
+            picture = picture_file.decoded(folder / item.image)
             picture.thumbnail((SIDE_PX, SIDE_PX), Image.Resampling.LANCZOS)
             page.paste(picture, (left, top))
         lines = [line for text in _texts(item) for line in wrapped(text, SIDE_PX, face.getlength)]

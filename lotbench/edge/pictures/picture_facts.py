@@ -12,9 +12,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from lotbench.edge.pictures import render_svg
+from lotbench.edge.pictures import picture_file, render_svg
 from lotbench.errors import UsageError
-from lotbench.harness.data_findings import Sight
+from lotbench.harness.data_findings import Finding, Sight
 from lotbench.types import Sample
 
 SIDE = 16
@@ -27,22 +27,34 @@ _NO_METADATA = {"gamma", "srgb", "transparency", "interlace", "dpi", "aspect", "
                 "adobe_transform", "background", "version", "duration", "loop", "extension"}  # fmt: skip
 
 
-def sights(folder: Path, items: Iterable[Sample], *, drawings: bool = True) -> dict[str, Sight]:
-    """What is seen of every sample's picture, by sample id.
+def sights(
+    folder: Path, items: Iterable[Sample], *, drawings: bool = True
+) -> tuple[dict[str, Sight], list[Finding]]:
+    """What is seen of every sample's picture, by sample id; and a finding for each that cannot be decoded.
 
     Args:
         folder: The data set's folder.
-        items: Its samples, checked: every picture can be read.
+        items: Its samples.
         drawings: Whether to render the drawings again (about 0.2 s each).
     """
-    return {item.id: sight(folder / item.image, drawings=drawings) for item in items if item.image}
+    seen: dict[str, Sight] = {}
+    broken: list[Finding] = []
+    for item in items:
+        if item.image:
+            try:
+                seen[item.id] = sight(folder / item.image, drawings=drawings)
+            except (OSError, picture_file.PictureError) as error:
+                broken.append(Finding(item.id, "image", str(error)))
+    return seen, broken
 
 
 def sight(path: Path, *, drawings: bool = True) -> Sight:
-    """What is seen of one picture."""
-    from PIL import Image
+    """What is seen of one picture.
 
-    with Image.open(path) as opened:
+    Raises:
+        PictureError: It cannot be decoded, though its head says that it is a picture.
+    """
+    with picture_file.opened(path) as opened:
         metadata = tuple(sorted(str(name) for name in opened.info if name not in _NO_METADATA))
         picture = opened.convert("RGB")
     drawing = path.with_suffix(".svg")

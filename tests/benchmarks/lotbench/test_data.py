@@ -30,7 +30,7 @@ def items() -> tuple[Item, ...]:
 
 @pytest.fixture(scope="module")
 def sights(items: tuple[Item, ...]) -> dict[str, Sight]:
-    return picture_facts.sights(FOLDER, items, drawings=False)
+    return picture_facts.sights(FOLDER, items, drawings=False)[0]
 
 
 def judge_set(name: str) -> list[dict[str, Any]]:
@@ -70,7 +70,7 @@ def test_the_samples_are_clean_under_their_own_lints(
 
 @pytest.mark.slow
 def test_every_picture_shows_its_drawing(items: tuple[Item, ...]) -> None:
-    apart = {name: sight.apart for name, sight in picture_facts.sights(FOLDER, items).items()}
+    apart = {name: sight.apart for name, sight in picture_facts.sights(FOLDER, items)[0].items()}
     assert None not in apart.values()
     assert {name: far for name, far in apart.items() if far and far > lints.FAR_FROM_DRAWING} == {}
 

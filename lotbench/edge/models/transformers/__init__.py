@@ -8,16 +8,14 @@ The event loop lives on meanwhile, and Ctrl-C ends a batch at its next token.
 from __future__ import annotations
 
 import asyncio
-import io
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-import PIL.Image
-
 from lotbench.edge.models.transformers.generation import Asked, answer
 from lotbench.edge.models.transformers.loading import load, rendered
+from lotbench.edge.pictures.picture_file import decoded
 from lotbench.errors import Unescapable
 from lotbench.types import Image, Reply, Request
 
@@ -76,7 +74,7 @@ class TransformersModel:
         shas = [part.sha256 for part in parts if isinstance(part, Image)]
         if shas and not self._loaded.sees:
             raise Unescapable(f"{self.id} reads text only: to play without pictures, --set arm=caption")
-        pictures = tuple(PIL.Image.open(io.BytesIO(self._picture(sha))).convert("RGB") for sha in shas)
+        pictures = tuple(decoded(self._picture(sha)) for sha in shas)
         return Asked(rendered(self._loaded, request.messages), pictures, request.sampling)
 
     async def _answered(self, batch: _Batch, before: asyncio.Task[list[Reply]] | None) -> list[Reply]:
