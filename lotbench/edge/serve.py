@@ -14,8 +14,9 @@ import json
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, TypeAlias
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from aiohttp import web
 
@@ -26,6 +27,12 @@ HOST = "127.0.0.1"
 NAMES = frozenset({"127.0.0.1", "::1", "localhost"})
 MAX_MESSAGE = 100_000
 """Bytes of a message, at most."""
+MAX_OPEN = 128
+"""Connections at once, at most: a further one takes the place of that which has been idle longest."""
+IDLE_S = 15.0
+"""Seconds that a connection may go without a whole request."""
+MESSAGE_S = 10.0
+"""Seconds that a message may take to arrive."""
 POLICY = (
     "default-src 'none'; img-src 'self' data:; connect-src 'self'; style-src 'nonce-{0}'; script-src 'nonce-{0}';"
     " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -119,15 +126,25 @@ class Site:
 class _Handlers:
     """What a browser may do under the token: look, and send a message."""
 
-    def __init__(self, pages: Pages, token: str, host: str) -> None:
+    def __init__(self, pages: Pages, token: str, host: str, busy: set[object]) -> None:
         self._pages = pages
         self._token = token
         self._host = host
+        self._busy = busy
+
+    @web.middleware
+    async def counted(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
+        """Know which connections are at work on a request: these are never closed to make room."""
+        self._busy.add(request.protocol)
+        try:
+            return await handler(request)
+        finally:
+            self._busy.discard(request.protocol)
 
     @web.middleware
     async def guarded(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
         """Let through what knows the token, and came to this machine by its own name."""
-        if not self._ours(urlsplit(f"//{request.host}").hostname or ""):
+        if not self._ours(_place(f"//{request.host}").hostname or ""):
             raise web.HTTPForbidden(text="not this host")
         given = request.match_info.get("token", "")
         if not hmac.compare_digest(given.encode(), self._token.encode()):
@@ -164,12 +181,16 @@ class _Handlers:
     async def post(self, request: web.Request) -> web.Response:
         """A message, refused with its reason if it is none."""
         origin = request.headers.get("Origin")
-        if origin is not None and urlsplit(origin).netloc != request.host:
+        if origin is not None and _place(origin).netloc != request.host:
             raise web.HTTPForbidden(text="not from this page")
         if request.content_type != "application/json":
             raise web.HTTPUnsupportedMediaType
         try:
-            sent = json.loads(await request.text())
+            async with asyncio.timeout(MESSAGE_S):
+                raw = await request.read()
+            sent = json.loads(raw.decode())
+        except TimeoutError:
+            raise web.HTTPRequestTimeout from None
         except (ValueError, RecursionError):
             return web.json_response({"error": "not JSON"}, status=400)
         try:
@@ -180,10 +201,20 @@ class _Handlers:
             return web.json_response({"error": str(error)}, status=400)
 
 
-def application(pages: Pages, token: str, host: str = HOST) -> web.Application:
-    """The web application of a site, everything below the token."""
-    handlers = _Handlers(pages, token, host)
-    app = web.Application(middlewares=[handlers.guarded], client_max_size=MAX_MESSAGE)
+def _place(address: str) -> SplitResult:
+    """The parts of an address; of one that cannot be read, none."""
+    try:
+        return urlsplit(address)
+    except ValueError:
+        return urlsplit("")
+
+
+def application(
+    pages: Pages, token: str, host: str = HOST, busy: set[object] | None = None
+) -> web.Application:
+    """The web application of a site, everything below the token; `busy` holds the connections at work."""
+    handlers = _Handlers(pages, token, host, set() if busy is None else busy)
+    app = web.Application(middlewares=[handlers.counted, handlers.guarded], client_max_size=MAX_MESSAGE)
     app.router.add_get("/{token}/{path:.*}", handlers.get)
     app.router.add_post("/{token}/{path:.+}", handlers.post)
     return app
@@ -201,16 +232,35 @@ async def serve(pages: Pages, port: int, ready: Callable[[str], None], host: str
     Raises:
         UsageError: The port is taken, or the host is none of this machine's.
     """
-    token = secrets.token_urlsafe(24)
-    runner = web.AppRunner(application(pages, token, host), access_log=None, shutdown_timeout=0.5)
+    token, busy = secrets.token_urlsafe(24), set[object]()
+    runner = web.AppRunner(
+        application(pages, token, host, busy), access_log=None, shutdown_timeout=0.5, keepalive_timeout=IDLE_S
+    )
     await runner.setup()
+    loop, doors = asyncio.get_running_loop(), partial(_admitted, runner, busy)
+    listening: asyncio.Server | None = None
     try:
         try:
-            await web.TCPSite(runner, host, port).start()
-        except OSError as error:
-            raise UsageError(f"{host}, port {port}: {error.strerror or error}") from None
+            listening = await loop.create_server(doors, host, port)
+        except (OSError, OverflowError) as error:
+            raise UsageError(f"{host}, port {port}: {getattr(error, 'strerror', '') or error}") from None
         shown = f"[{host}]" if ":" in host else host
-        ready(f"http://{shown}:{runner.addresses[0][1]}/{token}/")
+        ready(f"http://{shown}:{listening.sockets[0].getsockname()[1]}/{token}/")
         await asyncio.Event().wait()
     finally:
+        if listening is not None:
+            listening.close()
         await runner.cleanup()
+
+
+def _admitted(runner: web.AppRunner, busy: set[object]) -> asyncio.Protocol:
+    """What serves a new connection; where too many are open, the one that has been idle longest is closed.
+
+    A new one is never turned away for idle ones: whoever sends half a request and waits would else shut the
+    pages for everybody.
+    """
+    assert runner.server is not None
+    idle = [one for one in runner.server.connections if one not in busy]
+    if len(runner.server.connections) >= MAX_OPEN and idle:
+        idle[0].force_close()
+    return runner.server()

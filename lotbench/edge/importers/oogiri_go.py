@@ -18,7 +18,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
 
 from lotbench.benchmarks.standard.oogiri import Language, Row
-from lotbench.edge.importers.importing import MAX_BYTES, BrokenError, Pictures, Raw, SkippedError, Source
+from lotbench.edge.importers.importing import BrokenError, Pictures, Raw, SkippedError, Source
+from lotbench.edge.pictures.picture_file import MAX_BYTES
 from lotbench.errors import UsageError
 
 FILES: Mapping[str, Language] = {"en.jsonl": "en", "cn.jsonl": "zh", "jp.jsonl": "ja"}

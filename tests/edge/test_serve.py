@@ -1,0 +1,123 @@
+"""The local server under those who mean it no good: half requests, slow messages, names that are none."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from urllib.parse import urlsplit
+
+import aiohttp
+import pytest
+
+from lotbench.edge import serve
+from lotbench.edge.serve import Served
+from lotbench.types import JSON
+
+HALF = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
+
+
+class Pages:
+    """One page, and whatever was sent to it."""
+
+    def get(self, path: str) -> Served:
+        return Served(b"<p>here</p>")
+
+    async def post(self, path: str, sent: object) -> Mapping[str, JSON]:
+        return {"sent": repr(sent)}
+
+
+@pytest.fixture
+async def address() -> AsyncIterator[str]:
+    ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    task = asyncio.create_task(serve.serve(Pages(), 0, ready.set_result))
+    try:
+        yield await asyncio.wait_for(ready, 10)
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def raw(address: str, sent: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    place = urlsplit(address)
+    reader, writer = await asyncio.open_connection(place.hostname, place.port)
+    writer.write(sent)
+    return reader, writer
+
+
+async def status_of(address: str, head: str, body: str = "") -> int:
+    """The status of a request that a well-behaved client would not send."""
+    reader, writer = await raw(address, f"{head}\r\n\r\n{body}".encode())
+    answer = await asyncio.wait_for(reader.readline(), 10)
+    writer.close()
+    return int(answer.split()[1])
+
+
+async def test_half_requests_keep_nobody_out(
+    address: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """1,145 of them made the pages unreachable, and the log grew by 801 MB."""
+    monkeypatch.setattr(serve, "MAX_OPEN", 20)
+    held = [await raw(address, HALF) for _ in range(150)]
+    async with aiohttp.ClientSession() as client:
+        for _ in range(3):
+            async with client.get(address, timeout=aiohttp.ClientTimeout(5)) as answer:
+                assert (answer.status, await answer.text()) == (200, "<p>here</p>")
+    closed = [await asyncio.wait_for(reader.read(), 5) for reader, _ in held[:120]]
+    assert closed == [b""] * 120
+    for _, writer in held:
+        writer.close()
+    assert capfd.readouterr().err == ""
+
+
+async def test_a_connection_that_says_nothing_whole_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serve, "IDLE_S", 0.2)
+    ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    task = asyncio.create_task(serve.serve(Pages(), 0, ready.set_result))
+    reader, writer = await raw(await ready, HALF)
+    assert await asyncio.wait_for(reader.read(), 10) == b""
+    writer.close()
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+
+
+async def test_a_message_that_drips_is_given_up(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serve, "MESSAGE_S", 0.2)
+    place = urlsplit(address)
+    head = (
+        f"POST {place.path}mark HTTP/1.1\r\nHost: {place.netloc}\r\n"
+        "Content-Type: application/json\r\nContent-Length: 90000"
+    )
+    assert await status_of(address, head, '{"a":') == 408
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "kind", "status"),
+    [
+        ("[", "", "application/json", 403),
+        ("127.0.0.1:{port}", "http://[", "application/json", 403),
+        ("127.0.0.1:{port}", "http://elsewhere", "application/json", 403),
+        ("127.0.0.1:{port}", "", "application/json; charset=no-such-thing", 200),
+        ("127.0.0.1:{port}", "", "text/plain", 415),
+    ],
+)
+async def test_names_that_are_none_are_refused_and_no_fault_of_ours(
+    address: str, host: str, origin: str, kind: str, status: int
+) -> None:
+    place = urlsplit(address)
+    lines = [
+        f"POST {place.path}mark HTTP/1.1",
+        f"Host: {host.format(port=place.port)}",
+        f"Content-Type: {kind}",
+    ]
+    lines += [f"Origin: {origin}"] if origin else []
+    assert await status_of(address, "\r\n".join([*lines, "Content-Length: 2"]), "{}") == status
+
+
+async def test_a_port_that_is_none_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    from lotbench.errors import UsageError
+
+    with pytest.raises(UsageError, match="port 80808"):
+        await serve.serve(Pages(), 80808, lambda address: None)
