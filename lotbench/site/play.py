@@ -231,9 +231,8 @@ class PlaySite:
         if not isinstance(sent, Mapping):
             raise UsageError("not an answer")
         given = {str(name): value for name, value in sent.items() if name != "version"}
-        version = sent.get("version")
-        asked = isinstance(version, str) and version.isdecimal() and len(version) < 10
-        seat.model.answer(int(version) if asked else -1, given)
+        version = str(sent.get("version"))
+        seat.model.answer(int(version) if version.isdecimal() and len(version) < 10 else -1, given)
         return {"go": "index.html"}
 
     def _seat_page(self, seat: Player, rest: list[str]) -> Served:
