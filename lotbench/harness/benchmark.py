@@ -17,7 +17,7 @@ from lotbench.errors import CallFailed
 from lotbench.harness.data_findings import Finding, Sight
 from lotbench.harness.evidence import Evidence
 from lotbench.harness.judge_validation import Validation
-from lotbench.harness.state import State, Update, Walk, joined
+from lotbench.harness.state import AnyWalk, State, Update, joined
 from lotbench.report.sections import Section
 from lotbench.types import JSON, Answer, Metric, Question, Sample, Sampling, Score, Trace
 
@@ -90,14 +90,14 @@ class Benchmark:
     data: str
     reference: str
     repeats: int
-    ask: Callable[[Walk], Sequence[Question]]
-    read: Callable[[Walk, Sequence[Answer]], Update]
-    grade: Callable[[Walk], Score]
+    ask: Callable[[AnyWalk], Sequence[Question]]
+    read: Callable[[AnyWalk, Sequence[Answer]], Update]
+    grade: Callable[[AnyWalk], Score]
     metrics: Callable[[Sequence[Trace], Any, Evidence], Mapping[str, Metric]]
     sections: Callable[[Sequence[Trace], Any, Evidence], Sequence[Section]]
     supersteps: Callable[[Any], int]
     calls: Callable[[Any], Mapping[str, int]]
-    preview: Callable[[Walk], Sequence[Question]]
+    preview: Callable[[AnyWalk], Sequence[Question]]
     score_only: frozenset[str] = frozenset()
     resolve: Callable[[Any, Mapping[str, int]], Any] = lambda settings, seats: settings
     faults: Callable[[Sequence[Any], Any], Sequence[str]] = lambda items, settings: ()
@@ -123,8 +123,8 @@ class Context:
     """What a node reaches beside the state: the benchmark, the live view of a walk, and `ask`."""
 
     benchmark: Benchmark
-    view: Callable[[State, str], Walk]
-    ask: Callable[[Walk, Question], Awaitable[Answer]]
+    view: Callable[[State, str], AnyWalk]
+    ask: Callable[[AnyWalk, Question], Awaitable[Answer]]
 
 
 async def take(step: str, state: State, context: Context) -> Update:
@@ -152,7 +152,7 @@ async def take(step: str, state: State, context: Context) -> Update:
             return changed
 
 
-async def _all(context: Context, walk: Walk, questions: Sequence[Question]) -> list[Answer]:
+async def _all(context: Context, walk: AnyWalk, questions: Sequence[Question]) -> list[Answer]:
     """Every answer; one that fails does not leave the others behind, whose replies are paid for.
 
     Raises:
@@ -180,7 +180,9 @@ def _usage(answers: Sequence[Answer]) -> dict[str, int]:
     }
 
 
-Step: TypeAlias = tuple[Callable[[Walk], Sequence[Question]], Callable[[Walk, Sequence[Answer]], Update]]
+Step: TypeAlias = tuple[
+    Callable[[AnyWalk], Sequence[Question]], Callable[[AnyWalk, Sequence[Answer]], Update]
+]
 """What asks at a node, and what reads the answers."""
 
 

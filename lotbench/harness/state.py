@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeAlias, TypedDict
+from typing import Annotated, Any, Generic, TypeAlias, TypedDict, TypeVar
 
 from lotbench.errors import LotbenchError
 from lotbench.prompting.prompt import Pack, Prompt
@@ -92,8 +92,12 @@ def joined(state: State, update: Update) -> dict[str, Any]:
     return made
 
 
+Item = TypeVar("Item", bound=Sample, covariant=True)
+Settings = TypeVar("Settings", covariant=True)
+
+
 @dataclass(frozen=True, slots=True)
-class Walk:
+class Walk(Generic[Item, Settings]):
     """What a benchmark sees of a walk: the sample, the settings, and where the walk stands.
 
     Attributes:
@@ -103,13 +107,13 @@ class Walk:
         pictures: The picture of each sample that has one.
     """
 
-    sample: Sample
+    sample: Item
     repeat: int
     step: str
-    settings: Any
+    settings: Settings
     state: State
     prompts: Pack
-    data: tuple[Sample, ...]
+    data: tuple[Item, ...]
     seats: Mapping[str, int]
     seed: int
     pictures: Mapping[str, Any]
@@ -122,3 +126,7 @@ class Walk:
     def prompt(self, name: str) -> Prompt:
         """A prompt in the language of the sample."""
         return self.prompts.get(self.sample.language, name)
+
+
+AnyWalk: TypeAlias = Walk[Any, Any]
+"""A walk of any benchmark."""

@@ -17,7 +17,7 @@ from lotbench.edge.calls.caller import Caller
 from lotbench.errors import LotbenchError
 from lotbench.harness.benchmark import Context, take
 from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult, stratified
-from lotbench.harness.state import State, Walk, joined, start
+from lotbench.harness.state import AnyWalk, State, joined, start
 from lotbench.metrics.agreement import drift
 from lotbench.run.plan import Plan, sampling_table
 from lotbench.types import JSON, Answer, Question
@@ -28,11 +28,11 @@ async def put(desk: Caller, made: Plan, panel: JudgePanel, probe: Probe, repeat:
     validation = made.benchmark.validation
     assert validation is not None
 
-    def view(state: State, step: str) -> Walk:
+    def view(state: State, step: str) -> AnyWalk:
         seats = {role: len(names) for role, names in made.names.items()} | {panel.role: len(panel.seats)}
         return replace(made.view(state, step), settings=panel.settings, seats=seats)
 
-    async def ask(walk: Walk, question: Question) -> Answer:
+    async def ask(walk: AnyWalk, question: Question) -> Answer:
         seated = replace(question, seat=panel.seats[question.seat])
         # The benchmark reads its own question back: for it, the panel is all the judges there are.
         return replace(await desk.ask(walk, seated), question=question)

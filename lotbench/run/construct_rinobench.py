@@ -30,7 +30,7 @@ from lotbench.edge.models.registry import Models
 from lotbench.errors import DataError
 from lotbench.harness.benchmark import Context
 from lotbench.harness.loop import Loop, Planned
-from lotbench.harness.state import State, Walk, start
+from lotbench.harness.state import AnyWalk, State, Walk, start
 from lotbench.prompting.prompt import Pack, pack
 from lotbench.run import plan, results
 from lotbench.run.session import graph
@@ -134,7 +134,7 @@ async def _walked(
     refuse_unpriced(wanted.limits, {given[0].text: given[0] for given in names.values()})
     prompts, by_id = _prompts(), {draft.id: draft for draft in drafts}
 
-    def view(state: State, step: str) -> Walk:
+    def view(state: State, step: str) -> AnyWalk:
         seats = dict.fromkeys(ROLES, 1)
         sample = by_id[state["sample"]]
         return Walk(sample, 1, step, wanted.rules, state, prompts, (), seats, wanted.seed, {})

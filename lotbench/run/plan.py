@@ -20,7 +20,7 @@ from lotbench.edge.files import datasets
 from lotbench.errors import UsageError
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.loop import Planned
-from lotbench.harness.state import State, Walk
+from lotbench.harness.state import AnyWalk, State, Walk
 from lotbench.prompting.prompt import Pack
 from lotbench.types import JSON, Sample, Sampling
 
@@ -81,7 +81,7 @@ class Plan:
         mine = list(lanes.items())[first::shares]
         return [list(order(name, walks, self.settings, seed)) for name, walks in mine]
 
-    def view(self, state: State, step: str) -> Walk:
+    def view(self, state: State, step: str) -> AnyWalk:
         """What the benchmark sees of a walk."""
         return Walk(
             sample=self.by_id[state["sample"]],

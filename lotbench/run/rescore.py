@@ -19,7 +19,7 @@ from lotbench.edge.calls.store import Store
 from lotbench.errors import CallFailed, UsageError
 from lotbench.harness.benchmark import Context
 from lotbench.harness.loop import Loop
-from lotbench.harness.state import Walk
+from lotbench.harness.state import AnyWalk
 from lotbench.run.plan import Plan
 from lotbench.run.results import Run, planned
 from lotbench.run.session import graph
@@ -59,7 +59,7 @@ async def rewalk(run: Run, heard: Callable[[Request], None] | None = None) -> Re
     with Journal(run.path / "calls.jsonl") as journal:
         desk = _desk(made, journal, run.path)
 
-        async def ask(walk: Walk, question: Question) -> Answer:
+        async def ask(walk: AnyWalk, question: Question) -> Answer:
             if heard:
                 heard(desk.request(question, *owner(walk, question)))
             return await desk.ask(walk, question)

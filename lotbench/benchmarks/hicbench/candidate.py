@@ -11,11 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lotbench.benchmarks.hicbench import memory
-from lotbench.benchmarks.hicbench.sample import Item
-from lotbench.benchmarks.hicbench.settings import Settings
+from lotbench.benchmarks.hicbench.settings import Settings, Walk
 from lotbench.errors import Unread
 from lotbench.harness.benchmark import record, remark
-from lotbench.harness.state import Update, Walk
+from lotbench.harness.state import Update
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import plain
 from lotbench.types import JSON, Answer, Question
@@ -24,23 +23,11 @@ PIECE = re.compile(r"\w+|[^\w\s]")
 NUMBERED = re.compile(r"^\W*(?:answer\s*)?(\d{1,3})\s*[.):][\s*_]*", re.IGNORECASE | re.MULTILINE)
 
 
-def item(walk: Walk) -> Item:
-    """The sample of a walk, as what it is."""
-    assert isinstance(walk.sample, Item)
-    return walk.sample
-
-
-def options(walk: Walk) -> Settings:
-    """The settings of a walk, as what they are."""
-    assert isinstance(walk.settings, Settings)
-    return walk.settings
-
-
 def ask(walk: Walk) -> Sequence[Question]:
     """Every answer at once: a draw each, or all in one reply."""
     if "answers" in walk.state["turn"]:
         return ()
-    settings = options(walk)
+    settings = walk.settings
     calls = 1 if settings.one_call else settings.answers
     longest = settings.answer_tokens * (settings.answers if settings.one_call else 1)
     messages = walk.prompt(settings.strategy).messages(**_values(walk))
@@ -59,7 +46,7 @@ def ask(walk: Walk) -> Sequence[Question]:
 
 def read_answers(walk: Walk, answers: Sequence[Answer]) -> Update:
     """The texts that can be judged; a walk without any is a failure of the candidate."""
-    settings = options(walk)
+    settings = walk.settings
     values = [_answer(answer, settings) for answer in answers]
     steps = [record(answer, value) for answer, value in zip(answers, values, strict=True)]
     if settings.one_call:
@@ -78,7 +65,7 @@ def tokens(text: str) -> int:
 
 def _values(walk: Walk) -> dict[str, Value]:
     """What the strategy's prompt is filled with."""
-    settings, sample, lines = options(walk), item(walk), walk.prompt("lines")
+    settings, sample, lines = walk.settings, walk.sample, walk.prompt("lines")
     many = settings.one_call and settings.answers > 1
     layout = lines.line("many", answers=str(settings.answers)) if many else lines.line("one")
     values: dict[str, Value] = {

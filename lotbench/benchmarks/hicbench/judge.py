@@ -14,10 +14,10 @@ import numpy as np
 from pydantic import BeforeValidator, Field
 
 from lotbench.benchmarks.hicbench import memory, ratings
-from lotbench.benchmarks.hicbench.candidate import item, options
+from lotbench.benchmarks.hicbench.settings import Walk
 from lotbench.errors import JudgeError
 from lotbench.harness.benchmark import record
-from lotbench.harness.state import Update, Walk
+from lotbench.harness.state import Update
 from lotbench.prompting.judge import JudgeQuestion
 from lotbench.prompting.reply import Form, YesNo
 from lotbench.types import Answer, Question
@@ -67,7 +67,7 @@ def question(walk: Walk, number: int, role: str, seat: int, unread: str | None =
         round=number + 1,
         seat=seat,
         attempt=0 if unread is None else 1,
-        question=item(walk).question,
+        question=walk.sample.question,
         answer=walk.state["turn"]["answers"][number],
         again=again,
     )
@@ -94,21 +94,21 @@ def read_ratings(walk: Walk, answers: Sequence[Answer]) -> Update:
     update: Update = {"steps": steps, "draft": {}, "turn": {**walk.state["turn"], "judged": True}}
     if not any(step["role"] == "judge" and step["value"]["status"] == "ok" for step in done):
         update |= {"outcome": "judge_failed", "why": "no verdict of any judge could be read"}
-    elif options(walk).dhp:
+    elif walk.settings.dhp:
         update["memory"] = memory.after(
-            walk.state["memory"], options(walk), walk.sample.id, rated(walk, done)
+            walk.state["memory"], walk.settings, walk.sample.id, rated(walk, done)
         )
     return update
 
 
 def rated(walk: Walk, steps: Sequence[Any]) -> list[memory.Rated]:
     """The answers of a walk as the judges of its examples see them together (mean_then_threshold)."""
-    role = "judge" if options(walk).dhp_judge == "panel" else "dhp_judge"
+    role = "judge" if walk.settings.dhp_judge == "panel" else "dhp_judge"
     made = []
     for _, text, verdicts in ratings.answered(steps, role):
         table = np.array([ratings.numbers(verdict) for verdict in verdicts]).reshape(1, -1, 4)
         marks, hallucinated = ratings.together(table[..., :3], table[..., 3])
-        ih, dh = ratings.classify(marks, hallucinated, options(walk).classes)
+        ih, dh = ratings.classify(marks, hallucinated, walk.settings.classes)
         total = float(marks.sum())
         made.append(memory.Rated(text, total, bool(ih.any()), bool(dh.any())))
     return made
@@ -116,7 +116,7 @@ def rated(walk: Walk, steps: Sequence[Any]) -> list[memory.Rated]:
 
 def _places(walk: Walk) -> Iterator[tuple[int, str, int]]:
     """The number of each answer, with each role and seat that judges it."""
-    separate = options(walk).dhp and options(walk).dhp_judge == "separate"
+    separate = walk.settings.dhp and walk.settings.dhp_judge == "separate"
     for number, text in enumerate(walk.state["turn"]["answers"]):
         if text is not None:
             yield from ((number, "judge", seat) for seat in range(walk.seats["judge"]))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from lotbench.benchmarks.hicbench import candidate, judge
-from lotbench.harness.state import Walk
+from lotbench.benchmarks.hicbench.settings import Walk
 from lotbench.types import Question
 
 EXAMPLES = {
@@ -20,7 +20,7 @@ EXAMPLES = {
 
 def preview(walk: Walk) -> tuple[Question, ...]:
     """One question of each kind that these settings can put."""
-    settings = candidate.options(walk)
+    settings = walk.settings
     made = [candidate.ask(_at(walk, "respond", turn={}, memory=EXAMPLES))[0]]
     judged = _at(walk, "judge", turn={"answers": ["(an answer)"]})
     made.append(judge.question(judged, 0, "judge", 0))

@@ -13,7 +13,6 @@ from typing import Literal
 import numpy as np
 
 from lotbench.benchmarks.hicbench import similarity
-from lotbench.benchmarks.hicbench.candidate import item
 from lotbench.benchmarks.hicbench.ratings import (
     MARKS,
     Classes,
@@ -28,9 +27,8 @@ from lotbench.benchmarks.hicbench.ratings import (
     over,
     ratings,
 )
-from lotbench.benchmarks.hicbench.settings import Settings
+from lotbench.benchmarks.hicbench.settings import Settings, Walk
 from lotbench.harness.evidence import NOTHING, Evidence
-from lotbench.harness.state import Walk
 from lotbench.metrics.intervals import bootstrap
 from lotbench.types import JSON, Metric, Score, Trace
 
@@ -52,7 +50,7 @@ def grade(walk: Walk) -> Score:
     marks: dict[str, JSON] = {name: finite(mean_mark(rated, at)) for at, name in enumerate(MARKS)}
     over_length = sum(bool(step["value"].get("over_length")) for step in state["steps"])
     parts: dict[str, JSON] = {
-        "field": item(walk).field,
+        "field": walk.sample.field,
         "answers": len(rated.texts),
         "over_length": over_length,
     }

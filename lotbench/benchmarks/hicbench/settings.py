@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from lotbench.benchmarks.hicbench.sample import Item
 from lotbench.errors import UsageError
+from lotbench.harness import state
 
 
 class Settings(BaseModel):
@@ -69,6 +71,10 @@ class Settings(BaseModel):
         if self.orders > 1 and self.order == "data":
             raise ValueError("orders: the order of the data set is one")
         return self
+
+
+Walk: TypeAlias = state.Walk[Item, Settings]
+"""A walk of this benchmark: what its sample and its settings are."""
 
 
 SCORE_ONLY = frozenset({"panel_rule", "w1", "encoder", "flips"})

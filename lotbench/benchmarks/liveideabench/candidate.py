@@ -10,11 +10,10 @@ import re
 from collections.abc import Mapping, Sequence
 
 from lotbench.benchmarks.liveideabench.masking import masked
-from lotbench.benchmarks.liveideabench.sample import Item
-from lotbench.benchmarks.liveideabench.settings import Settings
+from lotbench.benchmarks.liveideabench.settings import Settings, Walk
 from lotbench.errors import Unread
 from lotbench.harness.benchmark import record
-from lotbench.harness.state import Update, Walk
+from lotbench.harness.state import Update
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import visible
 from lotbench.types import JSON, Answer, Question, Reply
@@ -49,7 +48,7 @@ SAID_CHARACTERS = 2000
 
 def respond_ask(walk: Walk) -> Sequence[Question]:
     """Every idea at once; then once more, as an academic task, what was refused (v2, Supplementary Note 5)."""
-    settings, steps = options(walk), walk.state["steps"]
+    settings, steps = walk.settings, walk.state["steps"]
     if not steps:
         return tuple(
             _question(walk, "respond", f"idea_{settings.version}", n + 1) for n in range(settings.ideas)
@@ -62,7 +61,7 @@ def respond_ask(walk: Walk) -> Sequence[Question]:
 
 def respond_read(walk: Walk, answers: Sequence[Answer]) -> Update:
     """What each reply is, a step each."""
-    return {"steps": [record(answer, read_idea(answer.reply, options(walk))) for answer in answers]}
+    return {"steps": [record(answer, read_idea(answer.reply, walk.settings)) for answer in answers]}
 
 
 def read_idea(reply: Reply, settings: Settings) -> Mapping[str, JSON]:
@@ -131,23 +130,11 @@ def length(text: str) -> tuple[int, int]:
     return len(re.findall(r"\S*\w\S*", _CJK.sub(" ", text))), len(_CJK.findall(text))
 
 
-def options(walk: Walk) -> Settings:
-    """The settings of a walk, as what they are."""
-    assert isinstance(walk.settings, Settings)
-    return walk.settings
-
-
-def keyword(walk: Walk) -> str:
-    """The keyword of a walk."""
-    assert isinstance(walk.sample, Item)
-    return walk.sample.keyword
-
-
 def _question(walk: Walk, step: str, prompt: str, number: int) -> Question:
-    marker = options(walk).final_marker
+    marker = walk.settings.final_marker
     values: dict[str, Value] = {
-        "keyword": keyword(walk),
-        "target_words": str(options(walk).target_words),
+        "keyword": walk.sample.keyword,
+        "target_words": str(walk.settings.target_words),
         "marker": walk.prompt("lines").line("marker", text=marker) if marker else None,
     }
     return Question("candidate", step, walk.prompt(prompt).messages(**values), round=number)

@@ -17,10 +17,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, Strict
 
-from lotbench.benchmarks.liveideabench.candidate import keyword, options
+from lotbench.benchmarks.liveideabench.settings import Walk
 from lotbench.errors import JudgeError
 from lotbench.harness.benchmark import record, remark
-from lotbench.harness.state import Update, Walk
+from lotbench.harness.state import Update
 from lotbench.prompting.judge import JudgeQuestion
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, prose
@@ -78,7 +78,7 @@ def judge_read(walk: Walk, answers: Sequence[Answer]) -> Update:
     steps = []
     for answer in answers:
         question = answer.question
-        kind: JudgeQuestion[Any] = COMPARING if question.step == "compare" else SCORING[options(walk).version]
+        kind: JudgeQuestion[Any] = COMPARING if question.step == "compare" else SCORING[walk.settings.version]
         value: dict[str, Any] = {"judge": question.seat, "model": answer.reply.model}
         if question.step == "compare":
             value["ideas"] = list(_ordered(pairs(walk)[question.round - 1], question.draw))
@@ -116,7 +116,7 @@ def shown(walk: Walk) -> dict[int, str]:
 
 def pairs(walk: Walk) -> list[Pair]:
     """The pairs of ideas that are compared, of all pairs or of so many as are wanted."""
-    found, wanted = list(combinations(shown(walk), 2)), options(walk).fluency_pairs
+    found, wanted = list(combinations(shown(walk), 2)), walk.settings.fluency_pairs
     if not wanted or wanted >= len(found):
         return found
     place = f"{walk.seed}:{walk.sample.id}:{walk.state['repeat']}:pairs"
@@ -128,8 +128,8 @@ def seats(walk: Walk, number: int) -> list[int]:
 
     Every judge sits in as many windows as any other, and windows overlap, so that severities can be told apart.
     """
-    first = _turn(walk) * options(walk).ideas + number - 1
-    return [(first + place) % walk.seats["judge"] for place in range(options(walk).judges)]
+    first = _turn(walk) * walk.settings.ideas + number - 1
+    return [(first + place) % walk.seats["judge"] for place in range(walk.settings.judges)]
 
 
 def _turn(walk: Walk) -> int:
@@ -139,20 +139,20 @@ def _turn(walk: Walk) -> int:
 
 
 def _scoring(walk: Walk) -> Iterator[Question]:
-    version = options(walk).version
+    version = walk.settings.version
     for number, idea in shown(walk).items():
         for place, seat in enumerate(seats(walk, number)):
             yield from _open(walk, SCORING[version], f"judge_{version}", (number, place, seat), idea=idea)
 
 
 def _comparing(walk: Walk) -> Iterator[Question]:
-    settings, ideas, seat = options(walk), shown(walk), _turn(walk) % walk.seats["judge"]
+    settings, ideas, seat = walk.settings, shown(walk), _turn(walk) % walk.seats["judge"]
     for number, pair in enumerate(pairs(walk), 1):
         if _identical(walk, pair):
             continue
         for order in range(2 if settings.fluency_orders == "both" else 1):
             one, other = (ideas[n] for n in _ordered(pair, order))
-            said = {"keyword": keyword(walk), "one": one, "other": other}
+            said = {"keyword": walk.sample.keyword, "one": one, "other": other}
             yield from _open(walk, COMPARING, f"compare_{settings.version}", (number, order, seat), **said)
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from lotbench.benchmarks.liveideabench import candidate, judge
+from lotbench.benchmarks.liveideabench.settings import Walk
 from lotbench.harness.benchmark import remark
-from lotbench.harness.state import Walk
 from lotbench.types import Question
 
 WORDS = 100

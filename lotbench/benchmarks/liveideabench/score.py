@@ -15,10 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lotbench.benchmarks.liveideabench.judged import FLUENCY, Keyword, from_steps, mean, read_keyword
-from lotbench.benchmarks.liveideabench.sample import Item
-from lotbench.benchmarks.liveideabench.settings import Settings, Version
+from lotbench.benchmarks.liveideabench.settings import Settings, Version, Walk
 from lotbench.harness.evidence import NOTHING, Evidence
-from lotbench.harness.state import Walk
 from lotbench.metrics.intervals import Floats, bootstrap
 from lotbench.types import JSON, Metric, Score, Trace
 
@@ -35,7 +33,6 @@ def average(dimensions: Mapping[str, float]) -> float:
 def grade(walk: Walk) -> Score:
     """The composite of one keyword: the mean of its judged dimensions and its fluency."""
     settings, sample = walk.settings, walk.sample
-    assert isinstance(settings, Settings) and isinstance(sample, Item)
     version = settings.rules
     ideas, comparisons = from_steps(walk.state["steps"], version)
     one = Keyword(sample.id, walk.repeat, sample.category, ideas, comparisons)

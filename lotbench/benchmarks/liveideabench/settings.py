@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from lotbench.benchmarks.liveideabench.sample import Item
 from lotbench.config.model_names import ModelName, kin
 from lotbench.errors import UsageError
+from lotbench.harness import state
 from lotbench.harness.benchmark import Names
 
 JUDGES = 3
@@ -99,6 +101,10 @@ class Settings(BaseModel):
     def rules(self) -> Version:
         """What the version fixes."""
         return VERSIONS[self.version]
+
+
+Walk: TypeAlias = state.Walk[Item, Settings]
+"""A walk of this benchmark: what its sample and its settings are."""
 
 
 SCORE_ONLY = frozenset({"flexibility_unit", "encoder"})

@@ -15,11 +15,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator
 
 from lotbench.benchmarks.lotbench import words
-from lotbench.benchmarks.lotbench.sample import Item
-from lotbench.benchmarks.lotbench.settings import Settings, reveals
+from lotbench.benchmarks.lotbench.settings import Walk, reveals
 from lotbench.errors import Unread
 from lotbench.harness.benchmark import record, remark
-from lotbench.harness.state import Update, Walk
+from lotbench.harness.state import Update
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, prose, read_form, schema, shape, yes_or_no
 from lotbench.types import JSON, Answer, Question
@@ -88,26 +87,14 @@ FRAMEWORKS = {
 }
 
 
-def item(walk: Walk) -> Item:
-    """The sample of a walk, as what it is."""
-    assert isinstance(walk.sample, Item)
-    return walk.sample
-
-
-def options(walk: Walk) -> Settings:
-    """The settings of a walk, as what they are."""
-    assert isinstance(walk.settings, Settings)
-    return walk.settings
-
-
 def respond_ask(walk: Walk) -> Sequence[Question]:
     """One filling, or as many as there are votes; notes first where the framework takes them."""
     if "status" in walk.state["turn"]:
         return ()
-    framework = FRAMEWORKS[options(walk).framework]
+    framework = FRAMEWORKS[walk.settings.framework]
     if framework.notes and "notes" not in walk.state["draft"]:
         return (_question(walk, "decompose", Notes),)
-    votes = options(walk).votes if framework.votes else 1
+    votes = walk.settings.votes if framework.votes else 1
     return tuple(_question(walk, "respond", framework.filling, draw) for draw in range(votes))
 
 
@@ -133,11 +120,11 @@ def respond_read(walk: Walk, answers: Sequence[Answer]) -> Update:
 
 def _filling(walk: Walk, answer: Answer) -> tuple[dict[str, Any], str]:
     """What one reply is as a filling, and the reason if it is none."""
-    form = FRAMEWORKS[options(walk).framework].filling
-    settings = options(walk)
+    form = FRAMEWORKS[walk.settings.framework].filling
+    settings = walk.settings
     try:
         said = read_form(answer.reply, form).filling
-        text = words.filling(said, item(walk).frame, settings.max_words, settings.max_characters)
+        text = words.filling(said, walk.sample.frame, settings.max_words, settings.max_characters)
     except Unread as error:
         return {"filling": None, "status": error.kind}, error.reason
     mismatch = words.other_language(text, walk.sample.language)
@@ -146,9 +133,9 @@ def _filling(walk: Walk, answer: Answer) -> tuple[dict[str, Any], str]:
 
 def ask_ask(walk: Walk) -> Sequence[Question]:
     """One yes/no question about the missing text, if questions are asked at all."""
-    if not options(walk).ask or "question" in walk.state["turn"]:
+    if not walk.settings.ask or "question" in walk.state["turn"]:
         return ()
-    framework = FRAMEWORKS[options(walk).framework]
+    framework = FRAMEWORKS[walk.settings.framework]
     if framework.notes and "notes" not in walk.state["draft"]:
         return (_question(walk, "decompose", Notes, draw=1),)
     return (_question(walk, "ask", framework.asking),)
@@ -165,7 +152,7 @@ def ask_read(walk: Walk, answers: Sequence[Answer]) -> Update:
     before = [past["question"] for past in walk.state["history"] if past.get("question")]
     try:
         said = words.question(
-            read_form(answer.reply, FRAMEWORKS[options(walk).framework].asking).question, before
+            read_form(answer.reply, FRAMEWORKS[walk.settings.framework].asking).question, before
         )
     except Unread as error:
         step = record(answer, {"question": None, "status": error.kind, "leak": False})
@@ -176,7 +163,7 @@ def ask_read(walk: Walk, answers: Sequence[Answer]) -> Update:
     tried = [past["filling"] for past in walk.state["history"] if past.get("filling")]
     if turn["filling"]:
         tried.append(turn["filling"])
-    leak = words.leaks(said, [item(walk).key_text, *item(walk).accept, *tried])
+    leak = words.leaks(said, [walk.sample.key_text, *walk.sample.accept, *tried])
     value: dict[str, JSON] = {"question": said, "status": "ok", "leak": leak}
     return {"turn": {**turn, "question": said}, "draft": {}, "steps": [record(answer, value)]}
 
@@ -185,7 +172,7 @@ def answer_ask(walk: Walk) -> Sequence[Question]:
     """The question goes to the oracle, which knows what `oracle_sees` says and no more."""
     if "answer" in walk.state["turn"]:
         return ()
-    sees, sample = options(walk).oracle_sees, item(walk)
+    sees, sample = walk.settings.oracle_sees, walk.sample
     lines = walk.prompt("lines")
     messages = walk.prompt("answer").messages(
         shape=shape(Told),
@@ -209,8 +196,8 @@ def answer_read(walk: Walk, answers: Sequence[Answer]) -> Update:
 
 def reveal_read(walk: Walk, answers: Sequence[Answer]) -> Update:
     """Close the round: after every `clue_interval` failed rounds clues join what the candidate knows."""
-    settings, done = options(walk), walk.round
-    schedule = reveals(item(walk).clues, settings)
+    settings, done = walk.settings, walk.round
+    schedule = reveals(walk.sample.clues, settings)
     turn_over, off = divmod(done, settings.clue_interval)
     clues = schedule[turn_over - 1] if off == 0 and 0 < turn_over <= len(schedule) else []
     steps = [remark("reveal", done, {"clues": clues})] if clues else []
@@ -233,11 +220,11 @@ def _question(walk: Walk, step: str, form: type[Form], draw: int = 0) -> Questio
     draft, lines = walk.state["draft"], walk.prompt("lines")
     values: dict[str, Value] = {**_scene(walk), "shape": shape(form)}
     if step != "decompose":
-        values["method"] = lines.line(FRAMEWORKS[options(walk).framework].method)
+        values["method"] = lines.line(FRAMEWORKS[walk.settings.framework].method)
         values["rationale"] = lines.line("rationale", text=draft["notes"]) if draft.get("notes") else None
         values["again"] = lines.line("again", reason=draft["reason"]) if "reason" in draft else None
     if step == "respond":
-        limits = options(walk)
+        limits = walk.settings
         values |= {"max_words": str(limits.max_words), "max_characters": str(limits.max_characters)}
     messages = walk.prompt(step).messages(**values)
     attempt = int(draft.get("attempt", 0)) if step != "decompose" else 0
@@ -246,14 +233,14 @@ def _question(walk: Walk, step: str, form: type[Form], draw: int = 0) -> Questio
 
 def _scene(walk: Walk) -> dict[str, Value]:
     """All that the candidate is shown: its arm of the scene, the frame, and the history."""
-    arm, sample, lines = options(walk).arm, item(walk), walk.prompt("lines")
+    arm, sample, lines = walk.settings.arm, walk.sample, walk.prompt("lines")
     picture = walk.pictures.get(sample.id) if "image" in arm else None
     return {
         "image": picture,
         "image_label": lines.line("image") if picture else None,
         "caption": lines.line("caption", text=sample.caption) if "caption" in arm else None,
         "frame": sample.frame,
-        "tips": "\n".join(_tips(walk)) if options(walk).feedback else None,
+        "tips": "\n".join(_tips(walk)) if walk.settings.feedback else None,
     }
 
 

@@ -13,12 +13,11 @@ from dataclasses import replace
 from random import Random
 
 from lotbench.benchmarks.lotbench import words
-from lotbench.benchmarks.lotbench.candidate import item, options
 from lotbench.benchmarks.lotbench.judge import Chain, judging, verdict_question
-from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.benchmarks.lotbench.settings import Walk
 from lotbench.errors import JudgeError, Unread
 from lotbench.harness.benchmark import record, remark
-from lotbench.harness.state import Update, Walk
+from lotbench.harness.state import Update
 from lotbench.prompting.reply import read_form, schema, shape
 from lotbench.types import Answer, Question
 
@@ -32,7 +31,7 @@ WORK = ("build", "chain", "trial", "chain_attempt", "chain_reason")
 
 def missing(walk: Walk, seat: int) -> bool:
     """Whether this judge needs a chain that is not there yet."""
-    wanted = options(walk).judge_mode == "causal" and options(walk).chain == "stored"
+    wanted = walk.settings.judge_mode == "causal" and walk.settings.chain == "stored"
     return wanted and name(seat) not in walk.state["shared"]
 
 
@@ -53,7 +52,7 @@ def ask(walk: Walk, seat: int) -> tuple[Question, ...]:
     build = int(draft.get("build", 0))
     if "chain" in draft:
         return _trial(walk, seat, draft["chain"], build)
-    sample, attempt = item(walk), int(draft.get("chain_attempt", 0))
+    sample, attempt = walk.sample, int(draft.get("chain_attempt", 0))
     again = walk.prompt("lines").line("again", reason=draft["chain_reason"]) if attempt else None
     messages = walk.prompt("chain").messages(
         shape=shape(Chain),
@@ -93,22 +92,20 @@ def read_answers(walk: Walk, answers: Sequence[Answer], seat: int) -> Update:
 def _trial(walk: Walk, seat: int, chain: str, build: int) -> tuple[Question, ...]:
     """One trial after the other: a chain that fails the first needs no more."""
     trial = int(walk.state["draft"].get("trial", 0))
-    filling = [item(walk).key_text, *controls(walk)][trial]
+    filling = [walk.sample.key_text, *controls(walk)][trial]
     question = verdict_question(walk, "chain_check", filling, seat=seat, chain=chain)
     return (replace(question, round=0, draw=build * (CONTROLS + 1) + trial, shared=True),)
 
 
 def controls(walk: Walk) -> list[str]:
     """The key texts of other samples that must fail: drawn by sample, never from its own reject list."""
-    sample = item(walk)
+    sample = walk.sample
     listed = (sample.key_text, *sample.accept, *(rejected.text for rejected in sample.reject))
     near = set(map(words.same, listed))
     others = {
         other.key_text
         for other in walk.data
-        if isinstance(other, Item)
-        and other.language == sample.language
-        and words.same(other.key_text) not in near
+        if other.language == sample.language and words.same(other.key_text) not in near
     }
     return Random(f"{sample.id}:chain").sample(sorted(others), min(CONTROLS, len(others)))
 

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from lotbench.benchmarks.lotbench import chain, words
-from lotbench.benchmarks.lotbench.candidate import item, options
 from lotbench.benchmarks.lotbench.judge import judging, verdict_question
+from lotbench.benchmarks.lotbench.settings import Walk
 from lotbench.errors import JudgeError
 from lotbench.harness.benchmark import record, remark
-from lotbench.harness.state import Update, Walk
+from lotbench.harness.state import Update
 from lotbench.types import Answer, Question
 
 
@@ -48,7 +48,7 @@ def read_check(walk: Walk, answers: Sequence[Answer]) -> Update:
         return _next_judge(walk, seat, error) | {"steps": steps}
     value = {"accepted": verdict.accepted, "how": "judge", "judge": seat, "status": "ok", **verdict.parts}
     steps = [record(answer, value)]
-    wants_second = verdict.accepted and options(walk).confirm != "never"
+    wants_second = verdict.accepted and walk.settings.confirm != "never"
     if wants_second and "first" not in walk.state["draft"]:
         return {"draft": {"first": seat}, "steps": steps}
     return _settled(walk, verdict.accepted, steps)
@@ -68,7 +68,7 @@ def _decided(walk: Walk) -> tuple[bool, str] | None:
     if turn["status"] != "ok":
         return False, "none"
     said = words.same(turn["filling"])
-    if said == words.same(item(walk).key_text):
+    if said == words.same(walk.sample.key_text):
         return True, "exact"
     if any(past.get("filling") and words.same(past["filling"]) == said for past in walk.state["history"]):
         return False, "repeat"
@@ -79,7 +79,7 @@ def _settled(walk: Walk, accepted: bool, steps: list[Any]) -> Update:
     update: Update = {"turn": {**walk.state["turn"], "verdict": accepted}, "draft": {}, "steps": steps}
     if accepted:
         update["outcome"] = "solved"
-    elif walk.round >= options(walk).max_rounds:
+    elif walk.round >= walk.settings.max_rounds:
         update["outcome"] = "unsolved"
     return update
 
@@ -87,7 +87,7 @@ def _settled(walk: Walk, accepted: bool, steps: list[Any]) -> Update:
 def _seat(walk: Walk) -> int:
     """The judge whose turn it is: the first that can be read; to confirm, one that is another."""
     first = walk.state["draft"].get("first")
-    if first is not None and options(walk).confirm == "same_judge":
+    if first is not None and walk.settings.confirm == "same_judge":
         return int(first)
     return _free(walk, walk.state["draft"].get("tried", ()))[0]
 
@@ -100,7 +100,7 @@ def _free(walk: Walk, tried: Sequence[int]) -> list[int]:
 def _next_judge(walk: Walk, seat: int, error: JudgeError) -> Update:
     """Go on to the next judge, if that is not what was just done, or give the game up as a judge failure."""
     draft = walk.state["draft"]
-    bound = "first" in draft and options(walk).confirm == "same_judge"
+    bound = "first" in draft and walk.settings.confirm == "same_judge"
     if bound or draft.get("tried") or not _free(walk, [seat]):
         return {"draft": {}, "outcome": "judge_failed", "why": f"judge {seat + 1}: {error.reason}"}
     return {"draft": {name: draft[name] for name in ("first",) if name in draft} | {"tried": [seat]}}

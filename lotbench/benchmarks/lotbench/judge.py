@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Any
 
-from lotbench.benchmarks.lotbench.candidate import item, options
-from lotbench.harness.state import Walk
+from lotbench.benchmarks.lotbench.settings import Walk
 from lotbench.prompting.judge import JudgeQuestion
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, YesNo, prose
@@ -74,7 +73,7 @@ class Confirmation(Form):
 
 def judging(walk: Walk, step: str) -> JudgeQuestion[Any]:
     """The kind of question that E1 is put at a step: check, chain_check or confirm."""
-    settings = options(walk)
+    settings = walk.settings
     form: type[Form] = Causal if settings.judge_mode == "causal" else Explained
     if settings.verdict == "first":
         form = VerdictFirst
@@ -96,7 +95,7 @@ def verdict_question(
         chain: The causal chain that this judge built, in causal mode.
         unread: Why its last answer could not be read, if it is asked again.
     """
-    sample, lines, name = item(walk), walk.prompt("lines"), _prompt(walk, step)
+    sample, lines, name = walk.sample, walk.prompt("lines"), _prompt(walk, step)
     values: dict[str, Value] = {
         "caption": sample.caption,
         "response": sample.response,
@@ -106,7 +105,7 @@ def verdict_question(
         "again": None if unread is None else lines.line("again", reason=unread),
     }
     if name != "check_zero_shot":
-        explained = options(walk).judge_mode != "zero_shot"
+        explained = walk.settings.judge_mode != "zero_shot"
         values["explanation"] = lines.line("explanation", text=sample.explanation) if explained else None
     if name in ("check_causal", "confirm"):
         values["chain"] = lines.line("chain", text=chain) if chain else None
@@ -119,7 +118,7 @@ def verdict_question(
 
 
 def _prompt(walk: Walk, step: str) -> str:
-    settings = options(walk)
+    settings = walk.settings
     if step == "confirm" and settings.confirm == "same_judge":
         return "confirm"
     if settings.judge_mode == "causal" and settings.chain == "per_call":

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from lotbench.benchmarks.lotbench import candidate, chain, check
-from lotbench.harness.state import Walk
+from lotbench.benchmarks.lotbench.settings import Walk
 from lotbench.types import Question
 
 ROUND = {
@@ -38,9 +38,9 @@ def _questions(walk: Walk) -> Iterator[Question]:
         yield from _first(chain.ask(_at(walk, "check", turn=turn), 0))
     shared = {chain.name(seat): {"text": CHAIN} for seat in range(walk.seats["judge"])}
     yield from _first(check.ask(_at(walk, "check", turn=turn, shared=shared)))
-    if candidate.options(walk).confirm != "never":
+    if walk.settings.confirm != "never":
         yield from _first(check.ask(_at(walk, "check", turn=turn, shared=shared, draft={"first": 0})))
-    if candidate.options(walk).ask:
+    if walk.settings.ask:
         yield from _first(candidate.ask_ask(_at(walk, "ask", turn=turn, draft={"notes": ""})))
         yield from _first(
             candidate.answer_ask(_at(walk, "answer", turn={**turn, "question": "Is it alive?"}))

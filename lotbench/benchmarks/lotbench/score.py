@@ -14,8 +14,8 @@ from typing import Literal, Protocol
 import numpy as np
 
 from lotbench.benchmarks.lotbench.games import FAILED, Game, game, read_game
+from lotbench.benchmarks.lotbench.settings import Walk
 from lotbench.harness.evidence import NOTHING, Evidence
-from lotbench.harness.state import Walk
 from lotbench.metrics import survival
 from lotbench.metrics.intervals import Floats, bootstrap
 from lotbench.types import Metric, Score, Trace
@@ -50,7 +50,7 @@ class Rules(Protocol):
         ...
 
     @property
-    def confirm(self) -> str:
+    def confirm(self) -> str | None:
         """`never`, `other_judge` or `same_judge`."""
         ...
 
@@ -71,7 +71,7 @@ def grade(walk: Walk) -> Score:
     A game that broke off has none. Parts: `rounds` is t of Eq. 8 (N if unsolved), `first_positive` the
     round of the first accepted filling, `attempts` the rounds used.
     """
-    rules: Rules = walk.settings
+    rules = walk.settings
     outcome = walk.state["outcome"]
     if outcome is None:
         return Score(None, "the game is not over")

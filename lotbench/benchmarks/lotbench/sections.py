@@ -242,7 +242,7 @@ def _judging(games: Sequence[Game], rules: Rules) -> Section:
     rows.append(("confirm", agreed, len(confirms) - agreed))
     doubtful = sorted(_doubtful(games))
     notes = [
-        CONFIRM.get(rules.confirm, f"confirm: {rules.confirm}"),
+        CONFIRM.get(str(rules.confirm), f"confirm: {rules.confirm}"),
         f"Askings of a judge that brought no readable verdict: {unread}.",
         f"Causal chains that were not accepted after all builds: {len(doubtful)}.",
         "creativity_score_unconfirmed takes every first positive verdict for the end of its game.",

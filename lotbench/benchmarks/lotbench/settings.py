@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.errors import UsageError
+from lotbench.harness import state
 
 
 class Settings(BaseModel):
@@ -60,6 +62,10 @@ class Settings(BaseModel):
     """The judge's false positive rate above which a run is not rankable."""
     anchors: int = Field(default=50, ge=0)
     """Rows of the judge set that a full run judges again, to see whether the judge is still what it was."""
+
+
+Walk: TypeAlias = state.Walk[Item, Settings]
+"""A walk of this benchmark: what its sample and its settings are."""
 
 
 SCORE_ONLY = frozenset({"round_origin", "unsolved", "alpha", "beta", "max_fpr", "anchors"})

@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from lotbench.benchmarks.rinobench.candidate import item, options, says_something
+from lotbench.benchmarks.rinobench.candidate import says_something
+from lotbench.benchmarks.rinobench.settings import Walk
 from lotbench.errors import Unread
-from lotbench.harness.state import Walk
 from lotbench.prompting.reply import Form, prose, read_form, schema, shape
 from lotbench.types import Answer, Question
 
@@ -67,12 +67,12 @@ def ask(walk: Walk, steps: Sequence[str], draw: int, **asking: Any) -> Question:
     """One of the k questions for an alignment score; both justifications, without the scores they came to."""
     messages = walk.prompt("alignment").messages(
         steps="\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1)),
-        gold=item(walk).novelty_reasoning,
+        gold=walk.sample.novelty_reasoning,
         justification=walk.state["turn"]["reasoning"],
         shape=shape(Aligned),
         again=asking["again"],
     )
-    warm = options(walk).alignment_temperature
+    warm = walk.settings.alignment_temperature
     return Question(
         "judge", "alignment", messages, schema(Aligned),
         draw=draw, attempt=asking["attempt"], temperature=warm,

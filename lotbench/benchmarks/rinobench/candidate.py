@@ -11,12 +11,12 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from lotbench.benchmarks.rinobench.sample import LABELS, Item
-from lotbench.benchmarks.rinobench.settings import Settings
+from lotbench.benchmarks.rinobench.sample import LABELS
+from lotbench.benchmarks.rinobench.settings import Walk
 from lotbench.benchmarks.rinobench.works import shown
 from lotbench.errors import Unread
 from lotbench.harness.benchmark import record
-from lotbench.harness.state import Update, Walk
+from lotbench.harness.state import Update
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, read_form, schema, shape
 from lotbench.types import Answer, Question
@@ -54,18 +54,6 @@ class Judgment(Form):
     ]
 
 
-def item(walk: Walk) -> Item:
-    """The sample of a walk, as what it is."""
-    assert isinstance(walk.sample, Item)
-    return walk.sample
-
-
-def options(walk: Walk) -> Settings:
-    """The settings of a walk, as what they are."""
-    assert isinstance(walk.settings, Settings)
-    return walk.settings
-
-
 def again(walk: Walk, reason: str | None) -> Value:
     """The line that asks once more, with what was wrong; none for a first asking."""
     return walk.prompt("lines").line("again", reason=reason) if reason else None
@@ -75,10 +63,10 @@ def ask(walk: Walk) -> Sequence[Question]:
     """The idea and its related works, once, and once more after an answer that cannot be used."""
     if "status" in walk.state["turn"]:
         return ()
-    idea, draft = item(walk), walk.state["draft"]
+    idea, draft = walk.sample, walk.state["draft"]
     messages = walk.prompt("respond").messages(
         idea=idea.research_idea.told(),
-        works=shown(idea.related_works, options(walk).works_chars).text,
+        works=shown(idea.related_works, walk.settings.works_chars).text,
         shape=shape(Judgment),
         again=again(walk, draft.get("reason")),
     )
@@ -97,8 +85,8 @@ def read_answer(walk: Walk, answers: Sequence[Answer]) -> Update:
         reason = OUT_OF_RANGE
     except Unread as error:
         value, reason = {"status": error.kind, "novelty_score": None, "reasoning": ""}, error.reason
-    works = item(walk).related_works
-    cut = shown(works, options(walk).works_chars).cut
+    works = walk.sample.related_works
+    cut = shown(works, walk.settings.works_chars).cut
     steps = [record(answer, {**value, "shortened": cut, "works": len(works)})]
     if value["status"] not in ("ok", "refused") and answer.question.attempt == 0:
         return {"draft": {"attempt": 1, "reason": reason}, "steps": steps}

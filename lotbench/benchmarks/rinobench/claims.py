@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, create_model
 
-from lotbench.benchmarks.rinobench.candidate import item, options, says_something
+from lotbench.benchmarks.rinobench.candidate import says_something
+from lotbench.benchmarks.rinobench.settings import Walk
 from lotbench.benchmarks.rinobench.works import shown
-from lotbench.harness.state import Walk
 from lotbench.prompting.prompt import Prompt, Value
 from lotbench.prompting.reply import Form, YesNo, prose, read_form, schema, shape
 from lotbench.types import JSON, Answer, Question
@@ -101,14 +101,14 @@ def checking(
 
 def check(walk: Walk, kinds: Sequence[str], gold: Arguments, claims: Arguments, **asking: Any) -> Question:
     """The question that checks claims of one kind, or of both, against the gold and what they speak of."""
-    sample, joint = item(walk), len(kinds) > 1
+    sample, joint = walk.sample, len(kinds) > 1
     form = _form(walk, kinds, gold, claims)
     values: dict[str, Value] = {}
     for kind in kinds:
         values[f"{kind}_gold"] = _listed(gold[kind])
         values[f"{kind}_claims"] = _listed(claims[kind])
     if "known" in kinds:
-        values["works"] = shown(sample.related_works, options(walk).works_chars).text
+        values["works"] = shown(sample.related_works, walk.settings.works_chars).text
     if "novelty" in kinds:
         values["idea"] = sample.research_idea.told()
     prompt = walk.prompt("ground_joint" if joint else f"ground_{kinds[0]}")
@@ -146,7 +146,7 @@ def _flags(made: Mapping[str, Any], claim: str) -> dict[str, JSON]:
 def _form(walk: Walk, kinds: Sequence[str], gold: Arguments, claims: Arguments) -> type[Form]:
     ids = {kind: tuple(claims[kind]) if kind in kinds else () for kind in KINDS}
     golds = tuple(name for kind in kinds for name in gold[kind])
-    works = tuple(work.id for work in item(walk).related_works) if ids["known"] else ()
+    works = tuple(work.id for work in walk.sample.related_works) if ids["known"] else ()
     return checking(ids["known"], ids["novelty"], golds, works)
 
 

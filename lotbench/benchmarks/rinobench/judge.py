@@ -11,10 +11,10 @@ from functools import partial
 from typing import Any
 
 from lotbench.benchmarks.rinobench import alignment, claims, pieces
-from lotbench.benchmarks.rinobench.candidate import item, options
 from lotbench.benchmarks.rinobench.claims import KINDS
 from lotbench.benchmarks.rinobench.pieces import Piece
-from lotbench.harness.state import Update, Walk
+from lotbench.benchmarks.rinobench.settings import Walk
+from lotbench.harness.state import Update
 from lotbench.types import Answer, Question
 
 
@@ -35,7 +35,7 @@ def read_end(walk: Walk, answers: Sequence[Answer]) -> Update:
 
 def _open(walk: Walk) -> list[Piece]:
     """The pieces of the first stage that is not done, without those that are."""
-    if not options(walk).justification or not walk.state["turn"]["reasoning"]:
+    if not walk.settings.justification or not walk.state["turn"]["reasoning"]:
         return []
     done = pieces.found(walk)
     first = [piece for piece in _arguments(walk) if piece.name not in done]
@@ -43,9 +43,9 @@ def _open(walk: Walk) -> list[Piece]:
 
 
 def _arguments(walk: Walk) -> Iterator[Piece]:
-    limit, prompt = options(walk).max_claims, walk.prompt("extract")
+    limit, prompt = walk.settings.max_claims, walk.prompt("extract")
     for name, text, prefix in (
-        ("gold", item(walk).novelty_reasoning, "g"),
+        ("gold", walk.sample.novelty_reasoning, "g"),
         ("claims", walk.state["turn"]["reasoning"], ""),
     ):
         asking = partial(claims.extract, prompt, text, limit, gold=name == "gold")
@@ -57,10 +57,10 @@ def _checks(walk: Walk, done: Mapping[str, Any]) -> Iterator[Piece]:
     """The checks of the kinds that have claims, and the k calls of alignment."""
     gold, mine = done["gold"], done["claims"]
     kinds = [kind for kind in KINDS if mine[kind]]
-    for each in [kinds] if options(walk).grounding == "joint" else [[kind] for kind in kinds]:
+    for each in [kinds] if walk.settings.grounding == "joint" else [[kind] for kind in kinds]:
         if each:
             yield checking(walk, each, gold, mine)
-    for draw in range(options(walk).alignment_calls):
+    for draw in range(walk.settings.alignment_calls):
         asking = partial(alignment.ask, walk, done["steps"]["steps"], draw)
         yield Piece(f"alignment/{draw}", asking, alignment.read_score)
 

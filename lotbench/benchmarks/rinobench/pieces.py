@@ -13,7 +13,7 @@ from typing import Any
 from lotbench.benchmarks.rinobench.candidate import again
 from lotbench.errors import Unread
 from lotbench.harness.benchmark import record
-from lotbench.harness.state import Update, Walk
+from lotbench.harness.state import AnyWalk, Update
 from lotbench.types import Answer, Question
 
 
@@ -26,12 +26,12 @@ class Piece:
     read: Callable[[Answer], Mapping[str, Any]]
 
 
-def found(walk: Walk) -> dict[str, Any]:
+def found(walk: AnyWalk) -> dict[str, Any]:
     """What has been found out so far, by name."""
     return dict(walk.state["draft"].get("done", {}))
 
 
-def ask(walk: Walk, pieces: Sequence[Piece]) -> list[Question]:
+def ask(walk: AnyWalk, pieces: Sequence[Piece]) -> list[Question]:
     """The questions for pieces, with what was wrong where they were asked before."""
     unread = walk.state["draft"].get("unread", {})
     return [
@@ -40,7 +40,7 @@ def ask(walk: Walk, pieces: Sequence[Piece]) -> list[Question]:
     ]
 
 
-def read_pieces(walk: Walk, pieces: Sequence[Piece], answers: Sequence[Answer]) -> Update:
+def read_pieces(walk: AnyWalk, pieces: Sequence[Piece], answers: Sequence[Answer]) -> Update:
     """What the answers to these pieces say; a trace has the ones that could not be read last."""
     done, unread = found(walk), dict(walk.state["draft"].get("unread", {}))
     good: list[dict[str, Any]] = []

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from lotbench.benchmarks.rinobench import candidate, judge
-from lotbench.harness.state import Walk
+from lotbench.benchmarks.rinobench.settings import Walk
 from lotbench.types import Question
 
 FOUND = {
@@ -30,7 +30,7 @@ def preview(walk: Walk) -> tuple[Question, ...]:
 
 def _questions(walk: Walk) -> Iterator[Question]:
     yield from candidate.ask(_at(walk, "respond"))
-    turn = {"status": "ok", "novelty_score": 3, "reasoning": candidate.item(walk).novelty_reasoning}
+    turn = {"status": "ok", "novelty_score": 3, "reasoning": walk.sample.novelty_reasoning}
     yield from judge.ask(_at(walk, "judge", turn=turn))
     yield from judge.ask(_at(walk, "judge", turn=turn, draft={"done": FOUND}))
 

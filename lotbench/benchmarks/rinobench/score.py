@@ -13,12 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from lotbench.benchmarks.rinobench.candidate import item
 from lotbench.benchmarks.rinobench.claims import KINDS
 from lotbench.benchmarks.rinobench.sample import LABELS
-from lotbench.benchmarks.rinobench.settings import Settings
+from lotbench.benchmarks.rinobench.settings import Settings, Walk
 from lotbench.harness.evidence import NOTHING, Evidence
-from lotbench.harness.state import Walk
 from lotbench.metrics import classification
 from lotbench.metrics.intervals import Floats, bootstrap
 from lotbench.types import JSON, Metric, Score, Trace
@@ -50,7 +48,7 @@ def grade(walk: Walk) -> Score:
     """The score of one walk: 1 for the gold score, 0 for another; counts of its justification beside it."""
     steps, outcome = walk.state["steps"], walk.state["outcome"]
     answers = [step["value"] for step in steps if step["step"] == "respond"]
-    gold = item(walk).novelty_score
+    gold = walk.sample.novelty_score
     if not answers or outcome == "candidate_failed":
         return Score(None, why=f"{outcome}: {walk.state.get('why')}", parts={"gold": gold, "status": None})
     answer = answers[-1]

@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.errors import UsageError
+from lotbench.harness import state
 
 
 class Settings(BaseModel):
@@ -36,6 +38,10 @@ class Settings(BaseModel):
     """paper: every claim that is not grounded (Eq. 3); code: only those that are not in the gold either."""
     permutations: int = Field(default=9999, gt=0, le=1_000_000)
     """Shuffles of the predicted scores behind a permutation p."""
+
+
+Walk: TypeAlias = state.Walk[Item, Settings]
+"""A walk of this benchmark: what its sample and its settings are."""
 
 
 SCORE_ONLY = frozenset({"hallucination", "permutations"})

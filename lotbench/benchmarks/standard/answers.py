@@ -15,8 +15,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ValidationError, create_model
 
 from lotbench.benchmarks.standard.oogiri.problems import Problem
+from lotbench.benchmarks.standard.settings import Walk
 from lotbench.errors import Unread, UsageError
-from lotbench.harness.state import Walk
 from lotbench.prompting.reply import Form, prose, read_form, visible
 from lotbench.types import Reply
 

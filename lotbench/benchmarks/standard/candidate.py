@@ -23,10 +23,10 @@ from lotbench.benchmarks.standard.answers import (
     written,
 )
 from lotbench.benchmarks.standard.oogiri.problems import Problem, same
-from lotbench.benchmarks.standard.settings import Settings
+from lotbench.benchmarks.standard.settings import Settings, Walk
 from lotbench.errors import Unread
 from lotbench.harness.benchmark import record
-from lotbench.harness.state import Update, Walk
+from lotbench.harness.state import Update
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, read_form, schema, shape
 from lotbench.types import Answer, Question
@@ -51,18 +51,6 @@ FRAMEWORKS = {
 }
 
 
-def problem(walk: Walk) -> Problem:
-    """The sample of a walk, as what it is."""
-    assert isinstance(walk.sample, Problem)
-    return walk.sample
-
-
-def options(walk: Walk) -> Settings:
-    """The settings of a walk, as what they are."""
-    assert isinstance(walk.settings, Settings)
-    return walk.settings
-
-
 def draws(settings: Settings, one: Problem) -> tuple[int, int]:
     """The orders in which a problem is shown, and the votes on each."""
     if one.kind == "generate":
@@ -77,10 +65,10 @@ def ask(walk: Walk) -> Sequence[Question]:
         return ()
     if wanted := _preparations(walk):
         return tuple(_prepare(walk, step) for step in wanted)
-    draft, framework = walk.state["draft"], FRAMEWORKS[options(walk).framework]
+    draft, framework = walk.state["draft"], FRAMEWORKS[walk.settings.framework]
     if framework.notes and "notes" not in draft:
         return (_question(walk, "decompose", Notes),)
-    orders, votes = draws(options(walk), problem(walk))
+    orders, votes = draws(walk.settings, walk.sample)
     answers = walk.state["turn"].get("answers", {})
     missing = [draw for draw in range(orders * votes) if str(draw) not in answers]
     return tuple(_response(walk, draw, votes) for draw in missing)
@@ -111,8 +99,8 @@ WRITTEN = {"captioner": "caption", "rewriter": "rewrite"}
 
 def _preparations(walk: Walk) -> list[str]:
     """The steps that are still to be taken before the candidate sees the problem."""
-    one, origins = problem(walk), {option.origin for option in problem(walk).options}
-    seen = options(walk).arm == "caption" and options(walk).captions == "captioner" and one.image is not None
+    one, origins = walk.sample, {option.origin for option in walk.sample.options}
+    seen = walk.settings.arm == "caption" and walk.settings.captions == "captioner" and one.image is not None
     wanted = [
         step
         for step, needed in (("caption", seen or "captioner" in origins), ("rewrite", "rewriter" in origins))
@@ -124,7 +112,7 @@ def _preparations(walk: Walk) -> list[str]:
 
 def _prepare(walk: Walk, step: str) -> Question:
     """A shared question: one caption a picture and one rewrite a response, for all walks and runs."""
-    one, (role, form), draft = problem(walk), PREPARATIONS[step], walk.state["draft"]
+    one, (role, form), draft = walk.sample, PREPARATIONS[step], walk.state["draft"]
     lines = walk.prompt("lines")
     again = lines.line("again", reason=draft["reason"]) if "reason" in draft else None
     values: dict[str, Value] = {"shape": shape(form), "again": again}
@@ -144,7 +132,7 @@ def _prepared(walk: Walk, answers: Sequence[Answer]) -> Update:
     role, form = PREPARATIONS[step]
     try:
         text = read_form(answer.reply, form).model_dump()[step]
-        if step == "rewrite" and same(text) == same(problem(walk).options[0].text or ""):
+        if step == "rewrite" and same(text) == same(walk.sample.options[0].text or ""):
             raise Unread("unparsed", "the rewrite is the response itself")
     except Unread as error:
         steps = [record(answer, {step: None, "status": error.kind})]
@@ -166,7 +154,7 @@ def _noted(walk: Walk, answer: Answer) -> Update:
 
 
 def _response(walk: Walk, draw: int, votes: int) -> Question:
-    settings, kind = options(walk), problem(walk).kind
+    settings, kind = walk.settings, walk.sample.kind
     temperature = None
     if kind == "generate":
         temperature = settings.write_temperature
@@ -180,7 +168,7 @@ def _response(walk: Walk, draw: int, votes: int) -> Question:
 
 def form_of(walk: Walk) -> type[Form]:
     """The form of the answer to a problem."""
-    one, reasoned = problem(walk), FRAMEWORKS[options(walk).framework].reasoned
+    one, reasoned = walk.sample, FRAMEWORKS[walk.settings.framework].reasoned
     if one.kind == "generate":
         return ReasonedWritten if reasoned else Written
     return choosing(len(one.options), one.wanted, reasoned)
@@ -210,13 +198,13 @@ def _responded(walk: Walk, answers: Sequence[Answer]) -> Update:
 
 def _read(walk: Walk, answer: Answer) -> tuple[Any, dict[str, Any]]:
     """What a reply says: options by index, or a free response; and all that it says, for the trace."""
-    one, form = problem(walk), form_of(walk)
+    one, form = walk.sample, form_of(walk)
     if one.kind == "generate":
         said = read_form(answer.reply, form).model_dump()
         if not said["response"].strip():
             raise Unread("unparsed", "the response is empty")
         return said["response"].strip(), said
-    _, votes = draws(options(walk), one)
+    _, votes = draws(walk.settings, one)
     order = shown(walk, one, answer.question.draw // votes)
     if answer.question.logprobs:
         picked, letters = likeliest(answer.reply, one.wanted, order)
@@ -227,7 +215,7 @@ def _read(walk: Walk, answer: Answer) -> tuple[Any, dict[str, Any]]:
 
 def _question(walk: Walk, step: str, form: type[Form], draw: int = 0, order: int = 0) -> Question:
     """A question to the candidate: rules first, the problem last."""
-    one, settings, draft, lines = problem(walk), options(walk), walk.state["draft"], walk.prompt("lines")
+    one, settings, draft, lines = walk.sample, walk.settings, walk.state["draft"], walk.prompt("lines")
     values: dict[str, Value] = _scene(walk) | {"options": _listed(walk, order) if one.options else None}
     attempt = 0
     if step == "decompose":
@@ -252,7 +240,7 @@ def _question(walk: Walk, step: str, form: type[Form], draw: int = 0, order: int
 
 def _scene(walk: Walk) -> dict[str, Value]:
     """What the candidate is shown of the prompt: its arm of the picture, and the question."""
-    one, settings, lines = problem(walk), options(walk), walk.prompt("lines")
+    one, settings, lines = walk.sample, walk.settings, walk.prompt("lines")
     picture = walk.pictures.get(one.id) if settings.arm == "image" else None
     caption = walk.state["shared"].get("caption") or one.caption
     described = settings.arm == "caption" and one.image is not None
@@ -265,13 +253,13 @@ def _scene(walk: Walk) -> dict[str, Value]:
 
 
 def _question_line(walk: Walk) -> str | None:
-    asked = problem(walk).question
+    asked = walk.sample.question
     return walk.prompt("lines").line("question", text=asked) if asked else None
 
 
 def _listed(walk: Walk, order: int) -> str:
     """The options, a letter and a line each."""
     made = walk.state["shared"]
-    texts = [option.text or str(made[WRITTEN[option.origin]]) for option in problem(walk).options]
-    turned = shown(walk, problem(walk), order)
+    texts = [option.text or str(made[WRITTEN[option.origin]]) for option in walk.sample.options]
+    turned = shown(walk, walk.sample, order)
     return "\n".join(f"{LETTERS[place]}. {' '.join(texts[i].split())}" for place, i in enumerate(turned))

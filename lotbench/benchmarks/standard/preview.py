@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lotbench.benchmarks.standard import candidate
-from lotbench.harness.state import Walk
+from lotbench.benchmarks.standard.settings import Walk
 from lotbench.types import Question
 
 WRITTEN = {"caption": "a caption", "rewrite": "a rewrite"}

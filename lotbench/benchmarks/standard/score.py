@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from lotbench.benchmarks.standard.answers import agreed
-from lotbench.benchmarks.standard.candidate import draws, options, problem
+from lotbench.benchmarks.standard.candidate import draws
 from lotbench.benchmarks.standard.oogiri.problems import Kind, Option, Problem
-from lotbench.benchmarks.standard.settings import Settings
+from lotbench.benchmarks.standard.settings import Settings, Walk
 from lotbench.harness.evidence import NOTHING, Evidence
-from lotbench.harness.state import Walk
 from lotbench.metrics import ranking
 from lotbench.metrics.intervals import Floats, bootstrap, expanded
 from lotbench.types import Metric, Score, Trace
@@ -49,7 +48,7 @@ def grade(walk: Walk) -> Score:
 
     A part `answers` holds the options named, by index, for each order; a free response has no score.
     """
-    outcome, one, settings = walk.state["outcome"], problem(walk), options(walk)
+    outcome, one, settings = walk.state["outcome"], walk.sample, walk.settings
     parts: dict[str, Any] = {"kind": one.kind, "type": one.type, "language": one.language, "group": one.group}
     if outcome != "scored":
         return Score(None, f"{outcome}: {walk.state.get('why') or 'no reason given'}", parts)

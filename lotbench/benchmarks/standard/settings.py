@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -14,6 +14,7 @@ from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.benchmarks.standard.oogiri.building import problems
 from lotbench.benchmarks.standard.oogiri.problems import Kind, Problem, Rules
 from lotbench.errors import UsageError
+from lotbench.harness import state
 
 KINDS: Mapping[str, tuple[Kind, ...]] = {
     "all": ("2t1", "3t1", "4t1", "5t2", "rank"),
@@ -74,6 +75,10 @@ class Settings(BaseModel):
     """The factor by which two counts of likes must be apart to be ranked."""
     gain: Literal["linear", "exponential"] = "linear"
     """Gain of NDCG: the relevance, or 2^rel - 1."""
+
+
+Walk: TypeAlias = state.Walk[Problem, Settings]
+"""A walk of this benchmark: what its sample and its settings are."""
 
 
 SCORE_ONLY = frozenset({"gain"})

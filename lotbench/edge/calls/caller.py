@@ -19,7 +19,7 @@ from lotbench.config.experiment import RoleSampling
 from lotbench.edge.calls.budget import Bucket, Budget, Price
 from lotbench.edge.calls.journal import Entry, Journal, Source
 from lotbench.edge.calls.store import Store
-from lotbench.harness.state import Walk
+from lotbench.harness.state import AnyWalk
 from lotbench.prompting.reply import HALVES, fills
 from lotbench.types import Answer, Image, Key, Model, Question, Reply, Request, Sampling, Usage
 
@@ -90,7 +90,7 @@ class Caller:
         """The tasks that wait for a reply."""
         self._mean_reply: dict[str, float] = {}
 
-    async def ask(self, walk: Walk, question: Question) -> Answer:
+    async def ask(self, walk: AnyWalk, question: Question) -> Answer:
         """Put a question to the model of its role and seat.
 
         Raises:
@@ -218,7 +218,7 @@ class Caller:
         )
 
 
-def owner(walk: Walk, question: Question) -> tuple[str, int]:
+def owner(walk: AnyWalk, question: Question) -> tuple[str, int]:
     """The sample and the repeat under which a walk's question is asked."""
     return question.about or walk.sample.id, 0 if question.shared else walk.repeat
 

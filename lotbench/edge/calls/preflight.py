@@ -13,7 +13,7 @@ from lotbench.config.model_names import parse
 from lotbench.edge.calls.caller import Caller
 from lotbench.errors import CallFailed, Unescapable
 from lotbench.harness.benchmark import Benchmark
-from lotbench.harness.state import Walk
+from lotbench.harness.state import AnyWalk
 from lotbench.prompting.reply import Form, prose, schema, shape
 from lotbench.types import Image, Message, Question
 
@@ -28,7 +28,7 @@ class Ready(Form):
     word: Annotated[str, prose(20, "the word ready")]
 
 
-async def check(desk: Caller, walk: Walk, benchmark: Benchmark, settings: Any) -> None:
+async def check(desk: Caller, walk: AnyWalk, benchmark: Benchmark, settings: Any) -> None:
     """Ask every model of every role once.
 
     Raises:
@@ -65,6 +65,6 @@ def _question(role: str, seat: int, number: int, picture: Image | None) -> Quest
     return Question(role, "preflight", messages, schema(Ready), seat=seat, draw=number)
 
 
-def _picture(walk: Walk) -> Image | None:
+def _picture(walk: AnyWalk) -> Image | None:
     found = walk.pictures.get(walk.sample.id)
     return found if isinstance(found, Image) else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 from lotbench.benchmarks.rinobench import claims, judge, pieces
 from lotbench.benchmarks.rinobench.candidate import says_something
@@ -19,8 +19,9 @@ from lotbench.benchmarks.rinobench.pieces import Piece
 from lotbench.benchmarks.rinobench.sample import Idea, Item, Work
 from lotbench.benchmarks.rinobench.settings import Settings
 from lotbench.errors import Unread
+from lotbench.harness import state
 from lotbench.harness.benchmark import Benchmark, Role
-from lotbench.harness.state import Update, Walk
+from lotbench.harness.state import AnyWalk, Update
 from lotbench.prompting.reply import Form, YesNo, prose, read_form, schema, shape
 from lotbench.types import Answer, Question, Sampling, Score
 
@@ -53,6 +54,10 @@ class Draft:
     def image(self) -> None:
         """Papers have no picture."""
         return None
+
+
+Walk: TypeAlias = state.Walk[Draft, Rules]
+"""A paper's walk."""
 
 
 class Synthesis(Form):
@@ -159,7 +164,7 @@ def _open(walk: Walk) -> list[Piece]:
 
 
 def _written(walk: Walk, done: Mapping[str, Any]) -> Iterator[Piece]:
-    draft = _draft(walk)
+    draft = walk.sample
     reviews = [reply.text() for reply in draft.paper.reviews]
     summaries = [str(reply.content[SUMMARY]) for reply in draft.paper.replies if reply.content.get(SUMMARY)]
     paper = {"title": draft.paper.title, "abstract": draft.paper.abstract, "summaries": _parted(summaries)}
@@ -171,7 +176,7 @@ def _written(walk: Walk, done: Mapping[str, Any]) -> Iterator[Piece]:
 
 
 def _looked_at(walk: Walk, done: Mapping[str, Any]) -> Iterator[Piece]:
-    made, limit = item(_draft(walk), done), walk.settings.max_claims
+    made, limit = item(walk.sample, done), walk.settings.max_claims
     told = {"idea": made.research_idea.told(), "justification": made.novelty_reasoning}
     yield _piece(walk, "formal", "judge", Formal, told)
     asking = partial(claims.extract, walk.prompt("extract"), made.novelty_reasoning, limit, gold=True)
@@ -181,7 +186,8 @@ def _looked_at(walk: Walk, done: Mapping[str, Any]) -> Iterator[Piece]:
 def _grounded(walk: Walk, done: Mapping[str, Any]) -> Iterator[Piece]:
     """Every argument is checked as a claim of a candidate would be, by works or by the idea; there is no gold."""
     settings = Settings(works_chars=walk.settings.works_chars, max_claims=walk.settings.max_claims)
-    view = replace(walk, sample=item(_draft(walk), done), settings=settings)
+    any_walk: AnyWalk = walk
+    view = replace(any_walk, sample=item(walk.sample, done), settings=settings)
     for kind in KINDS:
         if done["claims"][kind]:
             yield judge.checking(view, [kind], NO_GOLD, done["claims"])
@@ -203,11 +209,6 @@ def _piece(walk: Walk, name: str, role: str, form: type[Form], values: Mapping[s
         return found
 
     return Piece(name, asked, made)
-
-
-def _draft(walk: Walk) -> Draft:
-    assert isinstance(walk.sample, Draft)
-    return walk.sample
 
 
 def _parted(texts: Sequence[str]) -> str:
