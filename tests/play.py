@@ -21,9 +21,10 @@ from lotbench.benchmarks.lotbench.sample import Item, Rejected
 from lotbench.benchmarks.lotbench.settings import Settings, resolve
 from lotbench.benchmarks.lotbench.task import ROLES, benchmark
 from lotbench.config.experiment import Limits
-from lotbench.edge.calls.budget import Bucket, Budget, Price
+from lotbench.edge.calls.budget import Bucket, Budget
 from lotbench.edge.calls.caller import Caller, RoleModel
 from lotbench.edge.calls.journal import Entry, Journal, read_journal
+from lotbench.edge.calls.prices import Price
 from lotbench.edge.calls.store import Store
 from lotbench.edge.files import datasets
 from lotbench.harness.benchmark import Context

@@ -17,9 +17,10 @@ from typing import Any
 
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import parse
-from lotbench.edge.calls.budget import Bucket, Budget, Price
+from lotbench.edge.calls.budget import Bucket, Budget
 from lotbench.edge.calls.caller import Caller, RoleModel
 from lotbench.edge.calls.journal import Entry, Journal, read_journal
+from lotbench.edge.calls.prices import Price
 from lotbench.edge.calls.store import Store
 from lotbench.edge.files import datasets
 from lotbench.harness.benchmark import Benchmark, Context

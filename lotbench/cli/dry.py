@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lotbench.edge.calls.budget import price, price_table
+from lotbench.edge.calls.prices import price, price_date
 from lotbench.harness.state import start
 from lotbench.run.plan import Plan
 from lotbench.types import Question, Usage
@@ -33,7 +33,8 @@ def show_plan(made: Plan) -> int:
         calls, prompt = each * walks, max((_tokens(q) for q in asked if q.role == role), default=0)
         usage = Usage(calls * prompt, 0, calls * REPLY_TOKENS)
         known = price(made.names[role][0])
-        cost = known.of(usage) if known else None
+        # The price of a call depends on its own length, not on that of all together.
+        cost = calls * known.of(Usage(prompt, 0, REPLY_TOKENS)) if known else None
         total = None if total is None or cost is None else total + cost
         shown = "unknown" if cost is None else f"{cost:.2f}"
         models = ", ".join(name.text for name in made.names[role])
@@ -41,9 +42,7 @@ def show_plan(made: Plan) -> int:
             f"{role:10} {calls:14,} {usage.input_tokens:14,} {usage.output_tokens:14,} {shown:>10}  {models}"
         )
     cost_line = "unknown (a model is not in the table)" if total is None else f"${total:.2f}"
-    print(
-        f"cost at most, about: {cost_line}; prices of {price_table()[0]}, nothing cached, no walk solved early"
-    )
+    print(f"cost at most, about: {cost_line}; prices of {price_date()}, nothing cached, no walk solved early")
     return 0
 
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lotbench.config.experiment import Limits
-from lotbench.edge.calls.budget import Bucket, Budget, Price
+from lotbench.edge.calls.budget import Bucket, Budget
 from lotbench.edge.calls.caller import Caller, RoleModel, owner
 from lotbench.edge.calls.journal import Journal
+from lotbench.edge.calls.prices import Price
 from lotbench.edge.calls.store import Store
 from lotbench.errors import CallFailed, UsageError
 from lotbench.harness.benchmark import Context

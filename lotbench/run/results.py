@@ -15,9 +15,9 @@ from typing import Any
 from lotbench.config.experiment import Config, Experiment, Limits, differences, validate
 from lotbench.config.model_names import ModelName, parse, related
 from lotbench.edge.calls import embeddings, judge_records
-from lotbench.edge.calls.budget import price
 from lotbench.edge.calls.footprint import Work, footprint
 from lotbench.edge.calls.journal import read_journal
+from lotbench.edge.calls.prices import price
 from lotbench.edge.files import run_folder
 from lotbench.edge.files.datasets import prompt_files
 from lotbench.edge.files.jsonl import texts

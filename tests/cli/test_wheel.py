@@ -112,7 +112,6 @@ def test_every_prompt_config_sample_and_picture_is_in_the_wheel(wheel: Path) -> 
     assert {f"lotbench/{name}" for name in shipped("data") | shipped("configs")} <= inside
     for part in (
         "lotbench/py.typed",
-        "lotbench/edge/calls/prices.toml",
         "lotbench/benchmarks/lotbench/prompts/zh/respond.txt",
         "lotbench/data/lotbench/samples.jsonl",
         "lotbench/data/judge_sets/daeso.jsonl",

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from lotbench.config.experiment import Limits, RoleSampling
-from lotbench.edge.calls.budget import Bucket, Budget, Price
+from lotbench.edge.calls.budget import Bucket, Budget
 from lotbench.edge.calls.caller import Caller, RoleModel, sampling
 from lotbench.edge.calls.journal import Journal
+from lotbench.edge.calls.prices import Price
 from lotbench.edge.calls.store import Store
 from lotbench.errors import CallFailed, LimitReached, LotbenchError
 from lotbench.types import Image, Message, Question, Reply, Request, Sampling, Usage

@@ -1,4 +1,4 @@
-"""Budgets, rates and prices: nothing is spent that was not set aside, and nothing goes faster than allowed."""
+"""Budgets and rates: nothing is spent that was not set aside, and nothing goes faster than allowed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lotbench.config.experiment import Limits
-from lotbench.config.model_names import base_model, parse
+from lotbench.config.model_names import parse
 from lotbench.edge.calls import budget as limits
-from lotbench.edge.calls.budget import Bucket, Budget, Price, price, price_table, refuse_unpriced
+from lotbench.edge.calls.budget import Bucket, Budget, refuse_unpriced
 from lotbench.errors import LimitReached, UsageError
 from lotbench.types import Usage
 
@@ -199,46 +199,6 @@ def test_without_a_rate_nobody_waits(clock: Clock, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(limits.asyncio, "sleep", clock.sleep)
     spend(Bucket(None, clock), *[10**6] * 3)
     assert clock.waits == []
-
-
-def test_a_price_is_for_a_million_tokens_and_cached_ones_are_cheaper() -> None:
-    paid = Price(input=2.0, cached=0.5, output=8.0)
-
-    assert paid.of(Usage(1_000_000, 0, 0)) == pytest.approx(2.0)
-    assert paid.of(Usage(1_000_000, 1_000_000, 0)) == pytest.approx(0.5)
-    assert paid.of(Usage(0, 0, 500_000)) == pytest.approx(4.0)
-    assert paid.of(Usage(1000, 400, 10)) == pytest.approx((600 * 2 + 400 * 0.5 + 10 * 8) / 1e6)
-
-
-def test_the_table_is_dated_and_its_names_are_base_models() -> None:
-    date, table = price_table()
-
-    assert len(date) == 10 and date[4] == date[7] == "-"
-    assert all(base_model(name) == name for name in table)
-    assert all(0 < entry.cached <= entry.input <= entry.output for entry in table.values())
-
-
-@pytest.mark.parametrize(
-    ("name", "known"),
-    [
-        ("gpt-4o-mini", "gpt-4o-mini"),
-        ("openrouter/openai/gpt-4o-mini-2024-07-18", "gpt-4o-mini"),
-        ("gemini/gemini-2.5-pro-preview-05-06", "gemini-2.5-pro"),
-        ("o3-mini-high", "o3-mini"),
-    ],
-)
-def test_a_model_has_the_price_of_its_base(name: str, known: str) -> None:
-    assert price(parse(name)) == price_table()[1][known]
-
-
-@pytest.mark.parametrize("name", ["local", "hf:a/b", "file:x", "human", "python:f", "ollama/x", "vllm/x"])
-def test_what_runs_here_costs_nothing(name: str) -> None:
-    assert price(parse(name)) == Price(0.0, 0.0, 0.0)
-
-
-@pytest.mark.parametrize("name", ["gpt-99", "gpt-4o-mini@http://127.0.0.1:1/v1"])
-def test_what_the_table_does_not_know_has_no_price(name: str) -> None:
-    assert price(parse(name)) is None
 
 
 def names(*given: str) -> dict[str, Any]:

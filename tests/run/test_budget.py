@@ -11,10 +11,11 @@ import pytest
 from lotbench.cli.progress import STALL_S, stalled
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import parse
-from lotbench.edge.calls.budget import Budget, price, price_table
+from lotbench.edge.calls.budget import Budget
 from lotbench.edge.calls.caller import CallStats
 from lotbench.edge.calls.journal import read_journal
-from lotbench.errors import LimitReached, UsageError
+from lotbench.edge.calls.prices import price
+from lotbench.errors import LimitReached
 from lotbench.run.evaluate import resume
 from lotbench.run.results import load_run
 from lotbench.types import Usage
@@ -92,36 +93,6 @@ def test_the_overspend_is_told_in_the_units_of_the_limits() -> None:
     assert budget.overspent == ""
     budget.count(Usage(90, 0, 30), 1.5)
     assert budget.overspent == "20 tokens and $0.5000"
-
-
-@pytest.mark.parametrize(
-    ("text", "fault"),
-    [
-        ('date = "2026-01-01"\n[usd_per_million]\n"x" = [1.0, -1.0, 2.0]\n', r"usd_per_million\.x\.1"),
-        ('[usd_per_million]\n"x" = [1, 1, 2]\n', "date"),
-        ("date = \n", "prices.toml"),
-    ],
-)
-def test_prices_of_ones_own_are_checked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, fault: str
-) -> None:
-    path = tmp_path / "prices.toml"
-    path.write_text(text, encoding="utf-8")
-    monkeypatch.setenv("LOTBENCH_PRICES", str(path))
-    with pytest.raises(UsageError, match=fault):
-        price_table()
-
-
-def test_prices_of_ones_own_go_before_the_shipped_ones(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "prices.toml"
-    path.write_text('date = "2026-11-01"\n[usd_per_million]\n"gpt-4o" = [1, 2, 3]\n', encoding="utf-8")
-    before = price(parse("gpt-4o-mini"))
-    monkeypatch.setenv("LOTBENCH_PRICES", str(path))
-    assert price_table()[0] == "2026-11-01"
-    assert price(parse("gpt-4o")).output == 3
-    assert price(parse("gpt-4o-mini")) == before
 
 
 def test_a_stall_says_what_is_waited_for() -> None:

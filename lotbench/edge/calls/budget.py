@@ -7,77 +7,15 @@ is at most the calls in flight. All roles count, and so does what earlier sessio
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, NonNegativeFloat
-
-from lotbench.config.experiment import Limits, read_toml, validate
-from lotbench.config.model_names import ModelName, base_model
+from lotbench.config.experiment import Limits
+from lotbench.config.model_names import ModelName
+from lotbench.edge.calls.prices import price, price_date
 from lotbench.errors import LimitReached, UsageError
 from lotbench.types import Usage
-
-FREE = ("hf", "local", "file", "human", "python")
-
-
-@dataclass(frozen=True, slots=True)
-class Price:
-    """US dollars for a million tokens."""
-
-    input: float
-    cached: float
-    output: float
-
-    def of(self, usage: Usage) -> float:
-        """The price of some usage, in US dollars."""
-        fresh = usage.input_tokens - usage.cached_input_tokens
-        cost = (
-            fresh * self.input + usage.cached_input_tokens * self.cached + usage.output_tokens * self.output
-        )
-        return cost / 1e6
-
-
-class Prices(BaseModel):
-    """A price table: its date, and for each model input, cached input and output, in US dollars a million tokens."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    date: str
-    usd_per_million: dict[str, tuple[NonNegativeFloat, NonNegativeFloat, NonNegativeFloat]]
-
-
-def price_table() -> tuple[str, Mapping[str, Price]]:
-    """The date of the prices, and the price of each model that is known.
-
-    A file of one's own, `$LOTBENCH_PRICES`, goes before the shipped table; it can name a model in full
-    (`my-model@http://host/v1`).
-
-    Raises:
-        UsageError: The file cannot be read, with file and field.
-    """
-    return _price_table(os.environ.get("LOTBENCH_PRICES", ""))
-
-
-@cache
-def _price_table(own: str) -> tuple[str, Mapping[str, Price]]:
-    paths = [Path(__file__).parent / "prices.toml", *([Path(own)] if own else [])]
-    tables = [validate(Prices, read_toml(path), path) for path in paths]
-    prices = {name: Price(*row) for table in tables for name, row in table.usd_per_million.items()}
-    return tables[-1].date, prices
-
-
-def price(name: ModelName) -> Price | None:
-    """The price of a model: nothing for one that runs here, None for one the table does not know."""
-    known = price_table()[1]
-    if name.text in known:
-        return known[name.text]
-    if name.kind in FREE or name.provider in ("ollama", "vllm"):
-        return Price(0.0, 0.0, 0.0)
-    return None if name.provider == "url" else known.get(base_model(name.model))
 
 
 @dataclass(slots=True)
@@ -143,9 +81,8 @@ def refuse_unpriced(limits: Limits, names: Mapping[str, ModelName]) -> None:
         return
     unpriced = sorted(name.text for name in names.values() if price(name) is None)
     if unpriced:
-        date = price_table()[0]
         raise UsageError(
-            f"--cost-limit: no price for {', '.join(unpriced)} in the table of {date}; give your own "
+            f"--cost-limit: no price for {', '.join(unpriced)} in the table of {price_date()}; give your own "
             "in a TOML file named by $LOTBENCH_PRICES"
         )
 

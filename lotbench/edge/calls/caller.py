@@ -16,8 +16,9 @@ from typing import Any
 import orjson
 
 from lotbench.config.experiment import RoleSampling
-from lotbench.edge.calls.budget import Bucket, Budget, Price
+from lotbench.edge.calls.budget import Bucket, Budget
 from lotbench.edge.calls.journal import Entry, Journal, Source
+from lotbench.edge.calls.prices import Price
 from lotbench.edge.calls.store import Store
 from lotbench.harness.state import AnyWalk
 from lotbench.prompting.reply import HALVES, fills

@@ -10,8 +10,9 @@ from typing import Any
 
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import ModelName
-from lotbench.edge.calls.budget import Bucket, price
+from lotbench.edge.calls.budget import Bucket
 from lotbench.edge.calls.caller import RoleModel
+from lotbench.edge.calls.prices import price
 from lotbench.edge.files.datasets import Pictures
 from lotbench.edge.models import predictions
 from lotbench.edge.models.chat import ChatModel, Waiting

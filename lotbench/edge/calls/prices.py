@@ -1,0 +1,175 @@
+"""What a model costs: a table of one's own first, then the list prices that the package genai-prices carries.
+
+Nothing is fetched: the prices are those of the installed package, as they stand today.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, NonNegativeFloat
+
+from lotbench.config.experiment import read_toml, validate
+from lotbench.config.model_names import ModelName, base_model
+from lotbench.types import Usage
+
+FREE_KINDS = ("hf", "local", "file", "human", "python")
+FREE_PROVIDERS = ("ollama", "vllm")
+LISTED_AS = {name: name for name in ("openai", "openrouter", "deepseek", "anthropic")} | {"gemini": "google"}
+"""Our providers under the names that genai-prices has for them; it does not list the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars for a million tokens.
+
+    Attributes:
+        above: Prices of all tokens of a call whose input is longer than so many tokens, longest first.
+    """
+
+    input: float
+    cached: float
+    output: float
+    above: tuple[tuple[int, Price], ...] = ()
+
+    def of(self, usage: Usage) -> float:
+        """The price of one call, in US dollars."""
+        for tokens, longer in self.above:
+            if usage.input_tokens > tokens:
+                return longer.of(usage)
+        fresh = usage.input_tokens - usage.cached_input_tokens
+        cost = (
+            fresh * self.input + usage.cached_input_tokens * self.cached + usage.output_tokens * self.output
+        )
+        return cost / 1e6
+
+
+class PriceTable(BaseModel):
+    """A price table: its date, and for each model input, cached input and output, in US dollars a million tokens."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    date: str
+    usd_per_million: dict[str, tuple[NonNegativeFloat, NonNegativeFloat, NonNegativeFloat]]
+
+
+def price(name: ModelName) -> Price | None:
+    """The price of a model: nothing for one that runs here, None where it is not known.
+
+    A table of one's own can name a model in full (`my-model@http://host/v1`) or by its base.
+
+    Raises:
+        UsageError: The file named by `$LOTBENCH_PRICES` cannot be read, with file and field.
+    """
+    own = own_table()
+    known = own.usd_per_million if own else {}
+    if name.text in known:
+        return Price(*known[name.text])
+    if name.kind in FREE_KINDS or name.provider in FREE_PROVIDERS:
+        return Price(0.0, 0.0, 0.0)
+    if name.provider == "url":
+        return None
+    base = base_model(name.model)
+    return Price(*known[base]) if base in known else _listed(name.provider, name.model, _today())
+
+
+def price_date() -> str:
+    """The date of the prices: that of one's own table, else the day on which the newest list price began.
+
+    Raises:
+        UsageError: See `price`.
+    """
+    own = own_table()
+    return own.date if own else _newest(_today())
+
+
+def own_table() -> PriceTable | None:
+    """The table named by `$LOTBENCH_PRICES`, if there is one.
+
+    Raises:
+        UsageError: See `price`.
+    """
+    own = os.environ.get("LOTBENCH_PRICES", "")
+    return _read_table(own) if own else None
+
+
+@cache
+def _read_table(path: str) -> PriceTable:
+    return validate(PriceTable, read_toml(Path(path)), Path(path))
+
+
+def _today() -> date:
+    return datetime.fromtimestamp(time.time(), UTC).date()
+
+
+@cache
+def _listed(provider: str, model: str, day: date) -> Price | None:
+    """The list price of a model, or of its base where an id with a date or a variant is not listed itself."""
+    if provider not in LISTED_AS:
+        return None
+    maker = model.rpartition("/")[0]
+    for wanted in (model, f"{maker}/{base_model(model)}".lstrip("/")):
+        try:
+            return _dearest(wanted, LISTED_AS[provider], day)
+        except LookupError:
+            continue
+    return None
+
+
+def _dearest(model: str, provider: str, day: date) -> Price | None:
+    """The highest of a day's list prices, so that a budget holds at any hour; None if the list has no figures.
+
+    Raises:
+        LookupError: The model is not listed.
+    """
+    import genai_prices
+
+    prices = []
+    for hour in range(24):
+        at = datetime(day.year, day.month, day.day, hour, tzinfo=UTC)
+        found = genai_prices.calc_price(
+            genai_prices.Usage(), model, provider_id=provider, genai_request_timestamp=at
+        )
+        prices.append(_read_listed(vars(found.model_price)))
+    return max((each for each in prices if each), key=lambda each: (each.output, each.input), default=None)
+
+
+def _read_listed(listed: Mapping[str, Any]) -> Price | None:
+    """A price as genai-prices states it; cached input without a price of its own costs what input costs."""
+    fresh, output = listed.get("input_mtok"), listed.get("output_mtok")
+    if fresh is None or output is None:
+        return None
+    cached = listed.get("cache_read_mtok")
+    rows = (fresh, fresh if cached is None else cached, output)
+    starts = {tier.start for row in rows for tier in getattr(row, "tiers", ())}
+    above = tuple((start, _above(rows, start)) for start in sorted(starts, reverse=True))
+    return replace(_above(rows, -1), above=above)
+
+
+def _above(rows: tuple[Any, Any, Any], start: int) -> Price:
+    """The price of calls with more than so many tokens of input; a row has tiers, in ascending order, or is one figure."""
+    fresh, cached, output = (
+        [
+            getattr(row, "base", row),
+            *(tier.price for tier in getattr(row, "tiers", ()) if tier.start <= start),
+        ][-1]
+        for row in rows
+    )
+    return Price(float(fresh), float(cached), float(output))
+
+
+@cache
+def _newest(day: date) -> str:
+    from genai_prices.data_snapshot import get_snapshot
+
+    models = [model for provider in get_snapshot().providers for model in provider.models]
+    terms = [each.constraint for model in models if isinstance(model.prices, list) for each in model.prices]
+    begins = [getattr(term, "start_date", date.min) for term in terms]
+    return max(begin for begin in begins if begin <= day).isoformat()
