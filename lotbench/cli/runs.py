@@ -122,18 +122,14 @@ def _labelled(run: Run, labels: Path) -> str:
 
 def replay(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench replay`."""
-    from lotbench.report import replay_game, replay_panel
+    from lotbench.report.replay import replay as by_step
+    from lotbench.report.replay import walk
 
     run = load_run(parsed.run, Path(parsed.out))
-    told: Any
-    if benchmarks.get(run.config.benchmark).graph == "game":
-        told = replay_game.game(run.traces, run.samples, parsed.sample, parsed.repeat)
-        text = replay_game.to_text(told)
-    else:
-        trace = replay_panel.walk(run.traces, parsed.sample, parsed.repeat)
-        told = replay_panel.Telling(run.samples[trace.sample], trace, results.readings(run, trace))
-        text = replay_panel.to_text(told)
-    print(json.dumps(told.table(), ensure_ascii=False, indent=2) if parsed.json else text)
+    trace = walk(run.traces, parsed.sample, parsed.repeat)
+    sample, own = run.samples[trace.sample], benchmarks.get(run.config.benchmark).replay
+    told = own(sample, trace) if own else by_step(sample, trace, results.readings(run, trace))
+    print(json.dumps(told.table, ensure_ascii=False, indent=2) if parsed.json else told.text)
     return 0
 
 

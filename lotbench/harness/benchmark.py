@@ -18,6 +18,7 @@ from lotbench.harness.data_findings import Finding, Sight
 from lotbench.harness.evidence import Evidence
 from lotbench.harness.judge_validation import Validation
 from lotbench.harness.state import AnyWalk, State, Update, joined
+from lotbench.report.replay import Replay
 from lotbench.report.sections import Section
 from lotbench.types import JSON, Answer, Metric, Question, Sample, Sampling, Score, Trace
 
@@ -77,6 +78,7 @@ class Benchmark:
         review: The answers of a run for people to label, a row each, by `row`, with nothing of what judges
             said; a field that is None is one to fill in. `Label` is the pydantic model of a row filled in.
         across: Sections on several runs at once, from the traces and settings of each by its name.
+        replay: How a walk is told again, from its sample's fields and its trace; None tells it step by step.
         validation: How its judges are checked; None if it has no judge set.
     """
 
@@ -113,6 +115,7 @@ class Benchmark:
     review: Callable[[Sequence[Trace], Any, Evidence], Sequence[Mapping[str, JSON]]] | None = None
     Label: type[Any] | None = None
     across: Callable[[Runs], Sequence[Section]] = lambda runs: ()
+    replay: Callable[[Mapping[str, Any], Trace], Replay] | None = None
     validation: Validation | None = None
     lane: Callable[[Sample, int, Any], str] = lambda sample, repeat, settings: f"{sample.id}/{repeat}"
     order: Callable[[str, Sequence[Any], Any, int], Sequence[Any]] = lambda lane, walks, settings, seed: walks

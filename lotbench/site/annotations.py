@@ -7,13 +7,14 @@ the labels of a draw (`lotbench judge-check --from-run`) and leaves all others a
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from lotbench.benchmarks.lotbench.games import read_rounds
 from lotbench.edge.files import atomic_write, jsonl
 from lotbench.errors import DataError, UsageError, at
 from lotbench.types import Trace
@@ -136,14 +137,10 @@ class Annotations:
 
 def _verdict(trace: Trace, mark: Mark) -> tuple[bool, str]:
     """The verdict that a mark is on, and the filling that it was about."""
-    filling = ""
-    for step in trace.steps:
-        value = step["value"]
-        if step["round"] != mark.round or not isinstance(value, Mapping):
-            continue
-        if step["step"] == "respond" and value.get("filling"):
-            filling = filling or str(value["filling"])
-        mine = step["step"] == mark.stepName and value.get("judge") == mark.judge
-        if mine and isinstance(found := value.get("accepted"), bool):
-            return found, filling
+    place = (mark.round, mark.judge, mark.stepName)
+    for one in read_rounds(trace.steps):
+        for opinion in one.opinions:
+            known = opinion.how == "judge" and opinion.accepted is not None
+            if known and (one.number, opinion.judge, opinion.step) == place:
+                return bool(opinion.accepted), one.filling or ""
     raise UsageError("there is no such verdict")

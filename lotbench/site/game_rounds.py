@@ -1,7 +1,6 @@
 """A walk as a thought trace: each round's leap, the judge's causal chain and the intervened one, who said what.
 
-Pure: a trace and what its calls used in, plain records out. A trace is read as it stands on disk, so nothing
-here relies on a step to have more than its name, round and value.
+Pure: a trace and what its calls used in, plain records out.
 """
 
 from __future__ import annotations
@@ -9,19 +8,24 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
+from lotbench.benchmarks.lotbench.games import (
+    CRITERIA,
+    SETUP,
+    TEXTS,
+    Opinion,
+    Round,
+    read_chains,
+    read_rounds,
+)
 from lotbench.types import JSON, Trace, Usage
 
 _ARROW = re.compile(r"\s*(?:->|=>|→|⇒|➔|➜)\s*")
-_CRITERIA = (("same_creative_point", "point_reason"), ("same_function", "function_reason"))
-_REASONS = ("difference", "explanation")
-_TOLD = frozenset(("intervened_chain", *_REASONS, *(name for pair in _CRITERIA for name in pair)))
-"""What a game's page shows of a verdict before it lists the calls."""
-_SETUP = ("chain", "chain_check", "chain_accepted")
-MASK = "____"
+_REASONS = dict(zip(CRITERIA, ("point_reason", "function_reason"), strict=True))
+"""Each criterion with the text that gives the reason for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +48,6 @@ class Chain:
 
 
 @dataclass(frozen=True, slots=True)
-class Opinion:
-    """What one judge made of a filling; `accepted` is None where it could not be read."""
-
-    step: str
-    judge: int
-    accepted: bool | None
-    how: str
-    status: str
-    intervened: tuple[Node, ...] = ()
-    reasons: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Call:
     """One step as it was taken: who, for what, how long, with how many tokens, and what was read."""
 
@@ -68,26 +59,20 @@ class Call:
     texts: tuple[tuple[str, str], ...]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Leap:
-    """One round: the filling, the opinions on it, the question with its answer, the clues that came."""
+    """One round with its calls, and each opinion on its filling with the intervened chain and the reasons."""
 
-    number: int
-    filling: str | None = None
-    status: str = ""
-    opinions: list[Opinion] = field(default_factory=list)
-    question: str | None = None
-    answer: str | None = None
-    asked: str = ""
-    clues: list[str] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)
+    round: Round
+    opinions: tuple[tuple[Opinion, tuple[Node, ...], tuple[tuple[str, str], ...]], ...]
+    calls: tuple[Call, ...]
 
     @property
     def verdict(self) -> str:
         """How the round came out: `accepted`, `not it`, `unjudged` or `unread`."""
-        if not self.opinions:
+        if not self.round.opinions:
             return "unjudged"
-        last = self.opinions[-1]
+        last = self.round.opinions[-1]
         if last.accepted is None:
             return "unread"
         return "accepted" if last.accepted else "unjudged" if last.how == "none" else "not it"
@@ -119,21 +104,24 @@ def thought(trace: Trace, used: Mapping[str, Usage]) -> Thought:
         trace: A trace of the graph `game`.
         used: What each call used, by its key.
     """
-    chains: dict[int, Chain] = {}
+    chains = {one.judge: chain(one.text, one.judge) for one in read_chains(trace.steps) if one.text}
     setup: list[Call] = []
-    leaps: dict[int, Leap] = {}
+    calls: dict[int, list[Call]] = {}
     for step in trace.steps:
-        value, name, number = _value(step), str(step["step"]), _number(step)
-        if name in _SETUP:
+        if step["step"] in SETUP:
             setup.append(_call(step, used))
-            if name == "chain" and value.get("chain"):
-                chains[int(value.get("judge", 0))] = chain(str(value["chain"]), int(value.get("judge", 0)))
-            continue
-        leap = leaps.setdefault(number, Leap(number))
-        if step.get("call"):
-            leap.calls.append(_call(step, used, told=_TOLD))
-        _tell(leap, name, value, chains)
-    return Thought(tuple(chains.values()), tuple(setup), tuple(leaps[number] for number in sorted(leaps)))
+        elif step.get("call"):
+            number: Any = step["round"]
+            calls.setdefault(number, []).append(_call(step, used, told=(*CRITERIA, *TEXTS)))
+    leaps = tuple(
+        Leap(
+            one,
+            tuple((each, _intervened(each, chains), tuple(_reasons(each))) for each in one.opinions),
+            tuple(calls.get(one.number, ())),
+        )
+        for one in read_rounds(trace.steps)
+    )
+    return Thought(tuple(chains.values()), tuple(setup), leaps)
 
 
 def calls(trace: Trace, used: Mapping[str, Usage]) -> list[Call]:
@@ -184,44 +172,23 @@ def masked(sample: Mapping[str, Any]) -> tuple[str, str] | None:
     return response[:start], response[start + len(key) :]
 
 
-def _tell(leap: Leap, name: str, value: Mapping[str, Any], chains: Mapping[int, Chain]) -> None:
-    if name == "respond" and leap.status != "ok":
-        leap.filling, leap.status = value.get("filling"), str(value.get("status", ""))
-    elif name in ("check", "confirm"):
-        leap.opinions.append(_opinion(name, value, chains))
-    elif name == "ask":
-        leap.question, leap.asked = value.get("question"), str(value.get("status", ""))
-    elif name == "answer":
-        leap.answer = value.get("answer")
-    elif name == "reveal":
-        leap.clues += [str(clue) for clue in value.get("clues", ())]
+def _intervened(opinion: Opinion, chains: Mapping[int, Chain]) -> tuple[Node, ...]:
+    own = chains.get(opinion.judge)
+    return intervened(own.caption if own else (), nodes(opinion.texts.get("intervened_chain", "")))
 
 
-def _opinion(step: str, value: Mapping[str, Any], chains: Mapping[int, Chain]) -> Opinion:
-    judge = int(value.get("judge", 0))
-    mine = chains.get(judge)
-    told = nodes(str(value.get("intervened_chain") or ""))
-    return Opinion(
-        step=step,
-        judge=judge,
-        accepted=value.get("accepted"),
-        how=str(value.get("how", "judge")),
-        status=str(value.get("status", "ok")),
-        intervened=intervened(mine.caption if mine else (), told),
-        reasons=tuple(_reasons(value)),
+def _reasons(opinion: Opinion) -> Iterator[tuple[str, str]]:
+    """What a judge gave for its verdict: each criterion with how it was decided, and why."""
+    for criterion, reason in _REASONS.items():
+        decided, why = opinion.criteria.get(criterion), opinion.texts.get(reason)
+        if decided is not None or why:
+            yield criterion if decided is None else f"{criterion}: {_text(decided)}", why or "no reason given"
+    yield from (
+        (name, opinion.texts[name]) for name in ("difference", "explanation") if name in opinion.texts
     )
 
 
-def _reasons(value: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What a judge gave for its verdict: each criterion with how it was decided, and why."""
-    for decided, why in _CRITERIA:
-        if value.get(decided) is not None or value.get(why):
-            name = decided if value.get(decided) is None else f"{decided}: {_text(value[decided])}"
-            yield name, _text(value.get(why) or "no reason given")
-    yield from ((name, _text(value[name])) for name in _REASONS if value.get(name))
-
-
-def _call(step: Mapping[str, JSON], used: Mapping[str, Usage], told: frozenset[str] = frozenset()) -> Call:
+def _call(step: Mapping[str, JSON], used: Mapping[str, Usage], told: Sequence[str] = ()) -> Call:
     seconds: Any = step.get("seconds") or 0.0
     draw: Any = step.get("draw") or 0
     return Call(
@@ -255,8 +222,3 @@ def _text(value: Any) -> str:
 def _value(step: Mapping[str, JSON]) -> Mapping[str, Any]:
     found = step.get("value")
     return found if isinstance(found, Mapping) else {"value": found}
-
-
-def _number(step: Mapping[str, JSON]) -> int:
-    found: Any = step.get("round") or 0
-    return int(found)

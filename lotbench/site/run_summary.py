@@ -40,7 +40,7 @@ class Shelf:
 
     run: Run
     traces: Traces
-    games: dict[tuple[str, int], run_tables.Game]
+    games: dict[tuple[str, int], run_tables.WalkRow]
     stamp: object
     samples: Mapping[str, Mapping[str, Any]]
     entry: Entry | None = None
@@ -93,12 +93,12 @@ def read_run(path: Path) -> Shelf:
     """
     before = stamp(path)
     brief: list[Trace] = []
-    games: dict[tuple[str, int], run_tables.Game] = {}
+    games: dict[tuple[str, int], run_tables.WalkRow] = {}
 
     def seen(trace: Trace) -> None:
         if not NAME.fullmatch(trace.sample):
             raise UsageError(f"{trace.sample[:80]!r}: no sample's name, so no part of an address")
-        games[trace.sample, trace.repeat] = run_tables.game(trace)
+        games[trace.sample, trace.repeat] = run_tables.walk_row(trace)
         brief.append(replace(trace, steps=(), memory=None))
 
     run = results.load_run(path, seen=seen)

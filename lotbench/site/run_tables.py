@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lotbench.benchmarks.lotbench.games import read_rounds
 from lotbench.errors import UsageError
 from lotbench.report.leaderboard import Entry, alike, board
 from lotbench.types import Trace
@@ -55,7 +56,7 @@ class Board:
 
 
 @dataclass(frozen=True, slots=True)
-class Game:
+class WalkRow:
     """A walk as a line in its run: `rounds` is None where the benchmark has none."""
 
     sample: str
@@ -73,27 +74,26 @@ class Game:
         return f"{self.sample}-{self.repeat}.html"
 
 
-def game(trace: Trace) -> Game:
+def walk_row(trace: Trace) -> WalkRow:
     """A walk, as its run lists it."""
-    said = [step["value"] for step in trace.steps if step["step"] == "respond"]
-    fillings = [value["filling"] for value in said if isinstance(value, Mapping) and value.get("filling")]
-    rounds: list[Any] = [step["round"] for step in trace.steps if step.get("round")]
-    return Game(
+    rounds = read_rounds(trace.steps)
+    fillings = [one.filling for one in rounds if one.filling]
+    return WalkRow(
         sample=trace.sample,
         repeat=trace.repeat,
         outcome=trace.outcome,
         score=trace.score.value,
-        rounds=max(rounds, default=None),
+        rounds=rounds[-1].number if rounds else None,
         last=str(fillings[-1])[:80] if fillings else "",
     )
 
 
-def described(one: Game, sample: Mapping[str, Any]) -> Game:
+def described(one: WalkRow, sample: Mapping[str, Any]) -> WalkRow:
     """A walk with what its sample says of itself."""
     return replace(one, language=str(sample.get("language", "")), tier=str(sample.get("tier") or ""))
 
 
-def filters(games: Sequence[Game]) -> list[tuple[str, list[str]]]:
+def filters(games: Sequence[WalkRow]) -> list[tuple[str, list[str]]]:
     """By what the walks of a run can be told apart; none where all are alike."""
     found = {
         "outcome": {one.outcome for one in games},

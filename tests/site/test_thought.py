@@ -71,17 +71,14 @@ def test_a_game_is_told_round_by_round() -> None:
         used,
     )  # fmt: skip
     first, second, third = made.leaps
-    assert (first.filling, first.verdict, first.question, first.answer) == (
-        "drum",
-        "not it",
-        "Is it alive?",
-        "No",
-    )
-    assert first.clues == ["It is an object."]
+    assert (first.round.filling, first.verdict) == ("drum", "not it")
+    assert (first.round.question, first.round.answer) == ("Is it alive?", "No")
+    assert first.round.clues == ("It is an object.",)
     assert (first.tokens, first.seconds) == (110, 1.5)
-    assert [node.changed for node in first.opinions[0].intervened] == [True, False]
-    assert first.opinions[0].reasons == (("same_function: no", "no"),)
-    assert (second.filling, second.status, second.verdict) == (None, "unparsed", "unjudged")
+    _, changes, reasons = first.opinions[0]
+    assert [node.changed for node in changes] == [True, False]
+    assert reasons == (("same_function: no", "no"),)
+    assert (second.round.filling, second.round.status, second.verdict) == (None, "unparsed", "unjudged")
     assert third.verdict == "unread"
     assert made.chains[0].point == "swelling is ringing"
     assert [one.step for one in made.setup] == ["chain"]

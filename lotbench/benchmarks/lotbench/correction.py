@@ -10,11 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
-from lotbench.benchmarks.lotbench.games import Game, verdicts
+from lotbench.benchmarks.lotbench.games import Game
 from lotbench.benchmarks.lotbench.score import Rules, unsolved_worth, worth
 from lotbench.metrics import survival
 from lotbench.metrics.agreement import Errors
@@ -24,8 +23,6 @@ from lotbench.types import Metric
 AT_RISK, CERTAIN, JUDGED, ACCEPTED, LOST = range(5)
 """Rows of a tally: games at risk in a round; solved there without a judge; with a filling that a judge saw
 for the first time; of these, accepted by all the judges it takes; in the last column, unsolved with a valid filling."""
-
-Round = Literal["exact", "accepted", "refused", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,31 +34,17 @@ class Corrected:
     raw: tuple[float, float]
 
 
-def rounds(game: Game, last: int) -> list[Round]:
-    """What decided each round of a game whose verdict is known, from the first."""
-    checks, confirms = verdicts(game.steps, "check"), verdicts(game.steps, "confirm")
-    made: list[Round] = []
-    for at in range(1, game.span(last).rounds + 1):
-        first = checks.get(at, {"how": "none", "accepted": False})
-        if first["how"] != "judge":
-            made.append("exact" if first["accepted"] else "none")
-            continue
-        second = confirms.get(at, first)
-        made.append("accepted" if first["accepted"] and second["accepted"] else "refused")
-    return made
-
-
 def tally(games: Sequence[Game], last: int) -> Floats:
     """Counts by sample, [samples, 5, last], samples in order of id; see AT_RISK and what follows it."""
     places = {name: index for index, name in enumerate(sorted({one.sample for one in games}))}
     made = np.zeros((len(places), 5, last))
     for one in games:
         mine = made[places[one.sample]]
-        decided = rounds(one, last)
+        decided = [each.decision for each in one.watched(last)]
         for at, how in enumerate(decided):
             mine[AT_RISK, at] += 1
             mine[CERTAIN, at] += how == "exact"
-            mine[JUDGED, at] += how in ("accepted", "refused")
+            mine[JUDGED, at] += how not in ("exact", "none")
             mine[ACCEPTED, at] += how == "accepted"
         mine[LOST, -1] += len(decided) == last and decided[-1] not in ("exact", "accepted") and one.valid
     return made

@@ -1,50 +1,151 @@
-"""One game as its trace tells it: in which round it was solved, or through which round it was not.
+"""One game as its trace tells it, round by round: the one place where the steps of a game are read.
 
-The outcome is taken from the trace; the rounds are read off its steps, so that a game that broke off
-counts for exactly the rounds whose verdict is known.
+Score, report, replay and pages go by these records. A trace is read as it stands on disk, whoever wrote it: a
+step needs no more than its name, and what it does not say is taken as not having happened. The outcome is
+taken from the trace; a game that broke off counts for exactly the rounds whose verdict is known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
 
 from lotbench.errors import LotbenchError
 from lotbench.metrics.survival import Span
 from lotbench.types import Trace
 
 FAILED = ("candidate_failed", "judge_failed", "oracle_failed")
+SETUP = ("chain", "chain_check", "chain_accepted")
+"""The steps in which a judge builds its causal chain; they belong to the sample and to no round."""
+TEXTS = ("intervened_chain", "difference", "point_reason", "function_reason", "explanation")
+"""What a judge writes about a filling."""
+CRITERIA = ("same_creative_point", "same_function")
 
-Value = Mapping[str, Any]
+Steps: TypeAlias = Sequence[Mapping[str, Any]]
+Decision: TypeAlias = Literal["exact", "accepted", "overturned", "refused", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What one judge made of a filling, or a rule in its place.
+
+    Attributes:
+        step: `check`, or `confirm` for the second opinion on a yes.
+        accepted: None where the judge could not be read.
+        how: `judge`, or the rule that decided: `exact`, `repeat`, or `none` where there is no filling.
+        status: `ok`, or why the judge could not be read.
+        criteria: Each criterion that was decided (Eq. 6, 7).
+        texts: Each of TEXTS that the judge wrote.
+    """
+
+    step: str
+    judge: int
+    accepted: bool | None
+    how: str
+    status: str
+    criteria: Mapping[str, bool]
+    texts: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One round; of an asking again, and of several draws, what counted in the end.
+
+    Attributes:
+        status: `ok`, or why there is no filling; "" if no reply came.
+        opinions: In the order in which they were asked for, those that could not be read among them.
+        asked: `ok`, or why there is no question; None if none was asked for.
+        answered: Whether the oracle replied; `answer` is None if it could not be read.
+    """
+
+    number: int
+    filling: str | None = None
+    status: str = ""
+    language_mismatch: bool = False
+    opinions: tuple[Opinion, ...] = ()
+    asked: str | None = None
+    question: str | None = None
+    leak: bool = False
+    answered: bool = False
+    answer: str | None = None
+    clues: tuple[str, ...] = ()
+
+    @property
+    def check(self) -> Opinion | None:
+        """The verdict, if one could be read."""
+        return self._read("check")
+
+    @property
+    def confirm(self) -> Opinion | None:
+        """The second verdict, if one could be read."""
+        return self._read("confirm")
+
+    @property
+    def decision(self) -> Decision:
+        """What decided the round; `none` if no judge saw its filling for the first time."""
+        check, confirm = self.check, self.confirm
+        if check is None or check.how != "judge":
+            return "exact" if check and check.accepted else "none"
+        if not check.accepted:
+            return "refused"
+        return "accepted" if confirm is None or confirm.accepted else "overturned"
+
+    def _read(self, step: str) -> Opinion | None:
+        found = [one for one in self.opinions if one.step == step and one.accepted is not None]
+        return found[-1] if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class CausalChain:
+    """A judge's chain of the sample; `accepted` is None if its trial has not ended, after so many builds."""
+
+    judge: int
+    text: str = ""
+    accepted: bool | None = None
+    builds: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Game:
-    """What scoring needs to know of one game; rounds count from 1.
-
-    Attributes:
-        solved: The round of the filling that solved it.
-        first_positive: The first round in which a check accepted, whatever a second judge then said.
-        unsolved_through: The last round that is known not to have solved it, 0 if none is.
-        played: The last round in which the candidate was heard.
-        valid: Whether any filling could be judged.
-    """
+    """A finished game; rounds count from 1, and `solved` is that of the filling that solved it."""
 
     sample: str
     repeat: int
     outcome: str
     solved: int | None
-    first_positive: int | None
-    unsolved_through: int
-    played: int
-    valid: bool
-    steps: tuple[Mapping[str, Any], ...]
+    rounds: tuple[Round, ...]
+    chains: tuple[CausalChain, ...]
 
     @property
     def censored(self) -> bool:
         """Broke off before it was solved or lost."""
         return self.outcome in FAILED
+
+    @property
+    def first_positive(self) -> int | None:
+        """The first round in which a check accepted, whatever a second judge then said."""
+        return min((one.number for one in self.rounds if one.check and one.check.accepted), default=None)
+
+    @property
+    def played(self) -> int:
+        """The last round in which the candidate was heard."""
+        return max((one.number for one in self.rounds if one.status), default=0)
+
+    @property
+    def valid(self) -> bool:
+        """Whether any filling could be judged."""
+        return any(one.status == "ok" for one in self.rounds)
+
+    @property
+    def unsolved_through(self) -> int:
+        """The last round that surely did not solve the game, 0 if none is known.
+
+        Its verdict was a No, or a question followed it, or a later round was begun.
+        """
+        begun = [one.number - 1 for one in self.rounds]
+        over = [one.number for one in self.rounds if one.answered or one.asked is not None or _denied(one)]
+        return max([0, *begun, *over])
 
     def span(self, last: int, *, unconfirmed: bool = False) -> Span:
         """How long the game was watched; `unconfirmed` takes every first positive for the end.
@@ -59,6 +160,11 @@ class Game:
             return Span(won, True)
         return Span(min(self.unsolved_through, last) if self.censored else last, False)
 
+    def watched(self, last: int) -> list[Round]:
+        """The rounds whose verdict is known, from the first."""
+        rounds = {one.number: one for one in self.rounds}
+        return [rounds.get(number, Round(number)) for number in range(1, self.span(last).rounds + 1)]
+
 
 def game(trace: Trace) -> Game:
     """Read a trace.
@@ -69,49 +175,81 @@ def game(trace: Trace) -> Game:
     return read_game(trace.outcome, trace.steps, trace.sample, trace.repeat)
 
 
-def read_game(outcome: str, steps: Sequence[Mapping[str, Any]], sample: str, repeat: int) -> Game:
+def read_game(outcome: str, steps: Steps, sample: str, repeat: int) -> Game:
     """Read the outcome and the steps of a finished game.
 
     Raises:
         LotbenchError: No game ends in this outcome, or it is called solved and no check accepted.
     """
-    checks, confirms = verdicts(steps, "check"), verdicts(steps, "confirm")
-    positive = [at for at, value in checks.items() if value["accepted"]]
-    passed = [at for at in positive if at not in confirms or confirms[at]["accepted"]]
+    rounds = read_rounds(steps)
+    passed = [one.number for one in rounds if one.check and one.check.accepted and not _denied(one)]
     if outcome not in ("solved", "unsolved", *FAILED):
         raise LotbenchError(f"game {sample}/{repeat}: no game ends as {outcome!r}")
     if outcome == "solved" and not passed:
         raise LotbenchError(f"game {sample}/{repeat} is called solved, but no check accepted a filling")
-    responds = latest(steps, "respond")
-    return Game(
-        sample=sample,
-        repeat=repeat,
-        outcome=outcome,
-        solved=max(passed) if outcome == "solved" else None,
-        first_positive=min(positive, default=None),
-        unsolved_through=_unsolved_through(steps, [*checks.items(), *confirms.items()]),
-        played=max(responds, default=0),
-        valid=any(value["status"] == "ok" for value in responds.values()),
-        steps=tuple(steps),
+    solved = passed[-1] if outcome == "solved" else None
+    return Game(sample, repeat, outcome, solved, rounds, read_chains(steps))
+
+
+def read_rounds(steps: Steps) -> tuple[Round, ...]:
+    """The rounds that steps tell of, in order."""
+    rounds: dict[int, list[tuple[str, Mapping[str, Any]]]] = {}
+    for step in steps:
+        if step["step"] not in SETUP and (number := int(step.get("round") or 0)) > 0:
+            rounds.setdefault(number, []).append((str(step["step"]), _value(step)))
+    return tuple(_round(number, rounds[number]) for number in sorted(rounds))
+
+
+def read_chains(steps: Steps) -> tuple[CausalChain, ...]:
+    """The causal chain of each judge that has one: the last that it built."""
+    chains: dict[int, CausalChain] = {}
+    for step in steps:
+        value = _value(step)
+        if step["step"] == "chain" and value.get("chain"):
+            change: dict[str, Any] = {"text": str(value["chain"])}
+        elif step["step"] == "chain_accepted":
+            change = {"accepted": bool(value["accepted"]), "builds": int(value["builds"])}
+        else:
+            continue
+        judge = int(value.get("judge", 0))
+        chains[judge] = replace(chains.get(judge, CausalChain(judge)), **change)
+    return tuple(chains.values())
+
+
+def _round(number: int, steps: Sequence[tuple[str, Mapping[str, Any]]]) -> Round:
+    last = dict(steps)
+    respond, ask, answer, reveal = (last.get(name, {}) for name in ("respond", "ask", "answer", "reveal"))
+    return Round(
+        number=number,
+        filling=respond.get("filling"),
+        status=str(respond.get("status", "")),
+        language_mismatch=bool(respond.get("language_mismatch")),
+        opinions=tuple(_opinion(name, value) for name, value in steps if name in ("check", "confirm")),
+        asked=str(ask.get("status", "")) if "ask" in last else None,
+        question=ask.get("question"),
+        leak=bool(ask.get("leak")),
+        answered="answer" in last,
+        answer=answer.get("answer"),
+        clues=tuple(map(str, reveal.get("clues", ()))),
     )
 
 
-def latest(steps: Sequence[Mapping[str, Any]], step: str) -> dict[int, Value]:
-    """The value of the last step of that name in each round: the attempt that counts."""
-    return {int(one["round"]): cast(Value, one["value"]) for one in steps if one["step"] == step}
+def _opinion(step: str, value: Mapping[str, Any]) -> Opinion:
+    return Opinion(
+        step=step,
+        judge=int(value.get("judge", 0)),
+        accepted=value.get("accepted"),
+        how=str(value.get("how", "judge")),
+        status=str(value.get("status", "ok")),
+        criteria={name: bool(value[name]) for name in CRITERIA if value.get(name) is not None},
+        texts={name: str(value[name]) for name in TEXTS if value.get(name)},
+    )
 
 
-def verdicts(steps: Sequence[Mapping[str, Any]], step: str) -> dict[int, Value]:
-    """The verdict of each round that has one; attempts that could not be read have none."""
-    return latest([one for one in steps if "accepted" in one["value"]], step)
+def _denied(one: Round) -> bool:
+    return any(verdict is not None and not verdict.accepted for verdict in (one.check, one.confirm))
 
 
-def _unsolved_through(steps: Sequence[Mapping[str, Any]], verdicts: Sequence[tuple[int, Value]]) -> int:
-    """The last round that surely did not solve the game.
-
-    Its verdict was a No, or a question followed it, or a later round was begun.
-    """
-    denied = [at for at, value in verdicts if not value["accepted"]]
-    asked = [int(one["round"]) for one in steps if one["step"] in ("ask", "answer")]
-    begun = [int(one["round"]) - 1 for one in steps]
-    return max([0, *denied, *asked, *begun])
+def _value(step: Mapping[str, Any]) -> Mapping[str, Any]:
+    value = step.get("value")
+    return value if isinstance(value, Mapping) else {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from lotbench.benchmarks.lotbench.games import Game, latest, verdicts
+from lotbench.benchmarks.lotbench.games import Game, Round
 from lotbench.harness.evidence import Evidence
 from lotbench.report.sections import Reading, Section
 
@@ -43,33 +43,30 @@ def _reading(title: str, one: Game, evidence: Evidence) -> Reading:
         if item is None
         else [("scene", item.caption), ("response", item.response), ("key text", item.key_text)]
     )
-    asked, told = latest(one.steps, "ask"), latest(one.steps, "answer")
-    for at, value in latest(one.steps, "respond").items():
-        lines = [f"{value['filling'] or 'nothing'} ({_verdict(one, at, value['status'])})"]
-        if question := asked.get(at, {}).get("question"):
-            lines.append(f"{question} – {told.get(at, {}).get('answer') or 'no answer'}")
-        texts.append((f"round {at}", "\n".join(lines)))
+    for at in one.rounds:
+        if at.status:
+            lines = [f"{at.filling or 'nothing'} ({_verdict(at)})"]
+            lines += [f"{at.question} – {at.answer or 'no answer'}"] if at.question else []
+            texts.append((f"round {at.number}", "\n".join(lines)))
     return Reading(title, (*texts, ("end", one.outcome)), one.sample, one.repeat)
 
 
-def _verdict(one: Game, at: int, status: str) -> str:
+def _verdict(at: Round) -> str:
     """What became of a round's filling."""
-    check, confirm = (verdicts(one.steps, step).get(at) for step in ("check", "confirm"))
-    if status != "ok":
-        return status
-    if check is None:
+    if at.status != "ok":
+        return at.status
+    if at.check is None:
         return "no verdict"
-    if not check["accepted"]:
+    if not at.check.accepted:
         return "not it"
-    return "accepted" if confirm is None or confirm["accepted"] else "accepted, not confirmed"
+    return "accepted, not confirmed" if at.decision == "overturned" else "accepted"
 
 
 def _overturned(one: Game) -> int | None:
     """How many first positives a second judge overturned; None for none."""
-    return sum(not value["accepted"] for value in verdicts(one.steps, "confirm").values()) or None
+    return sum(at.decision == "overturned" for at in one.rounds) or None
 
 
 def _tried(one: Game) -> set[str]:
     """The different fillings of a game."""
-    responds = latest(one.steps, "respond").values()
-    return {str(value["filling"]).casefold() for value in responds if value["status"] == "ok"}
+    return {str(at.filling).casefold() for at in one.rounds if at.status == "ok"}

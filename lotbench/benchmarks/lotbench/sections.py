@@ -10,7 +10,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from lotbench.benchmarks.lotbench.games import FAILED, Game, game, latest, verdicts
+from lotbench.benchmarks.lotbench.games import FAILED, Game, game
 from lotbench.benchmarks.lotbench.readings import worth_reading
 from lotbench.benchmarks.lotbench.score import Rules, bound, estimate, mean_rounds, parts, solve_rate, tally
 from lotbench.harness.evidence import NOTHING, Evidence
@@ -135,9 +135,8 @@ def _bounds(games: Sequence[Game], rules: Rules) -> Section:
 
 def _repeats(games: Sequence[Game], rules: Rules) -> Section:
     """How often fillings come again, inside a game and as the opening of several games on one sample."""
-    checks = [value for one in games for value in verdicts(one.steps, "check").values()]
-    decided = [value for value in checks if value["how"] != "none"]
-    again = sum(value["how"] == "repeat" for value in decided)
+    decided = [at.check for one in games for at in one.rounds if at.check and at.check.how != "none"]
+    again = sum(check.how == "repeat" for check in decided)
     samples: dict[str, list[str]] = {}
     for one in games:
         if (opening := _opening(one)) is not None:
@@ -172,12 +171,12 @@ def _repeats(games: Sequence[Game], rules: Rules) -> Section:
 
 def _questions(games: Sequence[Game], rules: Rules) -> Section:
     """Questions that gave the answer away, and answers that never came."""
-    asks = [value for one in games for value in latest(one.steps, "ask").values()]
-    asked = [value for value in asks if value.get("question")]
-    answers = [value for one in games for value in latest(one.steps, "answer").values()]
-    leaks = sum(bool(value.get("leak")) for value in asked)
-    missing = sum(value.get("answer") is None for value in answers)
-    tight = [one for one in games if not any(v.get("leak") for v in latest(one.steps, "ask").values())]
+    asks = [at for one in games for at in one.rounds if at.asked is not None]
+    asked = [at for at in asks if at.question]
+    answers = [at.answer for one in games for at in one.rounds if at.answered]
+    leaks = sum(at.leak for at in asked)
+    missing = answers.count(None)
+    tight = [one for one in games if not any(at.leak for at in one.rounds)]
     score = estimate(tight, rules)
     rows: tuple[tuple[Cell, ...], ...] = (
         (
@@ -210,14 +209,14 @@ def _questions(games: Sequence[Game], rules: Rules) -> Section:
 
 def _replies(games: Sequence[Game]) -> Section:
     """What the rounds' replies were: fillings, or replies of another kind that used the round."""
-    responds = [value for one in games for value in latest(one.steps, "respond").values()]
-    seen = Counter(str(value["status"]) for value in responds)
+    responds = [at for one in games for at in one.rounds if at.status]
+    seen = Counter(at.status for at in responds)
     rows: list[tuple[Cell, ...]] = [
         (status, seen[status], len(responds), _share(seen[status], len(responds)))
         for status in (*STATUSES, *sorted(seen.keys() - set(STATUSES)))
     ]
-    valid = [value for value in responds if value["status"] == "ok"]
-    other = sum(bool(value.get("language_mismatch")) for value in valid)
+    valid = [at for at in responds if at.status == "ok"]
+    other = sum(at.language_mismatch for at in valid)
     rows.append(("language_mismatch, of the ok", other, len(valid), _share(other, len(valid))))
     note = (
         "One reply a round: the last, if the first could not be used and was asked for again. A reply that "
@@ -228,17 +227,13 @@ def _replies(games: Sequence[Game]) -> Section:
 
 def _judging(games: Sequence[Game], rules: Rules) -> Section:
     """How verdicts came about, what the second look overturned, and which chains stayed in doubt."""
-    checks = [value for one in games for value in verdicts(one.steps, "check").values()]
-    confirms = [value for one in games for value in verdicts(one.steps, "confirm").values()]
-    unread = sum(
-        step["step"] in ("check", "confirm") and "accepted" not in step["value"]
-        for one in games
-        for step in one.steps
-    )
-    how = Counter((str(value["how"]), bool(value["accepted"])) for value in checks)
+    rounds = [at for one in games for at in one.rounds]
+    confirms = [at.confirm for at in rounds if at.confirm]
+    unread = sum(opinion.accepted is None for at in rounds for opinion in at.opinions)
+    how = Counter((at.check.how, at.check.accepted) for at in rounds if at.check)
     kinds = sorted({kind for kind, _ in how})
     rows: list[tuple[Cell, ...]] = [(kind, how[kind, True], how[kind, False]) for kind in kinds]
-    agreed = sum(bool(value["accepted"]) for value in confirms)
+    agreed = sum(bool(confirm.accepted) for confirm in confirms)
     rows.append(("confirm", agreed, len(confirms) - agreed))
     doubtful = sorted(_doubtful(games))
     notes = [
@@ -271,17 +266,17 @@ def _groups(traces: Sequence[Trace], games: Sequence[Game], rules: Rules) -> Sec
 
 def _opening(one: Game) -> str | None:
     """The first round's filling without differences of case, width and spacing."""
-    filling = latest(one.steps, "respond").get(1, {}).get("filling")
+    filling = one.rounds[0].filling if one.rounds else None
     return None if filling is None else " ".join(unicodedata.normalize("NFKC", filling).casefold().split())
 
 
 def _doubtful(games: Iterable[Game]) -> set[tuple[str, int, int]]:
     """Sample, judge and builds of the chains that were used though never accepted."""
     return {
-        (one.sample, int(step["value"]["judge"]), int(step["value"]["builds"]))
+        (one.sample, chain.judge, chain.builds)
         for one in games
-        for step in one.steps
-        if step["step"] == "chain_accepted" and not step["value"]["accepted"]
+        for chain in one.chains
+        if chain.accepted is False
     }
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from lotbench.benchmarks.lotbench import candidate, check, lints, validation
 from lotbench.benchmarks.lotbench.judge_quality import standing
 from lotbench.benchmarks.lotbench.preview import preview
+from lotbench.benchmarks.lotbench.replay import replay
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.score import grade, metrics
 from lotbench.benchmarks.lotbench.sections import sections
@@ -96,6 +97,7 @@ benchmark = Benchmark(
     lints=lints.lints,
     needs_pictures=lambda settings: "image" in settings.arm,
     unrankable=unrankable,
+    replay=replay,
     validation=Validation(
         folder="judge_sets",
         rows=validation.ROWS,

@@ -14,8 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from lotbench.benchmarks.lotbench import words
-from lotbench.benchmarks.lotbench.correction import rounds
-from lotbench.benchmarks.lotbench.games import game, latest, verdicts
+from lotbench.benchmarks.lotbench.games import Opinion, game, read_rounds
 from lotbench.benchmarks.lotbench.sample import Item, Text
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.config.experiment import digest
@@ -149,30 +148,28 @@ def judged(settings: Settings) -> tuple[str, tuple[int, ...]]:
 
 def probe_result(probe: Probe, state: State) -> ProbeResult:
     """What became of a probe."""
+    checks = [one for at in read_rounds(state["steps"]) for one in at.opinions if one.step == "check"]
+    stages = _stages(state, checks)
+    # What the first judge said, whoever spoke for it when it could not be read.
+    said = (one.accepted for one in checks if one.judge == 0 and one.how == "judge")
+    first = next((accepted for accepted in said if accepted is not None), None)
     if state["outcome"] is not None and str(state["outcome"]).endswith("_failed"):
-        return ProbeResult(_first(state), None, str(state["why"]), stages=_stages(state))
+        return ProbeResult(first, None, str(state["why"]), stages=stages)
     if probe.step == "answer":
         told = state["turn"].get("answer")
         accepted = None if told is None else told == "Yes"
         return ProbeResult(accepted, accepted, "neither yes nor no" if accepted is None else None)
-    how = verdicts(state["steps"], "check")[int(state["round"])]["how"]
-    return ProbeResult(_first(state), bool(state["turn"]["verdict"]), None, str(how), _stages(state))
+    how = [one.how for one in checks if one.accepted is not None][-1]
+    return ProbeResult(first, bool(state["turn"]["verdict"]), None, how, stages)
 
 
-def _first(state: State) -> bool | None:
-    """What the first judge said, whoever spoke for it when it could not be read."""
-    mine = [step for step in state["steps"] if step["step"] == "check" and step["value"].get("judge") == 0]
-    return next((bool(step["value"]["accepted"]) for step in mine if "accepted" in step["value"]), None)
-
-
-def _stages(state: State) -> dict[str, str]:
+def _stages(state: State, checks: Sequence[Opinion]) -> dict[str, str]:
     """The causal chain and the intervened chain, where the judge wrote one."""
     made = {}
     if kept := state["shared"].get("chain 0"):
         made["chain"] = str(kept["text"])
-    for value in verdicts(state["steps"], "check").values():
-        if value.get("intervened_chain"):
-            made["intervened chain"] = str(value["intervened_chain"])
+    if told := [one.texts["intervened_chain"] for one in checks if "intervened_chain" in one.texts]:
+        made["intervened chain"] = told[-1]
     return made
 
 
@@ -218,13 +215,9 @@ def fillings(
     """
     piles: dict[str, list[tuple[str, int, int, str]]] = {name: [] for name in STRATA}
     for trace in traces:
-        one = game(trace)
-        said, checks = latest(one.steps, "respond"), verdicts(one.steps, "check")
-        for at, how in enumerate(rounds(one, settings.max_rounds), 1):
-            if how in ("exact", "none"):
-                continue
-            kind = "overturned" if how == "refused" and checks[at]["accepted"] else how
-            piles[kind].append((one.sample, one.repeat, at, str(said[at]["filling"])))
+        for at in game(trace).watched(settings.max_rounds):
+            if at.decision in piles:
+                piles[at.decision].append((trace.sample, trace.repeat, at.number, str(at.filling)))
     rng = Random(f"{seed}:field")
     for pile in piles.values():
         rng.shuffle(pile)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from lotbench.benchmarks.lotbench import correction
-from lotbench.benchmarks.lotbench.correction import corrected, curve, of_counts, rounds, tally
-from lotbench.benchmarks.lotbench.games import game
+from lotbench.benchmarks.lotbench.correction import corrected, curve, of_counts, tally
+from lotbench.benchmarks.lotbench.games import Game, game
 from lotbench.benchmarks.lotbench.score import estimate, solve_rate
 from lotbench.metrics.agreement import Counted
 from lotbench.metrics.intervals import Floats
@@ -35,6 +35,10 @@ def played(seed: int, right: Floats, samples: int = 106, repeats: int = 3) -> Fl
             alive &= ~yes
         counts[alive, correction.LOST, -1] += 1
     return counts
+
+
+def decisions(played: Game) -> list[str]:
+    return [one.decision for one in played.watched(15)]
 
 
 def truth(right: Floats) -> tuple[float, float]:
@@ -101,7 +105,7 @@ def test_exact_matches_and_repeats_are_certain_and_a_second_no_is_a_no() -> None
         *(respond(4), check(4, True, how="exact")),
     ]
     one = game(trace("a", 1, "solved", steps))
-    assert rounds(one, 15) == ["none", "refused", "none", "exact"]
+    assert decisions(one) == ["none", "overturned", "none", "exact"]
     counts = tally([one], 15)[0]
     assert counts[correction.AT_RISK, :5].tolist() == [1, 1, 1, 1, 0]
     assert counts[correction.JUDGED, :5].tolist() == [0, 1, 0, 0, 0]
@@ -112,8 +116,8 @@ def test_exact_matches_and_repeats_are_certain_and_a_second_no_is_a_no() -> None
 
 
 def test_a_game_that_broke_off_counts_for_the_rounds_that_are_known() -> None:
-    assert rounds(game(broken("a", 1, 3)), 15) == ["refused", "refused"]
-    assert rounds(game(trace("a", 1, "judge_failed", [*lost(1), respond(2)])), 15) == ["refused"]
+    assert decisions(game(broken("a", 1, 3))) == ["refused", "refused"]
+    assert decisions(game(trace("a", 1, "judge_failed", [*lost(1), respond(2)]))) == ["refused"]
 
 
 def test_a_judge_that_tells_nothing_apart_gives_no_score_and_says_why() -> None:

@@ -1,44 +1,33 @@
-"""A walk through the panel told again from its trace: step by step, who was asked, and what was read.
+"""A walk told again from its trace, for a terminal and as JSON: step by step, who was asked, and what was read.
 
-It knows no benchmark: a value is told as it stands in the trace, name by name. What a benchmark has to say of
-the walk itself, its readings, comes after the steps.
+`replay` knows no benchmark: a value is told as it stands in the trace, name by name. What a benchmark has to
+say of the walk itself, its readings, comes after the steps. A benchmark that can tell a walk better does so
+with the other parts of this file.
 """
 
 from __future__ import annotations
 
+import textwrap
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from lotbench.errors import UsageError
-from lotbench.report.replay_game import wrapped
 from lotbench.report.sections import Reading
 from lotbench.types import JSON, Trace
 
+WIDTH = 100
 HIDDEN = frozenset({"id", "language", "canary", "licence", "source"})
 """What of a sample says nothing about what was asked."""
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
-    """A walk as it is shown: what it was about, its steps, its end, and what there is to read of it."""
+class Replay:
+    """A walk as it is told."""
 
-    sample: Mapping[str, Any]
-    trace: Trace
-    readings: tuple[Reading, ...] = ()
-
-    def table(self) -> dict[str, JSON]:
-        """The walk as JSON."""
-        trace = self.trace
-        return {
-            "sample": dict(self.sample),
-            "repeat": trace.repeat,
-            "outcome": trace.outcome,
-            "score": trace.score.value,
-            "why": trace.why,
-            "steps": [dict(step) for step in trace.steps],
-            "readings": [asdict(one) for one in self.readings],
-        }
+    text: str
+    table: Mapping[str, JSON]
 
 
 def walk(traces: Sequence[Trace], sample: str | None, repeat: int) -> Trace:
@@ -53,19 +42,50 @@ def walk(traces: Sequence[Trace], sample: str | None, repeat: int) -> Trace:
     raise UsageError(f"no finished walk of sample {sample or '(any)'}, repeat {repeat}, in this run")
 
 
-def to_text(one: Telling) -> str:
-    """The walk for a terminal."""
-    trace = one.trace
+def replay(sample: Mapping[str, Any], trace: Trace, readings: Sequence[Reading]) -> Replay:
+    """A walk through the panel: its sample, its steps, and what there is to read of it."""
     lines = [f"{trace.sample}, repeat {trace.repeat}"]
-    lines += _told({name: value for name, value in one.sample.items() if name not in HIDDEN}, 2)
+    lines += _told({name: value for name, value in sample.items() if name not in HIDDEN}, 2)
     for step in trace.steps:
         lines += ["", _heading(step), *_told(step["value"], 2)]
-    for reading in one.readings:
+    for reading in readings:
         lines += ["", reading.title]
         for name, text in reading.texts:
             lines += wrapped(name, text)
+    steps = [dict(step) for step in trace.steps]
+    return ended(sample, trace, lines, {"steps": steps, "readings": [asdict(one) for one in readings]})
+
+
+def ended(sample: Mapping[str, Any], trace: Trace, lines: Sequence[str], parts: Mapping[str, JSON]) -> Replay:
+    """What was told of a walk, with how it ended."""
     worth = "no score" if trace.score.value is None else f"score {trace.score.value:.4f}"
-    return "\n".join([*lines, "", f"{trace.outcome}, {worth}" + (f": {trace.why}" if trace.why else "")])
+    end = f"{trace.outcome}, {worth}" + (f": {trace.why}" if trace.why else "")
+    table = {
+        "sample": dict(sample),
+        "repeat": trace.repeat,
+        "outcome": trace.outcome,
+        "score": trace.score.value,
+        "why": trace.why,
+        **parts,
+    }
+    return Replay("\n".join([*lines, "", end]), table)
+
+
+def wrapped(name: str, text: str, indent: int = 2) -> list[str]:
+    """A labelled text for a terminal; what would steer the terminal is shown as a sign."""
+    head = " " * indent + f"{name:10}  "
+    lines: list[str] = []
+    for part in _harmless(text).splitlines() or [""]:
+        lead = head if not lines else " " * len(head)
+        lines += textwrap.wrap(part, WIDTH, initial_indent=lead, subsequent_indent=" " * len(head)) or [
+            lead.rstrip()
+        ]
+    return lines
+
+
+def _harmless(text: str) -> str:
+    steers = ("Cc", "Cf")
+    return "".join(c if c == "\n" or unicodedata.category(c) not in steers else "\ufffd" for c in text)
 
 
 def _heading(step: Mapping[str, Any]) -> str:
