@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from clot_training.config import Conditions
 from lotbench.benchmarks.standard.oogiri import Language, Type
-from lotbench.errors import DataError, at
+from lotbench.edge.files.jsonl import rows
 
 Kind: TypeAlias = Literal["generation", "selection", "ranking"]
 Chat: TypeAlias = tuple[Mapping[str, Any], ...]
@@ -186,20 +186,6 @@ def read_records(path: Path, record: type[R]) -> Iterator[R]:
     """The records of a file of lines, one at a time.
 
     Raises:
-        DataError: The first line that is no such record, with file, line and field.
+        DataError: After the last of them, every line that is none, with file, line and field.
     """
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                yield _record(path, number, line, record)
-    except OSError as error:
-        raise DataError([f"{path}: {error.strerror}"]) from None
-
-
-def _record(path: Path, number: int, line: bytes, record: type[R]) -> R:
-    try:
-        return record.model_validate_json(line)
-    except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(map(str, first["loc"])) or None
-        raise DataError([f"{at(path, number, field)}: {first['msg']}"]) from None
+    return (found for _, found in rows(path, record.model_validate))

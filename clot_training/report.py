@@ -30,7 +30,7 @@ from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.benchmarks.standard.score import Answered, Mark
 from lotbench.benchmarks.standard.settings import Settings, build
 from lotbench.edge.files import atomic_write
-from lotbench.edge.importers import oogiri_rows
+from lotbench.edge.files.jsonl import rows
 from lotbench.report import markdown
 from lotbench.report.sections import Table
 from lotbench.types import Metric
@@ -92,7 +92,7 @@ def _stages(work: Work) -> list[Stage]:
 def _rows(config: Config) -> Iterator[Row]:
     """The rows of the run, their pictures named by paths from here."""
     for folder in config.folders():
-        for row in oogiri_rows.rows(folder):
+        for _, row in rows(folder / "samples.jsonl", Row.model_validate):
             if row.type in config.types and row.language in config.languages and row.question != "None":
                 image = (folder / row.image).as_posix() if row.image else None
                 yield row.model_copy(update={"image": image})

@@ -32,7 +32,7 @@ from lotbench.edge.files import atomic_write, datasets
 from lotbench.edge.models.registry import Models
 from lotbench.edge.pictures.picture_facts import sights
 from lotbench.edge.pictures.picture_file import encoded
-from lotbench.errors import Unread, UsageError
+from lotbench.errors import Unread, UsageError, faults_of
 from lotbench.prompting import reply as replies
 from lotbench.types import Key, Request, Sampling
 
@@ -167,7 +167,7 @@ async def _item(id: str, one: Candidate, seat: RoleModel, album: Album, store: S
     except Unread as error:
         return f"{error.kind} proposal"
     except ValidationError as error:
-        return error.errors()[0]["msg"].removeprefix("Value error, ").partition(":")[0] + " does not fit"
+        return faults_of(error)[0].partition(":")[0] + " does not fit"
 
 
 def _sample(id: str, one: Candidate, told: Proposal, proposer: str) -> Item:

@@ -16,7 +16,12 @@ An `Unread` or `CallFailed` is data for the benchmark and never a score; the oth
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 
 class LotbenchError(Exception):
@@ -84,6 +89,31 @@ class TooManyFailures(LotbenchError):
 
 
 def at(path: Path | str, line: int | None = None, field: str | None = None) -> str:
-    """The place of a fault in a file, as `path:line: field`."""
+    """The place of a fault in a file, as `path:line: field`; without a path, the field."""
     place = f"{path}:{line}" if line is not None else f"{path}"
-    return f"{place}: {field}" if field else place
+    return ": ".join(part for part in (place, field) if part)
+
+
+def _message(fault: Any) -> str:
+    return str(fault["msg"]).removeprefix("Value error, ")
+
+
+def faults_of(
+    error: ValidationError,
+    path: Path | str = "",
+    line: int | None = None,
+    *,
+    field: Callable[[str], str] = str,
+    message: Callable[[Any], str] = _message,
+) -> list[str]:
+    """What a model of pydantic refused, a line a fault: `path:line: field: message`.
+
+    Args:
+        error: The refusal.
+        path: The file, if it came from one.
+        line: Its line there, from 1.
+        field: How a field is called where it came from, given its dotted name (empty: the whole).
+        message: What is said of a fault, given pydantic's table of it.
+    """
+    made = ((at(path, line, field(".".join(map(str, one["loc"])))), message(one)) for one in error.errors())
+    return [": ".join(part for part in parts if part) for parts in made]

@@ -18,7 +18,7 @@ from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.benchmarks.lotbench.words import filling, question
 from lotbench.config import experiment as config
 from lotbench.edge.calls.journal import entry
-from lotbench.edge.files import datasets
+from lotbench.edge.files import jsonl
 from lotbench.edge.models import chat_format
 from lotbench.errors import Unread, UsageError
 from lotbench.prompting.reply import Form, YesNo, prose, read_form
@@ -78,7 +78,7 @@ def journal(data: bytes) -> None:
 def sample(data: bytes) -> None:
     """A line of samples.jsonl."""
     faults: list[str] = []
-    datasets._item(Path("samples.jsonl"), 1, data, Item, faults)
+    jsonl._row(Path("samples.jsonl"), 1, data, Item.model_validate, faults)
 
 
 def settings(data: bytes) -> None:

@@ -17,7 +17,7 @@ from typing import Literal
 
 from clot_training.config import Config
 from lotbench.benchmarks.standard.oogiri import Row, held_out
-from lotbench.edge.importers.oogiri_rows import rows
+from lotbench.edge.files.jsonl import rows
 from lotbench.errors import DataError
 
 TABLES = """
@@ -81,7 +81,7 @@ class Rows:
         """
         self._base.execute("begin")
         for folder in config.folders():
-            for row in rows(folder):
+            for _, row in rows(folder / "samples.jsonl", Row.model_validate):
                 self._take(row, config, folder, part)
         self._base.execute("commit")
         self._base.executescript(

@@ -16,8 +16,8 @@ from pydantic import ValidationError
 
 from lotbench.config.experiment import Limits
 from lotbench.edge.files import run_folder
-from lotbench.edge.files.judge_set import lines
-from lotbench.errors import DataError, UsageError, at
+from lotbench.edge.files.jsonl import tables
+from lotbench.errors import DataError, UsageError, at, faults_of
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.evidence import Evidence
 from lotbench.run import results
@@ -55,15 +55,14 @@ def keep(run: Run, file: Path) -> Kept:
     known = {row["row"]: row for row in _rows(made, run)}
     faults: list[str] = []
     found: dict[str, dict[str, JSON]] = {}
-    for number, row in lines(file):
+    for number, row in tables(file):
         name = row.get("row") if isinstance(row, Mapping) else None
         if not isinstance(name, str) or name not in known:
             faults.append(at(file, number, "row") + ": is no answer of this run")
         elif name in found:
             faults.append(at(file, number, "row") + f": {name!r} comes twice")
         elif any(row.get(key) is not None for key, value in known[name].items() if value is None):
-            wrong = _faults(made.benchmark, row, known[name])
-            faults += [at(file, number, field) + f": {text}" for field, text in wrong]
+            faults += _faults(made.benchmark, row, known[name], at(file, number))
             found[name] = dict(row)
     if faults:
         raise DataError(faults)
@@ -81,22 +80,17 @@ def _rows(made: Plan, run: Run) -> Sequence[Mapping[str, JSON]]:
     return made.benchmark.review(run.traces, made.settings, samples)
 
 
-def _faults(
-    benchmark: Benchmark, row: Mapping[str, Any], known: Mapping[str, JSON]
-) -> list[tuple[str | None, str]]:
+def _faults(benchmark: Benchmark, row: Mapping[str, Any], known: Mapping[str, JSON], place: str) -> list[str]:
     """What is wrong with a row: texts that are no longer the run's, and fields that are no labels."""
     changed = [
-        (name, "is not what the run has")
+        at(place, field=name) + ": is not what the run has"
         for name, value in known.items()
         if value not in (None, row.get(name))
     ]
     if benchmark.Label is None or changed:
-        return [*changed]
+        return changed
     try:
         benchmark.Label.model_validate(row)
     except ValidationError as error:
-        return [
-            (".".join(map(str, one["loc"])) or None, one["msg"].removeprefix("Value error, "))
-            for one in error.errors()
-        ]
+        return faults_of(error, place)
     return []

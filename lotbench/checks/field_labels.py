@@ -15,7 +15,7 @@ from typing import Any
 from lotbench.config.experiment import Limits
 from lotbench.edge.calls import judge_records
 from lotbench.edge.files import run_folder
-from lotbench.edge.files.judge_set import lines
+from lotbench.edge.files.jsonl import tables
 from lotbench.errors import DataError, UsageError, at
 from lotbench.metrics.agreement import Field, Stratum
 from lotbench.run import results
@@ -109,7 +109,7 @@ def _counts(file: Path, strata: Sequence[str]) -> tuple[dict[str, tuple[int, int
     counts: dict[str, tuple[int, int]] = {}
     faults: list[str] = []
     seen: set[int] = set()
-    for number, row in lines(file):
+    for number, row in tables(file):
         place = row.get("row") if isinstance(row, Mapping) else None
         if not isinstance(place, int) or not 1 <= place <= len(strata) or place in seen:
             faults.append(at(file, number, "row") + ": is no row of the draw, or comes twice")

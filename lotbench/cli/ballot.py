@@ -9,7 +9,8 @@ from pathlib import Path
 from lotbench.benchmarks.standard.ballot import Item, Vote, ballot, faults, shares
 from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.config.experiment import differences
-from lotbench.edge.files import atomic_write, datasets
+from lotbench.edge.files import atomic_write
+from lotbench.edge.files.jsonl import rows
 from lotbench.errors import DataError, UsageError, at
 from lotbench.run.results import Run, load_run
 
@@ -36,12 +37,12 @@ def make(parsed: argparse.Namespace) -> int:
 def count(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench ballot count`."""
     path, given = Path(parsed.ballot), Path(parsed.votes)
-    items = list(datasets.rows(path, Item).values())
+    items = [item for _, item in rows(path, Item.model_validate)]
     try:
         key = json.loads(_key(path).read_text(encoding="utf-8"))["models"]
     except (OSError, ValueError, KeyError) as error:
         raise UsageError(f"{_key(path)}: cannot be read as the key of a ballot: {error}") from None
-    votes = datasets.rows(given, Vote)
+    votes = dict(rows(given, Vote.model_validate))
     if found := faults(list(votes.values()), key):
         numbers = list(votes)
         raise DataError([at(given, numbers[index], fault) for index, fault in found.items()])

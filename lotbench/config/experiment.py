@@ -10,12 +10,13 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from lotbench.errors import UsageError, at
+from lotbench.errors import UsageError, faults_of
 from lotbench.types import JSON
 
 M = TypeVar("M", bound=BaseModel)
@@ -155,10 +156,9 @@ def _faults(model: type[BaseModel], table: Any, source: str, prefix: str) -> lis
     try:
         model.model_validate(table)
     except ValidationError as error:
-        return [
-            at(source, field=(prefix + ".".join(map(str, e["loc"]))).strip(".")) + f": {_message(model, e)}"
-            for e in error.errors()
-        ]
+        return faults_of(
+            error, source, field=lambda name: (prefix + name).strip("."), message=partial(_message, model)
+        )
     return []
 
 

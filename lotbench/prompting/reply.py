@@ -11,11 +11,12 @@ import json
 import re
 from collections.abc import Mapping
 from functools import cache
+from operator import itemgetter
 from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError
 
-from lotbench.errors import Unread
+from lotbench.errors import Unread, faults_of
 from lotbench.types import JSON, Reply
 
 REASONING = ("think", "thinking", "thought", "reasoning", "reflection")
@@ -178,9 +179,9 @@ def _filled(text: str, found: dict[str, JSON] | None, form: type[F]) -> F:
     try:
         return form.model_validate(found)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or form.__name__
-        raise Unread("unparsed", f"{where}: {first['msg']}") from None
+        # A model is shown this when it is asked again: pydantic's own words, as earlier runs have them.
+        faults = faults_of(error, field=lambda name: name or form.__name__, message=itemgetter("msg"))
+        raise Unread("unparsed", faults[0]) from None
 
 
 def _object(text: str) -> dict[str, JSON] | None:

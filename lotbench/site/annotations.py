@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from lotbench.benchmarks.lotbench.games import read_rounds
 from lotbench.edge.files import atomic_write, jsonl
-from lotbench.errors import DataError, UsageError, at
+from lotbench.errors import DataError, UsageError, at, faults_of
 from lotbench.types import Trace
 
 FILE = "annotations.jsonl"
@@ -69,8 +69,7 @@ class Annotations:
             mark = Mark.model_validate(sent)
             trace = shelves.trace(mark.run, mark.sample, mark.repeat)
         except ValidationError as error:
-            fault = error.errors()[0]
-            raise UsageError(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+            raise UsageError(faults_of(error)[0]) from None
         except LookupError:
             raise UsageError("there is no such game") from None
         accepted, filling = _verdict(trace, mark)

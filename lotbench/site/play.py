@@ -23,7 +23,7 @@ from lotbench.edge.calls.journal import read_journal
 from lotbench.edge.files import atomic_write, run_folder
 from lotbench.edge.models.person import PageModel
 from lotbench.edge.serve import Served
-from lotbench.errors import LotbenchError, UsageError
+from lotbench.errors import LotbenchError, UsageError, faults_of
 from lotbench.prompting.person_form import interview
 from lotbench.run import plan
 from lotbench.run.evaluate import begin, resume
@@ -201,7 +201,7 @@ class PlaySite:
         try:
             joining = Joining.model_validate(sent)
         except ValidationError as error:
-            raise UsageError(error.errors()[0]["msg"]) from None
+            raise UsageError(faults_of(error)[0]) from None
         name = person(joining.name)
         if not joining.agree:
             raise UsageError("without your agreement nothing can be kept, and so nothing played")

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from lotbench.edge import serve
 from lotbench.edge.files import datasets, jsonl
 from lotbench.edge.pictures.picture_file import encoded
-from lotbench.errors import DataError, UsageError, at
+from lotbench.errors import DataError, UsageError, at, faults_of
 from lotbench.harness.benchmark import Benchmark
 from lotbench.site.review_page import Card, decision, page, sample_card, verdict_card
 from lotbench.types import JSON
@@ -80,9 +80,7 @@ def noted(declared: Benchmark, item: Any, changes: Mapping[str, Any]) -> list[st
     try:
         edited = declared.Item.model_validate({**item.model_dump(mode="json"), **changes})
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise UsageError(f"{place}: {first['msg']}".removeprefix(": ")) from None
+        raise UsageError(faults_of(error)[0]) from None
     return [f"{found.field} {found.text}" for found in declared.lints([edited], {}) if found.grave]
 
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from lotbench.errors import UsageError
+from lotbench.errors import UsageError, faults_of
 from lotbench.prompting.prompt import FIELD
 from lotbench.types import JSON
 
@@ -137,7 +137,7 @@ def decision(cards: Sequence[Card], sent: object) -> tuple[Card, dict[str, Any]]
     try:
         message = Message.model_validate(sent)
     except ValidationError as error:
-        raise UsageError(error.errors()[0]["msg"]) from None
+        raise UsageError(faults_of(error)[0]) from None
     if message.card >= len(cards):
         raise UsageError(f"no card {message.card}")
     card = cards[message.card]

@@ -18,10 +18,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from lotbench.benchmarks.standard.ballot import Item, Response, Vote
 from lotbench.edge.files import datasets
-from lotbench.edge.files.jsonl import append
+from lotbench.edge.files.jsonl import append, rows
 from lotbench.edge.pictures.picture_file import encoded
 from lotbench.edge.serve import Served
-from lotbench.errors import UsageError
+from lotbench.errors import UsageError, faults_of
 from lotbench.site.page import Screen, screen
 from lotbench.site.play import LONGEST_NAME, Joining, person
 from lotbench.site.runs import served
@@ -60,8 +60,8 @@ class Polls:
     _pictures: dict[str, Path] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.items = {item.id: item for item in datasets.rows(self.ballot, Item).values()}
-        found = list(datasets.rows(self.votes, Vote).values()) if self.votes.is_file() else []
+        self.items = {item.id: item for _, item in rows(self.ballot, Item.model_validate)}
+        found = [vote for _, vote in rows(self.votes, Vote.model_validate)] if self.votes.is_file() else []
         self.voted = {(vote.voter.casefold(), vote.id) for vote in found}
         for item in self.items.values():
             if file := _picture(item):
@@ -96,7 +96,7 @@ class Polls:
                     self._vote(self._seats[key], Choosing.model_validate(sent))
                     return {"go": "index.html"}
         except ValidationError as error:
-            raise UsageError(error.errors()[0]["msg"]) from None
+            raise UsageError(faults_of(error)[0]) from None
         raise LookupError(path)
 
     def _join(self, joining: Joining) -> str:

@@ -36,8 +36,9 @@ from clot_training.records import Instruction
 from clot_training.tuning.examples import Collator, Examples
 from clot_training.tuning.tune import InOrder, Order, arguments, with_lora
 from clot_training.tuning.weights import load
+from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.edge.files.datasets import data_folder
-from lotbench.edge.importers.oogiri_rows import rows
+from lotbench.edge.files.jsonl import rows
 
 REPEATS = 9
 EXAMPLES = 8
@@ -48,7 +49,8 @@ SETTINGS = Tune(
 
 def instructions() -> list[Instruction]:
     """The first questions of the shipped data, each with its response."""
-    found = (row for row in rows(data_folder("oogiri", "")) if (row.type, row.language) == ("T2T", "en"))
+    path = data_folder("oogiri", "") / "samples.jsonl"
+    found = (row for _, row in rows(path, Row.model_validate) if (row.type, row.language) == ("T2T", "en"))
     return [
         Instruction(
             id=row.id,

@@ -7,10 +7,11 @@ import os
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel, ValidationError, model_validator
 
 from lotbench.edge.files import jsonl
-from lotbench.edge.files.jsonl import append, line, texts
-from lotbench.errors import UsageError
+from lotbench.edge.files.jsonl import append, line, rows, tables, texts
+from lotbench.errors import DataError, UsageError, faults_of
 from tests.full_disk import full_disk
 
 BREAKS = "one\u2028two\u2029three\x85four\x0bfive\x1csix"
@@ -83,3 +84,53 @@ def test_a_last_line_that_lacks_only_its_line_feed_is_kept(tmp_path: Path) -> No
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"none/rows\.jsonl: No such file"):
         append(tmp_path / "none" / "rows.jsonl", [line({"n": 1})])
+
+
+class Pair(BaseModel):
+    low: int
+    high: int
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Pair:
+        if self.low > self.high:
+            raise ValueError("low: is above high")
+        return self
+
+
+def test_every_row_comes_with_its_line_and_every_fault_with_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.jsonl"
+    path.write_bytes(
+        b'{"low": 1, "high": 2}\n\n{"low": "x"}\r\n{"low": 3, "high": 2}\n{\n{"low": 4, "high": 5}'
+    )
+    faults = [
+        f"{path}:3: low: Input should be a valid integer, unable to parse string as an integer",
+        f"{path}:3: high: Field required",
+        f"{path}:4: low: is above high",
+        f"{path}:5: not JSON: Expecting property name enclosed in double quotes at column 2",
+    ]
+    with pytest.raises(DataError) as caught:
+        list(rows(path, Pair.model_validate))
+    assert caught.value.faults == faults
+
+    put_aside: list[str] = []
+    assert list(rows(path, Pair.model_validate, put_aside)) == [
+        (1, Pair(low=1, high=2)),
+        (6, Pair(low=4, high=5)),
+    ]
+    assert put_aside == faults
+
+
+def test_a_file_that_is_not_there_is_a_fault(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"none\.jsonl: No such file"):
+        list(tables(tmp_path / "none.jsonl"))
+
+
+def test_a_refusal_names_what_is_known_of_the_place() -> None:
+    with pytest.raises(ValidationError) as caught:
+        Pair.model_validate({"low": 1})
+    error = caught.value
+    assert faults_of(error) == ["high: Field required"]
+    assert faults_of(error, "a.csv", 2, field=str.upper) == ["a.csv:2: HIGH: Field required"]
+    assert faults_of(error, "x: row 3", message=lambda fault: str(fault["type"])) == [
+        "x: row 3: high: missing"
+    ]

@@ -9,21 +9,20 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from lotbench.config.experiment import digest
+from lotbench.edge.files.jsonl import rows, tables
 from lotbench.edge.pictures.picture_file import PictureError, encoded, opened
 from lotbench.errors import DataError, UsageError, at
 from lotbench.prompting.prompt import Pack, pack
 from lotbench.types import Image, Sample
 
-M = TypeVar("M", bound=BaseModel)
 PACKAGE = Path(__file__).resolve().parents[2]
 CACHED_BYTES = 16_000_000
 """Of pictures ready to be sent; one that is not among them is read from its file again."""
@@ -108,7 +107,7 @@ def samples(folder: Path, item: type[BaseModel]) -> tuple[Any, ...]:
     seen: dict[str, int] = {}
     pictures: dict[str, list[str]] = {}
     made: Any
-    for number, made in _rows(path, item, faults):
+    for number, made in rows(path, item.model_validate, faults):
         if made.id in seen:
             faults.append(at(path, number, "id") + f": {made.id!r} stands in line {seen[made.id]} already")
         seen.setdefault(made.id, number)
@@ -125,56 +124,9 @@ def samples(folder: Path, item: type[BaseModel]) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def rows(path: Path, model: type[M]) -> dict[int, M]:
-    """The lines of a JSONL file as what they are, by number, from 1; empty lines are left out.
-
-    Raises:
-        DataError: Every fault of every line, with file, line and field; or the file cannot be read.
-    """
-    faults: list[str] = []
-    found = dict(_rows(path, model, faults))
-    if faults:
-        raise DataError(faults)
-    return found
-
-
-def _rows(path: Path, model: type[M], faults: list[str]) -> Iterator[tuple[int, M]]:
-    """The lines that are what they should be; what is wrong with the others is added to the faults."""
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise DataError([f"{path}: {error.strerror}"]) from None
-    for number, line in enumerate(lines, 1):
-        made = _item(path, number, line, model, faults) if line.strip() else None
-        if made is not None:
-            yield number, made
-
-
 def lines(folder: Path) -> dict[str, int]:
     """The line of each sample in a data set that was read without faults, from 1, by id."""
-    numbered = enumerate((folder / "samples.jsonl").read_bytes().splitlines(), 1)
-    return {json.loads(line)["id"]: number for number, line in numbered if line.strip()}
-
-
-def _item(path: Path, number: int, line: bytes, item: type[M], faults: list[str]) -> M | None:
-    try:
-        found = json.loads(line.decode("utf-8"))
-        json.dumps(found, ensure_ascii=False).encode()
-        return item.model_validate(found)
-    except UnicodeEncodeError as error:
-        faults.append(at(path, number) + f": half of a character pair: {error.object[error.start]!a}")
-    except UnicodeDecodeError as error:
-        faults.append(at(path, number) + f": not UTF-8 at byte {error.start}")
-    except json.JSONDecodeError as error:
-        faults.append(at(path, number) + f": not JSON: {error.msg} at column {error.colno}")
-    except RecursionError:
-        faults.append(at(path, number) + ": not JSON that anyone wrote: nested too deep")
-    except ValidationError as error:
-        for fault in error.errors():
-            field = ".".join(map(str, fault["loc"]))
-            message = fault["msg"].removeprefix("Value error, ")
-            faults.append(at(path, number, field or None) + f": {message}")
-    return None
+    return {table["id"]: number for number, table in tables(folder / "samples.jsonl")}
 
 
 def _picture_faults(folder: Path, relative: str) -> list[str]:

@@ -13,15 +13,17 @@ import errno
 import fcntl
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
+from pydantic import ValidationError
 
-from lotbench.errors import UsageError
+from lotbench.errors import DataError, UsageError, at, faults_of
 
+T = TypeVar("T")
 BLOCK = 65_536
 """Bytes read at once to find where a last line begins."""
 
@@ -107,6 +109,67 @@ def _torn(last: bytes) -> bool:
     except orjson.JSONDecodeError:
         return True
     return False
+
+
+def rows(path: Path, read: Callable[[Any], T], faults: list[str] | None = None) -> Iterator[tuple[int, T]]:
+    """The lines of a file as what they are, with their numbers, from 1; empty lines are left out.
+
+    Args:
+        path: The file, read a line at a time.
+        read: Makes a record of a line's JSON: a pydantic model's `model_validate`.
+        faults: Where to put the faults, if they are not to be raised here.
+
+    Raises:
+        DataError: After the last line, every fault of every line, with file, line and field; or the file
+            cannot be read.
+    """
+    found: list[str] = [] if faults is None else faults
+    try:
+        with path.open("rb") as file:
+            lines = (line for chunk in file for line in chunk.splitlines())
+            for number, text in enumerate(lines, 1):
+                if text.strip() and (made := _row(path, number, text, read, found)):
+                    yield number, made[0]
+    except OSError as error:
+        raise DataError([f"{path}: {error.strerror}"]) from None
+    if faults is None and found:
+        raise DataError(found)
+
+
+def tables(path: Path) -> Iterator[tuple[int, Any]]:
+    """The JSON of each line that is not empty, with its number; raises DataError as `rows` does."""
+    return rows(path, lambda table: table)
+
+
+def _row(
+    path: Path, number: int, text: bytes, read: Callable[[Any], T], faults: list[str]
+) -> tuple[T] | None:
+    """A line as what it is; None if it is not that, and why is put to the faults."""
+    try:
+        return (read(_table(text)),)
+    except UnicodeEncodeError as error:
+        fault = f"half of a character pair: {error.object[error.start]!a}"
+    except UnicodeDecodeError as error:
+        fault = f"not UTF-8 at byte {error.start}"
+    except json.JSONDecodeError as error:
+        fault = f"not JSON: {error.msg} at column {error.colno}"
+    except RecursionError:
+        fault = "not JSON that anyone wrote: nested too deep"
+    except ValidationError as error:
+        faults += faults_of(error, path, number)
+        return None
+    faults.append(f"{at(path, number)}: {fault}")
+    return None
+
+
+def _table(text: bytes) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        # The standard decoder takes more (NaN), and says what is wrong, and where, in words that are known.
+        found = json.loads(text.decode("utf-8"))
+        json.dumps(found, ensure_ascii=False).encode()
+        return found
 
 
 def texts(path: Path, *, appended: bool = False) -> Iterator[tuple[int, str]]:

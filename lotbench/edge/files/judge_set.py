@@ -6,18 +6,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from lotbench.config.experiment import digest, read_toml, validate
+from lotbench.edge.files import jsonl
 from lotbench.edge.files.datasets import shipped
-from lotbench.edge.files.jsonl import texts
-from lotbench.errors import DataError, UsageError, at
+from lotbench.errors import DataError, UsageError
 
 
 class About(BaseModel):
@@ -71,40 +70,8 @@ def load(folder: Path, files: Mapping[str, type[BaseModel]]) -> JudgeSet:
     rows: dict[str, tuple[tuple[int, Any], ...]] = {}
     faults: list[str] = []
     for name, model in there.items():
-        rows[name] = _rows(folder / name, model, faults)
+        rows[name] = tuple(jsonl.rows(folder / name, model.model_validate, faults))
     if faults:
         raise DataError(faults)
     whole = {name: [row.model_dump(mode="json") for _, row in found] for name, found in rows.items()}
     return JudgeSet(folder, about, rows, digest(whole))
-
-
-def _rows(path: Path, model: type[BaseModel], faults: list[str]) -> tuple[tuple[int, Any], ...]:
-    made = []
-    for number, table in lines(path):
-        try:
-            made.append((number, model.model_validate(table)))
-        except ValidationError as error:
-            for fault in error.errors():
-                field = ".".join(map(str, fault["loc"])) or None
-                message = fault["msg"].removeprefix("Value error, ")
-                faults.append(at(path, number, field) + f": {message}")
-    return tuple(made)
-
-
-def lines(path: Path) -> list[tuple[int, Any]]:
-    """The JSON of each line that is not empty, with its number.
-
-    Raises:
-        DataError: A line is not JSON, or the file cannot be read.
-    """
-    made = []
-    try:
-        numbered = texts(path)
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError([f"{path}: {error}"]) from None
-    for number, text in numbered:
-        try:
-            made.append((number, json.loads(text)))
-        except ValueError as error:
-            raise DataError([at(path, number) + f": not JSON: {error}"]) from None
-    return made

@@ -29,7 +29,7 @@ from lotbench.edge.pictures.picture_file import (
     TooLargeError,
     opened,
 )
-from lotbench.errors import DataError, UsageError, at
+from lotbench.errors import DataError, UsageError, at, faults_of
 
 NOTED = 5_000
 """Rows between two notes of how far an import has come."""
@@ -187,9 +187,7 @@ def _row(raw: Raw, done: Progress) -> Row | None:
         done.skipped[str(reason)] += 1
         return None
     except ValidationError as error:
-        first = error.errors()[0]
-        place = at(raw.path, raw.number, ".".join(map(str, first["loc"])) or None)
-        told = f"{place}: {first['msg'].removeprefix('Value error, ')}"
+        told = faults_of(error, raw.path, raw.number)[0]
     except BrokenError as error:
         told = f"{at(raw.path, raw.number)}: {error}"
     done.skipped["broken"] += 1

@@ -20,7 +20,7 @@ from lotbench.benchmarks.rinobench import official as ideas_of
 from lotbench.benchmarks.rinobench.construction.papers import Paper
 from lotbench.edge.calls import embeddings
 from lotbench.edge.files import atomic_write
-from lotbench.errors import DataError, UsageError, at
+from lotbench.errors import DataError, UsageError, at, faults_of
 
 CDID = {
     "Field": "field",
@@ -41,17 +41,14 @@ def hicbench(source: Path) -> list[BaseModel]:
     """
     model = benchmarks.get("hicbench").Item
     made, faults = [], []
+    named = {ours: theirs for theirs, ours in CDID.items()} | {"id": "ID"}
     for line, row in _table(source, {"ID", *CDID}):
         number = row["ID"].strip()
         values: dict[str, Any] = {ours: row[theirs] for theirs, ours in CDID.items()}
         try:
             made.append(model(id=f"cdid-{number.zfill(3)}", language="en", **values))
         except ValidationError as error:
-            named = {ours: theirs for theirs, ours in CDID.items()} | {"id": "ID"}
-            faults += [
-                at(source, line, named.get(str(one["loc"][0]), str(one["loc"][0]))) + f": {one['msg']}"
-                for one in error.errors()
-            ]
+            faults += faults_of(error, source, line, field=lambda ours: named.get(ours, ours))
     if faults:
         raise DataError(faults)
     return made
@@ -68,7 +65,7 @@ def rinobench(source: Path) -> Sequence[BaseModel]:
         try:
             made.append(ideas_of.item(row, f"{source.stem}-{number:04}"))
         except ValidationError as error:
-            faults += _faults(source, number, error)
+            faults += faults_of(error, f"{source}: row {number}")
     if faults:
         raise DataError(faults)
     return made
@@ -87,16 +84,10 @@ def papers(source: Path) -> list[Paper]:
         try:
             made.append(Paper.model_validate(given | row if isinstance(row, dict) else row))
         except ValidationError as error:
-            faults += _faults(source, number, error)
+            faults += faults_of(error, f"{source}: row {number}")
     if faults:
         raise DataError(faults)
     return made
-
-
-def _faults(source: Path, number: int, error: ValidationError) -> list[str]:
-    return [
-        f"{source}: row {number}: {'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()
-    ]
 
 
 def liveideabench(source: Path) -> Sequence[BaseModel]:
