@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
+import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from lotbench.benchmarks.standard.oogiri import Language, Type
@@ -254,21 +255,9 @@ def freeze(config: Config, folder: Path) -> None:
     Raises:
         DataError: A data set cannot be read.
     """
-    atomic_write.write(folder / "config.toml", "\n".join(_toml(config.model_dump(mode="json"))) + "\n")
+    atomic_write.write(folder / "config.toml", tomli_w.dumps(config.model_dump(mode="json")))
     table = {"config": config.model_dump(mode="json"), "data": data_digests(config.folders())}
     atomic_write.write(folder / "config.json", json.dumps(table, indent=2, ensure_ascii=False) + "\n")
-
-
-def _toml(table: Mapping[str, Any], name: str = "") -> Iterator[str]:
-    """A table as lines of TOML: a string, number, list or truth of JSON is spelt alike there."""
-    if name:
-        yield f"\n[{name}]"
-    inner = {key: value for key, value in table.items() if isinstance(value, Mapping)}
-    yield from (
-        f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in table.items() if key not in inner
-    )
-    for key, value in inner.items():
-        yield from _toml(value, f"{name}.{key}" if name else key)
 
 
 def data_digests(folders: Sequence[Path]) -> dict[str, str]:

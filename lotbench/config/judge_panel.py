@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import tomli_w
 from pydantic import BaseModel, ConfigDict, Field
 
 from lotbench.config.experiment import digest, read_toml, validate
@@ -202,23 +202,22 @@ def _against(row: LeaderboardRow, taken: Sequence[LeaderboardRow], rules: Rules)
 
 def to_toml(name: str, date: str, source: str, choices: Sequence[Choice]) -> str:
     """A panel file of these choices, opened by the command that uses it."""
-    head = [
-        f"# lotbench evaluate liveideabench --panel {name}.toml --model M",
-        "#",
-        "# `model` is what lotbench asks for: check that the provider knows each name before the first run.",
-    ]
-    head += [f"{key} = {_text(value)}" for key, value in (("name", name), ("date", date), ("source", source))]
-    blocks = ["\n".join(head)]
-    for choice in sorted(choices, key=lambda one: not one.taken):
-        row = choice.standing
-        average = [] if row.average is None else [f"average = {row.average}"]
-        model = f"{PROVIDERS.get(row.organisation, 'openrouter')}/{row.model}"
-        lines = ["[[judge]]", f"model = {_text(model)}"] if choice.taken else ["[[passed]]"]
-        lines += [f"row = {_text(row.model)}", f"organisation = {_text(row.organisation)}", *average]
-        blocks.append("\n".join([*lines, f"why = {_text(choice.why)}"]))
-    return "\n\n".join(blocks) + "\n"
+    head = (
+        f"# lotbench evaluate liveideabench --panel {name}.toml --model M\n#\n"
+        "# `model` is what lotbench asks for: check that the provider knows each name before the first run.\n"
+    )
+    table = {
+        "name": name,
+        "date": date,
+        "source": source,
+        "judge": [_row(one) for one in choices if one.taken],
+        "passed": [_row(one) for one in choices if not one.taken],
+    }
+    return head + tomli_w.dumps(table)
 
 
-def _text(value: str) -> str:
-    """A string as TOML writes it, which for these is as JSON does."""
-    return json.dumps(value, ensure_ascii=False)
+def _row(choice: Choice) -> dict[str, str | float]:
+    row = choice.standing
+    model = {"model": f"{PROVIDERS.get(row.organisation, 'openrouter')}/{row.model}"} if choice.taken else {}
+    average = {} if row.average is None else {"average": row.average}
+    return {**model, "row": row.model, "organisation": row.organisation, **average, "why": choice.why}

@@ -35,7 +35,7 @@ def test_a_training_configuration_opens_with_its_first_command_and_can_be_read(p
 def test_a_frozen_training_configuration_can_be_run_again(tmp_path: Path) -> None:
     sets = [
         "data=['oogiri']",
-        "out='a \"b\" \\\\ é'",
+        'out="a \\"b\\" \\\\ é \\u007f"',
         "tune.learning_rate=1e-5",
         "tune.target_modules=['q', 'v']",
     ]
