@@ -27,7 +27,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code: int = parsed.run_command(parsed)
         return code
     except LotbenchError as error:
-        print(f"lotbench: {error}", file=sys.stderr)
+        from lotbench.report.markdown import visible
+
+        # An error may hold what a server said: a terminal obeys escape sequences.
+        print(f"lotbench: {visible(str(error))}", file=sys.stderr)
         if error.run is not None and error.exit_code != 2:
             print(f"lotbench: go on with: lotbench resume {error.run}", file=sys.stderr)
         return error.exit_code

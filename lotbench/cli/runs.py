@@ -16,6 +16,7 @@ from lotbench.config import experiment as config
 from lotbench.config.model_names import parse
 from lotbench.edge.files import datasets, run_folder
 from lotbench.harness.state import start
+from lotbench.report.markdown import visible
 from lotbench.run import plan, results
 from lotbench.run.evaluate import resume as go_on
 from lotbench.run.results import Run, load_run
@@ -129,7 +130,7 @@ def replay(parsed: argparse.Namespace) -> int:
     trace = walk(run.traces, parsed.sample, parsed.repeat)
     sample, own = run.samples[trace.sample], benchmarks.get(run.config.benchmark).replay
     told = own(sample, trace) if own else by_step(sample, trace, results.readings(run, trace))
-    print(json.dumps(told.table, ensure_ascii=False, indent=2) if parsed.json else told.text)
+    print(json.dumps(told.table, ensure_ascii=False, indent=2) if parsed.json else visible(told.text))
     return 0
 
 
@@ -139,7 +140,7 @@ def show(parsed: argparse.Namespace) -> int:
         from lotbench.run.rescore import sent
 
         request = asyncio.run(sent(load_run(parsed.what, Path(parsed.out)), parsed.call))
-        print(f"--- {request.model}, {request.key}")
+        print(visible(f"--- {request.model}, {request.key}"))
         _print_messages(request.messages, request.schema)
         return 0
     flags = {"benchmark": parsed.what, "model": "human", "data": parsed.data, "samples": parsed.sample}
@@ -173,6 +174,6 @@ def _print_messages(messages: tuple[Message, ...], schema: Any) -> None:
         text = "".join(
             part if isinstance(part, str) else f"[picture {part.sha256[:12]}]\n" for part in message.parts
         )
-        print(f"--- {message.speaker}\n{text}")
+        print(f"--- {message.speaker}\n{visible(text)}")
     if schema is not None:
         print(f"--- schema\n{json.dumps(schema, ensure_ascii=False)}\n")

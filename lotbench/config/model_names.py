@@ -91,7 +91,7 @@ def _parsed(name: str) -> ModelName:
     if name.startswith("file:"):
         return ModelName(name, "file", name[5:])
     if found := _URL.match(name):
-        url = _checked(found["model"], found["url"].rstrip("/"))
+        url = checked_url(f"{found['model']}@...", found["url"].rstrip("/"), "$LOTBENCH_API_KEY")
         return ModelName(name, "api", found["model"], url=url, key="LOTBENCH_API_KEY", provider="url")
     provider, slash, model = name.partition("/")
     if not slash:
@@ -105,21 +105,26 @@ def _parsed(name: str) -> ModelName:
     return ModelName(name, "api", model, url=known_as.url, key=known_as.key, provider=provider)
 
 
-def _checked(model: str, url: str) -> str:
-    """An address that a name gives, if it is one that may be written into a run folder.
+def checked_url(place: str, url: str, key: str) -> str:
+    """An API's base URL, if it is one that may be written into a run folder.
+
+    Args:
+        place: Where it was given, for the error; the address itself may hold a secret.
+        url: The address.
+        key: The variable that a key belongs into.
 
     Raises:
         UsageError: It has no host or a wrong port, or it carries a password or a query.
     """
     try:
         parts = urlsplit(url)
-        usable = bool(parts.hostname) and parts.port != 0
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         usable = False
     if not usable:
-        raise UsageError(f"{model}@...: the address has no host, or a port that is none")
+        raise UsageError(f"{place}: the address has no host, or a port that is none")
     if parts.username is not None or parts.query or parts.fragment:
-        raise UsageError(f"{model}@...: an address is written down: put the key into $LOTBENCH_API_KEY")
+        raise UsageError(f"{place}: an address is written down: put the key into {key}")
     return url
 
 

@@ -16,20 +16,25 @@ import os
 import random
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import orjson
 
 from lotbench.config.experiment import Limits
-from lotbench.config.model_names import ModelName
+from lotbench.config.model_names import ModelName, checked_url
 from lotbench.edge.models import chat_format
 from lotbench.edge.models.concurrency import Pace
 from lotbench.errors import CallFailed, Unescapable, UsageError
+from lotbench.report.markdown import visible
 from lotbench.types import Reply, Request
 
 MALFORMED_TRIES = 4
 """Times that a response which is no chat completion is asked for: it was paid for, and often it stays one."""
+MAX_BYTES = 16_000_000
+"""Bytes of a response, unpacked, at most: 4,096 tokens with their likeliest alternatives take some 7 MB."""
+REDIRECTS = 3
+"""Redirections that are followed, each on the same host: a prompt goes nowhere that was not named."""
 CROWDED = frozenset({429, 503, 529})
 """Statuses of an endpoint that has too much to do."""
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 8.0
@@ -120,7 +125,8 @@ class ChatModel:
         self._pace = pace or Pace(limits.concurrency)
         self.url = url or name.url
         if name.provider == "openai":
-            self.url = os.environ.get("OPENAI_BASE_URL") or self.url
+            given = os.environ.get("OPENAI_BASE_URL", "").strip()
+            self.url = checked_url("$OPENAI_BASE_URL", given, "$OPENAI_API_KEY") if given else self.url
         self._secret = secret or key(name)
         self._picture = picture
         self._limits = limits
@@ -179,7 +185,7 @@ class ChatModel:
             async with self._pace.place():
                 started = time.monotonic()
                 async with asyncio.timeout(self._limits.timeout_s):
-                    response = await http.post(self._address, content=orjson.dumps(made))
+                    response, content = await self._exchanged(http, orjson.dumps(made))
         except (httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
             # A broken connection comes under many names; what lies beneath tells a timeout.
             chain = _chain(error)
@@ -187,12 +193,15 @@ class ChatModel:
                 raise _PassingError(f"no answer within {self._limits.timeout_s:g} s") from None
             raise _PassingError(f"no connection to {self.url} ({type(chain[-1]).__name__})") from None
         if not response.is_success:
-            return self._refused(response, made, able)
+            return self._refused(response, content, made, able)
         try:
-            answer = json.loads(response.content)
+            answer = json.loads(content)
         except (ValueError, RecursionError):
             raise _PassingError("the server's answer is not JSON", tries=MALFORMED_TRIES) from None
         found = chat_format.reply(answer, time.monotonic() - started, chat_format.sent(made, able))
+        if found is not None and self._secret not in ("", "none"):
+            # Some servers echo what they were sent, and the model's id goes into every report.
+            found = replace(found, model=found.model.replace(self._secret, "***"))
         if found is None:
             told = chat_format.complaint(answer)
             about = f": {_short(told, self._secret)}" if told else ""
@@ -201,11 +210,32 @@ class ChatModel:
         self._pace.kept_up(found.seconds)
         return found
 
+    async def _exchanged(self, http: Any, content: bytes) -> tuple[Any, bytes]:
+        """A response with its body, unpacked.
+
+        Raises:
+            _PassingError: The body is larger than any answer.
+            Unescapable: The server sends elsewhere.
+        """
+        address = self._address
+        for _ in range(REDIRECTS + 1):
+            request = http.build_request("POST", address, content=content)
+            response = await http.send(request, stream=True, follow_redirects=False)
+            try:
+                if not response.has_redirect_location:
+                    return response, await _body(response)
+            finally:
+                await response.aclose()
+            address = address.join(response.headers["location"])
+            if (address.scheme, address.netloc) != (self._address.scheme, self._address.netloc):
+                raise Unescapable(f"{self.name.text}: {self.url} redirects to another host: name that one")
+        raise _PassingError(f"{self.url} redirects in a circle")
+
     def _refused(
-        self, response: Any, made: dict[str, Any], able: chat_format.Abilities
+        self, response: Any, content: bytes, made: dict[str, Any], able: chat_format.Abilities
     ) -> Reply | chat_format.Abilities:
         """What a status other than 200 means."""
-        status, text = response.status_code, chat_format.error_message(response.content)
+        status, text = response.status_code, chat_format.error_message(content)
         told = f"{self.name.text}: {status}: {_short(text, self._secret)}"
         if status in (400, 403) and chat_format.withheld(text):
             return Reply("", made["model"], "content_filter", sent=chat_format.sent(made, able))
@@ -266,6 +296,17 @@ class ChatModel:
             await self._client.aclose()
 
 
+async def _body(response: Any) -> bytes:
+    """The body of a response, unpacked piece by piece: a small one may unpack to more than the memory holds."""
+    pieces, size = [], 0
+    async for piece in response.aiter_bytes():
+        pieces.append(piece)
+        size += len(piece)
+        if size > MAX_BYTES:
+            raise _PassingError(f"the server's answer is larger than {MAX_BYTES:,} bytes", tries=2)
+    return b"".join(pieces)
+
+
 def _backoff(attempt: int, place: str) -> float:
     """The seconds before another try; calls that failed together come back apart."""
     longest = min(FIRST_WAIT_S * 2.0**attempt, LONGEST_WAIT_S)
@@ -284,4 +325,4 @@ def _short(text: str, secret: str) -> str:
     """An error message for one line, without the key that some servers repeat; JSON only if there is no more."""
     clean = text if secret in ("", "none") else text.replace(secret, "***")
     clean = clean.partition(' {"')[0] or clean
-    return " ".join(clean.split())[:300]
+    return " ".join(visible(clean).split())[:300]

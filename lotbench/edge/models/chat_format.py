@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import email.utils
 import json
-import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, cast
 
+from lotbench.prompting.reply import HALVES
 from lotbench.types import JSON, Finish, Image, Message, Reply, Request, Usage
 
 Structured: TypeAlias = Literal["json_schema", "json_schema_unbounded", "json_object", "text"]
@@ -26,6 +26,12 @@ FINISHES: dict[str, Finish] = {
     "content_filter": "content_filter",
 }
 PARAMETERS = ("temperature", "top_p", "seed")
+MAX_NUMBER = 10**12
+"""No count and no logprob is larger: a number that is was not meant."""
+MAX_CHARACTERS = 1_000_000
+"""Of a reply's text and reasoning, each; what is longer is cut, and the reply is one that did not end."""
+MAX_ID = 200
+"""Characters of the id that a model returns."""
 LIKELY_TOKENS = 20
 """How many of the likeliest tokens are asked for; servers tell no more."""
 BOUNDS = ("max_tokens", "max_completion_tokens")
@@ -84,15 +90,18 @@ def reply(answer: object, seconds: float, how: Mapping[str, JSON]) -> Reply | No
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(message, dict):
         return None
+    text = said(message.get("content"))
+    reasoning = _optional(message.get("reasoning_content") or message.get("reasoning"))
+    longest = max(len(text), len(reasoning or ""))
     return Reply(
-        text=said(message.get("content")),
-        model=str(answer.get("model") or ""),
-        finish=finish(choice.get("finish_reason")),
-        reasoning=_optional(message.get("reasoning_content") or message.get("reasoning")),
-        refusal=_optional(message.get("refusal")),
+        text=text[:MAX_CHARACTERS],
+        model=str(answer.get("model") or "")[:MAX_ID],
+        finish="length" if longest > MAX_CHARACTERS else finish(choice.get("finish_reason")),
+        reasoning=reasoning and reasoning[:MAX_CHARACTERS],
+        refusal=(_optional(message.get("refusal")) or "")[:MAX_CHARACTERS] or None,
         usage=usage(answer.get("usage")),
         seconds=round(seconds, 3),
-        sent=dict(how),
+        sent=dict(how) | ({"cut_from": longest} if longest > MAX_CHARACTERS else {}),
         logprobs=_logprobs(choice.get("logprobs")),
     )
 
@@ -260,16 +269,17 @@ def _logprobs(table: object) -> dict[str, float] | None:
     content = table.get("content") if isinstance(table, dict) else None
     if not isinstance(content, list) or not content or not isinstance(content[0], dict):
         return None
-    told = [content[0], *(content[0].get("top_logprobs") or ())]
+    others = content[0].get("top_logprobs")
+    told = [content[0], *(others if isinstance(others, list) else ())]
     return {
-        one["token"]: float(one["logprob"])
+        HALVES.sub("\ufffd", one["token"]): float(one["logprob"])
         for one in told
         if isinstance(one, dict) and isinstance(one.get("token"), str) and _number(one.get("logprob"))
     }
 
 
 def _number(value: object) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
+    return isinstance(value, int | float) and abs(value) <= MAX_NUMBER
 
 
 def _optional(value: object) -> str | None:
@@ -277,4 +287,4 @@ def _optional(value: object) -> str | None:
 
 
 def _count(value: object) -> int:
-    return value if isinstance(value, int) and value is not True and value > 0 else 0
+    return value if isinstance(value, int) and value is not True and 0 < value <= MAX_NUMBER else 0

@@ -1,0 +1,220 @@
+"""Servers that send what none should: bombs, other hosts, numbers that are none, our own key."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from lotbench.cli import main
+from lotbench.config.experiment import Limits
+from lotbench.config.model_names import parse
+from lotbench.edge.calls.journal import Entry, Journal
+from lotbench.edge.models import chat, chat_format
+from lotbench.edge.models.chat import ChatModel, Waiting
+from lotbench.errors import CallFailed, Unescapable, UsageError
+from lotbench.types import Key, Message, Reply, Request, Sampling
+from tests.old_runs import FOLDER
+
+QUESTION = Request(Key("s", 1, 1, "respond", 0, 0, "d"), "m", (Message("user", ("?",)),), None, Sampling(1.0))
+Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def completion(text: str = "fine", **more: Any) -> dict[str, Any]:
+    return {"model": "m-1", "choices": [{"message": {"content": text}, "finish_reason": "stop"}]} | more
+
+
+def answering(body: Any, **how: Any) -> Answer:
+    async def answer(request: web.Request) -> web.Response:
+        raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return web.Response(body=raw, content_type="application/json", **how)
+
+    return answer
+
+
+@asynccontextmanager
+async def asked(answer: Answer, retries: int = 0) -> AsyncIterator[ChatModel]:
+    app = web.Application()
+    app.router.add_post("/v1/chat/completions", answer)
+    app.router.add_post("/v1/elsewhere", answering(completion("found")))
+    async with TestServer(app) as server:
+        model = ChatModel(
+            parse(f"m@http://127.0.0.1:{server.port}/v1"),
+            lambda sha: "",
+            Limits(retries=retries, timeout_s=20),
+            Waiting(),
+        )
+        try:
+            yield model
+        finally:
+            await model.close()
+
+
+async def reply_to(body: Any, **how: Any) -> Reply:
+    async with asked(answering(body, **how)) as model:
+        return await model(QUESTION)
+
+
+def written_and_read(reply: Reply, folder: Path) -> Reply:
+    """The reply after it went through a journal."""
+    with Journal(folder / "calls.jsonl") as journal:
+        journal.put(Entry(QUESTION.key, "candidate", 0, "m", "call", 0.0, reply))
+        found = journal.get(QUESTION.key)
+        assert found is not None
+        return found.reply
+
+
+async def test_a_body_that_unpacks_to_more_than_any_answer_is_not_unpacked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """1 MB of gzip took 2.9 GB."""
+    unpacked = 0
+    whole = zlib.decompressobj
+
+    def counted(*args: Any) -> Any:
+        inner = whole(*args)
+
+        class Counted:
+            def decompress(self, data: bytes, *more: Any) -> bytes:
+                nonlocal unpacked
+                made: bytes = inner.decompress(data, *more)
+                unpacked += len(made)
+                return made
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(inner, name)
+
+        return Counted()
+
+    bomb = gzip.compress(b"[" + b" " * 300_000_000)
+    monkeypatch.setattr(zlib, "decompressobj", counted)
+    with pytest.raises(CallFailed, match="larger than 16,000,000 bytes"):
+        await reply_to(bomb, headers={"Content-Encoding": "gzip"})
+    assert unpacked < 60_000_000
+
+
+async def test_a_body_without_end_is_given_up() -> None:
+    sent = 0
+
+    async def endless(request: web.Request) -> web.StreamResponse:
+        nonlocal sent
+        response = web.StreamResponse()
+        await response.prepare(request)
+        while sent < 200_000_000:
+            await response.write(b" " * 1_000_000)
+            sent += 1_000_000
+        return response
+
+    async with asked(endless) as model:
+        with pytest.raises(CallFailed, match="larger than"):
+            await model(QUESTION)
+    assert sent < 100_000_000
+
+
+async def test_a_text_longer_than_any_answer_is_cut_and_said(tmp_path: Path) -> None:
+    reply = written_and_read(await reply_to(completion("a" * 3_000_000)), tmp_path)
+    assert (len(reply.text), reply.finish, reply.sent["cut_from"]) == (1_000_000, "length", 3_000_000)
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+async def test_a_prompt_goes_to_no_other_host(status: int) -> None:
+    reached: list[str] = []
+
+    async def elsewhere(request: web.Request) -> web.Response:
+        reached.append(await request.text())
+        return web.json_response(completion())
+
+    app = web.Application()
+    app.router.add_route("*", "/v1/elsewhere", elsewhere)
+    async with TestServer(app) as other:
+        away = {"Location": f"http://127.0.0.1:{other.port}/v1/elsewhere"}
+        with pytest.raises(Unescapable, match="redirects to another host"):
+            await reply_to(b"", status=status, headers=away)
+    assert reached == []
+
+
+async def test_another_path_of_the_same_host_is_followed_and_a_circle_is_not() -> None:
+    assert (await reply_to(b"", status=308, headers={"Location": "/v1/elsewhere"})).text == "found"
+    with pytest.raises(CallFailed, match="in a circle"):
+        await reply_to(b"", status=307, headers={"Location": "/v1/chat/completions"})
+
+
+LOGPROBS = {"token": "A", "logprob": -0.5}
+
+
+@pytest.mark.parametrize(
+    ("table", "read"),
+    [
+        ({"content": [LOGPROBS | {"top_logprobs": 5}]}, {"A": -0.5}),
+        ({"content": [LOGPROBS | {"top_logprobs": [{"token": "B", "logprob": -(10**400)}]}]}, {"A": -0.5}),
+        ({"content": [{"token": "\ud800", "logprob": -1}]}, {"\ufffd": -1.0}),
+        ({"content": 5}, None),
+        ({"content": [5]}, None),
+        (7, None),
+    ],
+)
+async def test_logprobs_that_are_none_are_read_without_them(table: Any, read: Any, tmp_path: Path) -> None:
+    body = completion()
+    body["choices"][0]["logprobs"] = table
+    assert written_and_read(await reply_to(body), tmp_path).logprobs == read
+
+
+@pytest.mark.parametrize("count", [10**400, -1, True, 1.5, "7", None, [], 10**13])
+async def test_counts_that_are_none_are_zero(count: Any, tmp_path: Path) -> None:
+    usage = {
+        "prompt_tokens": count,
+        "completion_tokens": 7,
+        "prompt_tokens_details": {"cached_tokens": count},
+    }
+    reply = written_and_read(await reply_to(completion(usage=usage)), tmp_path)
+    assert (reply.usage.input_tokens, reply.usage.output_tokens) == (0, 7)
+
+
+async def test_an_id_is_no_page_and_never_our_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("LOTBENCH_API_KEY", "sk-sesame-123")
+    reply = await reply_to(completion(model="you sent sk-sesame-123" + "x" * 999))
+    assert reply.model.startswith("you sent ***x")
+    assert len(reply.model) <= chat_format.MAX_ID
+
+
+@pytest.mark.parametrize(
+    "address", ["https://me:sesame@host/v1", "https://host/v1?key=sesame", "ftp://host", "http://"]
+)
+def test_an_address_out_of_the_environment_is_refused_as_a_named_one_is(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", address)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
+    with pytest.raises(UsageError, match=r"\$OPENAI_BASE_URL") as caught:
+        chat.ChatModel(parse("gpt-4o-mini"), lambda sha: "", Limits(), Waiting())
+    assert "sesame" not in str(caught.value)
+
+
+async def test_no_escape_sequence_of_a_server_reaches_the_terminal() -> None:
+    with pytest.raises(CallFailed) as caught:
+        await reply_to({"error": {"message": "\x1b[2J\x1b]0;owned\x07 no"}}, status=400)
+    assert not {"\x1b", "\x07"} & set(str(caught.value))
+
+
+def test_replay_prints_no_escape_sequence_of_a_model(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (name,) = (path.name for path in FOLDER.glob("2026*-lotbench-*"))
+    run = Path(shutil.copytree(FOLDER / name, tmp_path / name))
+    traces = (run / "traces.jsonl").read_text(encoding="utf-8")
+    (run / "traces.jsonl").write_text(
+        traces.replace('"filling":"', '"filling":"\\u001b[2J'), encoding="utf-8"
+    )
+    assert main(["replay", str(run)]) == 0
+    out = capsys.readouterr().out
+    assert "\ufffd[2J" in out
+    assert "\x1b" not in out
