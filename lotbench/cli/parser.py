@@ -105,17 +105,17 @@ def _runs(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         help="labels to be kept first: of `export --for-review`, or of `judge-check --from-run`",
     )
     one = _command(
-        commands, "report", "runs:report", "write the report of a run again, or compare runs in one table"
+        commands, "report", "runs:report", "write the report of a run again, or print a comparison of several"
     )
     one.add_argument(
-        "runs", metavar="RUN", nargs="+", help="a run; or several that differ in one thing, to be compared"
+        "runs", metavar="RUN", nargs="+", help="a run; or several, for `compare` as Markdown and no file"
     )
     one.add_argument("--png", action="store_true", help="every plot as a picture and as CSV too, in plots/")
     one.add_argument("--out", metavar="DIR", default="runs", help="where runs are kept (default: runs)")
     one.add_argument(
         "--table",
         metavar="FILE",
-        help="a CSV file, a model a row: correlate the runs' metrics with its columns",
+        help="a CSV file with scores of models, to be compared with those of several runs",
     )
     one = _command(
         commands, "export", "runs:export", "the walks of a run as a table, or its answers to label"
@@ -127,15 +127,23 @@ def _runs(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "--out", metavar="FILE", help="where rows are written: .csv, else a JSON line each (default: here)"
     )
     one.add_argument("--runs", metavar="DIR", default="runs", help="where runs are kept (default: runs)")
-    one = _command(commands, "compare", "compare:compare", "rank runs, and say which models were told apart")
+    one = _command(
+        commands,
+        "compare",
+        "compare:compare",
+        "rank runs, say which models were told apart, and tabulate all metrics",
+    )
     one.add_argument(
         "runs", metavar="RUN", nargs="+", help="runs of several models, of one benchmark or more"
     )
     one.add_argument(
-        "--table", metavar="FILE", help="a CSV file with a column model: is its other columns' order ours?"
+        "--table", metavar="FILE", help="a CSV file with scores of models: is the order of its columns ours?"
     )
     one.add_argument(
-        "--to", metavar="DIR", default="compare", help="where compare.html is written (default: compare)"
+        "--to",
+        metavar="DIR",
+        default="compare",
+        help="where compare.html, .md and .json are written (default: compare)",
     )
     one.add_argument(
         "--png", action="store_true", help="every plot as a picture and as CSV too, in DIR/plots/"

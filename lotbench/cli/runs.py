@@ -57,11 +57,11 @@ def score(parsed: argparse.Namespace) -> int:
 def report(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench report`."""
     runs = [load_run(name, Path(parsed.out)) for name in parsed.runs]
-    table = Path(parsed.table) if parsed.table else None
-    if len(runs) > 1 or table:
+    if len(runs) > 1 or parsed.table:
+        from lotbench.report.comparison import to_markdown
         from lotbench.run.compare_runs import compared
 
-        print(compared(runs, table), end="")
+        print(to_markdown(compared(runs, Path(parsed.table) if parsed.table else None)), end="")
         return 0
     made = results.rewritten(runs[0])
     if parsed.png:

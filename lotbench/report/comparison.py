@@ -1,4 +1,10 @@
-"""Runs side by side: one row a run, one column a metric, from runs that differ in one thing only.
+"""Several runs made into one comparison, as data: here it is decided what is ranked, tested and tabled, in this order.
+
+1. Ranking, differences, curves and people (`leaderboard` computes them, `ranking_sections` lays them out): runs
+   of one benchmark that were measured alike.
+2. The metrics of all runs side by side, and what their benchmark says of them together (`across` of the seam):
+   runs that were measured alike, or that differ in one thing only.
+3. Correlations: between benchmarks over the same models, and with a table of published scores.
 
 Runs that differ in more say nothing about any of it, so they are refused with the list of what differs.
 """
@@ -6,91 +12,174 @@ Runs that differ in more say nothing about any of it, so they are refused with t
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations
+from typing import Any, TypeAlias
 
 from lotbench.config.experiment import differences
 from lotbench.errors import UsageError
 from lotbench.metrics.correlation import correlation
-from lotbench.report.markdown import number
+from lotbench.report import leaderboard, ranking_sections
+from lotbench.report.leaderboard import Board, Entry
+from lotbench.report.markdown import number, plain
+from lotbench.report.report import laid_out
 from lotbench.report.sections import Section, Table
 from lotbench.types import JSON
 
+Published: TypeAlias = Mapping[str, Mapping[str, float]]
+"""A table of scores that others published: numbers by column, then by model."""
+Across: TypeAlias = Callable[[str, Mapping[str, str]], Sequence[Section]]
+"""What a benchmark, by its name, says of several runs, given as what each is to be called by its folder's name."""
+
 
 @dataclass(frozen=True, slots=True)
-class Compared:
-    """What a comparison needs of a run.
+class Comparison:
+    """Several runs against each other: the runs by the names of their folders, and what there is to say of them."""
 
-    Attributes:
-        name: Of its folder.
-        experiment: Its frozen configuration.
-        digests: Of its data and prompts, and the version of its benchmark.
-        summary: The content of its summary.json.
-    """
-
-    name: str
-    experiment: Mapping[str, JSON]
-    digests: Mapping[str, JSON]
-    summary: Mapping[str, Any]
+    title: str
+    runs: tuple[str, ...]
+    sections: tuple[Section, ...]
 
 
-def labels(runs: Sequence[Compared]) -> tuple[str, dict[str, str]]:
-    """The one thing in which runs differ, and what it is in each of them, by the run's name.
+def compare(entries: Sequence[Entry], across: Across, table: Published | None = None) -> Comparison:
+    """Compare runs, of one benchmark or of several.
 
     Raises:
-        UsageError: Fewer than two runs, or they differ in nothing, or in more than one thing.
+        UsageError: Fewer than two runs, one twice, or runs of a benchmark that differ in too much, with what differs.
     """
-    if len(runs) < 2 or len({run.name for run in runs}) < len(runs):
-        raise UsageError("a comparison needs two or more runs, each once")
-    tables: list[JSON] = [{**run.experiment, **run.digests} for run in runs]
-    found = list(dict.fromkeys(name for other in tables[1:] for name in differences(tables[0], other)))
-    if not found:
-        raise UsageError("the runs differ in nothing: they are the same experiment")
-    if len(found) > 1:
-        raise UsageError(
-            "runs are compared if they differ in one thing; these differ in "
-            + "; ".join(f"{name} ({', '.join(_shown(table, name) for table in tables)})" for name in found)
-        )
-    values = [_shown(table, found[0]) for table in tables]
-    return found[0], {run.name: value for run, value in zip(runs, values, strict=True)}
+    if len(entries) < 2:
+        raise UsageError("a comparison needs two or more runs: name two runs or more")
+    if len({entry.name for entry in entries}) < len(entries):
+        raise UsageError("a run is named twice")
+    names = list(dict.fromkeys(entry.benchmark for entry in entries))
+    boards, sections = [], []
+    for name in names:
+        runs = [entry for entry in entries if entry.benchmark == name]
+        board, of_benchmark = _of_benchmark(runs, across, table or {})
+        boards += [board] if board else []
+        start = f"{name}: " if len(names) > 1 else ""
+        sections += [replace(section, title=start + section.title) for section in of_benchmark]
+    sections += _correlations(boards, table or {})
+    title = f"{' and '.join(names)}: {len(entries)} runs"
+    return Comparison(title, tuple(entry.name for entry in entries), tuple(sections))
 
 
-def section(runs: Sequence[Compared]) -> Section:
-    """The table of a comparison, and why runs in it may not be ranked.
+def to_markdown(comparison: Comparison) -> str:
+    """A comparison as Markdown."""
+    blocks = [block for section in comparison.sections for block in laid_out(section, "compare.html")]
+    return "\n\n".join(block for block in (f"# {plain(comparison.title)}", *blocks) if block) + "\n"
 
-    Raises:
-        UsageError: See `labels`.
-    """
-    setting, values = labels(runs)
-    metrics = list(dict.fromkeys(name for run in runs for name in run.summary.get("scores", {})))
-    rows = tuple(
-        (run.name, values[run.name], *(_cell(run.summary.get("scores", {}).get(name)) for name in metrics))
-        for run in runs
-    )
-    notes = [
-        f"{run.name}: not rankable: {'; '.join(run.summary['reasons'])}" for run in runs if _reasons(run)
+
+def to_json(comparison: Comparison) -> str:
+    """A comparison as JSON: the fields of its sections, tables and plots; a number that is none is null."""
+    table = {"schema": 1, **asdict(comparison)}
+    # Escaped, since the text of a model may hold halves of characters, which no file can.
+    return json.dumps(_finite(table), indent=2, default=float) + "\n"
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _of_benchmark(
+    runs: Sequence[Entry], across: Across, table: Published
+) -> tuple[Board | None, list[Section]]:
+    """What there is to say of the runs of one benchmark, and their ranking if they can be ranked."""
+    names = setups(runs)
+    board, apart = None, ""
+    try:
+        board = leaderboard.board(runs)
+    except UsageError as error:
+        if len(runs) == 1 or len(names) > 1:
+            raise UsageError(f"{error}{_also(runs, names)}") from None
+        apart = str(error)
+    sections = ranking_sections.sections(board) if board else []
+    if len(runs) > 1:
+        sections.append(side_by_side(runs, apart))
+        sections += across(runs[0].benchmark, called(runs))
+    return board, [*sections, *([beside(runs, table)] if table else [])]
+
+
+def _also(runs: Sequence[Entry], names: Sequence[str]) -> str:
+    """That runs may stand side by side unranked, and in how much more than one thing these differ."""
+    shown = "; ".join(f"{name} ({', '.join(_shown(run.setup, name) for run in runs)})" for name in names)
+    return f". Runs that differ in one thing can stand side by side; these differ in {shown}" if names else ""
+
+
+def _correlations(boards: Sequence[Board], table: Published) -> list[Section]:
+    """How rankings go together with each other, and with the columns of a table."""
+    measures = [(f"mean score, {board.benchmark}", leaderboard.values(board)) for board in boards]
+    sections = [
+        ranking_sections.correlations(f"{one.benchmark} and {other.benchmark}", x, y)
+        for (one, x), (other, y) in combinations(zip(boards, measures, strict=True), 2)
     ]
-    notes.append(
-        "Each value has its 95 % interval. Intervals that overlap do not say that runs are alike: the samples "
-        "are the same, so the runs are compared pair by pair."
-    )
-    return Section(f"Runs by {setting}", tuple(notes), (Table(("run", setting, *metrics), rows),))
+    for board, measure in zip(boards, measures, strict=True):
+        entries = [place.entry for place in board.places]
+        for column, values in table.items():
+            theirs = {entry.model: values[row] for entry, row in _rows(entries, values)}
+            title = f"{board.benchmark} and {column}"
+            sections.append(ranking_sections.correlations(title, measure, (column, theirs)))
+    return sections
 
 
-def beside(runs: Sequence[Compared], table: Mapping[str, Mapping[str, float]]) -> Section:
-    """How the runs' metrics go together with a table that the user gives, all metrics side by side.
+def setups(runs: Sequence[Entry]) -> list[str]:
+    """The things in which runs are set up differently, by dotted name."""
+    found = (name for run in runs[1:] for name in differences(dict(runs[0].setup), dict(run.setup)))
+    return list(dict.fromkeys(found))
+
+
+def called(runs: Sequence[Entry]) -> dict[str, str]:
+    """What each run is called by its folder's name: by the one thing in which they differ, if it tells them apart."""
+    names = setups(runs)
+    values = {run.name: _shown(run.setup, names[0]) for run in runs} if len(names) == 1 else {}
+    return values if len({*values.values()}) == len(runs) else {run.name: run.name for run in runs}
+
+
+def side_by_side(runs: Sequence[Entry], apart: str = "") -> Section:
+    """The metrics of runs, one row a run, and why runs among them may not be ranked.
 
     Args:
-        runs: One for each model.
-        table: Numbers by model, then by column; models are told by the last part of their names.
+        runs: Two or more.
+        apart: Why they are not ranked; "" if they are.
     """
-    known = {_bare(name): columns for name, columns in table.items()}
-    pairs = [(run, known[model]) for run in runs if (model := _bare(str(run.experiment["model"]))) in known]
-    metrics = list(dict.fromkeys(name for run, _ in pairs for name in run.summary.get("scores", {})))
-    columns = list(dict.fromkeys(name for _, row in pairs for name in row))
-    rows = tuple((column, *(_together(pairs, metric, column) for metric in metrics)) for column in columns)
-    missing = [run.name for run in runs if _bare(str(run.experiment["model"])) not in known]
+    names = setups(runs)
+    setting = names[0] if len(names) == 1 else "model"
+    metrics = list(dict.fromkeys(name for run in runs for name in run.scores))
+    rows = tuple(
+        (run.name, _shown(run.setup, setting), *(_cell(run.scores.get(name)) for name in metrics))
+        for run in runs
+    )
+    notes = (
+        *([f"Not ranked: {apart}."] if apart else []),
+        *(f"{run.name}: not rankable: {'; '.join(run.reasons)}" for run in runs if run.reasons),
+        "Each value has its 95 % interval. Intervals that overlap do not say that runs are alike: the samples "
+        "are the same, so the runs are compared pair by pair.",
+    )
+    return Section(f"Runs by {setting}", notes, (Table(("run", setting, *metrics), rows),))
+
+
+def beside(runs: Sequence[Entry], table: Published) -> Section:
+    """How the runs' metrics go together with a table of published scores, all metrics side by side."""
+    models = {model: None for values in table.values() for model in values}
+    known = _rows(runs, models)
+    metrics = list(dict.fromkeys(name for run, _ in known for name in run.scores))
+    rows = tuple(
+        (
+            column,
+            *(
+                _together([(run.scores.get(metric), values.get(row)) for run, row in known])
+                for metric in metrics
+            ),
+        )
+        for column, values in table.items()
+    )
+    missing = [run.name for run in runs if run not in [each for each, _ in known]]
     notes = [
         "Pearson's r where both sides pass the Shapiro-Wilk test (p >= 0.05), else Spearman's rho; p is two-sided.",
         *([f"Not in the table: {', '.join(missing)}."] if missing else []),
@@ -98,25 +187,33 @@ def beside(runs: Sequence[Compared], table: Mapping[str, Mapping[str, float]]) -
     return Section("Beside the table", tuple(notes), (Table(("column", *metrics), rows),))
 
 
-def _together(pairs: Sequence[tuple[Compared, Mapping[str, float]]], metric: str, column: str) -> str:
-    scores = [(run.summary.get("scores", {}).get(metric) or {"value": None})["value"] for run, _ in pairs]
+def _together(pairs: Sequence[tuple[Mapping[str, Any] | None, float | None]]) -> str:
     both = [
-        (float(score), row[column])
-        for score, (_, row) in zip(scores, pairs, strict=True)
-        if score is not None and column in row
+        (float(score["value"]), value)
+        for score, value in pairs
+        if score is not None and score["value"] is not None and value is not None
     ]
-    found = correlation([one for one, _ in both], [other for _, other in both])
+    found = correlation([ours for ours, _ in both], [theirs for _, theirs in both])
     if found.value is None:
         return f"none: {found.why}"
     return f"{found.method} {found.value:.3f} (p = {found.p:.3g}, n = {found.n})"
 
 
-def _bare(model: str) -> str:
-    return model.partition("@http")[0].rsplit("/", 1)[-1].lower()
+def _rows(runs: Sequence[Entry], models: Mapping[str, object]) -> list[tuple[Entry, str]]:
+    """The runs whose model a table has, each with the model's name there: one of its own, or its last part."""
+    by_name = {name.casefold(): name for name in models}
+    by_last = {_last_part(name): name for name in models}
+    found = []
+    for run in runs:
+        own = (run.model, *run.answered, run.asked)
+        rows = [by_name.get(name.casefold()) for name in (*own, run.name)]
+        rows += [by_last.get(_last_part(name)) for name in own]
+        found += [(run, row) for row in rows if row is not None][:1]
+    return found
 
 
-def _reasons(run: Compared) -> bool:
-    return bool(run.summary.get("reasons"))
+def _last_part(model: str) -> str:
+    return model.partition("@http")[0].rsplit("/", 1)[-1].casefold()
 
 
 def _cell(score: Mapping[str, Any] | None) -> str | None:
@@ -127,11 +224,9 @@ def _cell(score: Mapping[str, Any] | None) -> str | None:
     return f"{number(score['value'])} ({number(score['low'])} to {number(score['high'])})"
 
 
-def _shown(table: JSON, name: str) -> str:
-    """A field of an experiment by its dotted name, for people."""
-    value: Any = table
-    for part in name.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
+def _shown(table: JSON | Mapping[str, JSON], name: str) -> str:
+    """A field of a run's setup by its dotted name, for people."""
+    value = leaderboard.at(table, name)
     if isinstance(value, list | tuple) and len(value) == 1:
         (value,) = value
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

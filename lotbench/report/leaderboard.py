@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +39,8 @@ class Entry:
         conditions: What must be the same for runs to be ranked together; `roles` are the models of the
             other roles by seat, as they were asked for.
         ids: What the models of each role call themselves, as far as they were called.
+        setup: All that was set, with the digests of data and prompts and the benchmark's version.
+        scores: The metrics of the run's summary.
         reasons: Why the run may not be ranked; none if it may.
         curves: Plots of steps in the run's report, by caption.
     """
@@ -50,6 +53,8 @@ class Entry:
     failed: int
     conditions: Mapping[str, JSON]
     ids: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    setup: Mapping[str, JSON] = field(default_factory=dict)
+    scores: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
     curves: Mapping[str, Plot] = field(default_factory=dict)
 
@@ -115,7 +120,7 @@ def by_sample(traces: Iterable[Trace]) -> tuple[dict[str, float], int]:
 def differing(one: Entry, other: Entry) -> list[str]:
     """In what two runs were not measured alike, with both values."""
     names = differences(dict(one.conditions), dict(other.conditions))
-    found = [f"{name}: {_at(one.conditions, name)} and {_at(other.conditions, name)}" for name in names]
+    found = [f"{name}: {at(one.conditions, name)} and {at(other.conditions, name)}" for name in names]
     for role in sorted(one.ids.keys() & other.ids.keys()):
         ours, theirs = set(one.ids[role]), set(other.ids[role])
         # A second judge that was never needed has no id: a part of the other's ids is no difference.
@@ -170,18 +175,6 @@ def values(made: Board) -> dict[str, float]:
     return {name: fmean(means) for name, means in found.items()}
 
 
-def matched(table: Mapping[str, float], made: Board) -> dict[str, float]:
-    """A table's values by the board's model names, whatever of its names a model goes by in the table."""
-    found = {}
-    known = {name.casefold(): value for name, value in table.items()}
-    for place in made.places:
-        for name in (place.entry.model, *place.entry.answered, place.entry.asked, place.entry.name):
-            if name.casefold() in known:
-                found[place.entry.model] = known[name.casefold()]
-                break
-    return found
-
-
 def _mean(entry: Entry, shared: Sequence[str], seed: int) -> Metric:
     found = np.array([[entry.values[name], 1.0] for name in shared])
     low, high = bootstrap(found, lambda sums: sums[..., 0] / sums[..., 1], seed)
@@ -206,8 +199,9 @@ def labels_of(entries: Sequence[Entry]) -> list[str]:
     ]
 
 
-def _at(table: Mapping[str, JSON], name: str) -> JSON:
-    value: JSON = table
+def at(table: JSON | Mapping[str, JSON], name: str) -> Any:
+    """A field of a table by its dotted name; None where there is none."""
+    value: Any = table
     for part in name.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None
     return value

@@ -265,15 +265,15 @@ def score_notes(report: Report) -> list[str]:
     return notes
 
 
-def laid_out(section: Section) -> list[str]:
-    """A section as blocks of Markdown: its tables, heat maps, notes, readings; its plots by name."""
+def laid_out(section: Section, page: str = "report.html") -> list[str]:
+    """A section as blocks of Markdown: its tables, heat maps, notes, readings; its plots by name, with their page."""
     blocks = [f"## {plain(section.title)}"]
     for one in section.tables:
         blocks += [plain(one.caption), table(one)]
     for grid in section.grids:
         blocks += [plain(grid.caption), table(_grid(grid))]
     drawn = [plot.caption or f"{plot.y} by {plot.x}" for plot in section.plots]
-    blocks += [bullets([*section.notes, *(f"Drawn in report.html: {caption}" for caption in drawn)])]
+    blocks += [bullets([*section.notes, *(f"Drawn in {page}: {caption}" for caption in drawn)])]
     for reading in section.readings:
         blocks += [f"### {plain(reading.title)}", bullets(f"{name}: {text}" for name, text in reading.texts)]
     return blocks

@@ -1,44 +1,37 @@
-"""Several runs as one page: the table of their metrics, and what their benchmark says of them pair by pair."""
+"""Runs and a table of published scores, read and compared: the one way to a comparison."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from lotbench import benchmarks
 from lotbench.config.experiment import validate
-from lotbench.edge.files import export, run_folder
-from lotbench.report.comparison import Compared, beside, labels, section
-from lotbench.report.report import laid_out
+from lotbench.edge.files.published_scores import read_published_scores
+from lotbench.errors import UsageError
+from lotbench.report.comparison import Comparison, compare
+from lotbench.report.sections import Section
+from lotbench.run import results
 from lotbench.run.results import Run
 
 
-def compared(runs: Sequence[Run], table: Path | None = None) -> str:
-    """The comparison of runs that differ in one thing, as Markdown.
-
-    Args:
-        runs: Two or more.
-        table: A CSV file with numbers of models, which the metrics are to be correlated with.
+def compared(runs: Sequence[Run], table: Path | None = None) -> Comparison:
+    """Compare runs with each other, and with a CSV file of scores that others published.
 
     Raises:
-        UsageError: They differ in nothing or in more, with the list of what differs.
+        UsageError: They cannot be compared, with what differs; or the table cannot be read.
+        DataError: Cells of the table are no numbers, by line and column.
     """
-    each = [_compared(run) for run in runs]
-    first, (_, values) = section(each), labels(each)
-    # Below the table a run goes by what is different in it, where that tells the runs apart.
-    told = values if len({*values.values()}) == len(values) else {name: name for name in values}
-    declared = benchmarks.get(runs[0].config.benchmark)
-    across = declared.across(
-        {told[run.path.name]: (run.traces, validate(declared.Settings, run.config.settings)) for run in runs}
-    )
-    beyond = [beside(each, export.numbers(table))] if table else []
-    blocks = [f"# {declared.name}: {len(runs)} runs"]
-    blocks += [block for one in (first, *across, *beyond) for block in laid_out(one)]
-    return "\n\n".join(block for block in blocks if block) + "\n"
+    if len({run.path.resolve() for run in runs}) < len(runs):
+        raise UsageError("a run is named twice")
+    by_name = {run.path.name: run for run in runs}
 
+    def across(benchmark: str, called: Mapping[str, str]) -> Sequence[Section]:
+        declared = benchmarks.get(benchmark)
+        played = ((shown, by_name[name]) for name, shown in called.items())
+        return declared.across(
+            {shown: (run.traces, validate(declared.Settings, run.config.settings)) for shown, run in played}
+        )
 
-def _compared(run: Run) -> Compared:
-    table: dict[str, Any] = run_folder.read_json(run.path / "run.json")
-    digests = {name: run.digests.get(name) for name in ("data", "prompts")}
-    return Compared(run.path.name, table["experiment"], {**digests, "version": table["version"]}, run.summary)
+    entries = [results.entry(run, curves=True) for run in runs]
+    return compare(entries, across, read_published_scores(table) if table else None)

@@ -325,6 +325,8 @@ def entry(run: Run, *, curves: bool = False) -> Entry:
     if not run.summary:
         raise RunFolderError(f"{run.path}: no summary.json yet; go on with: lotbench resume {run.path}")
     config, models = run.config, run.summary["models"]
+    record = run_folder.read_json(run.path / "run.json")
+    digests = {name: run.digests.get(name) for name in ("data", "prompts")}
     values, failed = by_sample(run.traces)
     drawn = measured(planned(run, Limits()), run.path, run.traces, 0.0).sections if curves else ()
     return Entry(
@@ -336,9 +338,8 @@ def entry(run: Run, *, curves: bool = False) -> Entry:
         failed=failed,
         conditions={
             "benchmark": config.benchmark,
-            "version": run_folder.read_json(run.path / "run.json").get("version"),
-            "data": run.digests["data"],
-            "prompts": run.digests["prompts"],
+            "version": record.get("version"),
+            **digests,
             "roles": {role: list(names) for role, names in config.roles.items()},
             "settings": config.settings,
             "sampling": {
@@ -354,6 +355,8 @@ def entry(run: Run, *, curves: bool = False) -> Entry:
             for role, names in config.roles.items()
             if role in models
         },
+        setup={**record["experiment"], **digests, "version": record.get("version")},
+        scores=run.summary["scores"],
         reasons=tuple(run.summary["reasons"]),
         curves={
             f"{section.title}: {plot.caption}": plot

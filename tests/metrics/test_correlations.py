@@ -13,7 +13,8 @@ from lotbench.metrics.correlation import correlation, spearman
 from lotbench.metrics.diversity import distinct, spread
 from lotbench.metrics.effects import severities
 from lotbench.metrics.pareto import front
-from lotbench.report.comparison import Compared, beside
+from lotbench.report.comparison import beside
+from lotbench.report.leaderboard import Entry
 
 NORMAL = [4.1, 5.0, 5.2, 5.9, 6.1, 6.4, 7.0, 7.9]
 SKEWED = [1.0, 1.1, 1.2, 1.3, 1.5, 2.0, 9.0, 70.0]
@@ -80,8 +81,8 @@ def test_distinct_and_spread() -> None:
     assert spread(right[:1]) is None
 
 
-def run(model: str, value: float | None) -> Compared:
-    return Compared(f"run-{model}", {"model": model}, {}, {"scores": {"originality": {"value": value}}})
+def run(model: str, value: float | None) -> Entry:
+    return Entry(f"run-{model}", model, (), "b", {}, 0, {}, scores={"originality": {"value": value}})
 
 
 def test_a_table_of_ones_own_stands_beside_the_metrics() -> None:
@@ -89,7 +90,7 @@ def test_a_table_of_ones_own_stands_beside_the_metrics() -> None:
         run("other", 3.0),
         run("m9@http://h/v1", None),
     ]
-    table = {f"m{n}": {"general": 2.0 * n, "odd": 1.0} for n in range(10)}
+    table = {"general": {f"m{n}": 2.0 * n for n in range(10)}, "odd": {f"m{n}": 1.0 for n in range(10)}}
     section = beside(runs, table)
     assert section.tables[0].columns == ("column", "originality")
     assert section.tables[0].rows[0] == ("general", "pearson 1.000 (p = 0, n = 4)")

@@ -1,5 +1,6 @@
 """Runs ranked together: who is refused, who ties, what is beside the ranking; and `lotbench compare` itself."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,11 +9,12 @@ import numpy as np
 import pytest
 
 from lotbench.cli import main
-from lotbench.cli.compare import read_table
+from lotbench.edge.files.published_scores import read_published_scores
 from lotbench.errors import DataError, RunFolderError, UsageError
 from lotbench.report import leaderboard
+from lotbench.report.comparison import Comparison, compare, to_json, to_markdown
 from lotbench.report.html.comparison_page import page, to_text
-from lotbench.report.leaderboard import Board, Entry, alike, board, by_sample, differing, matched
+from lotbench.report.leaderboard import Board, Entry, alike, board, by_sample, differing
 from lotbench.report.ranking_sections import correlations, sections
 from lotbench.report.sections import Plot, Section
 from lotbench.run.evaluate import evaluate_sync
@@ -159,9 +161,11 @@ def test_two_measures_of_the_same_models_are_correlated() -> None:
 
 
 def test_a_table_names_models_by_any_of_their_names() -> None:
-    made = board([one("gpt-4o-mini-2024-07-18", 0.1, 1, asked="gpt-4o-mini"), *THREE])
-    found = matched({"GPT-4o-mini": 7.0, "run-2": 3.0, "nobody": 1.0}, made)
-    assert found == {"gpt-4o-mini-2024-07-18": 7.0, "high": 3.0}
+    runs = [one("gpt-4o-mini-2024-07-18", 0.1, 4, asked="gpt-4o-mini"), *THREE]
+    made = compare(runs, lambda *_: (), {"arena": {"maker/GPT-4o-mini": 7.0, "run-2": 3.0, "nobody": 1.0}})
+    (plot,) = made.sections[-1].plots
+    found = dict(zip(plot.labels["models"], plot.series["models"], strict=True))
+    assert {name: y for name, (_, y) in found.items()} == {"gpt-4o-mini-2024-07-18": 7.0, "high": 3.0}
 
 
 def test_hostile_names_stay_text_in_both_forms() -> None:
@@ -170,21 +174,27 @@ def test_hostile_names_stay_text_in_both_forms() -> None:
     )
     text = to_text(made)
     assert SCRIPT in text and "\u202e" not in text and "\x1b" not in text
-    html = page("runs", list(HOSTILE), made)
+    comparison = Comparison("runs", tuple(HOSTILE), tuple(made))
+    html = page(comparison)
     assert "<script" not in html and "<img" not in html and "&lt;script&gt;" in html
+    assert SCRIPT not in to_markdown(comparison) and json.loads(to_json(comparison))["runs"] == list(HOSTILE)
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
-    """Three models on three samples, judged alike, and one run with fewer rounds."""
+    """Three models on three samples, judged alike, one of them with fewer rounds too, and one so with another seed."""
     out = tmp_path_factory.mktemp("runs")
     made = []
-    for name, solve, rounds in (("strong", 0.9, 3), ("fair", 0.5, 3), ("weak", 0.0, 3), ("short", 0.5, 2)):
+    models = (("strong", 0.9, 3), ("fair", 0.5, 3), ("weak", 0.0, 3), ("strong", 0.9, 2), ("short", 0.5, 2))
+    for name, solve, rounds in models:
         rule = game_rule(solve=solve)
         seats = {role: RuleModel(rule, model_id=f"{role}-model") for role in ("judge", "oracle")}
         settings = {**SETTINGS, "max_rounds": rounds}
         model = RuleModel(rule, model_id=name)
-        made.append(evaluate_sync(model=model, roles=seats, out=out, limit=3, repeats=1, settings=settings))
+        other: Any = {"seed": 1} if name == "short" else {}
+        made.append(
+            evaluate_sync(model=model, roles=seats, out=out, limit=3, repeats=1, settings=settings, **other)
+        )
     return made
 
 
@@ -201,18 +211,48 @@ def test_compare_prints_a_ranking_and_writes_a_page(
     first = next(at for at, line in enumerate(lines) if line[:2] == ["model", "mean"])
     assert [line[0] for line in lines[first + 1 : first + 4]] == ["strong", "fair", "weak"]
     assert "Survival by round: Games not yet solved" in told and "lotbench and arena" in told
-    assert f"page: {to / 'compare.html'}" in told
+    assert f"page: {to / 'compare.html'}, and the same as .md and .json" in told
     html = (to / "compare.html").read_text(encoding="utf-8")
+    assert "Runs by model" in told and "Beside the table" in told
     assert html.count("<svg") == 3 and "arena by mean score, lotbench, a point a model" in html
     assert len(list((to / "plots").glob("*.png"))) == 3 == len(list((to / "plots").glob("*.csv")))
+    table = json.loads((to / "compare.json").read_text(encoding="utf-8"))
+    assert table["schema"] == 1 and table["runs"] == [run.path.name for run in runs[:3]]
+    titles = [section["title"] for section in table["sections"]]
+    markdown = (to / "compare.md").read_text(encoding="utf-8")
+    assert [line[3:] for line in markdown.splitlines() if line.startswith("## ")] == titles
+    assert "Drawn in compare.html" in markdown and "report.html" not in markdown
+
+
+def test_report_of_several_runs_prints_what_compare_writes(
+    runs: list[Run], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [str(run.path) for run in runs[:3]]
+    assert main(["compare", *names, "--to", str(tmp_path)]) == 0
+    capsys.readouterr()
+    assert main(["report", *names]) == 0
+    assert capsys.readouterr().out == (tmp_path / "compare.md").read_text(encoding="utf-8")
+
+
+def test_runs_that_differ_in_one_setting_stand_side_by_side_and_are_not_ranked(
+    runs: list[Run], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", str(runs[0].path), str(runs[3].path), "--to", str(tmp_path)]) == 0
+    told = capsys.readouterr().out
+    assert "Runs by settings.max_rounds" in told and "settings.max_rounds: 3 and 2" in told
+    assert "Ranking" not in told and "Differences" not in told
 
 
 def test_compare_refuses_what_cannot_be_compared(
     runs: list[Run], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     paths = [str(run.path) for run in runs]
-    assert main(["compare", paths[0], paths[3], "--to", str(tmp_path)]) == 2
-    assert "settings.max_rounds: 3 and 2" in capsys.readouterr().err
+    assert main(["compare", paths[0], paths[4], "--to", str(tmp_path)]) == 2
+    told = capsys.readouterr().err
+    assert (
+        "settings.max_rounds: 3 and 2" in told
+        and "these differ in seed (0, 1); settings.max_rounds (3, 2)" in told
+    )
     assert main(["compare", paths[0], paths[0], "--to", str(tmp_path)]) == 2
     assert "named twice" in capsys.readouterr().err
     assert main(["compare", paths[0], "--to", str(tmp_path)]) == 2
@@ -238,9 +278,9 @@ def test_a_report_is_drawn_on_demand(runs: list[Run], capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("text", "error", "said"),
     [
-        ("name,x\na,1\n", UsageError, "column 'model'"),
-        ("model\na\n", UsageError, "column 'model'"),
-        ("", UsageError, "column 'model'"),
+        ("model\na\n", UsageError, "needs a header"),
+        ("model,x\na,one\n", UsageError, "needs a header"),
+        ("", UsageError, "needs a header"),
         ("model,x\na,1\na,2\n", DataError, "table.csv:3: x: a second row of a"),
         ("model,x\na,one\nb,inf\n", DataError, "table.csv:2: x: not a number: 'one'"),
     ],
@@ -251,12 +291,16 @@ def test_a_table_that_cannot_be_read_is_refused_by_line(
     path = tmp_path / "table.csv"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(error, match=said.replace(".", r"\.")):
-        read_table(path)
+        read_published_scores(path)
 
 
 def test_a_table_is_read_by_column(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("\ufeffmodel,x,y\na,1,\nb,2.5,-3\n", encoding="utf-8")
-    assert read_table(path) == {"x": {"a": 1.0, "b": 2.5}, "y": {"b": -3.0}}
+    assert read_published_scores(path) == {"x": {"a": 1.0, "b": 2.5}, "y": {"b": -3.0}}
+    path.write_text("Maker,Model,x\nm,a,1\nm,b,-\n", encoding="utf-8")
+    assert read_published_scores(path) == {"x": {"a": 1.0}}
+    path.write_text("who,x\na,1\n", encoding="utf-8")
+    assert read_published_scores(path) == {"x": {"a": 1.0}}
     with pytest.raises(UsageError, match="No such file"):
-        read_table(tmp_path / "none.csv")
+        read_published_scores(tmp_path / "none.csv")

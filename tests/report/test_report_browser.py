@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
+from lotbench.report.comparison import Comparison
 from lotbench.report.html.comparison_page import page as board_page
 from lotbench.report.html.run_report import page as report_page
 from lotbench.report.leaderboard import board
@@ -29,7 +30,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pages = {
         "gallery": report_page(gallery),
         "hostile": report_page(hostile.everything()),
-        "compare": board_page("three runs", ["a", "b"], sections(board([*THREE, *people]))),
+        "compare": board_page(
+            Comparison("three runs", ("a", "b"), tuple(sections(board([*THREE, *people]))))
+        ),
     }
     for name, text in pages.items():
         (made / f"{name}.html").write_text(text, encoding="utf-8")

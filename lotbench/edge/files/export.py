@@ -1,11 +1,10 @@
-"""Rows on their way out (a CSV file, or a JSON line each), and a table of numbers on its way in."""
+"""Rows on their way out: a CSV file, or a JSON line each."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-import math
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,38 +29,6 @@ def write(rows: Sequence[Mapping[str, JSON]], path: Path | None) -> int:
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     return len(rows)
-
-
-def numbers(path: Path) -> dict[str, dict[str, float]]:
-    """A CSV file as numbers by model (column `model`, else the first), then by column; other cells are left out.
-
-    Raises:
-        UsageError: The file cannot be read, or has no number.
-    """
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: {error}") from None
-    reader = csv.DictReader(io.StringIO(text, newline=""))
-    columns = list(reader.fieldnames or ())
-    model = next((name for name in columns if name.strip().lower() == "model"), columns[0] if columns else "")
-    made = {
-        (row[model] or "").strip(): {
-            name: value for name in columns if name != model and (value := _number(row[name])) is not None
-        }
-        for row in reader
-    }
-    if not any(made.values()):
-        raise UsageError(f"{path}: no column of numbers beside the models")
-    return made
-
-
-def _number(cell: str | None) -> float | None:
-    try:
-        value = float(cell or "")
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
 
 
 def _lines(rows: Sequence[Mapping[str, JSON]]) -> str:

@@ -1,4 +1,4 @@
-"""compare.html and its text: a ranking, whatever it was made of, as sections."""
+"""compare.html, and sections as the text of a terminal."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len
 
+from lotbench.report.comparison import Comparison
 from lotbench.report.html import number_tables
 from lotbench.report.html.page import rendered
 from lotbench.report.markdown import visible
 from lotbench.report.sections import Section, Table
 
 
-def page(title: str, runs: Sequence[str], sections: Sequence[Section]) -> str:
+def page(comparison: Comparison) -> str:
     """A comparison as one self-contained HTML file."""
-    return rendered("board.html", {"heading": title, "runs": runs, "sections": sections})
+    content = {"heading": comparison.title, "runs": comparison.runs, "sections": comparison.sections}
+    return rendered("board.html", content)
 
 
 def to_text(sections: Sequence[Section]) -> str:
-    """A comparison for a terminal: tables with aligned columns, then the notes."""
+    """Sections for a terminal: tables with aligned columns, then the notes."""
     blocks: list[str] = []
     for section in sections:
         blocks.append(f"{_line(section.title)}\n{'=' * cell_len(_line(section.title))}")

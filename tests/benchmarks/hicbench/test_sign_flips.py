@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import time
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +15,8 @@ from lotbench.benchmarks.hicbench.comparing import across
 from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.errors import UsageError
 from lotbench.metrics.compare import sign_flips
-from lotbench.report.comparison import Compared, labels, section
+from lotbench.report.comparison import Comparison, called, compare
+from lotbench.report.leaderboard import Entry
 from tests.benchmarks.hicbench.test_hicbench import IH, NEUTRAL, counting, judge, task, walked
 
 RNG = np.random.default_rng(7)
@@ -91,37 +94,52 @@ async def test_only_tasks_that_both_runs_have_are_compared() -> None:
 # The table.
 
 
-def run(
-    name: str, score: float | None = 0.5, reasons: tuple[str, ...] = (), **experiment: object
-) -> Compared:
+def run(name: str, score: float | None = 0.5, reasons: tuple[str, ...] = (), **experiment: object) -> Entry:
     table = {
         "model": "m",
         "roles": {"judge": ["j"]},
         "settings": {"strategy": "scp", "dhp": False},
+        "data": "d",
     } | experiment
     scores = {
         "ifs": {"value": score, "low": score and score - 0.1, "high": score and score + 0.1, "n": 3},
         "fluency": {"value": None, "low": None, "high": None, "n": 3},
     }
-    digests = {"data": "d", "prompts": "p", "version": "1"}
-    return Compared(name, table, digests, {"scores": scores, "reasons": list(reasons)})  # type: ignore[arg-type]
+    alike: Any = {key: value for key, value in table.items() if key != "model"}
+    return Entry(
+        name, str(table["model"]), (), "b", {"s": 0.5}, 0, alike, setup=table, scores=scores, reasons=reasons
+    )  # type: ignore[arg-type]
+
+
+def compared(*runs: Entry) -> Comparison:
+    return compare(runs, lambda *_: ())
 
 
 def test_runs_that_differ_in_one_setting_are_rows_of_one_table() -> None:
     runs = [run("a"), run("b", 0.25, ("no judge",), settings={"strategy": "rcp", "dhp": False})]
-    found = section(runs)
+    (found,) = compared(*runs).sections
     assert found.title == "Runs by settings.strategy"
     (table,) = found.tables
     assert table.columns == ("run", "settings.strategy", "ifs", "fluency")
     assert table.rows == (("a", "scp", "0.5 (0.4 to 0.6)", None), ("b", "rcp", "0.25 (0.15 to 0.35)", None))
-    assert found.notes[0] == "b: not rankable: no judge"
+    assert found.notes[0] == "Not ranked: a and b cannot be compared: settings.strategy: scp and rcp."
+    assert found.notes[1] == "b: not rankable: no judge"
 
 
 def test_runs_of_different_models_are_named_by_them() -> None:
-    assert labels([run("a"), run("b", model="n"), run("c", model="o")]) == (
-        "model",
-        {"a": "m", "b": "n", "c": "o"},
-    )
+    runs = [run("a"), run("b", model="n"), run("c", model="o")]
+    assert called(runs) == {"a": "m", "b": "n", "c": "o"}
+    assert [section.title for section in compared(*runs).sections] == [
+        "Ranking",
+        "Differences",
+        "Runs by model",
+    ]
+
+
+def test_runs_of_one_experiment_are_ranked_and_go_by_their_folders() -> None:
+    runs = [run("a"), run("b")]
+    assert called(runs) == {"a": "a", "b": "b"}
+    assert compared(*runs).sections[-1].tables[0].rows[0][:2] == ("a", "m")
 
 
 @pytest.mark.parametrize(
@@ -132,22 +150,25 @@ def test_runs_of_different_models_are_named_by_them() -> None:
             {"settings": {"strategy": "rcp", "dhp": True}},
             r"settings.dhp \(false, true\); settings.strategy \(scp, rcp\)",
         ),
-        ({}, "differ in nothing"),
+        ({"data": "e", "model": "n"}, r"data \(d, e\); model \(m, n\)"),
     ],
 )
 def test_other_runs_are_refused_with_what_differs(other: dict[str, object], told: str) -> None:
     with pytest.raises(UsageError, match=told):
-        section([run("a"), run("b", **other)])
+        compared(run("a"), run("b", **other))
 
 
-def test_runs_on_other_data_are_refused() -> None:
-    one, other = run("a"), run("b", model="n")
-    other = Compared("b", other.experiment, {**other.digests, "data": "e"}, other.summary)
-    with pytest.raises(UsageError, match=r"data \(d, e\); model \(m, n\)"):
-        section([one, other])
+def test_runs_that_cannot_be_ranked_stand_side_by_side() -> None:
+    runs = [replace(run("a"), values={}), run("b", model="n")]
+    (found,) = compared(*runs).sections
+    assert (found.title, found.notes[0]) == (
+        "Runs by model",
+        "Not ranked: no sample has a score in every run.",
+    )
 
 
 def test_one_run_is_no_comparison() -> None:
-    for runs in ([run("a")], [run("a"), run("a", model="n")]):
-        with pytest.raises(UsageError, match="two or more"):
-            section(runs)
+    with pytest.raises(UsageError, match="two or more"):
+        compared(run("a"))
+    with pytest.raises(UsageError, match="named twice"):
+        compared(run("a"), run("a", model="n"))

@@ -1,0 +1,69 @@
+"""A table of scores that others published (`--table`): a CSV file with a model a row."""
+
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+
+from lotbench.errors import DataError, UsageError, at
+
+NO_VALUE = ("", "-", "–", "n/a")
+"""Cells that say that a model has no value."""
+
+
+def read_published_scores(path: Path) -> dict[str, dict[str, float]]:
+    """The columns of numbers, each as values by model; the models stand in the column `model`, else in the first.
+
+    A column without any number is text, and left out.
+
+    Raises:
+        UsageError: The file cannot be read, or has no column of numbers beside the models.
+        DataError: A cell among numbers is none, or a model has two rows, by line and column.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file, strict=True)
+            columns = list(reader.fieldnames or ())
+            rows = [(reader.line_num, row) for row in reader]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise UsageError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+    model = next(
+        (name for name in columns if name.strip().casefold() == "model"), columns[0] if columns else ""
+    )
+    table: dict[str, dict[str, float]] = {}
+    faults: list[str] = []
+    for column in dict.fromkeys(columns):
+        cells = [(line, (row[model] or "").strip(), (row[column] or "").strip()) for line, row in rows]
+        if column != model and any(_number(text) is not None for _, _, text in cells):
+            table[column] = _column(path, column, cells, faults)
+    if faults:
+        raise DataError(faults)
+    if not table:
+        raise UsageError(f"{path}: needs a header, a column of models, and one or more columns of numbers")
+    return table
+
+
+def _column(
+    path: Path, column: str, cells: list[tuple[int, str, str]], faults: list[str]
+) -> dict[str, float]:
+    """The values of a column by model; what is wrong with it is added to the faults."""
+    values: dict[str, float] = {}
+    for line, model, text in cells:
+        value = _number(text)
+        if text.casefold() in NO_VALUE:
+            continue
+        if value is None or not math.isfinite(value):
+            faults.append(f"{at(path, line, column)}: not a number: {text!r}")
+        elif model in values:
+            faults.append(f"{at(path, line, column)}: a second row of {model}")
+        else:
+            values[model] = value
+    return values
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
