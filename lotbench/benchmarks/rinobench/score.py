@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from lotbench.benchmarks.rinobench.answered import Answered, Check, read_answered
 from lotbench.benchmarks.rinobench.claims import KINDS
 from lotbench.benchmarks.rinobench.sample import LABELS
 from lotbench.benchmarks.rinobench.settings import Settings, Walk
@@ -23,6 +24,8 @@ from lotbench.types import JSON, Metric, Score, Trace
 
 Counts = Mapping[str, int]
 """Of one kind of aspects in one idea: gold, covered, generated, in_gold, additional, ungrounded, unfounded."""
+PARTS = ("gold", "said", "status", "counts", "alignment", "shortened", "works")
+"""The parts of a score that an answer is read from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,76 +37,64 @@ class Judged:
         status: What the candidate's reply was: ok, invalid, unparsed, refused or truncated.
         counts: By kind; None without a judged justification.
         alignment: The mean of the k calls, 0..1.
+        shortened: How many abstracts of its related works were cut, of all `works`.
     """
 
     sample: str
+    repeat: int
     gold: int
     said: int | None
     status: str
     counts: Mapping[str, Counts] | None
     alignment: float | None
+    shortened: int
+    works: int
 
 
 def grade(walk: Walk) -> Score:
     """The score of one walk: 1 for the gold score, 0 for another; counts of its justification beside it."""
-    steps, outcome = walk.state["steps"], walk.state["outcome"]
-    answers = [step["value"] for step in steps if step["step"] == "respond"]
-    gold = walk.sample.novelty_score
-    if not answers or outcome == "candidate_failed":
+    outcome, gold = walk.state["outcome"], walk.sample.novelty_score
+    answer = read_answered(walk.state["steps"])
+    if answer is None or outcome == "candidate_failed":
         return Score(None, why=f"{outcome}: {walk.state.get('why')}", parts={"gold": gold, "status": None})
-    answer = answers[-1]
-    said = answer["novelty_score"]
-    counts, aligned = (None, None) if outcome == "judge_failed" else _justification(steps)
+    counts, aligned = (None, None) if outcome == "judge_failed" else _justification(answer)
     parts: dict[str, JSON] = {
         "gold": gold,
-        "said": said,
-        "status": answer["status"],
-        "shortened": answer["shortened"],
-        "works": answer["works"],
+        "said": answer.novelty_score,
+        "status": answer.status,
+        "shortened": answer.shortened,
+        "works": answer.works,
         "alignment": aligned,
         "counts": counts,
     }
     if outcome != "scored":
-        why = walk.state.get("why") or f"the answer is {answer['status']}: no score of 1 to 5"
+        why = walk.state.get("why") or f"the answer is {answer.status}: no score of 1 to 5"
         return Score(None, why=f"{outcome}: {why}", parts=parts)
-    return Score(float(said == gold), parts=parts)
+    return Score(float(answer.novelty_score == gold), parts=parts)
 
 
-def _justification(steps: Sequence[Mapping[str, Any]]) -> tuple[Any, float | None]:
-    """The counts by kind and the alignment, from the steps of a walk; None where nothing was judged."""
-    found: dict[str, list[Any]] = {}
-    for step in steps:
-        if step["value"].get("status") == "ok":
-            found.setdefault(step["step"], []).append(step["value"])
-    if not {"gold_arguments", "claims", "alignment"} <= found.keys():
+def _justification(answer: Answered) -> tuple[dict[str, JSON] | None, float | None]:
+    """The counts by kind and the alignment; None where nothing was judged."""
+    if answer.gold is None or answer.claims is None or not answer.alignments:
         return None, None
-    flags: dict[str, Any] = {}
-    for name in ("ground", "ground_known", "ground_novelty"):
-        for value in found.get(name, ()):
-            flags |= value["claims"]
-    counts = {
-        kind: count(found["gold_arguments"][-1][kind], [flags[claim] for claim in found["claims"][-1][kind]])
+    counts: dict[str, JSON] = {
+        kind: count(answer.gold[kind], [answer.checks[claim] for claim in answer.claims[kind]])
         for kind in KINDS
     }
-    return counts, float(np.mean([value["alignment"] for value in found["alignment"]]))
+    return counts, float(np.mean(answer.alignments))
 
 
-def count(gold: Iterable[str], flags: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """The counts of one kind of claims (Sec. 4.2.2).
-
-    Args:
-        gold: Ids of the gold arguments.
-        flags: Of each claim: `gold`, the ids it matches, and `grounded`.
-    """
+def count(gold: Iterable[str], checks: Sequence[Check]) -> dict[str, int]:
+    """The counts of one kind of claims (Sec. 4.2.2), from the ids of the gold arguments and each claim's check."""
     names = set(gold)
     return {
         "gold": len(names),
-        "covered": len(names & {name for one in flags for name in one["gold"]}),
-        "generated": len(flags),
-        "in_gold": sum(bool(one["gold"]) for one in flags),
-        "additional": sum(one["grounded"] and not one["gold"] for one in flags),
-        "ungrounded": sum(not one["grounded"] for one in flags),
-        "unfounded": sum(not one["grounded"] and not one["gold"] for one in flags),
+        "covered": len(names & {name for one in checks for name in one.gold}),
+        "generated": len(checks),
+        "in_gold": sum(bool(one.gold) for one in checks),
+        "additional": sum(one.grounded and not one.gold for one in checks),
+        "ungrounded": sum(not one.grounded for one in checks),
+        "unfounded": sum(not one.grounded and not one.gold for one in checks),
     }
 
 
@@ -134,12 +125,7 @@ def judged(traces: Sequence[Trace]) -> list[Judged]:
     for trace in traces:
         parts: Mapping[str, Any] = trace.score.parts
         if parts.get("status"):
-            made.append(
-                Judged(
-                    trace.sample, parts["gold"], parts["said"], parts["status"], parts["counts"],
-                    parts["alignment"],
-                )
-            )  # fmt: skip
+            made.append(Judged(trace.sample, trace.repeat, **{name: parts[name] for name in PARTS}))
     return made
 
 

@@ -7,9 +7,8 @@ matched and what grounds it, so that a number can be checked by reading.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -165,11 +164,8 @@ def _replies(
     rows: list[tuple[Cell, ...]] = [(status, seen[status], len(answers)) for status in STATUSES]
     rows.append(("no reply", len(traces) - len(answers), len(traces)))
     rows.append(("judge failures", sum(trace.outcome == "judge_failed" for trace in traces), len(traces)))
-    parts: list[Mapping[str, Any]] = [
-        trace.score.parts for trace in traces if trace.score.parts.get("status")
-    ]
-    cut, works = sum(one["shortened"] for one in parts), sum(one["works"] for one in parts)
-    some = sum(bool(one["shortened"]) for one in parts)
+    cut, works = sum(one.shortened for one in answers), sum(one.works for one in answers)
+    some = sum(bool(one.shortened) for one in answers)
     full = sum(
         any(one.counts[kind]["generated"] >= settings.max_claims for kind in KINDS)
         for one in answers
@@ -177,7 +173,7 @@ def _replies(
     )
     notes = [
         f"Abstracts cut to keep related works within {settings.works_chars:,} characters: {cut} of {works}, in "
-        f"{some} of {len(parts)} prompts; the longest gave way first, each at the end of a sentence.",
+        f"{some} of {len(answers)} prompts; the longest gave way first, each at the end of a sentence.",
         f"Justifications with {settings.max_claims} arguments of a kind, the most that are looked for: {full}.",
         "An answer that could not be read has no claims and no part in the justification metrics.",
     ]

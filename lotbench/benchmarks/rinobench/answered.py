@@ -1,0 +1,74 @@
+"""An answer to an idea as the steps of its walk tell of it; the one place where they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lotbench.benchmarks.rinobench.claims import Arguments
+
+GROUNDING = ("ground", "ground_known", "ground_novelty")
+"""The steps in which claims are checked: both kinds together, or each by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What the judge found of one claim: the gold arguments that it matches, and what grounds it."""
+
+    gold: tuple[str, ...]
+    grounded: bool
+    works: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One answer with what the judge found in its justification, as far as it came.
+
+    Attributes:
+        status: ok, invalid, unparsed, refused or truncated.
+        shortened: How many abstracts of its related works were cut.
+        gold: The gold's arguments by kind and id; None if they were not found out, as with `claims`.
+        checks: By the id of the claim.
+        alignments: Those of the k calls, 0..1.
+    """
+
+    status: str
+    novelty_score: int | None
+    reasoning: str
+    shortened: int
+    works: int
+    gold: Arguments | None
+    claims: Arguments | None
+    checks: Mapping[str, Check]
+    alignments: tuple[float, ...]
+
+
+def read_answered(steps: Sequence[Mapping[str, Any]]) -> Answered | None:
+    """The last answer of a walk; None if the candidate never replied."""
+    last: dict[str, Any] = {}
+    alignments = []
+    for step in steps:
+        name, value = step["step"], step["value"]
+        if name == "respond" or value.get("status") == "ok":
+            last[name] = value
+            alignments += [float(value["alignment"])] if name == "alignment" else []
+    if "respond" not in last:
+        return None
+    answer = last["respond"]
+    return Answered(
+        status=answer["status"],
+        novelty_score=answer["novelty_score"],
+        reasoning=answer["reasoning"],
+        shortened=answer["shortened"],
+        works=answer["works"],
+        gold=last.get("gold_arguments"),
+        claims=last.get("claims"),
+        checks={
+            claim: Check(tuple(said["gold"]), said["grounded"], tuple(said["works"]), said["reason"])
+            for name in GROUNDING
+            for claim, said in last.get(name, {}).get("claims", {}).items()
+        },
+        alignments=tuple(alignments),
+    )
