@@ -31,27 +31,35 @@ class Idea:
     """One reply to the keyword.
 
     Attributes:
-        value: What the reply was read as; `status` and, if that is ok, `idea`, `words` and so on.
-        first: What the reply before it was read as, if the keyword was refused first.
+        status: `ok`, or what it is instead of an idea.
+        text: The idea as the candidate wrote it, or what was said instead.
+        declined: What was said to a first asking that was refused, if there was one.
         rows: The verdicts that could be read.
         unread: Verdicts that could not be, after a second asking.
+        shown: What judges are shown of the idea.
+        words: Those outside CJK text; `characters` are of CJK text.
+        reasoning: Characters of reasoning beside the idea.
+        names: The names of models and makers that were masked.
+        unmarked: Judged as a whole, for want of the marker.
     """
 
     number: int
-    value: Mapping[str, Any]
-    first: Mapping[str, Any] | None
+    status: str
+    text: str
+    declined: str | None
     rows: tuple[Row, ...]
     unread: int
+    shown: str = ""
+    words: int = 0
+    characters: int = 0
+    reasoning: int = 0
+    names: tuple[str, ...] = ()
+    unmarked: bool = False
 
     @property
     def ok(self) -> bool:
         """Whether it is an idea at all."""
-        return bool(self.value["status"] == "ok")
-
-    @property
-    def text(self) -> str:
-        """The idea, as the candidate wrote it."""
-        return str(self.value["idea"])
+        return self.status == "ok"
 
     def mean(self, dimension: str) -> float | None:
         """The mean over its judges."""
@@ -169,8 +177,17 @@ def _idea(
         for one in verdicts
         if one["status"] == "ok"
     )
-    first = replies[0] if len(replies) > 1 else None
-    return Idea(number, replies[-1], first, rows, len(verdicts) - len(rows))
+    value, unread = replies[-1], len(verdicts) - len(rows)
+    declined = replies[0]["said"] if len(replies) > 1 else None
+    if value["status"] != "ok":
+        return Idea(number, value["status"], value["said"], declined, rows, unread)
+    told = {
+        name: value[name]
+        for name in ("shown", "words", "characters", "reasoning", "unmarked")
+        if name in value
+    }
+    names = tuple(value["names"])
+    return Idea(number, "ok", value["idea"], declined, rows, unread, names=names, **told)
 
 
 def _comparison(orders: Sequence[Mapping[str, Any]]) -> Comparison:

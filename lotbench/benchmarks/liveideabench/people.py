@@ -43,7 +43,7 @@ def review(traces: Sequence[Trace], settings: Settings, evidence: Evidence) -> l
             {
                 "row": name(one, idea),
                 "keyword": keyword_of(one, evidence),
-                "idea": idea.value["shown"],
+                "idea": idea.shown,
                 **asked,
             }
             for idea in one.ideas

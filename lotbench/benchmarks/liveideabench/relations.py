@@ -43,8 +43,8 @@ def lengths(keywords: Sequence[Keyword], version: Version) -> Section:
     clusters = [one.sample for one, _ in ideas]
 
     # A CJK character counts as half a word, as the limits of an idea have it.
-    length = [idea.value["words"] + idea.value["characters"] / 2 for _, idea in ideas]
-    reasoning = [float(idea.value["reasoning"]) for _, idea in ideas]
+    length = [idea.words + idea.characters / 2 for _, idea in ideas]
+    reasoning = [float(idea.reasoning) for _, idea in ideas]
     scores = {name: [idea.score(name) for _, idea in ideas] for name in version.dimensions}
     quality = [idea.quality(version) for _, idea in ideas]
     pairs = [("length of the idea", length, "judged quality", quality)]

@@ -46,7 +46,7 @@ def grade(walk: Walk) -> Score:
 def _why(outcome: str | None, one: Keyword) -> str:
     if outcome != "scored":
         return f"{outcome or 'not over'}"
-    left = [str(idea.value["status"]) for idea in one.ideas if not idea.ok]
+    left = [idea.status for idea in one.ideas if not idea.ok]
     if len(left) == len(one.ideas):
         return f"no idea: {', '.join(left)}"
     return "no two ideas could be compared" + (f" ({', '.join(left)})" if left else "")

@@ -51,11 +51,11 @@ def texts(traces: Sequence[Trace], settings: Settings) -> list[str]:
 
 def _replies(keywords: Sequence[Keyword]) -> Section:
     ideas = [idea for one in keywords for idea in one.ideas]
-    seen = Counter(str(idea.value["status"]) for idea in ideas)
+    seen = Counter(idea.status for idea in ideas)
     rows: list[tuple[Cell, ...]] = [
         (status, seen[status], _share(seen[status], len(ideas))) for status in STATUSES
     ]
-    whole = sum(bool(idea.value.get("unmarked")) for idea in ideas)
+    whole = sum(idea.unmarked for idea in ideas)
     rows.append(("of the ok: judged as a whole, without the marker", whole, _share(whole, seen["ok"])))
     judged = sum(bool(idea.rows) for idea in ideas)
     rows.append(("of the ok: with a verdict", judged, _share(judged, seen["ok"])))
@@ -66,18 +66,11 @@ def _replies(keywords: Sequence[Keyword]) -> Section:
 def _refusals(keywords: Sequence[Keyword], evidence: Evidence) -> Section:
     """Every refused keyword with both texts."""
     ideas = [(one, idea) for one in keywords for idea in one.ideas]
-    asked_again = [(one, idea) for one, idea in ideas if idea.first is not None]
-    still = sum(idea.value["status"] == "refused" for _, idea in asked_again)
+    asked_again = [(one, idea) for one, idea in ideas if idea.declined is not None]
+    still = sum(idea.status == "refused" for _, idea in asked_again)
     rows = tuple(
-        (
-            keyword_of(one, evidence),
-            idea.number,
-            str(idea.first["said"]),
-            str(idea.value["status"]),
-            _said(idea),
-        )
+        (keyword_of(one, evidence), idea.number, idea.declined, idea.status, idea.text)
         for one, idea in asked_again
-        if idea.first is not None
     )
     notes = (
         f"{_of(len(asked_again), len(ideas))} requests were refused and put again as an academic task; "
@@ -119,10 +112,10 @@ def _cell(table: Sheet, name: str) -> Metric:
 
 def _names(keywords: Sequence[Keyword], settings: Settings) -> Section:
     """The names of models and makers that ideas gave away."""
-    found = [idea.value["names"] for one in keywords for idea in one.ideas if idea.ok]
+    found = [idea.names for one in keywords for idea in one.ideas if idea.ok]
     if not settings.mask_names:
         return Section("Names", ("Names of models and makers were not looked for (mask_names = false).",))
-    seen = Counter(str(name).casefold() for names in found for name in names)
+    seen = Counter(name.casefold() for names in found for name in names)
     note = f"{_of(sum(map(bool, found)), len(found))} ideas named a model or its maker; judges did not see the name."
     rows = tuple((name, count) for name, count in seen.most_common())
     return Section("Names", (note,), (Table(("name", "times"), rows),) if rows else ())
@@ -134,9 +127,9 @@ def _readings(keywords: Sequence[Keyword], version: Version, evidence: Evidence)
     judged.sort(key=lambda pair: -pair[1].quality(version))
     places = {"Best": 0, "Median": (len(judged) - 1) // 2, "Worst": len(judged) - 1} if judged else {}
     made = [_reading(title, *judged[place], version, evidence) for title, place in places.items()]
-    refused = [(one, idea) for one in keywords for idea in one.ideas if idea.value["status"] == "refused"]
+    refused = [(one, idea) for one in keywords for idea in one.ideas if idea.status == "refused"]
     made += [
-        Reading(f"Refused: {keyword_of(one, evidence)}", (("reply", _said(idea)),), one.sample, one.repeat)
+        Reading(f"Refused: {keyword_of(one, evidence)}", (("reply", idea.text),), one.sample, one.repeat)
         for one, idea in refused[:REFUSED_READ]
     ]
     return Section("Ideas to read", readings=tuple(made))
@@ -153,10 +146,6 @@ def _reading(title: str, one: Keyword, idea: Idea, version: Version, evidence: E
         one.sample,
         one.repeat,
     )
-
-
-def _said(idea: Idea) -> str:
-    return str(idea.value["idea"] if idea.ok else idea.value["said"])
 
 
 def _share(count: int, of: int) -> float | None:
