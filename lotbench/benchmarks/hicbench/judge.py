@@ -14,6 +14,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field
 
 from lotbench.benchmarks.hicbench import memory, ratings
+from lotbench.benchmarks.hicbench.answered import read_answered
 from lotbench.benchmarks.hicbench.settings import Walk
 from lotbench.errors import JudgeError
 from lotbench.harness.benchmark import record
@@ -105,12 +106,14 @@ def rated(walk: Walk, steps: Sequence[Any]) -> list[memory.Rated]:
     """The answers of a walk as the judges of its examples see them together (mean_then_threshold)."""
     role = "judge" if walk.settings.dhp_judge == "panel" else "dhp_judge"
     made = []
-    for _, text, verdicts in ratings.answered(steps, role):
-        table = np.array([ratings.numbers(verdict) for verdict in verdicts]).reshape(1, -1, 4)
+    for answer in read_answered(steps, role):
+        if answer.status != "ok":
+            continue
+        table = np.array([ratings.numbers(rating) for rating in answer.ratings]).reshape(1, -1, 4)
         marks, hallucinated = ratings.together(table[..., :3], table[..., 3])
         ih, dh = ratings.classify(marks, hallucinated, walk.settings.classes)
         total = float(marks.sum())
-        made.append(memory.Rated(text, total, bool(ih.any()), bool(dh.any())))
+        made.append(memory.Rated(answer.text, total, bool(ih.any()), bool(dh.any())))
     return made
 
 

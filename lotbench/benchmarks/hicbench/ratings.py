@@ -5,14 +5,15 @@ A verdict that could not be read is a gap, not a number: every rate is over the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lotbench.types import JSON, Trace
+from lotbench.benchmarks.hicbench.answered import Rating, read_answered
+from lotbench.types import Trace
 
 Floats: TypeAlias = NDArray[np.float64]
 Booleans: TypeAlias = NDArray[np.bool_]
@@ -62,55 +63,31 @@ def ratings(traces: Iterable[Trace]) -> Ratings:
     tasks = sorted({trace.sample for trace in walks})
     place = {name: index for index, name in enumerate(tasks)}
     rows = [
-        (number, place[trace.sample], *answer)
+        (number, place[trace.sample], answer)
         for number, trace in enumerate(walks)
-        for answer in answered(trace.steps)
+        for answer in read_answered(trace.steps)
+        if answer.status == "ok"
     ]
-    judges = max((len(row[4]) for row in rows), default=0)
+    judges = max((len(answer.ratings) for *_, answer in rows), default=0)
     table = np.full((len(rows), judges, 4), np.nan)
-    for index, (*_, verdicts) in enumerate(rows):
-        for seat, verdict in enumerate(verdicts):
-            table[index, seat] = numbers(verdict)
+    for index, (*_, answer) in enumerate(rows):
+        for seat, rating in enumerate(answer.ratings):
+            table[index, seat] = numbers(rating)
     return Ratings(
         tasks=tuple(tasks),
-        texts=tuple(row[3] for row in rows),
+        texts=tuple(answer.text for *_, answer in rows),
         task=np.array([row[1] for row in rows], dtype=np.intp),
         walk=np.array([row[0] for row in rows], dtype=np.intp),
-        draw=np.array([row[2] for row in rows], dtype=np.intp),
+        draw=np.array([answer.number for *_, answer in rows], dtype=np.intp),
         marks=table[..., :3],
         hallucinated=table[..., 3],
         walks=walks,
     )
 
 
-def answered(
-    steps: Sequence[Mapping[str, JSON]], role: str = "judge"
-) -> list[tuple[int, str, list[Mapping[str, Any] | None]]]:
-    """The readable answers of a walk: number, text, and the last verdict of each seat of a role."""
-    last: dict[int, Mapping[str, Any]] = {}
-    verdicts: dict[int, dict[int, Mapping[str, Any]]] = {}
-    split = any(step["step"] == "answer" for step in steps)
-    for step in steps:
-        value: Any = step["value"]
-        number: Any = step["draw"]
-        if step["step"] == ("answer" if split else "respond"):
-            last[number] = value
-        elif step["role"] == role and "seat" in value:
-            verdicts.setdefault(value["answer"], {})[value["seat"]] = value
-    found = []
-    for number, value in sorted(last.items()):
-        if value["status"] == "ok":
-            said = verdicts.get(number, {})
-            seats = [said.get(seat) for seat in range(max(said, default=-1) + 1)]
-            found.append((number, str(value["answer"]), seats))
-    return found
-
-
-def numbers(verdict: Mapping[str, Any] | None) -> list[float]:
+def numbers(rating: Rating | None) -> list[float]:
     """The three marks and the hallucination of a verdict; NaN where it could not be read."""
-    if verdict is None or verdict["status"] != "ok":
-        return [np.nan] * 4
-    return [float(verdict[name]) for name in (*MARKS, "hallucination")]
+    return [np.nan] * 4 if rating is None else list(map(float, rating))
 
 
 def together(marks: Floats, hallucinated: Floats) -> tuple[Floats, Floats]:

@@ -13,13 +13,13 @@ from typing import Literal
 import numpy as np
 
 from lotbench.benchmarks.hicbench import similarity
+from lotbench.benchmarks.hicbench.answered import read_answered
 from lotbench.benchmarks.hicbench.ratings import (
     MARKS,
     Classes,
     Floats,
     Ratings,
     Rule,
-    answered,
     by_task,
     counts,
     finite,
@@ -180,7 +180,8 @@ def sampling_part(rated: Ratings) -> float | None:
 
 def texts(traces: Sequence[Trace], settings: Settings) -> Sequence[str]:
     """Every answer that is embedded."""
-    return [text for trace in traces if trace.outcome == "scored" for _, text, _ in answered(trace.steps)]
+    scored = (trace for trace in traces if trace.outcome == "scored")
+    return [one.text for trace in scored for one in read_answered(trace.steps) if one.status == "ok"]
 
 
 def _marks(rated: Ratings, at: int) -> Metric:

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from lotbench.benchmarks.hicbench import answers, reviewing
+from lotbench.benchmarks.hicbench.answered import read_answered
 from lotbench.benchmarks.hicbench.ratings import (
     MARKS,
     READINGS,
@@ -63,14 +63,13 @@ def sections(
 
 def _answers(traces: Sequence[Trace], settings: Settings) -> Section:
     """What became of the answers."""
-    step = "answer" if settings.one_call else "respond"
-    values: list[Any] = [one["value"] for trace in traces for one in trace.steps if one["step"] == step]
-    seen = Counter(value["status"] for value in values)
+    made = [one for trace in traces for one in read_answered(trace.steps)]
+    seen = Counter(one.status for one in made)
     rows: list[tuple[Cell, ...]] = [
-        (status, seen[status], _over(seen[status], len(values)))
+        (status, seen[status], _over(seen[status], len(made)))
         for status in ("ok", "refused", "truncated", "unparsed")
     ]
-    long = sum(bool(value["over_length"]) for value in values)
+    long = sum(one.over_length for one in made)
     rows.append(("of the ok: over length", long, _over(long, seen["ok"])))
     note = (
         f"Over length: more than {settings.answer_tokens} words and marks, of which there are hardly more than tokens; "
