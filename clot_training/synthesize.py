@@ -136,7 +136,7 @@ async def _proposed(
     album, store, items = Album(), Store(), []
     name = config.synthesize.model or _tuned(config, work)
     async with Models(album, Limits(), own) as models:
-        (seat,) = models.seats({"proposer": [parse(name)]})["proposer"]
+        (seat,) = models.role_models({"proposer": [parse(name)]})["proposer"]
         for chunk in batched(kept.items(), Limits().concurrency):
             calls = (_item(id, one, seat, album, store) for id, one in chunk)
             for made in await asyncio.gather(*calls):

@@ -22,15 +22,14 @@ from langgraph.types import Command
 
 from graphs.game import NODES, after
 from lotbench.config import experiment as config
-from lotbench.edge.calls.budget import Budget
-from lotbench.edge.calls.caller import Caller, RoleModel
-from lotbench.edge.calls.journal import Journal
+from lotbench.edge.calls.caller import RoleModel
 from lotbench.edge.calls.store import Store
 from lotbench.edge.models.registry import Models
 from lotbench.errors import LotbenchError, UsageError
 from lotbench.harness.benchmark import Context, take
 from lotbench.harness.state import Update, WalkState, start
 from lotbench.run import plan
+from lotbench.run.calling import journaled
 from lotbench.run.plan import Plan
 from lotbench.types import Reply, Request
 
@@ -74,12 +73,12 @@ class LiveWalk:
 
     plan: Plan
     models: Models
-    seats: Mapping[str, tuple[RoleModel, ...]]
+    role_models: Mapping[str, tuple[RoleModel, ...]]
     loop: asyncio.AbstractEventLoop
     """Connections live in the event loop that they were made in."""
 
 
-_tables: dict[str, LiveWalk] = {}
+_live: dict[str, LiveWalk] = {}
 """By folder. A walk that somebody stopped half-way and never went on with stays here until the server ends."""
 
 
@@ -114,7 +113,7 @@ async def begin(state: StudioState, *, runtime: Runtime[Asked]) -> Update:
     """
     folder = await asyncio.to_thread(tempfile.mkdtemp, prefix="lotbench-studio-")
     with _told():
-        made = (await _table(folder, runtime.context)).plan
+        made = (await _live_walk(folder, runtime.context)).plan
     sample, repeat = made.chosen[0], runtime.context.repeat
     first = start(sample.id, repeat, made.benchmark.lane(sample, repeat, made.settings))
     return {**first, "folder": folder}
@@ -122,7 +121,7 @@ async def begin(state: StudioState, *, runtime: Runtime[Asked]) -> Update:
 
 async def grade(state: StudioState, *, runtime: Runtime[Asked]) -> Update:
     """Say what the finished walk is worth, and close its connections."""
-    made = (await _table(state["folder"], runtime.context)).plan
+    made = (await _live_walk(state["folder"], runtime.context)).plan
     score = made.benchmark.grade(made.view(state, "end"))
     await _close(state["folder"])
     return {"score": asdict(score)}
@@ -145,9 +144,9 @@ def _node(step: str) -> Node:
     async def node(state: StudioState, *, runtime: Runtime[Asked]) -> Command[str]:
         folder = state["folder"]
         with _told():
-            table = await _table(folder, runtime.context)
+            live = await _live_walk(folder, runtime.context)
             try:
-                changed = await _taken(step, state, table)
+                changed = await _taken(step, state, live)
             except BaseException:
                 await _close(folder)
                 raise
@@ -156,14 +155,11 @@ def _node(step: str) -> Node:
     return node
 
 
-async def _taken(step: str, state: StudioState, table: LiveWalk) -> Update:
+async def _taken(step: str, state: StudioState, live: LiveWalk) -> Update:
     """What one step changes; the journal is opened anew for each, so that a step taken again may ask again."""
-    with Journal(Path(state["folder"]) / "calls.jsonl") as journal:
-        desk = _desk(table, journal)
-        try:
-            return await take(step, state, Context(table.plan.benchmark, table.plan.view, desk.ask))
-        finally:
-            await desk.close()
+    made, path = live.plan, Path(state["folder"])
+    async with journaled(made, live.role_models, path, Unkept()) as caller:
+        return await take(step, state, Context(made.benchmark, made.view, caller.ask))
 
 
 @contextmanager
@@ -179,27 +175,27 @@ def _shown(destination: str) -> str:
     return "grade" if destination == END else destination
 
 
-async def _table(folder: str, asked: Asked) -> LiveWalk:
-    """The table of a walk; laid anew if the server or its event loop is another one than before."""
+async def _live_walk(folder: str, asked: Asked) -> LiveWalk:
+    """What a walk needs; made anew if the server or its event loop is another one than before."""
     loop = asyncio.get_running_loop()
-    found = _tables.get(folder)
+    found = _live.get(folder)
     if found is None or found.loop is not loop:
         # Files are read and a model may be started: the server refuses to wait for that in its event loop.
         made = await asyncio.to_thread(_plan, asked)
         models = Models(made.pictures, made.limits, {})
         try:
-            seats = await asyncio.to_thread(models.seats, made.names)
+            role_models = await asyncio.to_thread(models.role_models, made.names)
         except BaseException:
             await models.__aexit__()
             raise
-        found = _tables[folder] = LiveWalk(made, models, seats, loop)
+        found = _live[folder] = LiveWalk(made, models, role_models, loop)
     return found
 
 
 async def _close(folder: str) -> None:
-    table = _tables.pop(folder, None)
-    if table is not None:
-        await table.models.__aexit__()
+    live = _live.pop(folder, None)
+    if live is not None:
+        await live.models.__aexit__()
 
 
 def _plan(asked: Asked) -> Plan:
@@ -221,12 +217,6 @@ def _plan(asked: Asked) -> Plan:
     if picture is not None:
         made.pictures.data_url(picture.sha256)
     return made
-
-
-def _desk(table: LiveWalk, journal: Journal) -> Caller:
-    made = table.plan
-    seed = made.experiment.seed
-    return Caller(table.seats, made.sampling(), journal, Unkept(), Budget(made.limits), seed=seed)
 
 
 graph: CompiledStateGraph[StudioState, Asked, StudioState, StudioState] = build().compile()

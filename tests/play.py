@@ -231,7 +231,7 @@ class Room:
         self.context = Context(benchmark, self.view, self.desk.ask)
 
     def view(self, state: State, step: str) -> Walk:
-        seats = {role: len(seats) for role, seats in self.desk.seats.items()}
+        seats = {role: len(seats) for role, seats in self.desk.role_models.items()}
         return walking(state, step, self.settings, data=self.data, seed=self.seed, seats=seats)
 
     async def games(self, *walks: tuple[str, int]) -> list[Game]:

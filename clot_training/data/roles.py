@@ -140,7 +140,7 @@ class _Helper:
         self.role = role
         self.album = album
         self.store = Store()
-        (self.seat,) = models.seats({role: [parse(name)]})[role]
+        (self.seat,) = models.role_models({role: [parse(name)]})[role]
 
     async def replies(self, rows: Iterable[Row]) -> AsyncIterator[tuple[Row, Reply | None]]:
         """Each row with the reply about it, None where none came; in order."""

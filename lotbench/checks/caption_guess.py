@@ -1,6 +1,6 @@
 """What a model fills into the masks from the captions alone: whoever needs no picture needs no leap.
 
-The questions are the game's own (arm caption, first round, no history), put through the same desk; the
+The questions are the game's own (arm caption, first round, no history), put through the same caller; the
 answers are kept nowhere, since they decide about a sample and are part of no score.
 """
 
@@ -9,22 +9,22 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from lotbench.benchmarks.lotbench import lints
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.config import experiment as config
-from lotbench.edge.calls.budget import Budget
-from lotbench.edge.calls.caller import Caller
-from lotbench.edge.calls.journal import Journal
 from lotbench.edge.calls.store import Store
-from lotbench.edge.models.registry import Models
+from lotbench.edge.files.run_folder import Folder
 from lotbench.errors import LotbenchError, UsageError
 from lotbench.harness.benchmark import Context, take
 from lotbench.harness.data_findings import Finding
 from lotbench.harness.state import start
 from lotbench.run import plan
+from lotbench.run.calling import calling
 
 TIMES = 5
 
@@ -50,13 +50,11 @@ def caption_alone(folder: Path, benchmark: str, model: Any) -> list[Finding]:
 async def _caption_alone(folder: Path, model: str, own: Mapping[str, Any]) -> list[Finding]:
     given = {"model": model, "data": str(folder), "settings.arm": "caption", "roles.judge": "gpt-4o-mini"}
     made = plan.make(config.load(None, (), given))
-    models = Models(made.pictures, made.limits, own)
-    async with models:
-        candidate = {"candidate": models.seats({"candidate": made.names["candidate"]})["candidate"]}
-        with tempfile.TemporaryDirectory() as place, Journal(Path(place, "calls.jsonl")) as journal:
-            store, budget = Store(Path(place), fresh=True), Budget(made.limits)
-            desk = Caller(candidate, made.sampling(), journal, store, budget, seed=made.experiment.seed)
-            context = Context(made.benchmark, made.view, desk.ask)
+    alone = replace(made, names={"candidate": made.names["candidate"]})
+    with tempfile.TemporaryDirectory() as place:
+        store = Store(Path(place), fresh=True)
+        async with calling(alone, partial(Folder, Path(place)), own, store) as calls:
+            context = Context(made.benchmark, made.view, calls.caller.ask)
             room = asyncio.Semaphore(made.limits.concurrency)
 
             async def fill(sample: str, repeat: int) -> str | None:

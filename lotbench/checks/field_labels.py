@@ -49,7 +49,7 @@ def draw(run: Run, n: int, out: Path) -> Path:
     if validation is None:
         raise UsageError(f"{made.benchmark.name} has no judge whose verdicts people could label")
     role, seats = validation.judged(made.settings)
-    key = key_of(made, role, seats, made.settings, judge_records.ids(run.path))
+    key = key_of(made, role, seats, made.settings, run.totals().ids())
     drawn = validation.fillings(run.traces, run.samples, made.settings, n, made.experiment.seed)
     if key is None or not drawn.rows:
         raise UsageError(f"{run.path}: no verdicts of one judge to draw from")

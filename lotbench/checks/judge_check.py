@@ -1,15 +1,13 @@
 """Judge check: put labelled rows to judges and oracle as a game would, and keep how well they judge.
 
-Everything passes the same desk, journal and store as a run, so a check that was stopped goes on where it
+Everything passes the same caller, journal and store as a run, so a check that was stopped goes on where it
 was when the same command is given again.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -19,17 +17,16 @@ from lotbench.checks.judge_check_plan import Prepared, Wanted, prepare
 from lotbench.checks.judge_rates import Judged, Measure
 from lotbench.config.experiment import digest
 from lotbench.config.model_names import slug
-from lotbench.edge.calls import judge_records, preflight
-from lotbench.edge.calls.budget import Budget, refuse_unpriced
+from lotbench.edge.calls import judge_records
+from lotbench.edge.calls.budget import refuse_unpriced
 from lotbench.edge.calls.caller import Caller
-from lotbench.edge.calls.journal import Journal
 from lotbench.edge.calls.store import Store
 from lotbench.edge.files import run_folder
-from lotbench.edge.models.registry import Models
 from lotbench.harness.judge_validation import JudgePanel, Probe
-from lotbench.harness.state import start
 from lotbench.run import results
 from lotbench.run.anchors import key_of, put, side_by_side
+from lotbench.run.calling import Calls, calling
+from lotbench.run.session import watched
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,35 +58,27 @@ async def judge_check(
     """
     made = prepare(wanted)
     refuse_unpriced(made.plan.limits, {n.text: n for given in made.names.values() for n in given})
-    models = Models(made.plan.pictures, made.plan.limits, own or {})
-    seats = models.seats(made.names)
-    with run_folder.Folder(_place(made)) as place:
-        place.write_json("check.json", made.frozen)
+    judges = replace(made.plan, names=made.names)
+    store, judged = Store(fresh=wanted.fresh), list[Judged]()
+    async with calling(judges, lambda: run_folder.Folder(_place(made)), own, store) as calls:
+        calls.folder.write_json("check.json", made.frozen)
         for path, text in made.plan.prompts.files.items():
-            place.write(f"prompts/{path}", text)
-        judged: list[Judged] = []
-        async with models:
-            with Journal(place.path / "calls.jsonl") as journal:
-                desk = _desk(made, seats, journal, place.path)
-                made.tally = desk.tally
-                watching = asyncio.ensure_future(watch(made)) if watch else None
-                try:
-                    if wanted.preflight:
-                        await _preflight(made, desk)
-                    await _judge_all(made, desk, judged)
-                finally:
-                    if watching:
-                        watching.cancel()
-                        with suppress(asyncio.CancelledError):
-                            await watching
-                    checked = _written(made, place, judged)
-    return _kept(made, checked)
+            calls.folder.write(f"prompts/{path}", text)
+        made.stats = calls.caller.stats
+        try:
+            async with watched(watch, made):
+                if wanted.preflight:
+                    await calls.check()
+                await _judge_all(made, calls.caller, judged)
+        finally:
+            checked = _written(made, calls, judged)
+        return _kept(made, checked, calls.caller.journal.totals.ids())
 
 
-async def _judge_all(made: Prepared, desk: Caller, judged: list[Judged]) -> None:
+async def _judge_all(made: Prepared, caller: Caller, judged: list[Judged]) -> None:
     def piece(panel: JudgePanel, probe: Probe, repeat: int) -> Callable[[], Awaitable[None]]:
         async def judge() -> None:
-            judged.append(Judged(panel, probe, repeat, await put(desk, made.plan, panel, probe, repeat)))
+            judged.append(Judged(panel, probe, repeat, await put(caller, made.plan, panel, probe, repeat)))
             made.done += 1
 
         return judge
@@ -118,22 +107,7 @@ def _place(made: Prepared) -> Path:
     return path
 
 
-def _desk(made: Prepared, seats: Mapping[str, Any], journal: Journal, path: Path) -> Caller:
-    budget = Budget(made.plan.limits)
-    for before in results.spent(path, made.names)[0].values():
-        budget.tokens += before.input_tokens + before.output_tokens
-        budget.cost += before.cost_usd or 0.0
-    store = Store(fresh=made.wanted.fresh)
-    return Caller(seats, made.plan.sampling(), journal, store, budget, seed=made.plan.experiment.seed)
-
-
-async def _preflight(made: Prepared, desk: Caller) -> None:
-    first = made.plan.data[0]
-    walk = made.plan.view(start(first.id, 0, "preflight"), "preflight")
-    await preflight.check(desk, walk, made.plan.benchmark, made.plan.settings)
-
-
-def _written(made: Prepared, place: run_folder.Folder, judged: Sequence[Judged]) -> Checked:
+def _written(made: Prepared, calls: Calls, judged: Sequence[Judged]) -> Checked:
     """Write what has come of a check, in the order of its rows."""
     order = {one.id: index for index, one in enumerate(made.probes)}
     panels = {id(panel): index for index, panel in enumerate(made.panels)}
@@ -141,7 +115,8 @@ def _written(made: Prepared, place: run_folder.Folder, judged: Sequence[Judged])
     names = {role: [name.text for name in given] for role, given in made.names.items()}
     found = judge_rates.measures(rows, made.plan.experiment.seed)
     notes = tuple(_notes(made, len(rows)))
-    spent = results.spent(place.path, made.names)[0]
+    spent = results.spent(calls.caller.journal.totals, made.names)[0]
+    place = calls.folder
     place.write("checks.jsonl", "".join(f"{_line(one)}\n" for one in rows))
     place.write("report.md", judge_rates.to_markdown(found, names, notes, spent))
     place.write_json(
@@ -222,11 +197,10 @@ def _export_stages(place: Path, rows: Sequence[Judged], names: Mapping[str, Sequ
         out.write("stages.jsonl", "".join(f"{line}\n" for line in lines.values()))
 
 
-def _kept(made: Prepared, checked: Checked) -> Checked:
+def _kept(made: Prepared, checked: Checked, ids: Mapping[str, Sequence[Sequence[str]]]) -> Checked:
     """Keep a complete check on the test split in the store, unless one of more rows is there."""
     if made.wanted.split != "test" or made.done != made.total:
         return checked
-    ids = judge_records.ids(checked.path)
     about = {
         "data": made.rows.about.data,
         "labels": made.rows.about.labels,

@@ -61,7 +61,7 @@ class Prepared:
     every_row: Sequence[Probe]
     probes: Sequence[Probe]
     panels: Sequence[JudgePanel]
-    tally: CallStats = field(default_factory=CallStats)
+    stats: CallStats = field(default_factory=CallStats)
     done: int = 0
 
     @property

@@ -137,7 +137,7 @@ def _watch(stream: TextIO) -> Watch:
 
 
 def _line(made: Prepared) -> str:
-    return f"{made.done}/{made.total} judgings, {made.tally.calls} calls, {made.tally.in_flight} in flight"
+    return f"{made.done}/{made.total} judgings, {made.stats.calls} calls, {made.stats.in_flight} in flight"
 
 
 def _interruptible(work: Coroutine[Any, Any, Checked]) -> Checked:

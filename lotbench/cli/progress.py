@@ -32,7 +32,7 @@ def _in_pipe(stream: TextIO) -> Watch:
             while True:
                 await asyncio.sleep(PIPE_S)
                 print(line(status, time.monotonic() - started), file=stream, flush=True)
-                for waited in stalled(status.tally, time.monotonic()):
+                for waited in stalled(status.stats, time.monotonic()):
                     print(waited, file=stream, flush=True)
         finally:
             print(line(status, time.monotonic() - started), file=stream, flush=True)
@@ -56,7 +56,7 @@ def _on_terminal(stream: TextIO) -> Watch:
             grid = Table.grid(padding=(0, 1))
             bar = ProgressBar(total=max(status.total, 1), completed=len(status.traces), width=30)
             grid.add_row(bar, line(status, time.monotonic() - started))
-            for waited in stalled(status.tally, time.monotonic()):
+            for waited in stalled(status.stats, time.monotonic()):
                 grid.add_row("", Text(waited))
             return grid
 
@@ -73,20 +73,20 @@ def _on_terminal(stream: TextIO) -> Watch:
 
 def line(status: Status, seconds: float) -> str:
     """How far a run is, in one line."""
-    tally, traces = status.tally, list(status.traces.values())
+    stats, traces = status.stats, list(status.traces.values())
     solved = sum(trace.outcome == "solved" for trace in traces)
     failed = sum(trace.outcome.endswith("_failed") for trace in traces)
-    usage = list(tally.usage.values())
+    usage = list(stats.usage.values())
     tokens = sum(map(_tokens, usage))
     parts = [f"{len(traces)}/{status.total} walks", f"{solved} solved"] if solved else []
     parts = parts or [f"{len(traces)}/{status.total} walks"]
     if failed:
         parts.append(f"{failed} failed")
-    parts.append(f"{tally.in_flight} calls in flight")
-    parts.append(f"{tally.calls / max(seconds, 1e-9):.1f} calls/s")
+    parts.append(f"{stats.in_flight} calls in flight")
+    parts.append(f"{stats.calls / max(seconds, 1e-9):.1f} calls/s")
     parts.append(f"{tokens:,} tokens")
-    if None not in tally.cost.values():
-        parts.append(f"${sum(cost or 0.0 for cost in tally.cost.values()):.4f}")
+    if None not in stats.cost.values():
+        parts.append(f"${sum(cost or 0.0 for cost in stats.cost.values()):.4f}")
     if status.models.waiting.retries:
         parts.append(f"{status.models.waiting.retries} waiting on retries")
     for pace in status.models.paces.values():
@@ -95,12 +95,12 @@ def line(status: Status, seconds: float) -> str:
     return ", ".join(parts)
 
 
-def stalled(tally: CallStats, now: float) -> list[str]:
+def stalled(stats: CallStats, now: float) -> list[str]:
     """What is in flight and for how long, the longest first, if no reply has come for a while; else nothing."""
-    since = now - tally.replied
-    if not tally.open or since < STALL_S:
+    since = now - stats.replied
+    if not stats.open or since < STALL_S:
         return []
-    waiting = sorted((started, key, model) for key, (started, model) in tally.open.items())
+    waiting = sorted((started, key, model) for key, (started, model) in stats.open.items())
     lines = [f"no reply for {since:.0f} s; {len(waiting)} calls in flight:"]
     lines += [f"  {now - started:.0f} s  {model}  {key}" for started, key, model in waiting[:SHOWN]]
     return lines + ([f"  and {len(waiting) - SHOWN} more"] if len(waiting) > SHOWN else [])

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,10 +49,12 @@ def score(parsed: argparse.Namespace) -> int:
     again = asyncio.run(rewalk(run))
     with run_folder.Folder(run.path) as place:
         place.keep(again.traces)
-        results.write(again.plan, place, again.traces, run.summary.get("wall_s", 0.0))
+        scored = replace(run, traces=again.traces)
+        wall_s = run.summary.get("wall_s", 0.0)
+        scored, _ = results.write(scored, again.plan, place, wall_s, again.totals)
     if again.kept:
         print(f"{len(again.kept)} walks stand as they were: not all their calls are in the journal")
-    return print_result(load_run(run.path))
+    return print_result(scored)
 
 
 def report(parsed: argparse.Namespace) -> int:
@@ -63,14 +66,14 @@ def report(parsed: argparse.Namespace) -> int:
 
         print(to_markdown(compared(runs, Path(parsed.table) if parsed.table else None)), end="")
         return 0
-    made = results.rewritten(runs[0])
+    run, made = results.rewritten(runs[0])
     if parsed.png:
         from lotbench.cli.compare import drawn
         from lotbench.report.html.run_report import drawings
 
-        drawn(runs[0].path / "plots", drawings(made))
-    code = print_result(load_run(runs[0].path))
-    print(_people(runs[0], Path(parsed.out)), end="")
+        drawn(run.path / "plots", drawings(made))
+    code = print_result(run)
+    print(_people(run, Path(parsed.out)), end="")
     return code
 
 

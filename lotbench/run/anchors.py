@@ -1,4 +1,4 @@
-"""Probes put to judges through the desk of a run, and the rows that a full run judges again as anchors.
+"""Probes put to judges through the caller of a run, and the rows that a full run judges again as anchors.
 
 What is asked and how it is read is the benchmark's own node, so a judge is measured on the very questions of
 the game.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from lotbench.edge.calls import judge_records
@@ -23,7 +22,7 @@ from lotbench.run.plan import Plan, sampling_table
 from lotbench.types import JSON, Answer, Question
 
 
-async def put(desk: Caller, made: Plan, panel: JudgePanel, probe: Probe, repeat: int) -> ProbeResult:
+async def put(caller: Caller, made: Plan, panel: JudgePanel, probe: Probe, repeat: int) -> ProbeResult:
     """Put a probe to a panel: the benchmark's own node asks, for the panel's seats, under its settings."""
     validation = made.benchmark.validation
     assert validation is not None
@@ -35,7 +34,7 @@ async def put(desk: Caller, made: Plan, panel: JudgePanel, probe: Probe, repeat:
     async def ask(walk: AnyWalk, question: Question) -> Answer:
         seated = replace(question, seat=panel.seats[question.seat])
         # The benchmark reads its own question back: for it, the panel is all the judges there are.
-        return replace(await desk.ask(walk, seated), question=question)
+        return replace(await caller.ask(walk, seated), question=question)
 
     state: dict[str, Any] = {**start(probe.sample, repeat, ""), "turn": dict(probe.turn)}
     update = await take(probe.step, state, Context(made.benchmark, view, ask))
@@ -84,7 +83,7 @@ def key_of(
     return {**part, "models": [one[0] for one in mine]}
 
 
-async def anchors(made: Plan, desk: Caller, path: Path) -> dict[str, Any]:
+async def anchors(made: Plan, caller: Caller) -> dict[str, Any]:
     """Judge rows of the stored check again at the end of a full run, and compare verdict by verdict.
 
     Returns:
@@ -96,7 +95,7 @@ async def anchors(made: Plan, desk: Caller, path: Path) -> dict[str, Any]:
     if len(made.chosen) < len(made.data):
         return {"skipped": f"not a full run: {len(made.chosen)} of {len(made.data)} samples"}
     role, seats = validation.judged(made.settings)
-    key = key_of(made, role, seats, made.settings, judge_records.ids(path))
+    key = key_of(made, role, seats, made.settings, caller.journal.totals.ids())
     record = judge_records.find(key) if key else None
     if record is None or not record["rows"]:
         return {"skipped": "no stored check of this judge"}
@@ -109,7 +108,7 @@ async def anchors(made: Plan, desk: Caller, path: Path) -> dict[str, Any]:
     def piece(probe: Probe) -> Callable[[], Awaitable[None]]:
         async def judge() -> None:
             # Repeat 0 is no walk's: an anchor can never be taken for a verdict of a game.
-            said[probe.id] = (await put(desk, made, panel, probe, 0)).last
+            said[probe.id] = (await put(caller, made, panel, probe, 0)).last
 
         return judge
 

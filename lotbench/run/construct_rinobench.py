@@ -1,6 +1,6 @@
 """A data set of ideas built from reviewed papers: filter, bin, write, check, split (rinobench.txt, Sec. 4.1).
 
-Every model step passes the desk, journal and store of a run, so a build that was stopped goes on where it was
+Every model step passes the caller, journal and store of a run, so a build that was stopped goes on where it was
 when the same command is given again. What was dropped stands beside what was kept, paper by paper.
 """
 
@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,23 +18,17 @@ from lotbench.benchmarks.rinobench.construction import papers as construction
 from lotbench.benchmarks.rinobench.construction.papers import Paper, Rated, Rules
 from lotbench.benchmarks.rinobench.construction.writing import ROLES, Draft, benchmark, item
 from lotbench.benchmarks.rinobench.sample import LABELS, Item
-from lotbench.config.experiment import Limits
-from lotbench.config.model_names import ModelName, parse
-from lotbench.edge.calls import preflight
-from lotbench.edge.calls.budget import Budget, refuse_unpriced
-from lotbench.edge.calls.caller import Caller
-from lotbench.edge.calls.journal import Journal
-from lotbench.edge.calls.store import Store
+from lotbench.config.experiment import Experiment, Limits
+from lotbench.config.model_names import parse
+from lotbench.edge.calls.budget import refuse_unpriced
 from lotbench.edge.files import datasets, run_folder
 from lotbench.edge.importers import published
-from lotbench.edge.models.registry import Models
 from lotbench.errors import DataError
-from lotbench.harness.benchmark import Context
-from lotbench.harness.loop import Loop, Planned
-from lotbench.harness.state import AnyWalk, State, Walk, start
 from lotbench.prompting.prompt import Pack, pack
-from lotbench.run import plan, results
-from lotbench.run.session import graph
+from lotbench.run import plan
+from lotbench.run.calling import Calls, calling
+from lotbench.run.plan import Plan
+from lotbench.run.session import loop
 from lotbench.types import Trace
 
 
@@ -90,8 +85,12 @@ async def build(wanted: Wanted, own: Mapping[str, Any] | None = None) -> Built:
     drafts = [Draft(one.paper, one.score) for one in rated if one.paper.id in rich]
     if not drafts:
         raise DataError([f"{wanted.sources[0]}: no paper has {wanted.rules.min_works} related works"])
-    with run_folder.Folder(wanted.out) as place:
-        traces, models, prompts = await _walked(wanted, drafts, place.path, own or {})
+    made = _plan(wanted, drafts)
+    async with calling(made, partial(run_folder.Folder, wanted.out), own) as calls:
+        traces = await _walked(calls, preflight=wanted.preflight)
+        models = {
+            role: given[0].model_id or given[0].name for role, given in calls.caller.role_models.items()
+        }
         kept = _kept(drafts, traces, models["writer"], dropped)
         stages = {
             "papers": len(papers),
@@ -100,10 +99,10 @@ async def build(wanted: Wanted, own: Mapping[str, Any] | None = None) -> Built:
             "with an idea and a justification that hold": len(kept),
         }
         built = _split(kept, wanted, stages)
-        _write(place, built, dropped)
-        card = _card(wanted, built, edges, rated, models) | {"prompts": prompts.digest}
+        _write(calls.folder, built, dropped)
+        card = _card(wanted, built, edges, rated, models) | {"prompts": made.prompts.digest}
         card["dropped"] = dict(Counter(one.stage for one in dropped))
-        place.write_json("card.json", card)
+        calls.folder.write_json("card.json", card)
     return built
 
 
@@ -126,64 +125,40 @@ def _left(papers: Sequence[Paper], stage: str, why: Any, rules: Rules, dropped: 
     return left
 
 
-async def _walked(
-    wanted: Wanted, drafts: Sequence[Draft], path: Path, own: Mapping[str, Any]
-) -> tuple[list[Trace], dict[str, str], Pack]:
-    """The walks of all drafts, the id that the model of each role returned, and the prompts."""
+def _plan(wanted: Wanted, drafts: Sequence[Draft]) -> Plan:
+    """The walks of all drafts as a run's, though no experiment of a user's."""
     names = {role: (parse(getattr(wanted, role)),) for role in ROLES}
     refuse_unpriced(wanted.limits, {given[0].text: given[0] for given in names.values()})
-    prompts, by_id = _prompts(), {draft.id: draft for draft in drafts}
+    return Plan(
+        benchmark=benchmark,
+        experiment=Experiment(benchmark=benchmark.name, seed=wanted.seed, repeats=1),
+        limits=wanted.limits,
+        settings=wanted.rules,
+        folder=wanted.out,
+        data=tuple(drafts),
+        chosen=tuple(drafts),
+        pictures=datasets.Pictures(wanted.out, (), 1024),
+        prompts=_prompts(),
+        names=names,
+        by_id={draft.id: draft for draft in drafts},
+    )
 
-    def view(state: State, step: str) -> AnyWalk:
-        seats = dict.fromkeys(ROLES, 1)
-        sample = by_id[state["sample"]]
-        return Walk(sample, 1, step, wanted.rules, state, prompts, (), seats, wanted.seed, {})
 
-    async with Models(datasets.Pictures(path, (), 1024), wanted.limits, own) as models:
-        seats = models.seats(names)
-        with Journal(path / "calls.jsonl") as journal:
-            desk = Caller(
-                seats, _sampling(), journal, Store(), _budget(wanted, path, names), seed=wanted.seed
-            )
-            loop = Loop(
-                graph(benchmark.graph),
-                Context(benchmark, view, desk.ask),
-                {},
-                benchmark.supersteps(wanted.rules),
-                min(wanted.limits.concurrency, len(drafts)),
-                int(wanted.limits.max_failed * len(drafts)),
-            )
-            try:
-                if wanted.preflight:
-                    first = view(start(drafts[0].id, 0, "preflight"), "preflight")
-                    await preflight.check(desk, first, benchmark, wanted.rules)
-                lanes = [[Planned(draft.id, 1, draft.id)] for draft in drafts]
-                traces = [trace async for trace in loop.traces(lanes)]
-            finally:
-                await desk.close()
-    for error in loop.crashed.values():
+async def _walked(calls: Calls, *, preflight: bool) -> list[Trace]:
+    """The walks of all drafts."""
+    if preflight:
+        await calls.check()
+    walks = loop(calls.plan, calls.caller.ask)
+    traces = [trace async for trace in walks.traces(calls.plan.lanes())]
+    for error in walks.crashed.values():
         raise error
-    return traces, {role: given[0].model_id or given[0].name for role, given in seats.items()}, prompts
+    return traces
 
 
 def _prompts() -> Pack:
     """The prompts of the benchmark, whose checks are used here too, and those of the construction alone."""
     more = datasets.PACKAGE / "benchmarks" / "rinobench" / "construction" / "prompts"
     return pack({**datasets.prompts("rinobench").files, **datasets.prompt_files(more)})
-
-
-def _sampling() -> dict[str, Any]:
-    return {
-        role: (replace(about.sampling, max_tokens=plan.REPLY_TOKENS), True) for role, about in ROLES.items()
-    }
-
-
-def _budget(wanted: Wanted, path: Path, names: Mapping[str, Sequence[ModelName]]) -> Budget:
-    budget = Budget(wanted.limits)
-    for before in results.spent(path, names)[0].values():
-        budget.tokens += before.input_tokens + before.output_tokens
-        budget.cost += before.cost_usd or 0.0
-    return budget
 
 
 def _kept(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -15,9 +16,9 @@ from lotbench.edge.calls.budget import refuse_unpriced
 from lotbench.edge.calls.store import Store
 from lotbench.edge.files import run_folder
 from lotbench.edge.files.traces import Traces
-from lotbench.edge.models.registry import Models
 from lotbench.run import plan, results
 from lotbench.run import shards as sharded
+from lotbench.run.calling import Calls, budget, calling
 from lotbench.run.plan import Plan
 from lotbench.run.results import Run, load_run
 from lotbench.run.session import Session, Watch
@@ -96,23 +97,21 @@ async def begin(
     refuse_unpriced(made.limits, {name.text: name for names in made.names.values() for name in names})
     if shards > 1:
         sharded.refuse_alone(made)
-    async with Models(made.pictures, made.limits, own or {}, made.order) as models:
-        # A missing key is found before there is a folder.
-        seats = models.seats(made.names)
-        with run_folder.create(
-            out, made.benchmark.name, made.experiment.model, digest(made.experiment)
-        ) as place:
-            _freeze(made, place)
-            session = Session(made, place, models, seats, Store(fresh=fresh))
-            if shards > 1:
-                await _sharded(session, made, place, shards, fresh=fresh, check=check)
-            return await session.play(check=check, watch=watch)
+
+    def folder() -> run_folder.Folder:
+        return run_folder.create(out, made.benchmark.name, made.experiment.model, digest(made.experiment))
+
+    async with calling(made, folder, own, Store(fresh=fresh)) as calls:
+        _freeze(made, calls.folder)
+        session = Session(made, calls, load_run(calls.folder.path))
+        if shards > 1:
+            await _sharded(session, calls, shards, fresh=fresh, check=check)
+        return await session.play(check=check, watch=watch)
 
 
 async def _sharded(
     session: Session,
-    made: Plan,
-    place: run_folder.Folder,
+    calls: Calls,
     shards: int,
     *,
     check: bool,
@@ -121,12 +120,13 @@ async def _sharded(
 ) -> None:
     """Take the walks in several processes; the session goes on with what is left to it, the report."""
     stopped = await asyncio.to_thread(
-        sharded.take, made, place.path, shards, fresh=fresh, check=check, retry_failed=retry_failed
+        sharded.take, calls, shards, fresh=fresh, check=check, retry_failed=retry_failed
     )
-    session.continues(load_run(place.path), retry_failed=False)
+    calls.caller.budget = budget(calls.plan, calls.caller.journal)
+    session.continues(load_run(calls.folder.path).traces, retry_failed=False)
     if stopped is not None:
         session.finish()
-        stopped.run = place.path
+        stopped.run = calls.folder.path
         raise stopped
 
 
@@ -160,14 +160,14 @@ async def resume(
     with run_folder.Folder(path) as place:
         sharded.merge(path)
         place.keep(Traces(path / run_folder.TRACES, strict=False))
-        found = load_run(path)
-        made = results.planned(found, config.validate(Limits, {**found.limits, **limits}))
-        async with Models(made.pictures, made.limits, own or {}, made.order) as models:
-            session = Session(made, place, models, models.seats(made.names), Store())
+        run_before = load_run(path)
+        made = results.planned(run_before, config.validate(Limits, {**run_before.limits, **limits}))
+        async with calling(made, lambda: nullcontext(place), own) as calls:
+            session = Session(made, calls, run_before)
             if shards > 1:
-                await _sharded(session, made, place, shards, check=check, retry_failed=retry_failed)
+                await _sharded(session, calls, shards, check=check, retry_failed=retry_failed)
             else:
-                session.continues(found, retry_failed=retry_failed)
+                session.continues(run_before.traces, retry_failed=retry_failed)
             return await session.play(check=check, watch=watch)
 
 

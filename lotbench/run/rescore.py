@@ -9,21 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from lotbench.config.experiment import Limits
-from lotbench.edge.calls.budget import Bucket, Budget
-from lotbench.edge.calls.caller import Caller, RoleModel, owner
-from lotbench.edge.calls.journal import Journal
-from lotbench.edge.calls.prices import Price
+from lotbench.edge.calls.budget import Bucket
+from lotbench.edge.calls.caller import RoleModel, owner
+from lotbench.edge.calls.journal import Totals
+from lotbench.edge.calls.prices import price
 from lotbench.edge.calls.store import Store
 from lotbench.errors import CallFailed, UsageError
-from lotbench.harness.benchmark import Context
-from lotbench.harness.loop import Loop
 from lotbench.harness.state import AnyWalk
+from lotbench.run.calling import journaled
 from lotbench.run.plan import Plan
 from lotbench.run.results import Run, planned
-from lotbench.run.session import graph
+from lotbench.run.session import loop
 from lotbench.types import Answer, Question, Reply, Request, Trace
 
 
@@ -45,6 +43,8 @@ class Rewalked:
     """
 
     plan: Plan
+    totals: Totals
+    """What the journal adds up to."""
     traces: list[Trace] = field(default_factory=list)
     kept: list[Trace] = field(default_factory=list)
 
@@ -56,23 +56,19 @@ async def rewalk(run: Run, heard: Callable[[Request], None] | None = None) -> Re
         run: The run.
         heard: Is told every request, as it would be sent.
     """
-    made = planned(run, Limits())
-    with Journal(run.path / "calls.jsonl") as journal:
-        desk = _desk(made, journal, run.path)
+    made = planned(run, Limits(concurrency=1, max_failed=1.0))
+    # A store of its own, empty: nothing may come from outside the folder.
+    async with journaled(made, _absent(made), run.path, Store(run.path, fresh=True)) as caller:
 
         async def ask(walk: AnyWalk, question: Question) -> Answer:
             if heard:
-                heard(desk.request(question, *owner(walk, question)))
-            return await desk.ask(walk, question)
+                heard(caller.request(question, *owner(walk, question)))
+            return await caller.ask(walk, question)
 
         old = {(trace.sample, trace.repeat): trace for trace in run.traces}
         lanes = [[walk for walk in lane if (walk.sample, walk.repeat) in old] for lane in made.lanes()]
-        context = Context(made.benchmark, made.view, ask)
-        loop = Loop(
-            graph(made.benchmark.graph), context, {}, made.benchmark.supersteps(made.settings), 1, len(old)
-        )
-        new = {(trace.sample, trace.repeat): trace async for trace in loop.traces(lanes)}
-    result = Rewalked(made)
+        new = {(trace.sample, trace.repeat): trace async for trace in loop(made, ask).traces(lanes)}
+    result = Rewalked(made, caller.journal.totals)
     for place, trace in old.items():
         again = new.get(place)
         if again is None or (trace.arrived and not again.arrived):
@@ -101,13 +97,8 @@ async def sent(run: Run, key: str) -> Request:
     return found[0]
 
 
-def _desk(made: Plan, journal: Journal, path: Path) -> Caller:
-    free = Price(0.0, 0.0, 0.0)
-    seats = {
-        role: tuple(RoleModel(name.text, Absent(), free, Bucket(None), Bucket(None)) for name in names)
+def _absent(made: Plan) -> dict[str, tuple[RoleModel, ...]]:
+    return {
+        role: tuple(RoleModel(name.text, Absent(), price(name), Bucket(None), Bucket(None)) for name in names)
         for role, names in made.names.items()
     }
-    # A store of its own, empty: nothing may come from outside the folder.
-    store = Store(path, fresh=True)
-    seed = made.experiment.seed
-    return Caller(seats, made.sampling(), journal, store, Budget(made.limits), seed=seed)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,8 @@ from lotbench.config.experiment import Config, Experiment, Limits, differences, 
 from lotbench.config.model_names import ModelName, parse, related
 from lotbench.edge.calls import embeddings, judge_records
 from lotbench.edge.calls.footprint import Work, footprint
-from lotbench.edge.calls.journal import read_journal
-from lotbench.edge.calls.prices import price
+from lotbench.edge.calls.journal import Totals, read_totals
+from lotbench.edge.calls.prices import Price, price
 from lotbench.edge.files import run_folder
 from lotbench.edge.files.datasets import prompt_files
 from lotbench.edge.files.jsonl import texts
@@ -28,7 +28,7 @@ from lotbench.harness.judge_validation import JudgeContext, JudgeQuality
 from lotbench.prompting.prompt import pack
 from lotbench.report.leaderboard import Entry, by_sample
 from lotbench.report.report import Facts, Report, Spent, build, to_markdown, to_summary
-from lotbench.report.sections import Reading
+from lotbench.report.sections import Reading, Section
 from lotbench.run import plan
 from lotbench.types import Trace
 
@@ -68,6 +68,10 @@ class Run:
     def report(self) -> Path:
         """The report for people."""
         return self.path / "report.md"
+
+    def totals(self, prices: Mapping[str, Price | None] | None = None) -> Totals:
+        """What its journal adds up to, at these prices; the file is read for it."""
+        return read_totals(self.path / "calls.jsonl", prices)
 
     @property
     def samples(self) -> Mapping[str, Mapping[str, Any]]:
@@ -129,34 +133,42 @@ def _changes(run: Run, made: plan.Plan) -> list[str]:
     return changed
 
 
-def write(made: plan.Plan, out: run_folder.Folder, traces: Sequence[Trace], wall_s: float) -> Report:
-    """Write summary.json, report.md and report.html of a run as far as it has come; returns the report."""
+def write(
+    run: Run, made: plan.Plan, out: run_folder.Folder, wall_s: float, totals: Totals
+) -> tuple[Run, Report]:
+    """Write summary.json, report.md and report.html of a run as far as it has come; returns both, as they are now.
+
+    Args:
+        run: The run, with the traces that it has come to.
+        made: Its plan.
+        out: Its folder.
+        wall_s: The seconds of all its sessions.
+        totals: What its journal adds up to.
+    """
     # Drawing takes matplotlib, which nothing before the end of a run has a use for.
     from lotbench.report.html.run_report import page  # noqa: PLC0415
 
-    report, standing = _measured(made, out.path, traces, wall_s)
-    if standing.used:
-        out.write_json("judge.json", {"schema": 1, "records": list(standing.used)})
-    out.write_json("summary.json", to_summary(report))
+    report, quality = _measured(made, out.path, run.traces, wall_s, totals)
+    if quality.used:
+        out.write_json("judge.json", {"schema": 1, "records": list(quality.used)})
+    summary = to_summary(report)
+    out.write_json("summary.json", summary)
     out.write("report.md", to_markdown(report))
     out.write("report.html", page(report))
-    return report
-
-
-def measured(made: plan.Plan, path: Path, traces: Sequence[Trace], wall_s: float) -> Report:
-    """The report of a run from its traces, its journal, and what is known of its judges."""
-    return _measured(made, path, traces, wall_s)[0]
+    # As whoever reads the file has it: its lists are no tuples.
+    return replace(run, summary=json.loads(json.dumps(summary))), report
 
 
 def _measured(
-    made: plan.Plan, path: Path, traces: Sequence[Trace], wall_s: float
+    made: plan.Plan, path: Path, traces: Sequence[Trace], wall_s: float, totals: Totals
 ) -> tuple[Report, JudgeQuality]:
+    """The report of a run, and what is known of its judges."""
     benchmark, settings = made.benchmark, made.settings
     preset, theirs = plan.reference(benchmark)
     rescored = settings.model_copy(update={name: getattr(theirs, name) for name in benchmark.score_only})
-    spending, ids, works = spent(path, made.names)
+    spending, ids, works = spent(totals, made.names)
     beside = evidence(made, path, traces)
-    standing = _standing(made, path, traces)
+    quality = _judge_quality(made, path, traces, totals)
     facts = Facts(
         benchmark=benchmark.name,
         version=benchmark.version,
@@ -167,7 +179,7 @@ def _measured(
         arm=getattr(settings, "arm", None),
         n_samples=len(made.chosen),
         n_walks=sum(map(len, made.lanes())),
-        reasons=(*_reasons(made, ids), *standing.reasons),
+        reasons=(*_reasons(made, ids), *quality.reasons),
         settings=settings.model_dump(mode="json") | {"repeats": made.experiment.repeats},
         preset=preset,
         reference=theirs.model_dump(mode="json") | {"repeats": benchmark.repeats},
@@ -179,12 +191,12 @@ def _measured(
     )
     report = build(
         traces,
-        {**benchmark.metrics(traces, settings, beside), **(standing.scores or {})},
-        (*standing.sections, *benchmark.sections(traces, settings, beside)),
+        {**benchmark.metrics(traces, settings, beside), **(quality.scores or {})},
+        (*quality.sections, *benchmark.sections(traces, settings, beside)),
         facts,
         benchmark.metrics(traces, rescored, beside),
     )
-    return report, standing
+    return report, quality
 
 
 def evidence(made: plan.Plan, path: Path, traces: Sequence[Trace]) -> Evidence:
@@ -233,7 +245,7 @@ def _labels(path: Path) -> tuple[dict[str, Any], ...]:
     return tuple(json.loads(text) for _, text in texts(path)) if path.is_file() else ()
 
 
-def _standing(made: plan.Plan, path: Path, traces: Sequence[Trace]) -> JudgeQuality:
+def _judge_quality(made: plan.Plan, path: Path, traces: Sequence[Trace], totals: Totals) -> JudgeQuality:
     """What is known of the run's judges, from the store and from what the run has kept of it."""
     validation = made.benchmark.validation
     if validation is None:
@@ -247,7 +259,7 @@ def _standing(made: plan.Plan, path: Path, traces: Sequence[Trace]) -> JudgeQual
             seed=made.experiment.seed,
             prompts=made.prompts,
             sampling=plan.sampling_table(made),
-            ids=judge_records.ids(path),
+            ids=totals.ids(),
             data=made.digests["data"],
             run=path.name,
             records=(*judge_records.every(), *kept),
@@ -257,31 +269,30 @@ def _standing(made: plan.Plan, path: Path, traces: Sequence[Trace]) -> JudgeQual
 
 
 def spent(
-    path: Path, names: Mapping[str, Sequence[ModelName]]
+    totals: Totals, names: Mapping[str, Sequence[ModelName]]
 ) -> tuple[dict[str, Spent], dict[str, set[str]], dict[str, list[Work]]]:
     """What each role used, the ids that its models returned, and what each of them did."""
-    made = {role: Spent() for role in names}
+    spending = {role: Spent() for role in names}
     ids: dict[str, set[str]] = {}
     works: dict[str, dict[tuple[str, str], Work]] = {role: {} for role in names}
     known_as = {name.text: name for given in names.values() for name in given}
-    prices = {text: price(name) for text, name in known_as.items()}
-    for entry in read_journal(path / "calls.jsonl") if (path / "calls.jsonl").is_file() else ():
-        ids.setdefault(entry.role, set()).add(entry.reply.model)
-        if entry.source != "call" or entry.role not in made:
+    for origin, total in totals.by_origin.items():
+        ids.setdefault(origin.role, set()).add(origin.model)
+        if origin.source != "call" or origin.role not in spending:
             continue
-        usage, known = entry.reply.usage, prices.get(entry.asked)
-        made[entry.role] += Spent(
-            calls=1,
-            input_tokens=usage.input_tokens,
-            cached_input_tokens=usage.cached_input_tokens,
-            output_tokens=usage.output_tokens,
-            cost_usd=known.of(usage) if known else None,
+        name = known_as.get(origin.asked)
+        spending[origin.role] += Spent(
+            calls=total.calls,
+            input_tokens=total.input_tokens,
+            cached_input_tokens=total.cached_input_tokens,
+            output_tokens=total.output_tokens,
+            cost_usd=total.cost_usd,
         )
-        place = (known_as[entry.asked].provider if entry.asked in known_as else "", entry.reply.model)
-        work = works[entry.role].setdefault(place, Work(*place))
-        work.output_tokens += usage.output_tokens
-        work.seconds += entry.reply.seconds
-    return made, ids, {role: list(found.values()) for role, found in works.items()}
+        place = (name.provider if name else "", origin.model)
+        work = works[origin.role].setdefault(place, Work(*place))
+        work.output_tokens += total.output_tokens
+        work.seconds += total.seconds
+    return spending, ids, {role: list(found.values()) for role, found in works.items()}
 
 
 def _reasons(made: plan.Plan, ids: Mapping[str, set[str]]) -> list[str]:
@@ -328,7 +339,7 @@ def entry(run: Run, *, curves: bool = False) -> Entry:
     record = run_folder.read_json(run.path / "run.json")
     digests = {name: run.digests.get(name) for name in ("data", "prompts")}
     values, failed = by_sample(run.traces)
-    drawn = measured(planned(run, Limits()), run.path, run.traces, 0.0).sections if curves else ()
+    drawn = _drawn(run) if curves else ()
     return Entry(
         name=run.path.name,
         asked=config.model,
@@ -367,8 +378,14 @@ def entry(run: Run, *, curves: bool = False) -> Entry:
     )
 
 
-def rewritten(run: Run, limits: Limits | None = None) -> Report:
-    """Write the report of a run folder anew, from what is in it."""
-    made = planned(run, limits or Limits())
+def _drawn(run: Run) -> Sequence[Section]:
+    made = planned(run, Limits())
+    return _measured(made, run.path, run.traces, 0.0, run.totals())[0].sections
+
+
+def rewritten(run: Run) -> tuple[Run, Report]:
+    """Write the report of a run folder anew, from what is in it; returns both, as they are now."""
+    made, wall_s = planned(run, Limits()), run.summary.get("wall_s", 0.0)
+    prices = {name.text: price(name) for given in made.names.values() for name in given}
     with run_folder.Folder(run.path) as out:
-        return write(made, out, run.traces, run.summary.get("wall_s", 0.0))
+        return write(run, made, out, wall_s, run.totals(prices))

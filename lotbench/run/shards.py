@@ -11,20 +11,22 @@ import asyncio
 import math
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from lotbench import errors
 from lotbench.config.experiment import Limits, validate
-from lotbench.edge.calls.journal import Journal, read_journal
+from lotbench.edge.calls.journal import Journal, Totals, read_journal
 from lotbench.edge.calls.store import Store
 from lotbench.edge.files import jsonl, run_folder
 from lotbench.edge.files.ray_workers import side_by_side
 from lotbench.edge.files.traces import Traces
-from lotbench.edge.models.registry import Models
 from lotbench.errors import LotbenchError, UsageError
 from lotbench.run import results
+from lotbench.run.calling import CALLS, Calls, calling
 from lotbench.run.plan import Plan
 from lotbench.run.session import Session
 
@@ -53,13 +55,12 @@ class Ended:
 
 
 def take(
-    made: Plan, path: Path, shards: int, *, fresh: bool, check: bool, retry_failed: bool = False
+    calls: Calls, shards: int, *, fresh: bool, check: bool, retry_failed: bool = False
 ) -> LotbenchError | None:
     """Take the walks that are not done in so many processes, and merge what they came to into the run.
 
     Args:
-        made: The plan of the run, with the limits of the whole.
-        path: The run folder, locked by the caller.
+        calls: What the run asks with, and its plan, with the limits of the whole.
         shards: How many.
         fresh: Take nothing out of the store.
         check: One shard makes one call per role first.
@@ -71,7 +72,8 @@ def take(
     Raises:
         UsageError: Ray is not installed.
     """
-    limits = divided(made, path, shards)
+    path, journal = calls.folder.path, calls.caller.journal
+    limits = divided(calls.plan, journal.totals, shards)
     given = [
         Shard(str(path), (number, shards), limits, retry_failed, fresh, check and number == 0)
         for number in range(shards)
@@ -79,7 +81,7 @@ def take(
     try:
         ended = side_by_side(play, given)
     finally:
-        merge(path)
+        merge(path, journal)
     return worst(ended)
 
 
@@ -94,10 +96,10 @@ def refuse_alone(made: Plan) -> None:
         raise UsageError(f"--shards: {alone[0]} lives in this process; shards are for models behind an API")
 
 
-def divided(made: Plan, path: Path, shards: int) -> dict[str, Any]:
+def divided(made: Plan, totals: Totals, shards: int) -> dict[str, Any]:
     """The limits of one shard: its part of what earlier sessions have left."""
     limits = made.limits.model_dump()
-    spent = results.spent(path, made.names)[0].values()
+    spent = results.spent(totals, made.names)[0].values()
     used = {
         "token_limit": sum(one.input_tokens + one.output_tokens for one in spent),
         "cost_limit": sum(one.cost_usd or 0.0 for one in spent),
@@ -123,23 +125,27 @@ def play(shard: Shard) -> Ended:
 async def _played(shard: Shard) -> None:
     run = results.load_run(shard.run)
     made = replace(results.planned(run, validate(Limits, dict(shard.limits))), share=shard.share)
-    with run_folder.Folder(run.path / SHARDS / str(shard.share[0])) as place:
-        async with Models(made.pictures, made.limits, {}) as models:
-            seats = models.seats(made.names)
-            session = Session(made, place, models, seats, Store(fresh=shard.fresh), before=run.path)
-            session.continues(run, retry_failed=shard.retry_failed)
-            await session.walk(check=shard.check, watch=None)
+    folder = partial(run_folder.Folder, run.path / SHARDS / str(shard.share[0]))
+    async with calling(made, folder, store=Store(fresh=shard.fresh), before=run.path) as calls:
+        session = Session(made, calls, run, shard=True)
+        session.continues(run.traces, retry_failed=shard.retry_failed)
+        await session.walk(check=shard.check, watch=None)
 
 
-def merge(path: Path) -> None:
-    """Put the calls and walks of shards into the run that they are part of; what is there already stays."""
+def merge(path: Path, opened: Journal | None = None) -> None:
+    """Put the calls and walks of shards into the run that they are part of; what is there already stays.
+
+    Args:
+        path: The run folder, locked.
+        opened: Its journal, if it is open.
+    """
     places = sorted((path / SHARDS).glob("*/"))
     if not places:
         return
     known = set(Traces(path / run_folder.TRACES, strict=False).names)
-    with Journal(path / "calls.jsonl") as journal:
+    with nullcontext(opened) if opened is not None else Journal(path / CALLS) as journal:
         for place in places:
-            for entry in read_journal(place / "calls.jsonl") if (place / "calls.jsonl").is_file() else ():
+            for entry in read_journal(place / CALLS) if (place / CALLS).is_file() else ():
                 if journal.get(entry.key) is None:
                     journal.put(entry)
             traces = Traces(place / run_folder.TRACES, strict=False)

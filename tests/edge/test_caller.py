@@ -94,8 +94,8 @@ async def test_a_reply_is_journaled_and_counted(room: Any) -> None:
     assert place.lines == ["chain 0 call"]
     assert place.budget.tokens == 110
     assert place.budget.cost == pytest.approx((100 * 1.0 + 10 * 2.0) / 1e6)
-    assert place.desk.tally.calls == 1 and place.desk.tally.in_flight == 0
-    assert place.desk.tally.usage == {"judge": GOOD.usage}
+    assert place.desk.stats.calls == 1 and place.desk.stats.in_flight == 0
+    assert place.desk.stats.usage == {"judge": GOOD.usage}
     assert model.asked[0].messages == asking().messages
 
 
@@ -109,7 +109,7 @@ async def test_what_the_journal_has_costs_nothing(room: Any) -> None:
 
     assert answer.reply == GOOD
     assert model.asked == [] and second.budget.tokens == 0
-    assert second.desk.seats["judge"][0].model_id == "judge-2026"
+    assert second.desk.role_models["judge"][0].model_id == "judge-2026"
 
 
 async def test_a_key_asked_for_twice_is_a_bug(room: Any) -> None:
@@ -123,7 +123,7 @@ async def test_what_failed_may_be_asked_again(room: Any) -> None:
     place = room(Model(CallFailed("500"), GOOD))
     with pytest.raises(CallFailed):
         await place.desk.ask(walk(), asking())
-    assert place.lines == [] and place.budget.tokens == 0 and place.desk.tally.in_flight == 0
+    assert place.lines == [] and place.budget.tokens == 0 and place.desk.stats.in_flight == 0
     assert (await place.desk.ask(walk(), asking())).reply == GOOD
 
 
@@ -253,7 +253,7 @@ async def test_the_store_is_asked_when_it_is_known_who_would_answer(room: Any, t
     (tmp_path / "calls.jsonl").unlink()
 
     second = room(Model(AssertionError("asked again")), seed=9)
-    second.desk.seats["judge"][0].model_id = "judge-2026"
+    second.desk.role_models["judge"][0].model_id = "judge-2026"
     answer = await second.desk.ask(walk(repeat=2), asking(shared=True))
     assert answer.reply == GOOD
     assert second.lines == ["chain 0 store"]
@@ -261,7 +261,7 @@ async def test_the_store_is_asked_when_it_is_known_who_would_answer(room: Any, t
     (tmp_path / "calls.jsonl").unlink()
 
     third = room(Model(GOOD))
-    third.desk.seats["judge"][0].model_id = "judge-2027"
+    third.desk.role_models["judge"][0].model_id = "judge-2027"
     await third.desk.ask(walk(), asking(shared=True))
     assert third.lines == ["chain 0 call"]
 

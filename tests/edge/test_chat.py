@@ -352,7 +352,7 @@ async def test_an_async_callable_hears_messages_and_says_text() -> None:
         return '{"filling": "a"}'
 
     async with models({"python:mine": mine}) as made:
-        (seat,) = made.seats({"candidate": [parse("python:mine")]})["candidate"]
+        (seat,) = made.role_models({"candidate": [parse("python:mine")]})["candidate"]
         assert isinstance(seat.model, CallableModel)
         answer = await seat.model(question(image=Image("ab")))
 
@@ -382,7 +382,7 @@ async def test_what_goes_wrong_in_a_callable_is_a_failed_call(
         return said
 
     async with models({"python:mine": mine}) as made:
-        (seat,) = made.seats({"candidate": [parse("python:mine")]})["candidate"]
+        (seat,) = made.role_models({"candidate": [parse("python:mine")]})["candidate"]
         with pytest.raises(error, match=message):
             await seat.model(question())
 
@@ -399,7 +399,7 @@ async def test_a_callable_may_return_a_whole_reply() -> None:
 async def test_a_model_object_that_is_not_there_any_more_is_named() -> None:
     async with models({}) as made:
         with pytest.raises(UsageError, match="python:mine is a Python object: run or resume it from Python"):
-            made.seats({"candidate": [parse("python:mine")]})
+            made.role_models({"candidate": [parse("python:mine")]})
 
 
 async def test_any_langchain_chat_model_answers() -> None:
@@ -419,7 +419,7 @@ async def test_any_langchain_chat_model_answers() -> None:
     chat = GenericFakeChatModel(messages=iter([said, "plain"]))
 
     async with models({"python:chat": chat}) as made:
-        (seat,) = made.seats({"candidate": [parse("python:chat")]})["candidate"]
+        (seat,) = made.role_models({"candidate": [parse("python:chat")]})["candidate"]
         assert isinstance(seat.model, LangChainModel)
         first, second = [await seat.model(question()) for _ in range(2)]
 
@@ -443,7 +443,7 @@ async def test_a_langchain_model_whose_key_is_refused_stops_the_run() -> None:
 async def test_one_model_in_two_roles_is_built_once() -> None:
     async with models({}) as made:
         name = parse("m@http://127.0.0.1:1/v1")
-        seats = made.seats({"candidate": [name], "judge": [name, parse("n@http://127.0.0.1:1/v1")]})
+        seats = made.role_models({"candidate": [name], "judge": [name, parse("n@http://127.0.0.1:1/v1")]})
 
     assert seats["candidate"][0].model is seats["judge"][0].model
     assert seats["judge"][1].model is not seats["judge"][0].model

@@ -113,7 +113,7 @@ async def test_the_tally_knows_the_calls_in_flight(tmp_path: Path) -> None:
 
     async def watch(status: object) -> None:
         while True:
-            seen.append(len(status.tally.open))
+            seen.append(len(status.stats.open))
             await asyncio.sleep(0.01)
 
     with FakeServer(latency=0.05) as server:

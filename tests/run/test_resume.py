@@ -84,7 +84,7 @@ async def test_what_a_kill_leaves_is_gone_on_with_to_the_same_end(
     copy = tmp_path / "killed" / "run"
 
     async def snap(status: Status) -> None:
-        while status.tally.calls < moment:
+        while status.stats.calls < moment:
             await asyncio.sleep(0)
         shutil.copytree(status.path, copy)
 

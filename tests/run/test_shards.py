@@ -88,7 +88,7 @@ async def test_what_killed_shards_leave_behind_is_merged_when_the_run_is_gone_on
 ) -> None:
     with FakeServer() as server:
         with monkeypatch.context() as patch:
-            patch.setattr(shards, "merge", lambda path: None)
+            patch.setattr(shards, "merge", lambda *_: None)
             patch.setattr(shards, "worst", lambda ended: Unescapable("killed"))
             with pytest.raises(Unescapable) as caught:
                 await played(server, tmp_path, 3)
@@ -110,7 +110,7 @@ async def test_each_shard_gets_its_part_of_what_is_left(tmp_path: Path) -> None:
         run, Limits(concurrency=10, rpm=60, token_limit=1_000_000, cost_limit=3.0, time_limit=60)
     )
     usage = run.summary["usage"]
-    found = shards.divided(made, run.path, 4)
+    found = shards.divided(made, run.totals(), 4)
     assert found["concurrency"] == 3 and found["rpm"] == 15 and found["cost_limit"] == 0.75
     assert found["time_limit"] == 60 and found["tpm"] is None
     assert found["token_limit"] == (1_000_000 - usage["input_tokens"] - usage["output_tokens"]) // 4

@@ -1,4 +1,4 @@
-"""The desk that every call passes: journal, budget, rate, model, journal, budget.
+"""The caller, which every call passes: journal, budget, rate, model, journal, budget.
 
 A question that the journal has a reply to costs nothing. A shared question is asked once for all walks at
 the same time (single flight), taken from the store if any run ever asked it, and copied into the journal.
@@ -45,7 +45,7 @@ class RoleModel:
 
 @dataclass(slots=True)
 class CallStats:
-    """What this session has sent over the desk, for the progress display."""
+    """What this session has asked, for the progress display."""
 
     in_flight: int = 0
     calls: int = 0
@@ -61,7 +61,7 @@ class Caller:
     """Asks questions of the models of a run.
 
     Args:
-        seats: The models of each role, by seat.
+        role_models: The models of each role, by seat.
         sampling: How each role's replies are drawn, and whether a seed is sent.
         journal: Where every reply goes.
         store: Where replies to shared questions are kept.
@@ -71,7 +71,7 @@ class Caller:
 
     def __init__(
         self,
-        seats: Mapping[str, tuple[RoleModel, ...]],
+        role_models: Mapping[str, tuple[RoleModel, ...]],
         sampling: Mapping[str, tuple[Sampling, bool]],
         journal: Journal,
         store: Store,
@@ -79,11 +79,11 @@ class Caller:
         *,
         seed: int,
     ) -> None:
-        self.seats = seats
+        self.role_models = role_models
         self.budget = budget
-        self.tally = CallStats()
+        self.stats = CallStats()
         self._sampling = sampling
-        self._journal = journal
+        self.journal = journal
         self._store = store
         self._seed = seed
         self._shared: dict[str, asyncio.Task[Reply]] = {}
@@ -110,7 +110,7 @@ class Caller:
 
     def request(self, question: Question, sample: str, repeat: int) -> Request:
         """A question as it is addressed to its model, with its key."""
-        seat = self.seats[question.role][question.seat]
+        role_model = self.role_models[question.role][question.seat]
         sampling, seeded = self._sampling[question.role]
         if question.temperature is not None:
             sampling = replace(sampling, temperature=question.temperature)
@@ -123,7 +123,7 @@ class Caller:
             text = ":".join(map(str, (first, *place)))
             sampling = replace(sampling, seed=int(hashlib.sha256(text.encode()).hexdigest()[:7], 16))
         meant: dict[str, Any] = {
-            "model": seat.name,
+            "model": role_model.name,
             "messages": [[m.speaker, [_part(part) for part in m.parts]] for m in question.messages],
             "schema": question.schema,
             "sampling": [sampling.temperature, sampling.top_p, sampling.seed, sampling.max_tokens],
@@ -132,7 +132,7 @@ class Caller:
             meant["logprobs"] = True
         canonical = orjson.dumps(meant, option=orjson.OPT_SORT_KEYS)
         key = Key(*place, digest=hashlib.sha256(canonical).hexdigest()[:16])
-        return Request(key, seat.name, question.messages, question.schema, sampling, question.logprobs)
+        return Request(key, role_model.name, question.messages, question.schema, sampling, question.logprobs)
 
     async def close(self) -> None:
         """Give up the questions that no walk waits for any more: the journal is about to be closed."""
@@ -151,71 +151,73 @@ class Caller:
             self._open.discard(task)
 
     async def _answered(self, question: Question, request: Request) -> Reply:
-        self._journal.ask(request.key)
-        seat = self.seats[question.role][question.seat]
-        if (known := self._journal.get(request.key)) is not None:
-            seat.model_id = known.reply.model
+        self.journal.ask(request.key)
+        role_model = self.role_models[question.role][question.seat]
+        if (known := self.journal.get(request.key)) is not None:
+            role_model.model_id = known.reply.model
             return known.reply
-        if question.shared and seat.model_id:
-            kept = self._store.get(request, seat.model_id)
+        if question.shared and role_model.model_id:
+            kept = self._store.get(request, role_model.model_id)
             if kept is not None:
-                self._write(question, request, seat, kept, "store", time.time())
+                self._write(question, request, role_model, kept, "store", time.time())
                 return kept
         try:
-            reply = await self._called(question, request, seat)
+            reply = await self._called(question, request, role_model)
         except BaseException:
-            self._journal.forget(request.key)
+            self.journal.forget(request.key)
             raise
         # A reply that nobody can read must not come back in every run from now on.
         if question.shared and (question.schema is None or fills(reply, question.schema)):
             self._store.put(request, reply)
         return reply
 
-    async def _called(self, question: Question, request: Request, seat: RoleModel) -> Reply:
+    async def _called(self, question: Question, request: Request, role_model: RoleModel) -> Reply:
         asked, told = _estimate(request), round(self._mean_reply.get(question.step, REPLY_TOKENS))
-        tokens, cost = asked + told, seat.price.of(Usage(asked, 0, told)) if seat.price else 0.0
+        tokens, cost = asked + told, role_model.price.of(Usage(asked, 0, told)) if role_model.price else 0.0
         self.budget.reserve(tokens, cost)
         used, spent = Usage(), 0.0
-        self.tally.in_flight += 1
+        self.stats.in_flight += 1
         place = str(request.key)
         try:
-            await seat.requests.take(1)
-            await seat.tokens.take(tokens)
+            await role_model.requests.take(1)
+            await role_model.tokens.take(tokens)
             started = time.time()
-            self.tally.open[place] = time.monotonic(), seat.name
-            reply = _storable(await seat.model(request))
-            used, spent = reply.usage, seat.price.of(reply.usage) if seat.price else 0.0
-            seat.model_id = reply.model
-            self._write(question, request, seat, reply, "call", started)
-            self.tally.replied = time.monotonic()
+            self.stats.open[place] = time.monotonic(), role_model.name
+            reply = _storable(await role_model.model(request))
+            used, spent = reply.usage, role_model.price.of(reply.usage) if role_model.price else 0.0
+            role_model.model_id = reply.model
+            self._write(question, request, role_model, reply, "call", started)
+            self.stats.replied = time.monotonic()
         finally:
-            self.tally.in_flight -= 1
-            self.tally.open.pop(place, None)
+            self.stats.in_flight -= 1
+            self.stats.open.pop(place, None)
             self.budget.settle(tokens, cost, used, spent)
         before = self._mean_reply.get(question.step, REPLY_TOKENS)
         self._mean_reply[question.step] = 0.9 * before + 0.1 * reply.usage.output_tokens
-        self._count(question.role, seat, reply)
+        self._count(question.role, role_model, reply)
         return reply
 
     def _write(
         self,
         question: Question,
         request: Request,
-        seat: RoleModel,
+        role_model: RoleModel,
         reply: Reply,
         source: Source,
         started: float,
     ) -> None:
-        entry = Entry(request.key, question.role, question.seat, seat.name, source, round(started, 3), reply)
-        self._journal.put(entry)
+        entry = Entry(
+            request.key, question.role, question.seat, role_model.name, source, round(started, 3), reply
+        )
+        self.journal.put(entry)
 
-    def _count(self, role: str, seat: RoleModel, reply: Reply) -> None:
-        tally = self.tally
-        tally.calls += 1
-        tally.usage[role] = added(tally.usage.get(role, Usage()), reply.usage)
-        before = tally.cost.get(role, 0.0)
-        tally.cost[role] = (
-            None if before is None or seat.price is None else before + seat.price.of(reply.usage)
+    def _count(self, role: str, role_model: RoleModel, reply: Reply) -> None:
+        stats = self.stats
+        stats.calls += 1
+        stats.usage[role] = added(stats.usage.get(role, Usage()), reply.usage)
+        before = stats.cost.get(role, 0.0)
+        stats.cost[role] = (
+            None if before is None or role_model.price is None else before + role_model.price.of(reply.usage)
         )
 
 

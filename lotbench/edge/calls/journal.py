@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeAlias
 
 import orjson
 
+from lotbench.edge.calls.prices import Price
 from lotbench.edge.files.jsonl import fields, line, put
 from lotbench.errors import LotbenchError, RunFolderError
 from lotbench.types import Key, Reply, Usage
@@ -45,15 +46,80 @@ class Entry:
     reply: Reply
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where replies came from: fields of their journal lines, and the id of the model that answered."""
+
+    role: str
+    seat: int
+    asked: str
+    source: Source
+    model: str
+
+
+@dataclass(slots=True)
+class Total:
+    """How many replies came from one place, with all their tokens, seconds and US dollars (None: no price is known)."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    cached_input_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+    cost_usd: float | None = 0.0
+
+    @property
+    def usage(self) -> Usage:
+        """The tokens alone."""
+        return Usage(self.input_tokens, self.cached_input_tokens, self.output_tokens)
+
+
+@dataclass(slots=True)
+class Totals:
+    """What the lines of a journal add up to: all that a report wants of them.
+
+    Attributes:
+        prices: Of the models, by the name that was asked for; a long call may have another price than a short one.
+    """
+
+    prices: Mapping[str, Price | None] = field(default_factory=dict)
+    by_origin: dict[Origin, Total] = field(default_factory=dict)
+
+    def add(self, made: Entry) -> None:
+        """Count a line."""
+        origin = Origin(made.role, made.seat, made.asked, made.source, made.reply.model)
+        total, usage = self.by_origin.setdefault(origin, Total()), made.reply.usage
+        total.calls += 1
+        total.input_tokens += usage.input_tokens
+        total.cached_input_tokens += usage.cached_input_tokens
+        total.output_tokens += usage.output_tokens
+        total.seconds += made.reply.seconds
+        price, before = self.prices.get(made.asked), total.cost_usd
+        total.cost_usd = None if price is None or before is None else before + price.of(usage)
+
+    def ids(self) -> dict[str, list[list[str]]]:
+        """The ids that each seat of each role returned."""
+        by_role: dict[str, dict[int, set[str]]] = {}
+        for origin in self.by_origin:
+            by_role.setdefault(origin.role, {}).setdefault(origin.seat, set()).add(origin.model)
+        return {
+            role: [sorted(seats.get(seat, ())) for seat in range(max(seats) + 1)]
+            for role, seats in by_role.items()
+        }
+
+
 class Journal:
     """A run's calls.jsonl, open for reading and appending."""
 
-    def __init__(self, path: Path, before: Path | None = None) -> None:
+    def __init__(
+        self, path: Path, before: Path | None = None, prices: Mapping[str, Price | None] | None = None
+    ) -> None:
         """Open a journal, or begin one.
 
         Args:
             path: The file.
             before: Another journal, whose replies count as if they stood here; nothing is written to it.
+            prices: See `Totals`.
 
         Raises:
             RunFolderError: The file cannot be opened.
@@ -61,6 +127,8 @@ class Journal:
         self.path = path
         self.damaged: list[int] = []
         """Lines, from 1, that could not be read: their calls are asked again."""
+        self.totals = Totals(prices or {})
+        """What the lines of this file add up to, those of `before` not among them."""
         self._places: dict[bytes, tuple[int, int]] = {}
         self._asked: set[bytes] = set()
         self._retried: set[bytes] = set()
@@ -127,6 +195,7 @@ class Journal:
             raise RunFolderError(f"{self.path}: {error.strerror}; the run can be resumed") from None
         self._places[_name(str(made.key))] = (self._end, len(text))
         self._end += len(text)
+        self.totals.add(made)
 
     def _index(self) -> None:
         with self.path.open("rb") as lines:
@@ -135,8 +204,9 @@ class Journal:
                     os.truncate(self._file.fileno(), self._end)
                     break
                 try:
-                    name = _name(str(entry(orjson.loads(text)).key))
-                    self._places[name] = (self._end, len(text))
+                    read = entry(orjson.loads(text))
+                    self.totals.add(read)
+                    self._places[_name(str(read.key))] = (self._end, len(text))
                 except (ValueError, KeyError, TypeError):
                     self.damaged.append(number)
                 self._end += len(text)
@@ -150,6 +220,14 @@ def read_journal(path: Path) -> Iterator[Entry]:
                 yield entry(orjson.loads(text))
             except (ValueError, KeyError, TypeError):
                 continue
+
+
+def read_totals(path: Path, prices: Mapping[str, Price | None] | None = None) -> Totals:
+    """What the lines of a journal add up to; of one that is not there, nothing."""
+    totals = Totals(prices or {})
+    for made in read_journal(path) if path.is_file() else ():
+        totals.add(made)
+    return totals
 
 
 def entry(table: Mapping[str, Any]) -> Entry:

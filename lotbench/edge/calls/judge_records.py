@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from lotbench.config.experiment import digest
-from lotbench.edge.calls.journal import read_journal
 from lotbench.edge.calls.store import home
 from lotbench.edge.files import atomic_write
 from lotbench.errors import RunFolderError
@@ -50,16 +49,6 @@ def keep(record: Mapping[str, Any], root: Path | None = None) -> Path:
     except OSError as error:
         raise RunFolderError(f"{path}: {error.strerror}") from None
     return path
-
-
-def ids(path: Path) -> dict[str, list[list[str]]]:
-    """The ids that each seat of each role returned, as a run's calls.jsonl has them."""
-    made: dict[str, dict[int, set[str]]] = {}
-    for entry in read_journal(path / "calls.jsonl") if (path / "calls.jsonl").is_file() else ():
-        made.setdefault(entry.role, {}).setdefault(entry.seat, set()).add(entry.reply.model)
-    return {
-        role: [sorted(seats.get(seat, ())) for seat in range(max(seats) + 1)] for role, seats in made.items()
-    }
 
 
 def _path(key: Mapping[str, Any], root: Path | None) -> Path:

@@ -28,7 +28,7 @@ class Ready(Form):
     word: Annotated[str, prose(20, "the word ready")]
 
 
-async def check(desk: Caller, walk: AnyWalk, benchmark: Benchmark, settings: Any) -> None:
+async def check(caller: Caller, walk: AnyWalk, benchmark: Benchmark, settings: Any) -> None:
     """Ask every model of every role once.
 
     Raises:
@@ -37,15 +37,15 @@ async def check(desk: Caller, walk: AnyWalk, benchmark: Benchmark, settings: Any
     pictures = benchmark.needs_pictures(settings)
     places = [
         (role, number)
-        for role, seats in desk.seats.items()
-        for number, seat in enumerate(seats)
-        if parse(seat.name).kind not in UNTESTED
+        for role, models in caller.role_models.items()
+        for number, model in enumerate(models)
+        if parse(model.name).kind not in UNTESTED
     ]
     questions = [
         _question(role, seat, number, _picture(walk) if pictures and benchmark.roles[role].pictures else None)
         for number, (role, seat) in enumerate(places)
     ]
-    asking = [asyncio.create_task(desk.ask(walk, question)) for question in questions]
+    asking = [asyncio.create_task(caller.ask(walk, question)) for question in questions]
     try:
         await asyncio.gather(*asking)
     except CallFailed as error:

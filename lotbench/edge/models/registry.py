@@ -63,15 +63,15 @@ class Models:
     async def __aexit__(self, *error: object) -> None:
         await self._open.aclose()
 
-    def seats(self, names: Mapping[str, Sequence[ModelName]]) -> dict[str, tuple[RoleModel, ...]]:
-        """The seats of every role.
+    def role_models(self, names: Mapping[str, Sequence[ModelName]]) -> dict[str, tuple[RoleModel, ...]]:
+        """The models of every role, by seat.
 
         Raises:
             UsageError: A key, a file, a package or the weights of a model are missing.
         """
-        return {role: tuple(self._seat(role, name) for name in given) for role, given in names.items()}
+        return {role: tuple(self._role_model(role, name) for name in given) for role, given in names.items()}
 
-    def _seat(self, role: str, name: ModelName) -> RoleModel:
+    def _role_model(self, role: str, name: ModelName) -> RoleModel:
         # A recording answers for one role; anything else plays every role that names it.
         place = f"{role} {name.text}" if name.kind == "file" else name.text
         if place not in self._built:

@@ -1,0 +1,114 @@
+"""The calls of a run: its models, folder, journal, budget, store and caller, put together and closed in order.
+
+    async with calling(plan, partial(Folder, path)) as calls:
+        await calls.check()
+        answer = await calls.caller.ask(walk, question)
+
+Whatever asks models passes here: a run and its shards, a judge check, a data set under construction. Whoever has
+models already, or has none (a walk watched in the studio; a run that is walked again and calls nobody), takes
+`journaled` alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lotbench.edge.calls import preflight
+from lotbench.edge.calls.budget import Budget
+from lotbench.edge.calls.caller import Caller, RoleModel
+from lotbench.edge.calls.journal import Journal
+from lotbench.edge.calls.store import Store
+from lotbench.edge.files.run_folder import Folder
+from lotbench.edge.models.registry import Models
+from lotbench.harness.state import start
+from lotbench.run.plan import Plan
+
+CALLS = "calls.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """What a run asks with, while it is open."""
+
+    plan: Plan
+    models: Models
+    folder: Folder
+    caller: Caller
+
+    async def check(self) -> None:
+        """Ask every model of every role once, before the first walk.
+
+        Raises:
+            Unescapable: A model cannot be reached at all, with the reason in one line.
+        """
+        plan = self.plan
+        walk = plan.view(start(plan.chosen[0].id, 0, "preflight"), "preflight")
+        await preflight.check(self.caller, walk, plan.benchmark, plan.settings)
+
+
+@asynccontextmanager
+async def calling(
+    plan: Plan,
+    folder: Callable[[], AbstractContextManager[Folder]],
+    own: Mapping[str, Any] | None = None,
+    store: Store | None = None,
+    before: Path | None = None,
+) -> AsyncIterator[Calls]:
+    """Open what a run asks with; closed in the opposite order, whatever ends the run.
+
+    Args:
+        plan: Its names are the models that are built; with fewer roles, fewer are.
+        folder: Makes or opens the run folder, which is then locked; called when all models are there.
+        own: Models given as Python objects, by name.
+        store: Where replies to shared questions are kept; the user's by default.
+        before: See `journaled`.
+
+    Raises:
+        UsageError: A key, a file, a package or the weights of a model are missing; there is no folder yet.
+        RunFolderError: The folder cannot be made or locked.
+    """
+    async with Models(plan.pictures, plan.limits, own or {}, plan.order) as models:
+        role_models = models.role_models(plan.names)
+        with folder() as place:
+            async with journaled(plan, role_models, place.path, store or Store(), before) as caller:
+                yield Calls(plan, models, place, caller)
+
+
+@asynccontextmanager
+async def journaled(
+    plan: Plan,
+    role_models: Mapping[str, tuple[RoleModel, ...]],
+    path: Path,
+    store: Store,
+    before: Path | None = None,
+) -> AsyncIterator[Caller]:
+    """A caller with the journal of a folder; what the journal tells of earlier sessions is spent already.
+
+    Args:
+        plan: What sampling, seed and limits are taken of.
+        role_models: The models of each role, by seat.
+        path: The folder, locked by whoever calls.
+        store: Where replies to shared questions are kept.
+        before: Another run folder, whose replies count as if they stood here; nothing is written to it.
+    """
+    prices = {one.name: one.price for models in role_models.values() for one in models}
+    with Journal(path / CALLS, before / CALLS if before else None, prices) as journal:
+        left, seed = budget(plan, journal), plan.experiment.seed
+        caller = Caller(role_models, plan.sampling(), journal, store, left, seed=seed)
+        try:
+            yield caller
+        finally:
+            await caller.close()
+
+
+def budget(plan: Plan, journal: Journal) -> Budget:
+    """The budget of a run, less what the calls in its journal have used."""
+    left = Budget(plan.limits)
+    for origin, total in journal.totals.by_origin.items():
+        if origin.source == "call":
+            left.count(total.usage, total.cost_usd or 0.0)
+    return left
