@@ -16,8 +16,8 @@ from pydantic import BeforeValidator, Field
 from lotbench.benchmarks.hicbench import memory, ratings
 from lotbench.benchmarks.hicbench.answered import read_answered
 from lotbench.benchmarks.hicbench.settings import Walk
-from lotbench.errors import JudgeError
 from lotbench.harness.benchmark import record
+from lotbench.harness.reask import Unreadable, asking, reading
 from lotbench.harness.state import Update
 from lotbench.prompting.judge import JudgeQuestion
 from lotbench.prompting.reply import Form, YesNo
@@ -62,15 +62,15 @@ def ask(walk: Walk) -> Sequence[Question]:
 
 def question(walk: Walk, number: int, role: str, seat: int, unread: str | None = None) -> Question:
     """Ask a judge for its verdict on one answer; `unread` says why its last reply could not be read."""
-    again = None if unread is None else walk.prompt("lines").line("again", reason=unread)
+    once = asking(walk, unread)
     made = JUDGES[role].ask(
         walk.prompt("judge"),
         round=number + 1,
         seat=seat,
-        attempt=0 if unread is None else 1,
+        attempt=once.number,
         question=walk.sample.question,
         answer=walk.state["turn"]["answers"][number],
-        again=again,
+        again=once.again,
     )
     # Two seats may be one model, whose calls would otherwise have one key.
     return replace(made, draw=seat)
@@ -82,12 +82,13 @@ def read_ratings(walk: Walk, answers: Sequence[Answer]) -> Update:
     for answer in answers:
         asked = answer.question
         value: dict[str, Any] = {"answer": asked.round - 1, "seat": asked.seat}
-        try:
-            value |= {"status": "ok", **JUDGES[asked.role].read(answer).parts}
-        except JudgeError as error:
-            value["status"] = error.kind
-            if asked.attempt == 0:
-                again.append([asked.round - 1, asked.role, asked.seat, error.reason])
+        verdict = reading(answer, JUDGES[asked.role].read)
+        if isinstance(verdict, Unreadable):
+            value["status"] = verdict.status
+            if verdict.again:
+                again.append([asked.round - 1, asked.role, asked.seat, verdict.reason])
+        else:
+            value |= {"status": "ok", **verdict.parts}
         steps.append(record(answer, value))
     if again:
         return {"steps": steps, "draft": {"again": again}}

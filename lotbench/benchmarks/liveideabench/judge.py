@@ -18,8 +18,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, Strict
 
 from lotbench.benchmarks.liveideabench.settings import Walk
-from lotbench.errors import JudgeError
 from lotbench.harness.benchmark import record, remark
+from lotbench.harness.reask import Unreadable, asking, reading
 from lotbench.harness.state import Update
 from lotbench.prompting.judge import JudgeQuestion
 from lotbench.prompting.prompt import Value
@@ -82,10 +82,11 @@ def judge_read(walk: Walk, answers: Sequence[Answer]) -> Update:
         value: dict[str, Any] = {"judge": question.seat, "model": answer.reply.model}
         if question.step == "compare":
             value["ideas"] = list(_ordered(pairs(walk)[question.round - 1], question.draw))
-        try:
-            value |= {"status": "ok", **kind.read(answer).parts}
-        except JudgeError as error:
-            value |= {"status": error.kind, "reason": error.reason}
+        verdict = reading(answer, kind.read)
+        if isinstance(verdict, Unreadable):
+            value |= {"status": verdict.status, "reason": verdict.reason}
+        else:
+            value |= {"status": "ok", **verdict.parts}
         steps.append(record(answer, value))
     return {"steps": steps}
 
@@ -168,8 +169,10 @@ def _open(
     ]
     if len(before) > 1 or any(value["status"] == "ok" for value in before):
         return
-    again = walk.prompt("lines").line("again", reason=before[0]["reason"]) if before else None
-    asked = kind.ask(walk.prompt(prompt), round=number, seat=seat, attempt=len(before), again=again, **values)
+    once = asking(walk, before[0]["reason"] if before else None)
+    asked = kind.ask(
+        walk.prompt(prompt), round=number, seat=seat, attempt=once.number, again=once.again, **values
+    )
     yield replace(asked, draw=draw)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
@@ -18,6 +19,7 @@ from lotbench.benchmarks.lotbench import words
 from lotbench.benchmarks.lotbench.settings import Walk, reveals
 from lotbench.errors import Unread
 from lotbench.harness.benchmark import record, remark
+from lotbench.harness.reask import Attempt, Unreadable, asking, reading
 from lotbench.harness.state import Update
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, prose, read_form, schema, shape, yes_or_no
@@ -102,33 +104,35 @@ def respond_read(walk: Walk, answers: Sequence[Answer]) -> Update:
     """The filling that most draws agree on, the first of them in a tie; asked for again once."""
     if answers[0].question.step == "decompose":
         return _notes(walk, answers[0])
-    read_as = [_filling(walk, answer) for answer in answers]
-    steps = [record(answer, value) for answer, (value, _) in zip(answers, read_as, strict=True)]
-    valid = [value for value, _ in read_as if value["status"] == "ok"]
-    if valid:
+    readings = [reading(answer, partial(_filling, walk), refusal_stands=True) for answer in answers]
+    unread = [one for one in readings if isinstance(one, Unreadable)]
+    values = [
+        {"filling": None, "status": one.status} if isinstance(one, Unreadable) else one for one in readings
+    ]
+    steps = [record(answer, value) for answer, value in zip(answers, values, strict=True)]
+    if valid := [value for value in values if value["status"] == "ok"]:
         counts = Counter(words.same(value["filling"]) for value in valid)
         turn = max(valid, key=lambda value: counts[words.same(value["filling"])])
         if len(answers) > 1:
             votes = {"votes": counts[words.same(turn["filling"])], "of": len(answers)}
             steps.append(remark("respond", walk.round, {**turn, **votes}))
         return {"turn": turn, "draft": {}, "steps": steps}
-    again = [reason for value, reason in read_as if value["status"] != "refused"]
-    if again and answers[0].question.attempt == 0:
-        return {"draft": {**walk.state["draft"], "attempt": 1, "reason": again[-1]}, "steps": steps}
-    return {"turn": {"filling": None, "status": read_as[-1][0]["status"]}, "draft": {}, "steps": steps}
+    if again := [one.reason for one in unread if one.again]:
+        return {"draft": {**walk.state["draft"], "unread": again[-1]}, "steps": steps}
+    return {"turn": values[-1], "draft": {}, "steps": steps}
 
 
-def _filling(walk: Walk, answer: Answer) -> tuple[dict[str, Any], str]:
-    """What one reply is as a filling, and the reason if it is none."""
-    form = FRAMEWORKS[walk.settings.framework].filling
+def _filling(walk: Walk, answer: Answer) -> dict[str, Any]:
+    """What one reply is as a filling.
+
+    Raises:
+        Unread: It is none.
+    """
     settings = walk.settings
-    try:
-        said = read_form(answer.reply, form).filling
-        text = words.filling(said, walk.sample.frame, settings.max_words, settings.max_characters)
-    except Unread as error:
-        return {"filling": None, "status": error.kind}, error.reason
+    said = read_form(answer.reply, FRAMEWORKS[settings.framework].filling).filling
+    text = words.filling(said, walk.sample.frame, settings.max_words, settings.max_characters)
     mismatch = words.other_language(text, walk.sample.language)
-    return {"filling": text, "status": "ok", "language_mismatch": mismatch}, ""
+    return {"filling": text, "status": "ok", "language_mismatch": mismatch}
 
 
 def ask_ask(walk: Walk) -> Sequence[Question]:
@@ -149,16 +153,11 @@ def ask_read(walk: Walk, answers: Sequence[Answer]) -> Update:
     answer = answers[0]
     if answer.question.step == "decompose":
         return _notes(walk, answer)
-    before = [past["question"] for past in walk.state["history"] if past.get("question")]
-    try:
-        said = words.question(
-            read_form(answer.reply, FRAMEWORKS[walk.settings.framework].asking).question, before
-        )
-    except Unread as error:
-        step = record(answer, {"question": None, "status": error.kind, "leak": False})
-        if answer.question.attempt == 0 and error.kind != "refused":
-            draft = {**walk.state["draft"], "attempt": 1, "reason": error.reason}
-            return {"draft": draft, "steps": [step]}
+    said = reading(answer, partial(_asked, walk), refusal_stands=True)
+    if isinstance(said, Unreadable):
+        step = record(answer, {"question": None, "status": said.status, "leak": False})
+        if said.again:
+            return {"draft": {**walk.state["draft"], "unread": said.reason}, "steps": [step]}
         return {"turn": {**turn, "question": None}, "draft": {}, "steps": [step]}
     tried = [past["filling"] for past in walk.state["history"] if past.get("filling")]
     if turn["filling"]:
@@ -166,6 +165,17 @@ def ask_read(walk: Walk, answers: Sequence[Answer]) -> Update:
     leak = words.leaks(said, [walk.sample.key_text, *walk.sample.accept, *tried])
     value: dict[str, JSON] = {"question": said, "status": "ok", "leak": leak}
     return {"turn": {**turn, "question": said}, "draft": {}, "steps": [record(answer, value)]}
+
+
+def _asked(walk: Walk, answer: Answer) -> str:
+    """What one reply asks.
+
+    Raises:
+        Unread: It is no question that can be put.
+    """
+    before = [past["question"] for past in walk.state["history"] if past.get("question")]
+    said = read_form(answer.reply, FRAMEWORKS[walk.settings.framework].asking).question
+    return words.question(said, before)
 
 
 def answer_ask(walk: Walk) -> Sequence[Question]:
@@ -217,18 +227,20 @@ def _notes(walk: Walk, answer: Answer) -> Update:
 
 def _question(walk: Walk, step: str, form: type[Form], draw: int = 0) -> Question:
     """A question to the candidate: static part first, history last, so that prefixes can be cached."""
-    draft, lines = walk.state["draft"], walk.prompt("lines")
+    draft, lines, once = walk.state["draft"], walk.prompt("lines"), Attempt()
     values: dict[str, Value] = {**_scene(walk), "shape": shape(form)}
     if step != "decompose":
         values["method"] = lines.line(FRAMEWORKS[walk.settings.framework].method)
         values["rationale"] = lines.line("rationale", text=draft["notes"]) if draft.get("notes") else None
-        values["again"] = lines.line("again", reason=draft["reason"]) if "reason" in draft else None
+        once = asking(walk, draft.get("unread"))
+        values["again"] = once.again
     if step == "respond":
         limits = walk.settings
         values |= {"max_words": str(limits.max_words), "max_characters": str(limits.max_characters)}
     messages = walk.prompt(step).messages(**values)
-    attempt = int(draft.get("attempt", 0)) if step != "decompose" else 0
-    return Question("candidate", step, messages, schema(form), round=walk.round, draw=draw, attempt=attempt)
+    return Question(
+        "candidate", step, messages, schema(form), round=walk.round, draw=draw, attempt=once.number
+    )
 
 
 def _scene(walk: Walk) -> dict[str, Value]:

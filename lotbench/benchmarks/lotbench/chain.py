@@ -15,8 +15,9 @@ from random import Random
 from lotbench.benchmarks.lotbench import words
 from lotbench.benchmarks.lotbench.judge import Chain, judging, verdict_question
 from lotbench.benchmarks.lotbench.settings import Walk
-from lotbench.errors import JudgeError, Unread
+from lotbench.errors import JudgeError
 from lotbench.harness.benchmark import record, remark
+from lotbench.harness.reask import Unreadable, asking, reading
 from lotbench.harness.state import Update
 from lotbench.prompting.reply import read_form, schema, shape
 from lotbench.types import Answer, Question
@@ -25,7 +26,7 @@ REBUILDS = 3
 CONTROLS = 3
 REBUILD_TEMPERATURE = 0.7
 """A rebuild at temperature 0 would give the refused chain again."""
-WORK = ("build", "chain", "trial", "chain_attempt", "chain_reason")
+WORK = ("build", "chain", "trial", "chain_unread")
 """What the draft holds while a chain is being built."""
 
 
@@ -52,18 +53,17 @@ def ask(walk: Walk, seat: int) -> tuple[Question, ...]:
     build = int(draft.get("build", 0))
     if "chain" in draft:
         return _trial(walk, seat, draft["chain"], build)
-    sample, attempt = walk.sample, int(draft.get("chain_attempt", 0))
-    again = walk.prompt("lines").line("again", reason=draft["chain_reason"]) if attempt else None
+    sample, once = walk.sample, asking(walk, draft.get("chain_unread"))
     messages = walk.prompt("chain").messages(
         shape=shape(Chain),
         caption=sample.caption,
         response=sample.response,
         key_text=sample.key_text,
         explanation=sample.explanation,
-        again=again,
+        again=once.again,
     )
     temperature = REBUILD_TEMPERATURE if build else None
-    question = Question("judge", "chain", messages, schema(Chain), seat, draw=build, attempt=attempt)
+    question = Question("judge", "chain", messages, schema(Chain), seat, draw=build, attempt=once.number)
     return (replace(question, shared=True, temperature=temperature),)
 
 
@@ -114,16 +114,14 @@ def _built(walk: Walk, answer: Answer, seat: int) -> Update:
     """A chain that cannot be read is asked for again once, then the build counts as used."""
     draft = walk.state["draft"]
     rest, build = _rest(walk), int(draft.get("build", 0))
-    try:
-        chain = read_form(answer.reply, Chain).text()
-    except Unread as error:
-        steps = [record(answer, {"chain": None, "status": error.kind, "judge": seat})]
-        if answer.question.attempt == 0:
-            again = {"build": build, "chain_attempt": 1, "chain_reason": error.reason}
-            return {"draft": {**rest, **again}, "steps": steps}
+    chain = reading(answer, lambda answer: read_form(answer.reply, Chain).text())
+    if isinstance(chain, Unreadable):
+        steps = [record(answer, {"chain": None, "status": chain.status, "judge": seat})]
+        if chain.again:
+            return {"draft": {**rest, "build": build, "chain_unread": chain.reason}, "steps": steps}
         if build < REBUILDS:
             return {"draft": {**rest, "build": build + 1}, "steps": steps}
-        raise JudgeError(error.kind, f"no causal chain that can be read: {error.reason}") from None
+        raise JudgeError(chain.status, f"no causal chain that can be read: {chain.reason}")
     steps = [record(answer, {"chain": chain, "status": "ok", "judge": seat})]
     return {"draft": {**rest, "build": build, "chain": chain}, "steps": steps}
 

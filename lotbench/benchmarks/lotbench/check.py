@@ -14,6 +14,7 @@ from lotbench.benchmarks.lotbench.judge import judging, verdict_question
 from lotbench.benchmarks.lotbench.settings import Walk
 from lotbench.errors import JudgeError
 from lotbench.harness.benchmark import record, remark
+from lotbench.harness.reask import Unreadable, reading
 from lotbench.harness.state import Update
 from lotbench.types import Answer, Question
 
@@ -39,13 +40,12 @@ def read_check(walk: Walk, answers: Sequence[Answer]) -> Update:
         return _chained(walk, answers, _seat(walk))
     answer = answers[0]
     seat = answer.question.seat
-    try:
-        verdict = judging(walk, answer.question.step).read(answer)
-    except JudgeError as error:
-        steps = [record(answer, {"status": error.kind, "judge": seat})]
-        if answer.question.attempt == 0 and not walk.state["draft"].get("tried"):
-            return {"draft": {**walk.state["draft"], "unread": error.reason}, "steps": steps}
-        return _next_judge(walk, seat, error) | {"steps": steps}
+    verdict = reading(answer, judging(walk, answer.question.step).read)
+    if isinstance(verdict, Unreadable):
+        steps = [record(answer, {"status": verdict.status, "judge": seat})]
+        if verdict.again and not walk.state["draft"].get("tried"):
+            return {"draft": {**walk.state["draft"], "unread": verdict.reason}, "steps": steps}
+        return _next_judge(walk, seat, verdict.reason) | {"steps": steps}
     value = {"accepted": verdict.accepted, "how": "judge", "judge": seat, "status": "ok", **verdict.parts}
     steps = [record(answer, value)]
     wants_second = verdict.accepted and walk.settings.confirm != "never"
@@ -59,7 +59,7 @@ def _chained(walk: Walk, answers: Sequence[Answer], seat: int) -> Update:
         return chain.read_answers(walk, answers, seat)
     except JudgeError as error:
         steps = [record(answers[0], {"chain": None, "status": error.kind, "judge": seat})]
-        return _next_judge(walk, seat, error) | {"steps": steps}
+        return _next_judge(walk, seat, error.reason) | {"steps": steps}
 
 
 def _decided(walk: Walk) -> tuple[bool, str] | None:
@@ -97,10 +97,10 @@ def _free(walk: Walk, tried: Sequence[int]) -> list[int]:
     return [seat for seat in range(walk.seats["judge"]) if seat != first and seat not in tried]
 
 
-def _next_judge(walk: Walk, seat: int, error: JudgeError) -> Update:
+def _next_judge(walk: Walk, seat: int, reason: str) -> Update:
     """Go on to the next judge, if that is not what was just done, or give the game up as a judge failure."""
     draft = walk.state["draft"]
     bound = "first" in draft and walk.settings.confirm == "same_judge"
     if bound or draft.get("tried") or not _free(walk, [seat]):
-        return {"draft": {}, "outcome": "judge_failed", "why": f"judge {seat + 1}: {error.reason}"}
+        return {"draft": {}, "outcome": "judge_failed", "why": f"judge {seat + 1}: {reason}"}
     return {"draft": {name: draft[name] for name in ("first",) if name in draft} | {"tried": [seat]}}

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from lotbench.benchmarks.lotbench.settings import Walk
+from lotbench.harness.reask import asking
 from lotbench.prompting.judge import JudgeQuestion
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, YesNo, prose
@@ -96,22 +97,22 @@ def verdict_question(
         unread: Why its last answer could not be read, if it is asked again.
     """
     sample, lines, name = walk.sample, walk.prompt("lines"), _prompt(walk, step)
+    once = asking(walk, unread)
     values: dict[str, Value] = {
         "caption": sample.caption,
         "response": sample.response,
         "key_text": sample.key_text,
         # A filling cannot end its own quotation.
         "filling": filling.replace('"', "'"),
-        "again": None if unread is None else lines.line("again", reason=unread),
+        "again": once.again,
     }
     if name != "check_zero_shot":
         explained = walk.settings.judge_mode != "zero_shot"
         values["explanation"] = lines.line("explanation", text=sample.explanation) if explained else None
     if name in ("check_causal", "confirm"):
         values["chain"] = lines.line("chain", text=chain) if chain else None
-    attempt = 0 if unread is None else 1
     question = judging(walk, step).ask(
-        walk.prompt(name), round=walk.round, seat=seat, attempt=attempt, **values
+        walk.prompt(name), round=walk.round, seat=seat, attempt=once.number, **values
     )
     # Two seats may be one model, whose calls would otherwise have one key.
     return replace(question, draw=seat)

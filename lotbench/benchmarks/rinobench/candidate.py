@@ -7,7 +7,7 @@ the reasoning beside it is judged like any other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
@@ -16,8 +16,8 @@ from lotbench.benchmarks.rinobench.settings import Walk
 from lotbench.benchmarks.rinobench.works import shown
 from lotbench.errors import Unread
 from lotbench.harness.benchmark import record
+from lotbench.harness.reask import Unreadable, asking, reading
 from lotbench.harness.state import Update
-from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, read_form, schema, shape
 from lotbench.types import Answer, Question
 
@@ -54,40 +54,49 @@ class Judgment(Form):
     ]
 
 
-def again(walk: Walk, reason: str | None) -> Value:
-    """The line that asks once more, with what was wrong; none for a first asking."""
-    return walk.prompt("lines").line("again", reason=reason) if reason else None
-
-
 def ask(walk: Walk) -> Sequence[Question]:
     """The idea and its related works, once, and once more after an answer that cannot be used."""
     if "status" in walk.state["turn"]:
         return ()
-    idea, draft = walk.sample, walk.state["draft"]
+    idea, once = walk.sample, asking(walk, walk.state["draft"].get("unread"))
     messages = walk.prompt("respond").messages(
         idea=idea.research_idea.told(),
         works=shown(idea.related_works, walk.settings.works_chars).text,
         shape=shape(Judgment),
-        again=again(walk, draft.get("reason")),
+        again=once.again,
     )
-    return (Question("candidate", "respond", messages, schema(Judgment), attempt=draft.get("attempt", 0)),)
+    return (Question("candidate", "respond", messages, schema(Judgment), attempt=once.number),)
 
 
 def read_answer(walk: Walk, answers: Sequence[Answer]) -> Update:
     """The judgment, with `status` ok, or invalid, unparsed, refused or truncated after two askings."""
     answer = answers[0]
-    try:
-        made = read_form(answer.reply, Judgment)
-        if not says_something(made.reasoning):
-            raise Unread("unparsed", "reasoning: it says nothing")
-        status = "ok" if made.novelty_score else "invalid"
-        value = {"status": status, "novelty_score": made.novelty_score, "reasoning": made.reasoning.strip()}
-        reason = OUT_OF_RANGE
-    except Unread as error:
-        value, reason = {"status": error.kind, "novelty_score": None, "reasoning": ""}, error.reason
+    judged = reading(answer, _judged, refusal_stands=True)
+    if isinstance(judged, Unreadable):
+        value: dict[str, Any] = {"status": judged.status, "novelty_score": None, "reasoning": ""}
+        again, reason = judged.again, judged.reason
+    else:
+        value = judged
+        again, reason = value["status"] == "invalid" and answer.question.attempt == 0, OUT_OF_RANGE
     works = walk.sample.related_works
     cut = shown(works, walk.settings.works_chars).cut
     steps = [record(answer, {**value, "shortened": cut, "works": len(works)})]
-    if value["status"] not in ("ok", "refused") and answer.question.attempt == 0:
-        return {"draft": {"attempt": 1, "reason": reason}, "steps": steps}
+    if again:
+        return {"draft": {"unread": reason}, "steps": steps}
     return {"turn": value, "draft": {}, "steps": steps}
+
+
+def _judged(answer: Answer) -> dict[str, Any]:
+    """A judgment, `ok` or, with a score that is none of the rubric, `invalid`.
+
+    Raises:
+        Unread: The reply is not the form, or its reasoning says nothing.
+    """
+    judgment = read_form(answer.reply, Judgment)
+    if not says_something(judgment.reasoning):
+        raise Unread("unparsed", "reasoning: it says nothing")
+    return {
+        "status": "ok" if judgment.novelty_score else "invalid",
+        "novelty_score": judgment.novelty_score,
+        "reasoning": judgment.reasoning.strip(),
+    }

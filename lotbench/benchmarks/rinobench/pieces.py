@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lotbench.benchmarks.rinobench.candidate import again
-from lotbench.errors import Unread
 from lotbench.harness.benchmark import record
+from lotbench.harness.reask import Unreadable, asking, reading
 from lotbench.harness.state import AnyWalk, Update
 from lotbench.types import Answer, Question
 
@@ -34,9 +33,9 @@ def found(walk: AnyWalk) -> dict[str, Any]:
 def ask(walk: AnyWalk, pieces: Sequence[Piece]) -> list[Question]:
     """The questions for pieces, with what was wrong where they were asked before."""
     unread = walk.state["draft"].get("unread", {})
+    askings = [asking(walk, unread.get(piece.name)) for piece in pieces]
     return [
-        piece.ask(attempt=int(piece.name in unread), again=again(walk, unread.get(piece.name)))
-        for piece in pieces
+        piece.ask(attempt=once.number, again=once.again) for piece, once in zip(pieces, askings, strict=True)
     ]
 
 
@@ -48,15 +47,16 @@ def read_pieces(walk: AnyWalk, pieces: Sequence[Piece], answers: Sequence[Answer
     update: Update = {}
     for piece, answer in zip(pieces, answers, strict=True):
         question = answer.question
-        try:
-            done[piece.name] = value = piece.read(answer)
-            good.append(record(answer, {"status": "ok", **value}))
-        except Unread as error:
-            bad.append(record(answer, {"status": error.kind, "reason": error.reason}))
-            unread[piece.name] = error.reason
-            if question.attempt:
+        value = reading(answer, piece.read)
+        if isinstance(value, Unreadable):
+            bad.append(record(answer, {"status": value.status, "reason": value.reason}))
+            unread[piece.name] = value.reason
+            if not value.again:
                 update = {
                     "outcome": f"{question.role}_failed",
-                    "why": f"{question.step}: {error.reason}",
+                    "why": f"{question.step}: {value.reason}",
                 }
+            continue
+        done[piece.name] = value
+        good.append(record(answer, {"status": "ok", **value}))
     return {"draft": {"done": done, "unread": unread}, "steps": [*good, *bad], **update}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from lotbench.benchmarks.standard.answers import (
@@ -26,6 +27,7 @@ from lotbench.benchmarks.standard.oogiri.problems import Problem, same
 from lotbench.benchmarks.standard.settings import Settings, Walk
 from lotbench.errors import Unread
 from lotbench.harness.benchmark import record
+from lotbench.harness.reask import Attempt, Unreadable, asking, reading
 from lotbench.harness.state import Update
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, read_form, schema, shape
@@ -113,34 +115,42 @@ def _preparations(walk: Walk) -> list[str]:
 def _prepare(walk: Walk, step: str) -> Question:
     """A shared question: one caption a picture and one rewrite a response, for all walks and runs."""
     one, (role, form), draft = walk.sample, PREPARATIONS[step], walk.state["draft"]
-    lines = walk.prompt("lines")
-    again = lines.line("again", reason=draft["reason"]) if "reason" in draft else None
-    values: dict[str, Value] = {"shape": shape(form), "again": again}
+    once = asking(walk, draft.get("unread"))
+    values: dict[str, Value] = {"shape": shape(form), "again": once.again}
     if step == "caption":
         values["image"], about = walk.pictures.get(one.id), one.group
     else:
         values |= {"response": one.options[0].text, "question": _question_line(walk)}
         about = str(one.options[0].row)
     messages = walk.prompt(step).messages(**values)
-    attempt = int("reason" in draft)
-    return Question(role, step, messages, schema(form), attempt=attempt, shared=True, about=about)
+    return Question(role, step, messages, schema(form), attempt=once.number, shared=True, about=about)
 
 
 def _prepared(walk: Walk, answers: Sequence[Answer]) -> Update:
     """A text that cannot be read, or that rewrites nothing, is asked for once more; then the walk ends."""
     answer, step = answers[0], answers[0].question.step
-    role, form = PREPARATIONS[step]
-    try:
-        text = read_form(answer.reply, form).model_dump()[step]
-        if step == "rewrite" and same(text) == same(walk.sample.options[0].text or ""):
-            raise Unread("unparsed", "the rewrite is the response itself")
-    except Unread as error:
-        steps = [record(answer, {step: None, "status": error.kind})]
-        if answer.question.attempt == 0:
-            return {"draft": {**walk.state["draft"], "reason": error.reason}, "steps": steps}
-        return {"outcome": f"{role}_failed", "why": f"{error.kind}: {error.reason}", "steps": steps}
+    text = reading(answer, partial(_preparation, walk))
+    if isinstance(text, Unreadable):
+        steps = [record(answer, {step: None, "status": text.status})]
+        if text.again:
+            return {"draft": {**walk.state["draft"], "unread": text.reason}, "steps": steps}
+        role, why = answer.question.role, f"{text.status}: {text.reason}"
+        return {"outcome": f"{role}_failed", "why": why, "steps": steps}
     steps = [record(answer, {step: text, "status": "ok"})]
     return {"shared": {**walk.state["shared"], step: text}, "draft": {}, "steps": steps}
+
+
+def _preparation(walk: Walk, answer: Answer) -> str:
+    """The caption or the rewrite that a reply is.
+
+    Raises:
+        Unread: It is neither, or rewrites nothing.
+    """
+    step = answer.question.step
+    text = str(read_form(answer.reply, PREPARATIONS[step][1]).model_dump()[step])
+    if step == "rewrite" and same(text) == same(walk.sample.options[0].text or ""):
+        raise Unread("unparsed", "the rewrite is the response itself")
+    return text
 
 
 def _noted(walk: Walk, answer: Answer) -> Update:
@@ -181,17 +191,16 @@ def _responded(walk: Walk, answers: Sequence[Answer]) -> Update:
     steps = []
     for answer in answers:
         draw = str(answer.question.draw)
-        try:
-            said, value = _read(walk, answer)
-            answered[draw] = said
-            value = {**value, "status": "ok"}
-        except Unread as error:
-            value = {"status": error.kind}
-            if answer.question.attempt or error.kind == "refused" or answer.question.logprobs:
-                answered[draw] = None
+        found = reading(answer, partial(_read, walk), refusal_stands=True)
+        if isinstance(found, Unreadable):
+            steps.append(record(answer, {"status": found.status}))
+            if found.again and not answer.question.logprobs:
+                again[draw] = found.reason
             else:
-                again[draw] = error.reason
-        steps.append(record(answer, value))
+                answered[draw] = None
+            continue
+        answered[draw], value = found
+        steps.append(record(answer, {**value, "status": "ok"}))
     draft = {**walk.state["draft"], "again": again}
     return {"turn": {"answers": answered}, "draft": draft, "steps": steps}
 
@@ -217,17 +226,16 @@ def _question(walk: Walk, step: str, form: type[Form], draw: int = 0, order: int
     """A question to the candidate: rules first, the problem last."""
     one, settings, draft, lines = walk.sample, walk.settings, walk.state["draft"], walk.prompt("lines")
     values: dict[str, Value] = _scene(walk) | {"options": _listed(walk, order) if one.options else None}
-    attempt = 0
+    once = Attempt()
     if step == "decompose":
         values["shape"] = shape(form)
         name = step
     else:
         name = "write" if one.kind == "generate" else "rank" if one.kind == "rank" else "choose"
-        reason = draft.get("again", {}).get(str(draw))
-        attempt = int(reason is not None)
+        once = asking(walk, draft.get("again", {}).get(str(draw)))
         values["method"] = lines.line(FRAMEWORKS[settings.framework].method)
         values["rationale"] = lines.line("rationale", text=draft["notes"]) if draft.get("notes") else None
-        values["again"] = lines.line("again", reason=reason) if reason else None
+        values["again"] = once.again
         loglik = settings.scoring == "loglik"
         values["form"] = lines.line("letter") if loglik else lines.line("form", shape=shape(form))
     if name == "choose":
@@ -235,7 +243,7 @@ def _question(walk: Walk, step: str, form: type[Form], draw: int = 0, order: int
     if name == "write":
         del values["options"]
     messages = walk.prompt(name).messages(**values)
-    return Question("candidate", step, messages, schema(form), draw=draw, attempt=attempt)
+    return Question("candidate", step, messages, schema(form), draw=draw, attempt=once.number)
 
 
 def _scene(walk: Walk) -> dict[str, Value]:
