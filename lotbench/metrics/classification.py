@@ -7,13 +7,16 @@ at all: such an answer is wrong in every figure that does not say otherwise.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from functools import partial
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
 from lotbench.metrics.intervals import Floats
+
+Labels: TypeAlias = NDArray[np.int_]
 
 
 def table(gold: Sequence[int], said: Sequence[int | None], labels: int) -> Floats:
@@ -104,19 +107,6 @@ def shuffled(
         return 1.0, 1.0
     truth, answers = np.array(gold, dtype=int), np.array([one or 0 for one in said], dtype=int)
 
-    def f1_of(x: NDArray[np.int_], axis: int = -1) -> Floats:
-        scores = []
-        for label in range(1, labels + 1):
-            predicted = np.moveaxis(x, axis, -1) == label
-            hits = (predicted & (truth == label)).sum(axis=-1)
-            both = predicted.sum(axis=-1) + (truth == label).sum()
-            scores.append(np.divide(2 * hits, both, out=np.zeros(np.shape(hits)), where=both > 0))
-        return np.asarray(np.mean(scores, axis=0))
-
-    def error_of(x: NDArray[np.int_], axis: int = -1) -> Floats:
-        last = np.moveaxis(x, axis, -1)
-        return np.asarray(np.where(last > 0, np.abs(last - truth), 0).sum(axis=-1), dtype=float)
-
     def chance(statistic: Callable[..., Floats], alternative: Literal["greater", "less"]) -> float:
         rng = np.random.default_rng(seed % 2**63)
         found = stats.permutation_test(
@@ -131,7 +121,24 @@ def shuffled(
         )
         return float(found.pvalue)
 
-    return chance(f1_of, "greater"), chance(error_of, "less")
+    return chance(partial(_f1_of, truth, labels), "greater"), chance(partial(_error_of, truth), "less")
+
+
+def _f1_of(truth: Labels, labels: int, said: Labels, axis: int = -1) -> Floats:
+    """The macro F1 of predictions along an axis, 0 being none."""
+    scores = []
+    for label in range(1, labels + 1):
+        predicted = np.moveaxis(said, axis, -1) == label
+        hits = (predicted & (truth == label)).sum(axis=-1)
+        both = predicted.sum(axis=-1) + (truth == label).sum()
+        scores.append(np.divide(2 * hits, both, out=np.zeros(np.shape(hits)), where=both > 0))
+    return np.asarray(np.mean(scores, axis=0))
+
+
+def _error_of(truth: Labels, said: Labels, axis: int = -1) -> Floats:
+    """The summed distance of predictions along an axis from the gold; none is left out."""
+    last = np.moveaxis(said, axis, -1)
+    return np.asarray(np.where(last > 0, np.abs(last - truth), 0).sum(axis=-1), dtype=float)
 
 
 def _over(part: Floats, whole: Floats) -> Floats:

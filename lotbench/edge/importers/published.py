@@ -10,7 +10,7 @@ import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -22,6 +22,7 @@ from lotbench.edge.calls import embeddings
 from lotbench.edge.files import atomic_write
 from lotbench.errors import DataError, UsageError, at, faults_of
 
+M = TypeVar("M", bound=BaseModel)
 CDID = {
     "Field": "field",
     "Question": "question",
@@ -60,15 +61,7 @@ def rinobench(source: Path) -> Sequence[BaseModel]:
     Raises:
         DataError: The file is no list, or each row that is no idea, with its number and field.
     """
-    made, faults = [], []
-    for number, row in enumerate(_rows(source), 1):
-        try:
-            made.append(ideas_of.item(row, f"{source.stem}-{number:04}"))
-        except ValidationError as error:
-            faults += faults_of(error, f"{source}: row {number}")
-    if faults:
-        raise DataError(faults)
-    return made
+    return _listed(source, lambda name, row: ideas_of.item(row, name))
 
 
 def papers(source: Path) -> list[Paper]:
@@ -77,12 +70,21 @@ def papers(source: Path) -> list[Paper]:
     Raises:
         DataError: The file is no list, or each row that is no paper, with its number and field.
     """
-    made: list[Paper] = []
+
+    def paper(name: str, row: Any) -> Paper:
+        given = {"id": name, "venue": source.stem}
+        return Paper.model_validate(given | row if isinstance(row, dict) else row)
+
+    return _listed(source, paper)
+
+
+def _listed(source: Path, make: Callable[[str, Any], M]) -> list[M]:
+    """What is made of each row of a JSON list, given a name for it (`test-0001`)."""
+    made: list[M] = []
     faults: list[str] = []
     for number, row in enumerate(_rows(source), 1):
-        given = {"id": f"{source.stem}-{number:04}", "venue": source.stem}
         try:
-            made.append(Paper.model_validate(given | row if isinstance(row, dict) else row))
+            made.append(make(f"{source.stem}-{number:04}", row))
         except ValidationError as error:
             faults += faults_of(error, f"{source}: row {number}")
     if faults:
