@@ -52,19 +52,14 @@ def parser() -> argparse.ArgumentParser:
         epilog="the steps meet in the folder that the configuration calls `out`",
     )
     commands = top.add_subparsers(title="steps", metavar="STEP", dest="step", required=True)
+    every = argparse.ArgumentParser(add_help=False)
+    every.add_argument("--config", metavar="FILE", required=True, help="a TOML file, or a shipped one's name")
+    every.add_argument(
+        "--set", metavar="K=V", action="append", default=[], dest="sets", help="any setting, by dotted name"
+    )
     for name, (_, told) in STEPS.items():
-        one = commands.add_parser(name, help=told, description=told[:1].upper() + told[1:] + ".")
-        one.add_argument(
-            "--config", metavar="FILE", required=True, help="a TOML file, or a shipped one's name"
-        )
-        one.add_argument(
-            "--set",
-            metavar="K=V",
-            action="append",
-            default=[],
-            dest="sets",
-            help="any setting, by dotted name",
-        )
+        description = told[:1].upper() + told[1:] + "."
+        one = commands.add_parser(name, help=told, description=description, parents=[every])
         if name == "explore":
             one.add_argument(
                 "--engine",

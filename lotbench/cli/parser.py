@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from importlib import import_module
+from typing import TypeAlias
 
 Command = Callable[[argparse.Namespace], int]
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+WHO, WHAT = "who plays", "what is played"
 EPILOG = "try it without a key: lotbench local install && lotbench evaluate --config try"
 
 
@@ -25,34 +28,22 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def _evaluate(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    one = _command(commands, "evaluate", "evaluate:evaluate", "evaluate a model on a benchmark")
-    one.add_argument(
-        "benchmark", nargs="?", metavar="BENCHMARK", help="see `lotbench list` (default: lotbench)"
-    )
-    play = one.add_argument_group("who plays")
+def _evaluate(commands: Commands) -> None:
+    who, what = _parent(), _parent()
+    play = who.add_argument_group(WHO)
     play.add_argument(
         "--model", metavar="M", help="the candidate: gpt-4o-mini, NAME@http://host:port/v1, local, ..."
     )
-    play.add_argument("--judge", metavar="M", action="append", help="a judge; twice for a second opinion")
-    play.add_argument("--oracle", metavar="M", help="who answers the questions")
-    play.add_argument(
-        "--role", metavar="NAME=M", action="append", default=[], help="the model of any other role"
-    )
     play.add_argument("--panel", metavar="FILE", help="a panel file, whose models judge (`data panel`)")
-    what = one.add_argument_group("what is played")
-    what.add_argument(
-        "--data", metavar="NAME|PATH", help="a data set: a shipped one, or a folder with samples.jsonl"
+    walks = what.add_argument_group(WHAT)
+    walks.add_argument("--limit", metavar="N", type=int, help="only the first N samples")
+    walks.add_argument("--repeats", metavar="M", type=int, help="independent walks a sample")
+    walks.add_argument("--seed", metavar="N", type=int)
+    parents = (who, _played(), what)
+    one = _command(commands, "evaluate", "evaluate:evaluate", "evaluate a model on a benchmark", *parents)
+    one.add_argument(
+        "benchmark", nargs="?", metavar="BENCHMARK", help="see `lotbench list` (default: lotbench)"
     )
-    what.add_argument("--config", metavar="FILE", help="a TOML file; everything given here goes before it")
-    what.add_argument(
-        "--set", metavar="K=V", action="append", default=[], dest="sets", help="any setting, by name"
-    )
-    what.add_argument("--limit", metavar="N", type=int, help="only the first N samples")
-    what.add_argument("--sample", metavar="ID", action="append", help="only this sample (repeatable)")
-    what.add_argument("--repeats", metavar="M", type=int, help="independent walks a sample")
-    what.add_argument("--max-rounds", metavar="N", type=int, help="rounds of a game at most")
-    what.add_argument("--seed", metavar="N", type=int)
     _limits(one)
     how = one.add_argument_group("how")
     how.add_argument(
@@ -64,6 +55,61 @@ def _evaluate(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     how.add_argument(
         "--dry-run", action="store_true", help="print the plan and what it may cost; call nothing"
     )
+
+
+def _parent() -> argparse.ArgumentParser:
+    """A parser whose flags others take over."""
+    return argparse.ArgumentParser(add_help=False)
+
+
+def _played() -> argparse.ArgumentParser:
+    """Who plays and what is played, whoever the candidate is."""
+    parent = _parent()
+    who = parent.add_argument_group(WHO)
+    who.add_argument("--judge", metavar="M", action="append", help="a judge; twice for a second opinion")
+    who.add_argument("--oracle", metavar="M", help="who answers the questions")
+    who.add_argument(
+        "--role", metavar="NAME=M", action="append", default=[], help="the model of any other role"
+    )
+    what = parent.add_argument_group(WHAT)
+    what.add_argument(
+        "--data", metavar="NAME|PATH", help="a data set: a shipped one, or a folder with samples.jsonl"
+    )
+    what.add_argument("--config", metavar="FILE", help="a TOML file; everything given here goes before it")
+    what.add_argument(
+        "--set", metavar="K=V", action="append", default=[], dest="sets", help="any setting, by name"
+    )
+    what.add_argument("--sample", metavar="ID", action="append", help="only this sample (repeatable)")
+    what.add_argument("--max-rounds", metavar="N", type=int, help="rounds of a game at most")
+    return parent
+
+
+def _kept() -> argparse.ArgumentParser:
+    """Where runs are kept."""
+    parent = _parent()
+    parent.add_argument("--out", metavar="DIR", default="runs", help="where runs are kept (default: runs)")
+    return parent
+
+
+def _run() -> argparse.ArgumentParser:
+    """A run, and where it is kept."""
+    parent = argparse.ArgumentParser(add_help=False, parents=[_kept()])
+    parent.add_argument("run", metavar="RUN", help="a path, a folder name in runs/, or latest")
+    return parent
+
+
+def _site() -> argparse.ArgumentParser:
+    """Where pages are served."""
+    parent = _parent()
+    parent.add_argument("--port", metavar="N", type=int, default=0, help="the port (default: a free one)")
+    parent.add_argument(
+        "--host",
+        metavar="H",
+        default="127.0.0.1",
+        help="the address to serve on (default: this machine only)",
+    )
+    parent.add_argument("--no-browser", action="store_true", help="print the address only")
+    return parent
 
 
 def _shards(one: argparse._ActionsContainer) -> None:
@@ -86,9 +132,8 @@ def _limits(one: argparse.ArgumentParser) -> None:
     limits.add_argument("--time-limit", metavar="S", type=float, help="seconds")
 
 
-def _runs(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    one = _command(commands, "resume", "runs:resume", "go on with a run that was stopped")
-    _run(one)
+def _runs(commands: Commands) -> None:
+    one = _command(commands, "resume", "runs:resume", "go on with a run that was stopped", _run())
     _limits(one)
     _shards(one)
     one.add_argument(
@@ -96,22 +141,24 @@ def _runs(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     )
     one.add_argument("--no-preflight", action="store_true", help="do not test each model with one call first")
     one = _command(
-        commands, "score", "runs:score", "read and score a run again from its journal, without a call"
+        commands, "score", "runs:score", "read and score a run again from its journal, without a call", _run()
     )
-    _run(one)
     one.add_argument(
         "--labels",
         metavar="FILE",
         help="labels to be kept first: of `export --for-review`, or of `judge-check --from-run`",
     )
     one = _command(
-        commands, "report", "runs:report", "write the report of a run again, or print a comparison of several"
+        commands,
+        "report",
+        "runs:report",
+        "write the report of a run again, or print a comparison of several",
+        _kept(),
     )
     one.add_argument(
         "runs", metavar="RUN", nargs="+", help="a run; or several, for `compare` as Markdown and no file"
     )
     one.add_argument("--png", action="store_true", help="every plot as a picture and as CSV too, in plots/")
-    one.add_argument("--out", metavar="DIR", default="runs", help="where runs are kept (default: runs)")
     one.add_argument(
         "--table",
         metavar="FILE",
@@ -132,6 +179,7 @@ def _runs(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "compare",
         "compare:compare",
         "rank runs, say which models were told apart, and tabulate all metrics",
+        _kept(),
     )
     one.add_argument(
         "runs", metavar="RUN", nargs="+", help="runs of several models, of one benchmark or more"
@@ -148,9 +196,7 @@ def _runs(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     one.add_argument(
         "--png", action="store_true", help="every plot as a picture and as CSV too, in DIR/plots/"
     )
-    one.add_argument("--out", metavar="DIR", default="runs", help="where runs are kept (default: runs)")
-    one = _command(commands, "replay", "runs:replay", "show how an idea came about, round by round")
-    _run(one)
+    one = _command(commands, "replay", "runs:replay", "show how an idea came about, round by round", _run())
     one.add_argument("--sample", metavar="ID", help="by default the first that was played")
     one.add_argument("--repeat", metavar="K", type=int, default=1)
     one.add_argument("--json", action="store_true", help="the same as JSON")
@@ -166,51 +212,27 @@ def _runs(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     _command(commands, "list", "runs:listing", "the benchmarks, their roles and settings, and the data sets")
 
 
-def _people(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _people(commands: Commands) -> None:
     one = _command(
-        commands, "view", "people:view", "look through runs: leaderboards, and games round by round"
+        commands, "view", "people:view", "look through runs: leaderboards, and games round by round", _site()
     )
     one.add_argument(
         "root", metavar="DIR", nargs="?", default="runs", help="where runs are kept (default: runs)"
     )
     one.add_argument("--export", metavar="DIR", help="write the pages as files instead, into a new folder")
     one.add_argument("--name", metavar="WHO", default="", help="who marks verdicts, as it is written down")
-    _site(one)
-    one = _command(commands, "play", "people:play", "play a benchmark yourself, here or in the browser")
+    about = "play a benchmark yourself, here or in the browser"
+    one = _command(commands, "play", "people:play", about, _site(), _played())
     one.add_argument("benchmark", nargs="?", metavar="BENCHMARK", help="(default: lotbench)")
     one.add_argument("--name", metavar="WHO", help="who plays, at this terminal")
     one.add_argument("--browser", action="store_true", help="serve pages on which one or more people play")
-    _site(one)
-    one.add_argument("--judge", metavar="M", action="append", help="a judge; twice for a second opinion")
-    one.add_argument("--oracle", metavar="M", help="who answers the questions")
-    one.add_argument(
-        "--role", metavar="NAME=M", action="append", default=[], help="the model of any other role"
-    )
-    one.add_argument("--data", metavar="NAME|PATH", help="a data set: a shipped one, or a folder")
-    one.add_argument("--config", metavar="FILE", help="a TOML file; everything given here goes before it")
-    one.add_argument(
-        "--set", metavar="K=V", action="append", default=[], dest="sets", help="any setting, by name"
-    )
     one.add_argument("--limit", metavar="N", type=int, help="samples a person at most")
-    one.add_argument("--sample", metavar="ID", action="append", help="only this sample (repeatable)")
-    one.add_argument("--max-rounds", metavar="N", type=int, help="rounds of a game at most")
     one.add_argument(
         "--out", metavar="DIR", default="runs", help="where run folders are made (default: runs)"
     )
 
 
-def _site(one: argparse.ArgumentParser) -> None:
-    one.add_argument("--port", metavar="N", type=int, default=0, help="the port (default: a free one)")
-    one.add_argument(
-        "--host",
-        metavar="H",
-        default="127.0.0.1",
-        help="the address to serve on (default: this machine only)",
-    )
-    one.add_argument("--no-browser", action="store_true", help="print the address only")
-
-
-def _judges(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _judges(commands: Commands) -> None:
     one = _command(commands, "judge-check", "judges:check", "measure how often judges and the oracle err")
     who = one.add_argument_group("who is checked")
     who.add_argument(
@@ -249,7 +271,7 @@ def _judges(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     how.add_argument("--no-preflight", action="store_true", help="do not test each model with one call first")
 
 
-def _data(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _data(commands: Commands) -> None:
     data = commands.add_parser("data", help="data sets").add_subparsers(
         title="commands", metavar="COMMAND", required=True
     )
@@ -286,7 +308,7 @@ def _data(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     _command(local, "install", "data:install_local", "install the embedded model's weights and runtime here")
 
 
-def _ballot(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _ballot(commands: Commands) -> None:
     ballot = commands.add_parser("ballot", help="free responses for people to vote on").add_subparsers(
         title="commands", metavar="COMMAND", required=True
     )
@@ -300,13 +322,14 @@ def _ballot(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     one = _command(ballot, "count", "ballot:count", "count the votes on a ballot: shares by type")
     one.add_argument("ballot", metavar="FILE", help="a ballot, with its key beside it")
     one.add_argument("votes", metavar="VOTES", help="a JSON line a vote: id, voter, letters")
-    one = _command(ballot, "vote", "people:vote", "serve a ballot to people, one vote a person and prompt")
+    one = _command(
+        ballot, "vote", "people:vote", "serve a ballot to people, one vote a person and prompt", _site()
+    )
     one.add_argument("ballot", metavar="FILE", help="a ballot; its key is not opened")
     one.add_argument("--votes", metavar="FILE", help="where votes are appended (default: FILE.votes.jsonl)")
-    _site(one)
 
 
-def _import(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _import(data: Commands) -> None:
     one = _command(data, "import", "data:imported", "make a data set of what others have published")
     one.add_argument(
         "name",
@@ -319,7 +342,7 @@ def _import(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     one.add_argument("out", metavar="DEST", help="the folder that is made")
 
 
-def _build(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _build(data: Commands) -> None:
     one = _command(
         data, "build-rinobench", "data:build", "make ideas with a gold score of papers with their reviews"
     )
@@ -341,7 +364,7 @@ def _build(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     _limits(one)
 
 
-def _review(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _review(data: Commands) -> None:
     one = _command(
         data,
         "review",
@@ -359,7 +382,7 @@ def _review(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     one.add_argument("--no-browser", action="store_true", help="print the address only")
 
 
-def _panel(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _panel(data: Commands) -> None:
     one = _command(data, "panel", "panels:panel", "choose a panel of judges from a leaderboard, by rule")
     one.add_argument("path", metavar="LEADERBOARD.csv", help="columns Model, Organization, Global Average")
     one.add_argument(
@@ -381,16 +404,12 @@ def _panel(data: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
 
 
-def _run(one: argparse.ArgumentParser) -> None:
-    one.add_argument("run", metavar="RUN", help="a path, a folder name in runs/, or latest")
-    one.add_argument("--out", metavar="DIR", default="runs", help="where runs are kept (default: runs)")
-
-
 def _command(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, place: str, about: str
+    commands: Commands, name: str, place: str, about: str, *parents: argparse.ArgumentParser
 ) -> argparse.ArgumentParser:
-    """A command whose function `module:name` is imported when it is run."""
-    one = commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".")
+    """A command whose function `module:name` is imported when it is run, with the flags of its parents first."""
+    description = about[0].upper() + about[1:] + "."
+    one = commands.add_parser(name, help=about, description=description, parents=parents)
     module, _, function = place.partition(":")
 
     def run_command(parsed: argparse.Namespace) -> int:
