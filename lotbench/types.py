@@ -209,14 +209,6 @@ class Model(Protocol):
         ...
 
 
-class Embedder(Protocol):
-    """Turns texts into vectors of unit length."""
-
-    async def __call__(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """Embed texts; returns len(texts) vectors of one length."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Metric:
     """A number over samples with its 95 % interval, or None with the reason why there is none.

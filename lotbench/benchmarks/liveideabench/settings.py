@@ -30,13 +30,11 @@ class Version:
     Attributes:
         dimensions: What each judge scores, 1 to 10.
         grades: The score of each letter of fluency.
-        analysed: Whether a judge writes an analysis before its scores.
         fallback: Whether a refused keyword is offered again as an academic task.
     """
 
     dimensions: tuple[str, ...]
     grades: Mapping[str, float]
-    analysed: bool
     fallback: bool
 
 
@@ -44,13 +42,11 @@ VERSIONS = {
     "v1": Version(
         dimensions=("originality", "feasibility"),
         grades={"A": 10.0, "B": 20 / 3, "C": 10 / 3, "D": 0.0},
-        analysed=False,
         fallback=False,
     ),
     "v2": Version(
         dimensions=("originality", "feasibility", "clarity"),
         grades={"A": 10.0, "B": 7.0, "C": 4.0, "D": 1.0},
-        analysed=True,
         fallback=True,
     ),
 }

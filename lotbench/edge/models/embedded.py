@@ -139,11 +139,6 @@ class Embedded:
             raise
         return cls(f"{address}/v1", api_key, model_id, process)
 
-    @property
-    def running(self) -> bool:
-        """Whether the server is still there; if not, no request to it will ever be answered."""
-        return self._process.poll() is None
-
     def close(self) -> None:
         """Stop serving, at once: a request that is still open is dropped. Closing twice is harmless."""
         _end(self._process)

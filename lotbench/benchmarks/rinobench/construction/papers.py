@@ -83,7 +83,6 @@ class Reply(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    reply_type: str = ""
     content: Mapping[str, Any] = Field(default_factory=dict)
 
     def text(self) -> str:
