@@ -14,7 +14,6 @@ import numpy as np
 from pydantic import BeforeValidator, Field
 
 from lotbench.benchmarks.hicbench import memory, ratings
-from lotbench.benchmarks.hicbench.answered import read_answered
 from lotbench.benchmarks.hicbench.settings import Walk
 from lotbench.harness.benchmark import record
 from lotbench.harness.reask import Unreadable, asking, reading
@@ -107,10 +106,10 @@ def rated(walk: Walk, steps: Sequence[Any]) -> list[memory.Rated]:
     """The answers of a walk as the judges of its examples see them together (mean_then_threshold)."""
     role = "judge" if walk.settings.dhp_judge == "panel" else "dhp_judge"
     made = []
-    for answer in read_answered(steps, role):
+    for answer in ratings.read_answered(steps, role):
         if answer.status != "ok":
             continue
-        table = np.array([ratings.numbers(rating) for rating in answer.ratings]).reshape(1, -1, 4)
+        table = np.array(answer.ratings, dtype=float).reshape(1, -1, 4)
         marks, hallucinated = ratings.together(table[..., :3], table[..., 3])
         ih, dh = ratings.classify(marks, hallucinated, walk.settings.classes)
         total = float(marks.sum())

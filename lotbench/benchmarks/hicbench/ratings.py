@@ -5,14 +5,13 @@ A verdict that could not be read is a gap, not a number: every rate is over the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lotbench.benchmarks.hicbench.answered import Rating, read_answered
 from lotbench.types import Trace
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -25,6 +24,29 @@ LEAST = np.array([4.0, 3.0, 4.0])
 """The least mark of each kind that an IH has."""
 RULES: tuple[Rule, ...] = ("mean_of_rates", "mean_then_threshold", "majority")
 READINGS: tuple[Classes, ...] = ("exclusive", "overlapping")
+
+
+class Rating(NamedTuple):
+    """What a judge said of an answer: three marks, 1 to 5, and 1 for a hallucination."""
+
+    originality: float
+    feasibility: float
+    value: float
+    hallucination: float
+
+
+UNREAD = Rating(np.nan, np.nan, np.nan, np.nan)
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One of the answers of a walk; its number is from 0, its status `ok` or why there is none."""
+
+    number: int
+    status: str
+    text: str
+    over_length: bool
+    ratings: tuple[Rating, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +94,7 @@ def ratings(traces: Iterable[Trace]) -> Ratings:
     table = np.full((len(rows), judges, 4), np.nan)
     for index, (*_, answer) in enumerate(rows):
         for seat, rating in enumerate(answer.ratings):
-            table[index, seat] = numbers(rating)
+            table[index, seat] = rating
     return Ratings(
         tasks=tuple(tasks),
         texts=tuple(answer.text for *_, answer in rows),
@@ -85,9 +107,25 @@ def ratings(traces: Iterable[Trace]) -> Ratings:
     )
 
 
-def numbers(rating: Rating | None) -> list[float]:
-    """The three marks and the hallucination of a verdict; NaN where it could not be read."""
-    return [np.nan] * 4 if rating is None else list(map(float, rating))
+def read_answered(steps: Sequence[Mapping[str, Any]], role: str = "judge") -> list[Answered]:
+    """The answers of a walk in their order, with the last verdict of each seat of a role."""
+    answers: dict[int, Mapping[str, Any]] = {}
+    verdicts: dict[int, dict[int, Rating]] = {}
+    # Where one reply held all answers, they were taken apart in steps of their own.
+    name = "answer" if any(step["step"] == "answer" for step in steps) else "respond"
+    for step in steps:
+        value = step["value"]
+        if step["step"] == name:
+            answers[step["draw"]] = value
+        elif step["role"] == role and "seat" in value:
+            said = Rating(*(value[mark] for mark in Rating._fields)) if value["status"] == "ok" else UNREAD
+            verdicts.setdefault(value["answer"], {})[value["seat"]] = said
+    made = []
+    for number, value in sorted(answers.items()):
+        seats = verdicts.get(number, {})
+        rated = tuple(seats.get(seat, UNREAD) for seat in range(max(seats, default=-1) + 1))
+        made.append(Answered(number, value["status"], value["answer"] or "", value["over_length"], rated))
+    return made
 
 
 def together(marks: Floats, hallucinated: Floats) -> tuple[Floats, Floats]:

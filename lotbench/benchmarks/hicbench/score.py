@@ -13,7 +13,6 @@ from typing import Literal
 import numpy as np
 
 from lotbench.benchmarks.hicbench import similarity
-from lotbench.benchmarks.hicbench.answered import read_answered
 from lotbench.benchmarks.hicbench.ratings import (
     MARKS,
     Classes,
@@ -26,6 +25,7 @@ from lotbench.benchmarks.hicbench.ratings import (
     mean,
     over,
     ratings,
+    read_answered,
 )
 from lotbench.benchmarks.hicbench.settings import Settings, Walk
 from lotbench.harness.evidence import NOTHING, Evidence

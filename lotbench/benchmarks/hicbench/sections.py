@@ -13,7 +13,6 @@ from itertools import combinations
 import numpy as np
 
 from lotbench.benchmarks.hicbench import answers, reviewing
-from lotbench.benchmarks.hicbench.answered import read_answered
 from lotbench.benchmarks.hicbench.ratings import (
     MARKS,
     READINGS,
@@ -23,6 +22,7 @@ from lotbench.benchmarks.hicbench.ratings import (
     finite,
     part,
     ratings,
+    read_answered,
 )
 from lotbench.benchmarks.hicbench.score import fluency, ifs, mean_mark, overlap, rescaled, shares
 from lotbench.benchmarks.hicbench.settings import Settings

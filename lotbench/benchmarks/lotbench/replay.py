@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lotbench.benchmarks.lotbench.games import Opinion, Round, read_chains, read_rounds
+from lotbench.benchmarks.lotbench.games import Round, read_chains, read_rounds
 from lotbench.report.replay import Replay, ended, wrapped
 from lotbench.types import JSON, Trace
+
+BY_RULE = {
+    "exact": "accepted (the key text itself)",
+    "repeat": "not it (judged before)",
+    "none": "not judged",
+}
 
 
 def replay(sample: Mapping[str, Any], trace: Trace) -> Replay:
@@ -62,24 +68,15 @@ def _story(at: Round) -> dict[str, str]:
 
 
 def _verdict(at: Round) -> str:
-    """How the check came out: `accepted`, `not it`, `not it (judged before)`, ..."""
+    """How the check came out; a rule and a second opinion speak for all before them."""
     told: list[str] = []
-    for opinion in at.opinions:
-        told = [*told, _unread(opinion)] if opinion.accepted is None else _read(opinion, told)
+    for one in at.opinions:
+        if one.accepted is None:
+            told.append(f"judge {one.judge + 1} could not be read ({one.status})")
+        elif one.how in BY_RULE:
+            told = [BY_RULE[one.how]]
+        elif one.step == "confirm":
+            told = [f"accepted, and {'confirmed' if one.accepted else 'not confirmed: not it'}"]
+        else:
+            told.append("accepted" if one.accepted else "not it")
     return "; ".join(told)
-
-
-def _unread(opinion: Opinion) -> str:
-    return f"judge {opinion.judge + 1} could not be read ({opinion.status})"
-
-
-def _read(opinion: Opinion, before: list[str]) -> list[str]:
-    """What is told once this opinion is in; a second one and a rule speak for all before them."""
-    if opinion.how == "none":
-        return ["not judged"]
-    said = "accepted" if opinion.accepted else "not it"
-    if opinion.how != "judge":
-        return [f"{said} ({'the key text itself' if opinion.how == 'exact' else 'judged before'})"]
-    if opinion.step == "confirm":
-        return [f"accepted, and {'confirmed' if opinion.accepted else 'not confirmed: not it'}"]
-    return [*before, said]

@@ -16,9 +16,9 @@ GROUNDING = ("ground", "ground_known", "ground_novelty")
 class Check:
     """What the judge found of one claim: the gold arguments that it matches, and what grounds it."""
 
-    gold: tuple[str, ...]
+    gold: Sequence[str]
     grounded: bool
-    works: tuple[str, ...]
+    works: Sequence[str]
     reason: str
 
 
@@ -56,19 +56,11 @@ def read_answered(steps: Sequence[Mapping[str, Any]]) -> Answered | None:
             alignments += [float(value["alignment"])] if name == "alignment" else []
     if "respond" not in last:
         return None
-    answer = last["respond"]
+    checked = [last[name]["claims"] for name in GROUNDING if name in last]
     return Answered(
-        status=answer["status"],
-        novelty_score=answer["novelty_score"],
-        reasoning=answer["reasoning"],
-        shortened=answer["shortened"],
-        works=answer["works"],
+        **last["respond"],
         gold=last.get("gold_arguments"),
         claims=last.get("claims"),
-        checks={
-            claim: Check(tuple(said["gold"]), said["grounded"], tuple(said["works"]), said["reason"])
-            for name in GROUNDING
-            for claim, said in last.get(name, {}).get("claims", {}).items()
-        },
+        checks={claim: Check(**found) for claims in checked for claim, found in claims.items()},
         alignments=tuple(alignments),
     )

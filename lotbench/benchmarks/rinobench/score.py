@@ -24,8 +24,6 @@ from lotbench.types import JSON, Metric, Score, Trace
 
 Counts = Mapping[str, int]
 """Of one kind of aspects in one idea: gold, covered, generated, in_gold, additional, ungrounded, unfounded."""
-PARTS = ("gold", "said", "status", "counts", "alignment", "shortened", "works")
-"""The parts of a score that an answer is read from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +123,7 @@ def judged(traces: Sequence[Trace]) -> list[Judged]:
     for trace in traces:
         parts: Mapping[str, Any] = trace.score.parts
         if parts.get("status"):
-            made.append(Judged(trace.sample, trace.repeat, **{name: parts[name] for name in PARTS}))
+            made.append(Judged(trace.sample, trace.repeat, **parts))
     return made
 
 
