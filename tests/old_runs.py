@@ -6,6 +6,8 @@ check, as the code of that day left them; `replays/` what `lotbench replay` said
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from tests.fakes import RuleModel
 from tests.rules import game_rule
 
 FOLDER = Path(__file__).parent / "cases" / "old_runs"
+RUNS = sorted(path.name for path in FOLDER.glob("2026*"))
 UNSURE: dict[str, Any] = {"solve": 0.12, "unreadable": 0.05, "seed": 1}
 """How candidate and judges of the recorded games play."""
 
@@ -41,3 +44,38 @@ def own(benchmark: str) -> dict[str, Any]:
     judges = {f"python:{judge.__name__}": judge for judge in cast["roles"].get("judge", ())}
     oracle = {"python:oracle": cast["roles"]["oracle"]} if "oracle" in cast["roles"] else {}
     return {"python:candidate": cast["model"], **judges, **oracle}
+
+
+def copied(name: str, folder: Path) -> Path:
+    """A recorded run in a folder of the test's own."""
+    return Path(shutil.copytree(FOLDER / name, folder / "runs" / name))
+
+
+def cut_off(run: Path) -> None:
+    """Make a finished run one that was stopped: some of its calls, fewer of its walks, no summary."""
+    for file, share in (("calls.jsonl", 0.6), ("traces.jsonl", 0.4)):
+        lines = (run / file).read_bytes().splitlines(keepends=True)
+        (run / file).write_bytes(b"".join(lines[: int(share * len(lines))]))
+    (run / "summary.json").unlink()
+
+
+def benchmark_of(name: str) -> str:
+    """The benchmark of a recorded run."""
+    return str(json.loads((FOLDER / name / "run.json").read_text("utf-8"))["benchmark"])
+
+
+def summary(run: Path) -> dict[str, Any]:
+    """What a run came to, without the time that it took and the version that scored it."""
+    values: dict[str, Any] = json.loads((run / "summary.json").read_text("utf-8"))
+    values.pop("wall_s")
+    values["digests"].pop("code")
+    return values
+
+
+def walks(run: Path) -> list[dict[str, Any]]:
+    """The traces without their seconds."""
+    traces = [json.loads(line) for line in (run / "traces.jsonl").read_text("utf-8").splitlines()]
+    for trace in traces:
+        for step in trace["steps"]:
+            step.pop("seconds")
+    return traces

@@ -17,7 +17,7 @@ def show_plan(made: Plan) -> int:
     experiment, lanes = made.experiment, made.lanes()
     walks = sum(map(len, lanes))
     print(f"{made.benchmark.name} version {made.benchmark.version}: {made.benchmark.about}")
-    print(f"data      {made.folder}: {len(made.chosen)} of {len(made.data)} samples")
+    print(f"data      {made.folder}: {len(made.chosen)} of {made.of} samples")
     print(
         f"walks     {walks} ({experiment.repeats} repeats), {min(made.limits.concurrency, len(lanes))} side by side"
     )

@@ -55,7 +55,11 @@ class Benchmark:
         version: Printed in every report; moves when a change moves a published number.
         roles: By name; `candidate` is the model under test.
         Settings: Frozen pydantic model of the named settings.
+            A setting that is added later says with `Before` (config/before.py) what older runs had.
         Item: Pydantic model of one line of samples.jsonl; `faults` adds what one line alone cannot show.
+        Composed: Pydantic model of a sample that `build` composes of items; None if it composes none.
+        beside: Fields of every sample of the data set, next to id and language, that walks read in `walk.data`
+            (for drawing controls): a run folder keeps them. None: walks see no sample but those that are played.
         lints: What makes a sample weak, given the samples and what was seen of their pictures by id.
         reference: The preset under configs/ that reports compare with.
         score_only: Settings that change the score of a finished trace, not the walk.
@@ -100,6 +104,8 @@ class Benchmark:
     supersteps: Callable[[Any], int]
     calls: Callable[[Any], Mapping[str, int]]
     preview: Callable[[AnyWalk], Sequence[Question]]
+    Composed: type[Any] | None = None
+    beside: tuple[str, ...] | None = None
     score_only: frozenset[str] = frozenset()
     resolve: Callable[[Any, Mapping[str, int]], Any] = lambda settings, seats: settings
     faults: Callable[[Sequence[Any], Any], Sequence[str]] = lambda items, settings: ()

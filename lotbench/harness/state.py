@@ -7,7 +7,7 @@ is not declared would be dropped without a word, so `joined` refuses it.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, TypeAlias, TypedDict, TypeVar
 
@@ -102,7 +102,8 @@ class Walk(Generic[Item, Settings]):
 
     Attributes:
         step: The node of the graph that asks.
-        data: Every sample of the data set, in its order (for drawing controls).
+        data: Every sample of the data set, in its order, with its id, its language and the fields that the
+            benchmark names in `beside`; without `beside`, the samples that are played.
         seats: The number of models in each role.
         pictures: The picture of each sample that has one.
     """
@@ -113,7 +114,7 @@ class Walk(Generic[Item, Settings]):
     settings: Settings
     state: State
     prompts: Pack
-    data: tuple[Item, ...]
+    data: Sequence[Any]
     seats: Mapping[str, int]
     seed: int
     pictures: Mapping[str, Any]

@@ -92,8 +92,10 @@ async def anchors(made: Plan, caller: Caller) -> dict[str, Any]:
     validation = made.benchmark.validation
     if validation is None or not (wanted := validation.anchors(made.settings)):
         return {"skipped": "anchors = 0"}
-    if len(made.chosen) < len(made.data):
-        return {"skipped": f"not a full run: {len(made.chosen)} of {len(made.data)} samples"}
+    if made.of is None:
+        return {"skipped": "how many samples the data set had was not written down"}
+    if len(made.chosen) < made.of:
+        return {"skipped": f"not a full run: {len(made.chosen)} of {made.of} samples"}
     role, seats = validation.judged(made.settings)
     key = key_of(made, role, seats, made.settings, caller.journal.totals.ids())
     record = judge_records.find(key) if key else None

@@ -137,6 +137,8 @@ def _plan(wanted: Wanted, drafts: Sequence[Draft]) -> Plan:
         folder=wanted.out,
         data=tuple(drafts),
         chosen=tuple(drafts),
+        beside=(),
+        of=len(drafts),
         pictures=datasets.Pictures(wanted.out, (), 1024),
         prompts=_prompts(),
         names=names,

@@ -6,7 +6,6 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -16,10 +15,9 @@ from lotbench.edge.calls.budget import refuse_unpriced
 from lotbench.edge.calls.store import Store
 from lotbench.edge.files import run_folder
 from lotbench.edge.files.traces import Traces
-from lotbench.run import plan, results
+from lotbench.run import plan, recorded, results
 from lotbench.run import shards as sharded
 from lotbench.run.calling import Calls, budget, calling
-from lotbench.run.plan import Plan
 from lotbench.run.results import Run, load_run
 from lotbench.run.session import Session, Watch
 
@@ -102,7 +100,7 @@ async def begin(
         return run_folder.create(out, made.benchmark.name, made.experiment.model, digest(made.experiment))
 
     async with calling(made, folder, own, Store(fresh=fresh)) as calls:
-        _freeze(made, calls.folder)
+        recorded.freeze(made, calls.folder)
         session = Session(made, calls, load_run(calls.folder.path))
         if shards > 1:
             await _sharded(session, calls, shards, fresh=fresh, check=check)
@@ -162,6 +160,7 @@ async def resume(
         place.keep(Traces(path / run_folder.TRACES, strict=False))
         run_before = load_run(path)
         made = results.planned(run_before, config.validate(Limits, {**run_before.limits, **limits}))
+        recorded.refuse_lost_pictures(made, path)
         async with calling(made, lambda: nullcontext(place), own) as calls:
             session = Session(made, calls, run_before)
             if shards > 1:
@@ -180,23 +179,6 @@ def _named(player: Player, place: str, own: dict[str, Any]) -> str:
         name = f"{name}-{place}"
     own[name] = player
     return name
-
-
-def _freeze(made: Plan, place: run_folder.Folder) -> None:
-    """Write down what the run is; run.json last, so that a folder that has it is whole."""
-    for path, text in made.prompts.files.items():
-        place.write(f"prompts/{path}", text)
-    place.write("samples.jsonl", "".join(f"{sample.model_dump_json()}\n" for sample in made.chosen))
-    table = {
-        "schema": 1,
-        "benchmark": made.benchmark.name,
-        "version": made.benchmark.version,
-        "experiment": made.experiment.model_dump(mode="json"),
-        "sampling": {role: asdict(sampling) for role, (sampling, _) in made.sampling().items()},
-        "limits": made.limits.model_dump(mode="json"),
-        "digests": made.digests,
-    }
-    place.write_json("run.json", table)
 
 
 def _synchronously(work: Coroutine[Any, Any, T]) -> T:

@@ -6,10 +6,11 @@ a run folder is made.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from lotbench import benchmarks
@@ -29,6 +30,28 @@ REPLY_TOKENS = 4096
 
 
 @dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a run folder carries of what the run plays: it is taken as it stands, whatever became of the data set.
+
+    Attributes:
+        samples: The samples that are played.
+        beside: What walks see of the data set.
+        of: How many samples the data set had, if that was written down.
+        folder: Where the pictures are now.
+        pictures: The sha256 of each picture, by sample id, as far as they were written down.
+        digests: Of experiment, data, prompts and code.
+    """
+
+    samples: tuple[Any, ...]
+    beside: Sequence[Any]
+    of: int | None
+    folder: Path
+    pictures: Mapping[str, str]
+    prompts: Pack
+    digests: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """A run before it begins.
 
@@ -36,8 +59,12 @@ class Plan:
         experiment: With every default filled in.
         settings: The benchmark's settings, resolved.
         folder: The data set's folder.
-        data: All samples built from it; `chosen` are those that are played.
+        data: All samples built from it; of a run that has begun, those that it plays.
+        chosen: The samples that are played.
+        beside: What walks see of the data set: `Walk.data`.
+        of: How many samples the data set has; None if a run of before did not write it down.
         names: The models of each role, candidate included.
+        recorded: The digests of a run that has begun, as it wrote them down.
         share: Which of how many shares of the lanes this plan takes; a lane is never split.
     """
 
@@ -48,15 +75,20 @@ class Plan:
     folder: Path
     data: tuple[Any, ...]
     chosen: tuple[Any, ...]
+    beside: Sequence[Any]
+    of: int | None
     pictures: datasets.Pictures
     prompts: Pack
     names: Mapping[str, tuple[ModelName, ...]]
     by_id: Mapping[str, Sample]
+    recorded: Mapping[str, str] | None = None
     share: tuple[int, int] = (0, 1)
 
     @property
     def digests(self) -> dict[str, str]:
         """What the numbers depend on, by name."""
+        if self.recorded is not None:
+            return {**self.recorded, "code": version()}
         return {
             "experiment": digest(self.experiment),
             "data": datasets.data_digest(self.folder, self.data, self.pictures),
@@ -68,7 +100,7 @@ class Plan:
     def order(self) -> tuple[str, ...]:
         """The ids of all samples, if the settings let recorded predictions be joined to them by position."""
         joined = self.benchmark.by_position(self.settings)
-        return tuple(item.id for item in self.data) if joined else ()
+        return tuple(item.id for item in self.beside) if joined else ()
 
     def lanes(self) -> list[list[Planned]]:
         """The walks of the plan's share of the run by lane, each lane in the order in which it is walked."""
@@ -90,7 +122,7 @@ class Plan:
             settings=self.settings,
             state=state,
             prompts=self.prompts,
-            data=self.data,
+            data=self.beside,
             seats={role: len(names) for role, names in self.names.items()},
             seed=self.experiment.seed,
             pictures=self.pictures,
@@ -112,28 +144,24 @@ def sampling_table(made: Plan) -> dict[str, JSON]:
     return {role: [asdict(drawn), seeded] for role, (drawn, seeded) in made.sampling().items()}
 
 
-def make(config: Config, prompts: Pack | None = None) -> Plan:
+def make(config: Config, recorded: Recorded | None = None) -> Plan:
     """Resolve a configuration.
 
     Args:
         config: What was asked for.
-        prompts: A pack to use (of a run that is resumed) instead of the one that the experiment names.
+        recorded: Of a run that has begun: its samples and prompts instead of those that the experiment names.
 
     Raises:
         UsageError: Something asked for does not exist, does not fit, or is missing; by name.
     """
     experiment = config.experiment
     benchmark = benchmarks.get(experiment.benchmark)
-    named = _names(benchmark, experiment)
+    named = _names(benchmark, experiment, begun=recorded is not None)
     settings = validate(benchmark.Settings, experiment.settings, prefix="settings.")
     names = benchmark.seat(settings, named, experiment.seed)
     settings = benchmark.resolve(settings, {role: len(set(given)) for role, given in names.items()})
     if unknown := experiment.sampling.keys() - names.keys():
         raise UsageError(f"sampling: no role {', '.join(sorted(unknown))}; there are: {', '.join(names)}")
-    folder = datasets.data_folder(experiment.data, benchmark.data)
-    items = datasets.samples(folder, benchmark.Item)
-    data = tuple(benchmark.build(items, settings, experiment.seed))
-    chosen = datasets.select(data, experiment.samples, experiment.limit)
     resolved = experiment.model_copy(
         update={
             # As they were named: who of them leaves a panel depends on the candidate, the panel does not.
@@ -145,19 +173,56 @@ def make(config: Config, prompts: Pack | None = None) -> Plan:
             "data": experiment.data or benchmark.data,
         }
     )
+    played = (
+        _recorded(benchmark, experiment, recorded) if recorded else _drawn(benchmark, experiment, settings)
+    )
     return Plan(
         benchmark=benchmark,
         experiment=resolved,
         limits=config.limits,
         settings=settings,
-        folder=folder,
-        data=data,
-        chosen=chosen,
-        pictures=datasets.Pictures(folder, data, experiment.max_image_px),
-        prompts=prompts or datasets.prompts(benchmark.name, experiment.prompts),
         names=names,
-        by_id={item.id: item for item in data},
+        by_id={item.id: item for item in played["data"]},
+        **played,
     )
+
+
+def _drawn(benchmark: Benchmark, experiment: Experiment, settings: Any) -> dict[str, Any]:
+    """What a run that begins plays: samples of the data set, with the prompts that the experiment names."""
+    folder = datasets.data_folder(experiment.data, benchmark.data)
+    items = datasets.samples(folder, benchmark.Item)
+    data = tuple(benchmark.build(items, settings, experiment.seed))
+    chosen = datasets.select(data, experiment.samples, experiment.limit)
+    return {
+        "folder": folder,
+        "data": data,
+        "chosen": chosen,
+        "beside": chosen if benchmark.beside is None else glimpses(benchmark, data),
+        "of": len(data),
+        "pictures": datasets.Pictures(folder, data, experiment.max_image_px),
+        "prompts": datasets.prompts(benchmark.name, experiment.prompts),
+    }
+
+
+def _recorded(benchmark: Benchmark, experiment: Experiment, recorded: Recorded) -> dict[str, Any]:
+    """What a run that has begun plays: what its folder carries."""
+    samples, size = recorded.samples, experiment.max_image_px
+    return {
+        "folder": recorded.folder,
+        "data": samples,
+        "chosen": samples,
+        "beside": recorded.beside,
+        "of": recorded.of,
+        "pictures": datasets.Pictures(recorded.folder, samples, size, recorded.pictures),
+        "prompts": recorded.prompts,
+        "recorded": recorded.digests,
+    }
+
+
+def glimpses(benchmark: Benchmark, data: Sequence[Any]) -> tuple[SimpleNamespace, ...]:
+    """What walks see of samples that they do not play: id, language, and what the benchmark names."""
+    fields = {"id", "language", *(benchmark.beside or ())}
+    return tuple(SimpleNamespace(**item.model_dump(mode="json", include=fields)) for item in data)
 
 
 def reference(benchmark: Benchmark) -> tuple[str, Any]:
@@ -178,7 +243,10 @@ def _repeats(benchmark: Benchmark, experiment: Experiment, settings: Any) -> int
     return experiment.repeats or told or benchmark.repeats
 
 
-def _names(benchmark: Benchmark, experiment: Experiment) -> Mapping[str, tuple[ModelName, ...]]:
+def _names(
+    benchmark: Benchmark, experiment: Experiment, *, begun: bool
+) -> Mapping[str, tuple[ModelName, ...]]:
+    """The models of each role; a run that has begun has the roles that it wrote down and no others."""
     if not experiment.model:
         raise UsageError("no candidate: give --model NAME (or model = in the config)")
     if unknown := experiment.roles.keys() - benchmark.roles.keys() | (
@@ -190,11 +258,11 @@ def _names(benchmark: Benchmark, experiment: Experiment) -> Mapping[str, tuple[M
     for role, declared in benchmark.roles.items():
         if role == "candidate":
             continue
-        given = experiment.roles.get(role) or declared.default
+        given = experiment.roles.get(role) or (() if begun else declared.default)
         if given:
             names[role] = tuple(parse(name) for name in given)
             if len({(name.provider, name.kind, name.model, name.url) for name in names[role]}) < len(given):
                 raise UsageError(f"{role}: {', '.join(given)} names a model twice")
-        elif declared.required:
+        elif declared.required and not begun:
             raise UsageError(f"{benchmark.name} has no default {role}: give --{role} NAME")
     return names

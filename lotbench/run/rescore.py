@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 from lotbench.config.experiment import Limits
 from lotbench.edge.calls.budget import Bucket
@@ -17,6 +18,7 @@ from lotbench.edge.calls.journal import Totals
 from lotbench.edge.calls.prices import price
 from lotbench.edge.calls.store import Store
 from lotbench.errors import CallFailed, UsageError
+from lotbench.harness.loop import Graph
 from lotbench.harness.state import AnyWalk
 from lotbench.run.calling import journaled
 from lotbench.run.plan import Plan
@@ -40,6 +42,7 @@ class Rewalked:
     Attributes:
         traces: The traces, in data order.
         kept: Walks whose calls are not all in the journal (a question has changed): their old trace stands.
+        why: What was wanting where a question could not be put together at all.
     """
 
     plan: Plan
@@ -47,6 +50,25 @@ class Rewalked:
     """What the journal adds up to."""
     traces: list[Trace] = field(default_factory=list)
     kept: list[Trace] = field(default_factory=list)
+    why: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Lenient:
+    """A graph in which a walk that wants what is gone (a picture, a sample) does not end those beside it."""
+
+    graph: Graph
+
+    async def ainvoke(self, input: Any, config: Any = None, *, context: Any = None) -> Any:
+        """Run from the first node to the last; returns the last state.
+
+        Raises:
+            LookupError: Something that the walk wants is gone, with what.
+        """
+        try:
+            return await self.graph.ainvoke(input, config, context=context)
+        except UsageError as error:
+            raise LookupError(str(error)) from error
 
 
 async def rewalk(run: Run, heard: Callable[[Request], None] | None = None) -> Rewalked:
@@ -67,8 +89,11 @@ async def rewalk(run: Run, heard: Callable[[Request], None] | None = None) -> Re
 
         old = {(trace.sample, trace.repeat): trace for trace in run.traces}
         lanes = [[walk for walk in lane if (walk.sample, walk.repeat) in old] for lane in made.lanes()]
-        new = {(trace.sample, trace.repeat): trace async for trace in loop(made, ask).traces(lanes)}
-    result = Rewalked(made, caller.journal.totals)
+        walks = loop(made, ask)
+        walks.graph = Lenient(walks.graph)
+        new = {(trace.sample, trace.repeat): trace async for trace in walks.traces(lanes)}
+    why = [str(error) for error in walks.crashed.values()]
+    result = Rewalked(made, caller.journal.totals, why=why)
     for place, trace in old.items():
         again = new.get(place)
         if again is None or (trace.arrived and not again.arrived):
@@ -90,10 +115,15 @@ async def sent(run: Run, key: str) -> Request:
         if str(request.key) == key:
             found.append(request)
 
+    why: list[str] = []
     with suppress(CallFailed):
-        await rewalk(run, heard)
+        why = (await rewalk(run, heard)).why
     if not found:
-        raise UsageError(f"{run.path}: no walk asks for {key!r} (keys stand in traces.jsonl, as `call`)")
+        raise UsageError(
+            "\n".join(
+                [f"{run.path}: no walk asks for {key!r} (keys stand in traces.jsonl, as `call`)", *why[:1]]
+            )
+        )
     return found[0]
 
 

@@ -12,24 +12,22 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from lotbench.config.experiment import Config, Experiment, Limits, differences, validate
+from lotbench.config.experiment import Config, Experiment, Limits
 from lotbench.config.model_names import ModelName, parse, related
 from lotbench.edge.calls import embeddings, judge_records
 from lotbench.edge.calls.footprint import Work, footprint
 from lotbench.edge.calls.journal import Totals, read_totals
 from lotbench.edge.calls.prices import Price, price
 from lotbench.edge.files import run_folder
-from lotbench.edge.files.datasets import prompt_files
 from lotbench.edge.files.jsonl import texts
 from lotbench.edge.files.traces import Traces
 from lotbench.errors import RunFolderError, UsageError
 from lotbench.harness.evidence import Evidence
 from lotbench.harness.judge_validation import JudgeContext, JudgeQuality
-from lotbench.prompting.prompt import pack
 from lotbench.report.leaderboard import Entry, by_sample
 from lotbench.report.report import Facts, Report, Spent, build, to_markdown, to_summary
 from lotbench.report.sections import Reading, Section
-from lotbench.run import plan
+from lotbench.run import plan, recorded
 from lotbench.types import Trace
 
 VECTORS = "vectors.npz"
@@ -98,7 +96,7 @@ def load_run(
     summary = run_folder.read_json(path / "summary.json") if (path / "summary.json").is_file() else {}
     return Run(
         path=path,
-        config=validate(Experiment, table["experiment"], path / "run.json"),
+        config=recorded.experiment(path / "run.json", table["experiment"]),
         limits=table.get("limits", {}),
         digests=table["digests"],
         traces=Traces(path / run_folder.TRACES, seen=seen),
@@ -107,30 +105,16 @@ def load_run(
 
 
 def planned(run: Run, limits: Limits) -> plan.Plan:
-    """The plan of a run that is gone on with, with its own prompts.
+    """The plan of a run that has begun: its own samples, prompts and settings.
 
     Raises:
-        RunFolderError: Its experiment, data or prompts are no longer what they were.
+        RunFolderError: Its experiment, samples or prompts are no longer what they were, by name.
     """
-    prompts = pack(prompt_files(run.path / "prompts"))
-    made = plan.make(Config(experiment=run.config, limits=limits), prompts)
-    if changed := _changes(run, made):
-        raise RunFolderError(f"{run.path}: changed since the run began: {', '.join(changed)}")
+    table = run_folder.read_json(run.path / "run.json")
+    made = plan.make(Config(experiment=run.config, limits=limits), recorded.read(run.path, run.config, table))
+    if changed := recorded.changed_experiment(run.path, table, made):
+        raise recorded.changed_since(run.path, changed)
     return made
-
-
-def _changes(run: Run, made: plan.Plan) -> list[str]:
-    """The fields in which a run's experiment, data or prompts are no longer what they were, by name."""
-    now = made.digests
-    changed = [name for name in ("experiment", "data", "prompts") if run.digests.get(name) != now[name]]
-    if "experiment" in changed:
-        before = json.loads((run.path / "run.json").read_text(encoding="utf-8"))["experiment"]
-        changed += differences(before, made.experiment.model_dump(mode="json"), "experiment")
-    if "data" in changed:
-        played = run.samples
-        pairs = ((played.get(item.id), item.model_dump(mode="json")) for item in made.chosen)
-        changed += [name for old, new in pairs for name in differences(old, new, f"data.{new['id']}")]
-    return changed
 
 
 def write(
@@ -226,7 +210,7 @@ def evidence(made: plan.Plan, path: Path, traces: Sequence[Trace]) -> Evidence:
 
 
 def readings(run: Run, trace: Trace) -> tuple[Reading, ...]:
-    """What a run's sections give to read of one walk; nothing if its data are no longer what they were."""
+    """What a run's sections give to read of one walk; nothing if what it carries is not what it was."""
     try:
         made = planned(run, Limits())
     except UsageError:

@@ -13,13 +13,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from lotbench import benchmarks
 from lotbench.edge.calls.journal import read_journal
-from lotbench.edge.files import datasets
 from lotbench.edge.files.traces import Traces
 from lotbench.errors import UsageError
 from lotbench.report.leaderboard import Entry
-from lotbench.run import results
+from lotbench.run import recorded, results
 from lotbench.run.results import Run
 from lotbench.site import run_tables
 from lotbench.types import Trace, Usage
@@ -64,11 +62,11 @@ class Shelf:
     @cached_property
     def data(self) -> Path | None:
         """The folder of its data set, if it is still there."""
-        config = self.run.config
         try:
-            return datasets.data_folder(config.data, benchmarks.get(config.benchmark).data)
+            folder = recorded.home(self.run.path, self.run.config).folder
         except UsageError:
             return None
+        return folder if folder.is_dir() else None
 
     @property
     def group(self) -> str:

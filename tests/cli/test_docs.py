@@ -225,6 +225,7 @@ def test_the_page_on_runs_names_everything_in_a_run_folder(tmp_path: Path) -> No
     wanted = {path.name for path in run.path.iterdir()}
     free = frozenset(
         {"models", "outcomes", "by_role", "scores", "baselines", "settings", "roles", "sampling", "limits"}
+        | {"prompts", "pictures"}
     )
     for name in ("summary.json", "run.json"):
         wanted |= keys(json.loads((run.path / name).read_text(encoding="utf-8")), free)

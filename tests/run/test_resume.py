@@ -214,22 +214,26 @@ def change_json(path: Path, *place: str, value: Any) -> None:
 
 async def test_changed_data_refuse_to_be_gone_on_with(tmp_path: Path, data: Path) -> None:
     with FakeServer() as server:
-        run = await stopped(server, tmp_path / "runs", data=str(data), limit=2)
+        shown = {"arm": "image+caption"}
+        run = await stopped(server, tmp_path / "runs", data=str(data), limit=2, settings=shown)
         calls, before = server.log()["requests"], (run / "calls.jsonl").read_bytes()
         samples = (data / "samples.jsonl").read_text(encoding="utf-8")
 
         (data / "samples.jsonl").write_text(samples.replace("toaster", "roaster"), encoding="utf-8")
-        with pytest.raises(RunFolderError, match=r"changed since the run began: .*data") as caught:
+        with pytest.raises(RunFolderError, match=r"began: data, data\.lot-\d+\.caption") as caught:
             await resume(run)
         assert caught.value.exit_code == 2
 
         # Another line order in a record is no other data.
         rows = [dict(reversed(json.loads(line).items())) for line in samples.splitlines()]
         (data / "samples.jsonl").write_text("\n\n".join(map(json.dumps, rows)), encoding="utf-8")
-        picture = next((data / "images").iterdir())
+        played = json.loads((run / "samples.jsonl").read_text(encoding="utf-8").splitlines()[0])
+        picture = data / played["image"]
         content = picture.read_bytes()
         picture.write_bytes(next(p for p in (data / "images").iterdir() if p != picture).read_bytes())
-        with pytest.raises(RunFolderError, match=r"changed since the run began: .*data"):
+        with pytest.raises(
+            RunFolderError, match=rf"changed since the run began: data, data.{played['id']}.image"
+        ):
             await resume(run)
 
         assert server.log()["requests"] == calls
@@ -261,7 +265,9 @@ async def test_changed_prompts_refuse_to_be_gone_on_with(tmp_path: Path) -> None
         run = await stopped(server, tmp_path)
         prompt = run / "prompts" / "en" / "respond.txt"
         prompt.write_text(prompt.read_text(encoding="utf-8") + "Be quick.\n", encoding="utf-8")
-        with pytest.raises(RunFolderError, match=r"changed since the run began: .*prompts"):
+        with pytest.raises(
+            RunFolderError, match=r"changed since the run began: prompts, prompts\.en/respond\.txt$"
+        ):
             await resume(run)
 
 

@@ -80,6 +80,7 @@ benchmark = Benchmark(
     supersteps=lambda settings: 5,
     calls=calls,
     preview=preview,
+    beside=(),
     score_only=SCORE_ONLY,
     resolve=resolve,
     faults=faults,

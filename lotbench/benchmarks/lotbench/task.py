@@ -91,6 +91,7 @@ benchmark = Benchmark(
     supersteps=lambda settings: 5 * settings.max_rounds + 5,
     calls=calls,
     preview=preview,
+    beside=("key_text",),
     score_only=SCORE_ONLY,
     resolve=resolve,
     faults=faults,

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from lotbench.benchmarks.standard import candidate
 from lotbench.benchmarks.standard.oogiri import Row
+from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.benchmarks.standard.preview import preview
 from lotbench.benchmarks.standard.score import grade, metrics
 from lotbench.benchmarks.standard.sections import sections
@@ -53,6 +54,7 @@ benchmark = Benchmark(
     supersteps=lambda settings: 10,
     calls=calls,
     preview=preview,
+    Composed=Problem,
     score_only=SCORE_ONLY,
     resolve=resolve,
     needs_pictures=lambda settings: settings.arm == "image",

@@ -16,6 +16,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from lotbench.config.before import as_before
 from lotbench.config.experiment import digest
 from lotbench.edge.files.jsonl import rows, tables
 from lotbench.edge.pictures.picture_file import PictureError, encoded, opened
@@ -160,9 +161,7 @@ def select(items: Sequence[Sample], ids: Sequence[str], limit: int | None) -> tu
 
 def data_digest(folder: Path, items: Sequence[Any], pictures: Pictures) -> str:
     """The digest of the samples and their pictures: what the data set is, whatever its file looks like."""
-    return digest(
-        [[item.model_dump(mode="json"), getattr(pictures.get(item.id), "sha256", None)] for item in items]
-    )
+    return digest([[as_before(item), getattr(pictures.get(item.id), "sha256", None)] for item in items])
 
 
 class Pictures(Mapping[str, Image]):
@@ -172,10 +171,14 @@ class Pictures(Mapping[str, Image]):
         folder: The data set's folder.
         items: Its samples.
         max_px: The longer side, in pixels, at most.
+        recorded: The sha256 of pictures by sample id, as a run has recorded them: these are sent, or nothing.
     """
 
-    def __init__(self, folder: Path, items: Sequence[Sample], max_px: int) -> None:
+    def __init__(
+        self, folder: Path, items: Sequence[Sample], max_px: int, recorded: Mapping[str, str] | None = None
+    ) -> None:
         self._max_px = max_px
+        self._recorded = recorded or {}
         self._paths = {item.id: folder / item.image for item in items if item.image}
         self._sources: dict[str, Path] = {}
         self._known: dict[Path, Image] = {}
@@ -185,6 +188,9 @@ class Pictures(Mapping[str, Image]):
 
     def __getitem__(self, sample: str) -> Image:
         path = self._paths[sample]
+        if sha256 := self._recorded.get(sample):
+            self._sources[sha256] = path
+            return Image(sha256)
         if path not in self._known:
             sent = encoded(path, self._max_px)
             image = Image(hashlib.sha256(sent).hexdigest())
@@ -200,8 +206,16 @@ class Pictures(Mapping[str, Image]):
         return len(self._paths)
 
     def png(self, sha256: str) -> bytes:
-        """The bytes of a picture as they are sent."""
-        return encoded(self._sources[sha256], self._max_px)
+        """The bytes of a picture as they are sent.
+
+        Raises:
+            DataError: It is gone, or no longer the one that the run has recorded.
+        """
+        path = self._sources[sha256]
+        sent = encoded(path, self._max_px)
+        if self._recorded and hashlib.sha256(sent).hexdigest() != sha256:
+            raise DataError([f"{path}: is not the picture that the run began with"])
+        return sent
 
     def path(self, sample: str) -> Path:
         """The file of a sample's picture."""

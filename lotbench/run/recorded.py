@@ -1,0 +1,293 @@
+"""What a run folder carries of what the run plays: written when the run begins, read whenever it is looked at again.
+
+A run is read with its own samples and prompts. The data set is looked for to find its pictures, to see whether
+a sample is another one now, and, for runs of before there was data.jsonl, for what walks see of other samples.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NoReturn
+
+from lotbench import benchmarks
+from lotbench.config.before import completed
+from lotbench.config.experiment import Experiment, digest, validate
+from lotbench.edge.calls.journal import read_journal
+from lotbench.edge.files import datasets, run_folder
+from lotbench.edge.files.jsonl import rows, tables
+from lotbench.errors import DataError, RunFolderError, UsageError
+from lotbench.harness.benchmark import Benchmark
+from lotbench.prompting.prompt import Pack, pack
+from lotbench.run.plan import Plan, Recorded, glimpses
+from lotbench.types import JSON
+
+DATA = "data.jsonl"
+"""What walks see of every sample of the data set, in its order; not there if they see none but the played ones."""
+
+
+def freeze(made: Plan, place: run_folder.Folder) -> None:
+    """Write down what a run is; run.json last, so that a folder that has it is whole."""
+    for path, text in made.prompts.files.items():
+        place.write(f"prompts/{path}", text)
+    samples = [sample.model_dump(mode="json") for sample in made.chosen]
+    place.write("samples.jsonl", _lines(samples))
+    if made.benchmark.beside is not None:
+        place.write(DATA, _lines([vars(row) for row in made.beside]))
+    table = {
+        "schema": 1,
+        "benchmark": made.benchmark.name,
+        "version": made.benchmark.version,
+        "experiment": made.experiment.model_dump(mode="json"),
+        "sampling": {role: asdict(sampling) for role, (sampling, _) in made.sampling().items()},
+        "limits": made.limits.model_dump(mode="json"),
+        "digests": made.digests,
+        "recorded": {
+            "of": made.of,
+            "samples": digest(samples),
+            "prompts": {path: digest(text) for path, text in made.prompts.files.items()},
+            "pictures": {one.id: made.pictures[one.id].sha256 for one in made.chosen if one.image},
+        },
+    }
+    place.write_json("run.json", table)
+
+
+def _lines(rows: Sequence[Any]) -> str:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def experiment(path: Path, table: Mapping[str, Any]) -> Experiment:
+    """The experiment of a run.json, with the settings and fields that it lacks as they were before them.
+
+    Raises:
+        UsageError: It is damaged, with the fields.
+    """
+    read = validate(Experiment, completed(Experiment, table), path)
+    try:
+        declared = benchmarks.get(read.benchmark).Settings
+        settings = validate(declared, completed(declared, read.settings)).model_dump(mode="json")
+    except UsageError:
+        # Said when the run is planned; until then it can be told without.
+        return read
+    return read.model_copy(update={"settings": settings})
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where the data set of a run is now.
+
+    Attributes:
+        items: Its samples; none if it is gone, or the benchmark composes samples of them.
+        changed: The fields of the run's samples that it says otherwise.
+    """
+
+    folder: Path
+    items: Sequence[Any] = ()
+    changed: tuple[str, ...] = ()
+
+
+def home(run: Path, config: Experiment) -> Home:
+    """The data set of a run: under its name, else the shipped one that has the run's samples as they were."""
+    benchmark, samples = benchmarks.get(config.benchmark), _samples(run)
+    named = _named(config, benchmark)
+    near = () if Path(config.data, "samples.jsonl").is_file() else datasets.data_sets()
+    fallback = Home(named)
+    for folder in dict.fromkeys((named, *near)):
+        if benchmark.Composed is not None:
+            if all((folder / sample["image"]).is_file() for sample in samples if sample.get("image")):
+                return Home(folder)
+            continue
+        items = _items(folder, benchmark)
+        known = {item.id: item.model_dump(mode="json") for item in items}
+        there = [sample for sample in samples if sample["id"] in known]
+        changed = [name for one in there for name in _differing(one, known[one["id"]], f"data.{one['id']}")]
+        if items and len(there) == len(samples) and not changed:
+            return Home(folder, items)
+        if there and folder == named:
+            fallback = Home(folder, items, tuple(changed))
+    return fallback
+
+
+def read(run: Path, config: Experiment, table: Mapping[str, Any]) -> Recorded:
+    """What a run folder carries.
+
+    Args:
+        run: The folder.
+        config: Its experiment, as `experiment` reads it.
+        table: Its run.json.
+
+    Raises:
+        RunFolderError: Its samples or prompts are not what they were when the run began, by name.
+        UsageError: They are damaged.
+    """
+    benchmark, digests, kept = benchmarks.get(config.benchmark), table["digests"], table.get("recorded", {})
+    samples, prompts, place = _samples(run), pack(datasets.prompt_files(run / "prompts")), home(run, config)
+    changed = [*_changed_samples(samples, kept, place), *_changed_prompts(prompts, digests, kept)]
+    if changed:
+        raise changed_since(run, changed)
+    model = benchmark.Composed or benchmark.Item
+    path = run / "samples.jsonl"
+    played = tuple(one for _, one in rows(path, lambda table: model.model_validate(completed(model, table))))
+    pictures, of = kept.get("pictures", {}), kept.get("of")
+    beside: Sequence[Any] | None = played if benchmark.beside is None else _beside(run)
+    if not kept and place.items:
+        shown = datasets.Pictures(place.folder, place.items, config.max_image_px)
+        if _as_it_was(samples, place.items, shown, digests["data"]):
+            pictures, of = {one.id: shown[one.id].sha256 for one in played if one.image}, len(place.items)
+            beside = beside or glimpses(benchmark, place.items)
+    if beside is None:
+        beside = Unrecorded(run, config.data)
+    return Recorded(played, beside, of, place.folder, pictures, prompts, digests)
+
+
+def changed_since(run: Path, changed: Sequence[str]) -> RunFolderError:
+    """The error that names what is no longer as it was."""
+    return RunFolderError(f"{run}: changed since the run began: {', '.join(changed)}")
+
+
+def changed_experiment(run: Path, table: Mapping[str, Any], made: Plan) -> list[str]:
+    """The fields in which a run's experiment is not what it was when the run began, by name."""
+    before = table["experiment"]
+    changed = _differing(before, made.experiment.model_dump(mode="json"), "experiment")
+    if digest(before) == table["digests"]["experiment"] and not changed:
+        return []
+    calls = run / "calls.jsonl"
+    asked = {(one.role, one.asked) for one in read_journal(calls)} if calls.is_file() else set()
+    named = {role: {name.text for name in names} for role, names in made.names.items()}
+    others = {f"experiment.roles.{role}" for role, name in asked if name not in named.get(role, ())}
+    return ["experiment", *changed, *sorted(others - set(changed))]
+
+
+def refuse_lost_pictures(made: Plan, run: Path) -> None:
+    """See that the pictures that a run goes on to show are there and are those that it began with.
+
+    Raises:
+        DataError: Some are gone, each by name.
+        RunFolderError: Some are other pictures now, by name.
+    """
+    if not made.benchmark.needs_pictures(made.settings):
+        return
+    paths = {one.id: made.pictures.path(one.id) for one in made.chosen if one.image}
+    if gone := [path for path in dict.fromkeys(paths.values()) if not path.is_file()]:
+        raise DataError([f"{path}: the picture is not there" for path in gone])
+    changed = []
+    for name in paths:
+        try:
+            made.pictures.png(made.pictures[name].sha256)
+        except DataError:
+            changed.append(f"data.{name}.image")
+    if changed:
+        raise changed_since(run, ["data", *changed])
+
+
+class Unrecorded(Sequence[Any]):
+    """The rest of a data set that a run of before did not write down, and that is no longer what it was.
+
+    Raises:
+        RunFolderError: Somebody looks at it.
+    """
+
+    def __init__(self, run: Path, data: str) -> None:
+        self._why = (
+            f"{run}: what walks see of samples that are not played was not written down when the run began, and the "
+            f"data set {data} is no longer what it was: this walk cannot be taken as it would have been"
+        )
+
+    def _refuse(self) -> NoReturn:
+        raise RunFolderError(self._why)
+
+    def __len__(self) -> int:
+        self._refuse()
+
+    def __getitem__(self, index: Any) -> Any:
+        self._refuse()
+
+    def __iter__(self) -> Iterator[Any]:
+        self._refuse()
+
+
+def _samples(run: Path) -> list[dict[str, Any]]:
+    return [table for _, table in tables(run / "samples.jsonl")]
+
+
+def _beside(run: Path) -> tuple[SimpleNamespace, ...] | None:
+    path = run / DATA
+    if not path.is_file():
+        return None
+    return tuple(SimpleNamespace(**table) for _, table in tables(path))
+
+
+def _named(config: Experiment, benchmark: Benchmark) -> Path:
+    """The folder that the experiment names, whether it is there or not."""
+    try:
+        return datasets.data_folder(config.data, benchmark.data)
+    except UsageError:
+        return Path(config.data)
+
+
+def _items(folder: Path, benchmark: Benchmark) -> Sequence[Any]:
+    """The samples of a data set; none if it is not there, has faults, or is another benchmark's."""
+    try:
+        return [row for _, row in rows(folder / "samples.jsonl", benchmark.Item.model_validate)]
+    except DataError:
+        return ()
+
+
+def _changed_samples(samples: Sequence[Mapping[str, Any]], kept: Mapping[str, Any], place: Home) -> list[str]:
+    if place.changed:
+        return ["data", *place.changed]
+    return ["data", "samples.jsonl"] if kept and digest(samples) != kept["samples"] else []
+
+
+def _changed_prompts(prompts: Pack, digests: Mapping[str, str], kept: Mapping[str, Any]) -> list[str]:
+    if prompts.digest == digests["prompts"]:
+        return []
+    known, now = kept.get("prompts", {}), {path: digest(text) for path, text in prompts.files.items()}
+    names = sorted(path for path in {*known, *now} if known.get(path) != now.get(path)) if known else []
+    return ["prompts", *(f"prompts.{name}" for name in names)]
+
+
+def _differing(was: JSON, now: JSON, path: str) -> list[str]:
+    """The dotted names of the fields of a record that it has otherwise now; what it lacked does not count."""
+    if isinstance(was, Mapping) and isinstance(now, Mapping):
+        return [name for key in was for name in _differing(was[key], now.get(key), f"{path}.{key}")]
+    if isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
+        pairs = enumerate(zip(was, now, strict=True))
+        return [name for index, pair in pairs for name in _differing(*pair, f"{path}.{index}")]
+    return [] if was == now else [path]
+
+
+def _as_it_was(
+    samples: Sequence[Any], items: Sequence[Any], pictures: datasets.Pictures, recorded: str
+) -> bool:
+    """Whether a data set is the recorded one, fields left out that samples did not have then."""
+    had = _shape(samples)
+    try:
+        now = [
+            [_cut(item.model_dump(mode="json"), had), getattr(pictures.get(item.id), "sha256", None)]
+            for item in items
+        ]
+    except DataError:
+        return False
+    return digest(now) == recorded
+
+
+def _shape(values: Sequence[Any]) -> Any:
+    """The fields of records alike, nested ones too; a list stands for what its elements have in common."""
+    records = [value for value in values if isinstance(value, Mapping)]
+    if records:
+        names = dict.fromkeys(name for record in records for name in record)
+        return {name: _shape([record[name] for record in records if name in record]) for name in names}
+    return _shape([one for value in values if isinstance(value, list) for one in value]) if values else None
+
+
+def _cut(value: Any, had: Any) -> Any:
+    """A value without the fields that are not in the shape."""
+    if not had:
+        return value
+    if isinstance(value, Mapping):
+        return {name: _cut(inner, had[name]) for name, inner in value.items() if name in had}
+    return [_cut(one, had) for one in value] if isinstance(value, list) else value

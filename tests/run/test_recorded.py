@@ -1,0 +1,294 @@
+"""A run is read with what its folder carries, whatever became of settings, fields and data sets since."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+
+from lotbench import benchmarks
+from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.benchmarks.lotbench.settings import Settings
+from lotbench.cli import main
+from lotbench.config.before import Before
+from lotbench.config.experiment import Config, Limits
+from lotbench.edge.files import datasets
+from lotbench.errors import LotbenchError
+from lotbench.run import plan
+from lotbench.run.evaluate import evaluate, resume
+from lotbench.run.results import load_run, planned
+from tests.old_runs import FOLDER, RUNS, benchmark_of, copied, cut_off, own, players, summary, walks
+
+LOTBENCH = "20261122-0826-lotbench-python-candidate-aa37"
+LIVEIDEA = "20261122-0826-liveideabench-python-candidate-2359"
+RINO = "20261122-0826-rinobench-python-candidate-ab45"
+STANDARD = "20261122-0826-standard-python-candidate-4418"
+
+
+@pytest.fixture
+def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The data sets that come with lotbench, as copies that a test may change."""
+    place = Path(shutil.copytree(datasets.shipped("data"), tmp_path / "data"))
+    shipped = datasets.shipped
+
+    def moved(*parts: str) -> Path:
+        path = place.joinpath(*parts[1:]) if parts[0] == "data" else shipped(*parts)
+        if not path.exists():
+            shipped(*parts, "gone")
+        return path
+
+    monkeypatch.setattr(datasets, "shipped", moved)
+    return place
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "samples.jsonl").read_text("utf-8").splitlines()]
+
+
+def put(folder: Path, table: list[dict[str, Any]]) -> None:
+    (folder / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in table), "utf-8")
+
+
+def renamed(data: Path) -> None:
+    """The set goes on under another name, and other samples with the same names of pictures take its own."""
+    data.rename(data.with_name(f"{data.name}_easy"))
+    shutil.copytree(data.with_name(f"{data.name}_easy"), data)
+    table = [row | {"id": f"new-{row['id']}"} for row in rows(data)]
+    put(data, table[len(table) // 2 :])
+
+
+def grown(data: Path) -> None:
+    table = rows(data)
+    put(data, [table[-1] | {"id": "put-first"}, *table])
+
+
+def gone(data: Path) -> None:
+    shutil.rmtree(data)
+
+
+def data_of(name: str) -> str:
+    return str(json.loads((FOLDER / name / "run.json").read_text("utf-8"))["experiment"]["data"])
+
+
+def said(run: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    capsys.readouterr()
+    assert main([*arguments, str(run)]) == 2
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        *((name, renamed) for name in RUNS),
+        *((name, how) for name in (LOTBENCH, LIVEIDEA, STANDARD) for how in (grown, gone)),
+    ],
+)
+def test_scoring_and_replay_want_no_data_set(
+    name: str, change: Callable[[Path], None], tmp_path: Path, shelf: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change(shelf / data_of(name))
+    run = copied(name, tmp_path)
+    assert main(["score", str(run)]) == 0
+    assert summary(run) == summary(FOLDER / name)
+    assert walks(run) == walks(FOLDER / name)
+    capsys.readouterr()
+    assert main(["replay", str(run)]) == 0
+    assert capsys.readouterr().out == (FOLDER / "replays" / f"{name}.txt").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [*((name, renamed) for name in RUNS), (RINO, grown), (STANDARD, grown), (RINO, gone)],
+)
+def test_an_older_run_goes_on_without_its_data_set_where_it_wants_nothing_of_it(
+    name: str, change: Callable[[Path], None], tmp_path: Path, shelf: Path
+) -> None:
+    change(shelf / data_of(name))
+    run = copied(name, tmp_path)
+    cut_off(run)
+    asyncio.run(resume(run, own=own(benchmark_of(name))))
+    assert walks(run) == walks(FOLDER / name)
+    assert summary(run)["scores"] == summary(FOLDER / name)["scores"]
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "why"),
+    [
+        (LOTBENCH, grown, "the data set lotbench is no longer what it was"),
+        (LIVEIDEA, gone, "the data set liveideabench is no longer what it was"),
+        (LOTBENCH, gone, r"images/lot-0001\.png: the picture is not there\n.*lot-0003\.png"),
+        (STANDARD, gone, r"images/oog-p01\.png: the picture is not there"),
+    ],
+)
+def test_what_an_older_run_did_not_write_down_is_named_where_it_matters(
+    name: str, change: Callable[[Path], None], why: str, tmp_path: Path, shelf: Path
+) -> None:
+    change(shelf / data_of(name))
+    run = copied(name, tmp_path)
+    cut_off(run)
+    with pytest.raises(LotbenchError, match=why) as caught:
+        asyncio.run(resume(run, own=own(benchmark_of(name))))
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("change", [renamed, grown, gone])
+@pytest.mark.parametrize(
+    ("benchmark", "fields"),
+    [
+        (
+            "lotbench",
+            {
+                "samples": ("lot-0001", "lot-0003", "lot-0070"),
+                "settings": {"arm": "caption", "max_rounds": 5},
+            },
+        ),
+        ("liveideabench", {"samples": ("kw-001", "kw-030", "kw-200"), "settings": {"ideas": 2}}),
+    ],
+)
+def test_a_run_begun_today_goes_on_whatever_becomes_of_its_data_set(
+    benchmark: str, fields: dict[str, Any], change: Callable[[Path], None], tmp_path: Path, shelf: Path
+) -> None:
+    cast: dict[str, Any] = {**players(benchmark), **fields, "repeats": 1, "max_failed": 1.0}
+    whole = asyncio.run(evaluate(benchmark, out=tmp_path / "whole", **cast)).path
+    run = Path(shutil.copytree(whole, tmp_path / "cut"))
+    cut_off(run)
+    change(shelf / benchmark)
+    asyncio.run(resume(run, own=own(benchmark)))
+    assert walks(run) == walks(whole)
+    assert summary(run)["scores"] == summary(whole)["scores"]
+    assert keys(run) <= keys(whole)
+
+
+def keys(run: Path) -> set[str]:
+    """The calls of a run, without those of the connection test."""
+    table = [json.loads(line)["key"] for line in (run / "calls.jsonl").read_text("utf-8").splitlines()]
+    return {json.dumps(key) for key in table if "preflight" not in json.dumps(key)}
+
+
+def call_with_a_picture(run: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    key = next(
+        step["call"]
+        for walk in walks(run)
+        for step in walk["steps"]
+        if step["role"] == "candidate" and step["step"] == "respond"
+    )
+    capsys.readouterr()
+    assert main(["show", str(run), "--call", str(key)]) == 0
+    return capsys.readouterr().out
+
+
+def test_what_was_sent_is_shown_when_the_data_set_has_another_name(
+    tmp_path: Path, shelf: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = copied(LOTBENCH, tmp_path)
+    before = call_with_a_picture(run, capsys)
+    renamed(shelf / "lotbench")
+    assert "[picture " in before
+    assert call_with_a_picture(run, capsys) == before
+
+
+def test_what_was_sent_is_not_shown_without_the_picture_and_says_so(
+    tmp_path: Path, shelf: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = copied(LOTBENCH, tmp_path)
+    key = next(step["call"] for step in walks(run)[0]["steps"] if step["step"] == "respond")
+    gone(shelf / "lotbench")
+    assert main(["show", str(run), "--call", str(key)]) == 2
+    assert "no longer what it was" in (text := capsys.readouterr().err) or "lot-0001.png" in text
+
+
+class LaterSettings(Settings):
+    hurry: Annotated[int, Before(0)] = 3
+    calm: bool = True
+
+
+class LaterItem(Item):
+    mood: Annotated[str, Before("none")] = "any"
+    theme: str = ""
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A version that has settings and fields of samples which the recorded runs lack."""
+    get = benchmarks.get
+
+    def changed(name: str) -> Any:
+        declared = get(name)
+        return replace(declared, Settings=LaterSettings, Item=LaterItem) if name == "lotbench" else declared
+
+    monkeypatch.setattr(benchmarks, "get", changed)
+
+
+@pytest.mark.usefixtures("later")
+@pytest.mark.parametrize("filled", [False, True])
+def test_settings_and_fields_added_since_are_as_before(filled: bool, tmp_path: Path, shelf: Path) -> None:
+    if filled:
+        put(shelf / "lotbench", [row | {"mood": "glad", "theme": "sea"} for row in rows(shelf / "lotbench")])
+    run = copied(LOTBENCH, tmp_path)
+    read = load_run(run)
+    assert (read.config.settings["hurry"], read.config.settings["calm"]) == (0, True)
+    assert {sample.mood for sample in planned(read, Limits()).chosen} == {"none"}
+    assert (
+        plan.make(
+            Config(experiment=read.config.model_copy(update={"settings": {}}), limits=Limits())
+        ).settings.hurry
+        == 3
+    )
+
+    assert main(["score", str(run)]) == 0
+    assert summary(run) == summary(FOLDER / LOTBENCH)
+    cut_off(run)
+    asyncio.run(resume(run, own=own("lotbench")))
+    assert walks(run) == walks(FOLDER / LOTBENCH)
+
+
+def test_a_sample_that_is_another_one_now_refuses_by_name(
+    tmp_path: Path, shelf: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = copied(LOTBENCH, tmp_path)
+    table = rows(shelf / "lotbench")
+    put(
+        shelf / "lotbench",
+        [row | {"caption": row["caption"] + "!"} if row["id"] == "lot-0003" else row for row in table],
+    )
+    assert "changed since the run began: data, data.lot-0003.caption\n" in said(run, capsys, "score")
+
+
+def test_a_sample_changed_in_the_run_refuses_by_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = copied(LOTBENCH, tmp_path)
+    table = rows(run)
+    table[0]["explanation"] = "another"
+    put(run, table)
+    assert "changed since the run began: data, data.lot-0001.explanation\n" in said(run, capsys, "score")
+
+
+def test_another_judge_refuses_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = copied(LOTBENCH, tmp_path)
+    table = json.loads((run / "run.json").read_text("utf-8"))
+    table["experiment"]["roles"]["judge"][1] = "python:judge-9"
+    (run / "run.json").write_text(json.dumps(table), "utf-8")
+    assert "changed since the run began: experiment, experiment.roles.judge\n" in said(run, capsys, "score")
+
+
+def test_a_changed_prompt_refuses_and_a_changed_pack_elsewhere_does_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pack = Path(
+        shutil.copytree(Path(benchmarks.__file__).parent / "rinobench" / "prompts", tmp_path / "pack")
+    )
+    cast: dict[str, Any] = {**players("rinobench"), "samples": ("rin-001",), "prompts": str(pack)}
+    run = asyncio.run(evaluate("rinobench", out=tmp_path / "runs", **cast)).path
+    for path in pack.glob("en/*.txt"):
+        path.write_text(path.read_text("utf-8") + "Be quick.\n", "utf-8")
+    assert main(["score", str(run)]) == 0
+    prompt = run / "prompts" / "en" / "respond.txt"
+    prompt.write_text(prompt.read_text("utf-8") + "Be quick.\n", "utf-8")
+    assert "changed since the run began: prompts, prompts.en/respond.txt\n" in said(run, capsys, "score")
