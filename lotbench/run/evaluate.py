@@ -116,16 +116,31 @@ async def _sharded(
     fresh: bool = False,
     retry_failed: bool = False,
 ) -> None:
-    """Take the walks in several processes; the session goes on with what is left to it, the report."""
-    stopped = await asyncio.to_thread(
-        sharded.take, calls, shards, fresh=fresh, check=check, retry_failed=retry_failed
+    """Take the walks in several processes; the session goes on with what is left to it, the report.
+
+    Raises:
+        CancelledError: The run was interrupted; the shards have ended, and what came is in the run.
+    """
+    stop = threading.Event()
+    thread = asyncio.to_thread(
+        sharded.take, calls, shards, stop, fresh=fresh, check=check, retry_failed=retry_failed
     )
+    taking = asyncio.ensure_future(thread)
+    while not taking.done():
+        try:
+            await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            stop.set()
+    stopped = taking.result()
     calls.caller.budget = budget(calls.plan, calls.caller.journal)
     session.continues(load_run(calls.folder.path).traces, retry_failed=False)
-    if stopped is not None:
+    if stopped is not None or stop.is_set():
         session.finish()
+    if stopped is not None:
         stopped.run = calls.folder.path
         raise stopped
+    if stop.is_set():
+        raise asyncio.CancelledError(str(calls.folder.path))
 
 
 async def resume(

@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 import math
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from lotbench import errors
@@ -22,7 +23,7 @@ from lotbench.config.experiment import Limits, validate
 from lotbench.edge.calls.journal import Journal, Totals, read_journal
 from lotbench.edge.calls.store import Store
 from lotbench.edge.files import jsonl, run_folder
-from lotbench.edge.files.ray_workers import side_by_side
+from lotbench.edge.files.ray_workers import POLL_S, side_by_side
 from lotbench.edge.files.traces import Traces
 from lotbench.errors import LotbenchError, UsageError
 from lotbench.run import results
@@ -31,6 +32,9 @@ from lotbench.run.plan import Plan
 from lotbench.run.session import Session
 
 SHARDS = "shards"
+STOP = "stop"
+"""The file beside the shards' folders that tells them to end; a signal to this process does not reach them."""
+DIED = "a worker process died; the run can be resumed"
 DIVIDED = ("concurrency", "rpm", "tpm", "cost_limit", "token_limit")
 
 
@@ -55,13 +59,15 @@ class Ended:
 
 
 def take(
-    calls: Calls, shards: int, *, fresh: bool, check: bool, retry_failed: bool = False
+    calls: Calls, shards: int, stop: Event, *, fresh: bool, check: bool, retry_failed: bool = False
 ) -> LotbenchError | None:
     """Take the walks that are not done in so many processes, and merge what they came to into the run.
 
     Args:
         calls: What the run asks with, and its plan, with the limits of the whole.
         shards: How many.
+        stop: Set from another thread to end early: every shard drops its calls in flight, as a run without shards
+            does, and what has come is merged.
         fresh: Take nothing out of the store.
         check: One shard makes one call per role first.
         retry_failed: See `Session.continues`.
@@ -78,11 +84,14 @@ def take(
         Shard(str(path), (number, shards), limits, retry_failed, fresh, check and number == 0)
         for number in range(shards)
     ]
+    told = path / SHARDS / STOP
+    told.unlink(missing_ok=True)
+    (path / SHARDS).mkdir(exist_ok=True)
     try:
-        ended = side_by_side(play, given)
+        ended = side_by_side(play, given, stop, told.touch)
     finally:
         merge(path, journal)
-    return worst(ended)
+    return worst([one or Ended("LotbenchError", DIED) for one in ended])
 
 
 def refuse_alone(made: Plan) -> None:
@@ -116,10 +125,27 @@ def divided(made: Plan, totals: Totals, shards: int) -> dict[str, Any]:
 def play(shard: Shard) -> Ended:
     """Take one share of a run, in the process that calls this; an error is returned, since few can be pickled."""
     try:
-        asyncio.run(_played(shard))
+        asyncio.run(_until(Path(shard.run) / SHARDS / STOP, _played(shard)))
     except LotbenchError as error:
         return Ended(type(error).__name__, str(error))
+    except asyncio.CancelledError:
+        return Ended()
     return Ended()
+
+
+async def _until(told: Path, work: Coroutine[Any, Any, None]) -> None:
+    """Do work until it is done, or a file says that it shall end, which cancels it.
+
+    Raises:
+        CancelledError: It was told to end.
+    """
+    task = asyncio.ensure_future(work)
+    while not task.done():
+        await asyncio.wait({task}, timeout=POLL_S)
+        if told.exists():
+            task.cancel()
+            break
+    await task
 
 
 async def _played(shard: Shard) -> None:
@@ -139,9 +165,9 @@ def merge(path: Path, opened: Journal | None = None) -> None:
         path: The run folder, locked.
         opened: Its journal, if it is open.
     """
-    places = sorted((path / SHARDS).glob("*/"))
-    if not places:
+    if not (path / SHARDS).is_dir():
         return
+    places = sorted((path / SHARDS).glob("*/"))
     known = set(Traces(path / run_folder.TRACES, strict=False).names)
     with nullcontext(opened) if opened is not None else Journal(path / CALLS) as journal:
         for place in places:

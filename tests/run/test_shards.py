@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import signal
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,16 +15,16 @@ from typing import Any
 import pytest
 
 from lotbench.config.experiment import Config, Limits
-from lotbench.errors import LimitReached, Unescapable, UsageError
+from lotbench.errors import LimitReached, LotbenchError, Unescapable, UsageError
 from lotbench.run import plan, results, shards
 from lotbench.run.evaluate import begin, resume
 from lotbench.run.results import Run
-from tests.killing import essence
+from tests.killing import essence, running, serving
 from tests.playing import SETTINGS, players
 from tests.server import FakeServer
 
 
-def in_threads(work: Callable[[Any], Any], given: Sequence[Any]) -> list[Any]:
+def in_threads(work: Callable[[Any], Any], given: Sequence[Any], stop: Any, on_stop: Any) -> list[Any]:
     """What Ray does, without Ray: each in a thread with an event loop of its own."""
     found: dict[int, Any] = {}
     threads = [
@@ -30,8 +33,12 @@ def in_threads(work: Callable[[Any], Any], given: Sequence[Any]) -> list[Any]:
     ]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join()
+    told = False
+    while any(thread.is_alive() for thread in threads):
+        time.sleep(0.02)
+        if stop.is_set() and not told:
+            told = True
+            on_stop()
     return [found[at] for at in range(len(given))]
 
 
@@ -140,3 +147,73 @@ async def test_ray_takes_the_shards(tmp_path: Path) -> None:
         one, two = [await played(server, tmp_path / str(k), k) for k in (1, 2)]
     assert essence(one.path)[1] == essence(two.path)[1]
     assert one.summary["scores"] == two.summary["scores"]
+
+
+async def test_a_run_in_shards_that_is_interrupted_keeps_what_came_and_goes_on(
+    threads: None, tmp_path: Path
+) -> None:
+    with FakeServer(latency=0.05, caches=False) as server:
+        task = asyncio.create_task(played(server, tmp_path, 2))
+        while server.log()["finished"] < 12:
+            await asyncio.sleep(0.02)
+        task.cancel()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError) as caught:
+            await task
+        path = Path(caught.value.args[0])
+        before = server.log()
+        assert not (path / "shards").exists()
+        kept = (path / "calls.jsonl").read_text(encoding="utf-8").splitlines()
+        assert 12 <= len(kept) <= before["finished"]
+        done = await resume(path, shards=2)
+        asked = server.log()["finished"] - before["finished"]
+    assert done.summary["complete"] is True
+    lines = (path / "calls.jsonl").read_text(encoding="utf-8").splitlines()
+    assert lines[: len(kept)] == kept
+    new = [json.loads(line) for line in lines[len(kept) :]]
+    # A causal chain is asked for by both shards, and once more by each that was stopped while it was built.
+    shared = sum(one["key"]["repeat"] == 0 for one in map(json.loads, lines))
+    assert len(new) <= asked <= len(new) + shared
+
+
+async def test_a_shard_whose_process_died_is_said_and_the_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shards, "side_by_side", lambda *given: [*in_threads(*given)[:1], None])
+    with FakeServer() as server:
+        with pytest.raises(LotbenchError, match="a worker process died; the run can be resumed") as caught:
+            await played(server, tmp_path, 2)
+        assert caught.value.run is not None
+        assert (await resume(caught.value.run)).summary["complete"] is True
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_run_on_ray_in_order(number: int, tmp_path: Path) -> None:
+    """It ignored Ctrl-C for 7,950 calls, and died of SIGTERM with a stack trace of Ray's."""
+    with serving(0, "--latency", "0.1-0.2") as server:
+        cast = [f"--model=c@{server.url}", f"--judge=j@{server.url}", f"--oracle=o@{server.url}"]
+        options = [
+            "--set",
+            "arm=caption",
+            "--limit=12",
+            "--shards=2",
+            "--concurrency=8",
+            f"--out={tmp_path / 'runs'}",
+        ]
+        with running(tmp_path / "home", "cli", "evaluate", *cast, *options) as process:
+            until = time.monotonic() + 120
+            while server.log()["finished"] < 30:
+                assert time.monotonic() < until and process.poll() is None
+                time.sleep(0.1)
+            process.send_signal(number)
+            said, _ = process.communicate(timeout=60)
+        requests = server.log()["requests"]
+        time.sleep(1)
+        assert server.log()["requests"] == requests
+    assert process.returncode == 130, said
+    assert "go on with: lotbench resume" in said
+    assert "Traceback" not in said
+    run = results.load_run("latest", tmp_path / "runs")
+    assert run.summary["complete"] is False
+    assert not (run.path / "shards").exists()

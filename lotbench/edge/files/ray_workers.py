@@ -1,33 +1,75 @@
 """Work on several processes, on Ray: one call of a function for each thing that is given, side by side.
 
-Ray is an extra (`scale`): it is imported here and nowhere else in lotbench.
+Ray is an extra (`scale`): it is imported here and nowhere else in lotbench, and in a process of its own. It puts
+handlers of its own on signals, and has been seen to abort its process while it closed: neither is anything that
+should happen to a run.
 """
 
 from __future__ import annotations
 
 import logging
+import signal
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from threading import Event
 from typing import Any, TypeVar
 
 from lotbench.errors import UsageError
+
+POLL_S = 0.25
+"""Seconds between two looks at whether the work shall end early."""
+CLOSING_S = 30.0
+"""Seconds that Ray may take to close."""
 
 A = TypeVar("A")
 B = TypeVar("B")
 
 
-def side_by_side(work: Callable[[A], B], given: Sequence[A]) -> list[B]:
-    """What a function makes of each thing, in order, each in a process of its own.
+def side_by_side(
+    work: Callable[[A], B], given: Sequence[A], stop: Event, on_stop: Callable[[], None]
+) -> list[B | None]:
+    """What a function makes of each thing, in order, each in a process of its own; None of a process that died.
 
     Args:
         work: A function of a module; it raises nothing.
         given: What can be pickled, without secrets: workers have this process's environment.
+        stop: Set from another thread when the work shall end early; then `on_stop` is called, once, which tells
+            the workers: no signal reaches them.
+        on_stop: See `stop`.
 
     Raises:
         UsageError: Ray is not installed.
     """
     if find_spec("ray") is None:
         raise UsageError("--shards needs ray: pip install 'lotbench[scale]'")
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    driver = context.Process(target=_drive, args=(theirs, work, list(given)), daemon=True)
+    driver.start()
+    theirs.close()
+    told = False
+    try:
+        while not ours.poll(POLL_S):
+            if stop.is_set() and not told:
+                told = True
+                on_stop()
+        found: list[B | None] = ours.recv()
+        return found
+    except EOFError:
+        # The driver itself died, and its workers with it.
+        return [None] * len(given)
+    finally:
+        ours.close()
+        driver.join(CLOSING_S)
+        driver.kill()
+
+
+def _drive(results: Connection, work: Callable[[Any], Any], given: Sequence[Any]) -> None:
+    """Take the work on Ray and send what came of it; given up when nobody waits for it any more."""
+    # Ctrl-C goes to every process of a terminal: whoever waits for the results decides when this one ends.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     import ray
 
     ray.init(
@@ -37,13 +79,27 @@ def side_by_side(work: Callable[[A], B], given: Sequence[A]) -> list[B]:
         log_to_driver=False,
         logging_level=logging.ERROR,
     )
-    waiting: list[Any] = []
+    # Ray's own handler, which prints a stack and aborts, is there only now.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    remote = ray.remote(max_retries=0)(work)
+    promised = left = [remote.remote(one) for one in given]
+    while left and not _left_alone(results):
+        _, left = ray.wait(left, num_returns=len(left), timeout=POLL_S)
+    if not left:
+        results.send([_came(one) for one in promised])
+    ray.shutdown()
+
+
+def _left_alone(results: Connection) -> bool:
+    """Whether whoever waited has closed the other end; nothing is ever sent from there."""
+    return results.poll()
+
+
+def _came(promise: Any) -> Any:
+    """What a worker returned; None if it died."""
+    import ray
+
     try:
-        remote = ray.remote(max_retries=0)(work)
-        waiting = [remote.remote(one) for one in given]
-        found: list[B] = ray.get(waiting)
-        return found
-    finally:
-        for one in waiting:
-            ray.cancel(one)
-        ray.shutdown()
+        return ray.get(promise)
+    except ray.exceptions.RayError:
+        return None
