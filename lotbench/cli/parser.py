@@ -36,7 +36,7 @@ def _evaluate(commands: Commands) -> None:
     )
     play.add_argument("--panel", metavar="FILE", help="a panel file, whose models judge (`data panel`)")
     walks = what.add_argument_group(WHAT)
-    walks.add_argument("--limit", metavar="N", type=int, help="only the first N samples")
+    walks.add_argument("--limit", metavar="N", type=int, help="only N samples, drawn by the seed")
     walks.add_argument("--repeats", metavar="M", type=int, help="independent walks a sample")
     walks.add_argument("--seed", metavar="N", type=int)
     parents = (who, _played(), what)

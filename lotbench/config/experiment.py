@@ -46,7 +46,7 @@ class Experiment(BaseModel):
     data: str = ""
     """A shipped data set's name or a folder; empty means the benchmark's own."""
     limit: int | None = Field(default=None, gt=0)
-    """Only the first so many samples."""
+    """Only so many samples, drawn by the seed and spread over languages, tiers and the like; a larger number adds to them."""
     samples: tuple[str, ...] = ()
     """Only the samples of these ids."""
     repeats: int = Field(default=0, ge=0)

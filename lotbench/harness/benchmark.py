@@ -60,6 +60,7 @@ class Benchmark:
         Composed: Pydantic model of a sample that `build` composes of items; None if it composes none.
         beside: Fields of every sample of the data set, next to id and language, that walks read in `walk.data`
             (for drawing controls): a run folder keeps them. None: walks see no sample but those that are played.
+        strata: Fields of samples over which `--limit` spreads its draw, the most important first.
         lints: What makes a sample weak, given the samples and what was seen of their pictures by id.
         reference: The preset under configs/ that reports compare with.
         score_only: Settings that change the score of a finished trace, not the walk.
@@ -106,6 +107,7 @@ class Benchmark:
     preview: Callable[[AnyWalk], Sequence[Question]]
     Composed: type[Any] | None = None
     beside: tuple[str, ...] | None = None
+    strata: tuple[str, ...] = ("language",)
     score_only: frozenset[str] = frozenset()
     resolve: Callable[[Any, Mapping[str, int]], Any] = lambda settings, seats: settings
     faults: Callable[[Sequence[Any], Any], Sequence[str]] = lambda items, settings: ()

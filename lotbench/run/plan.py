@@ -21,6 +21,7 @@ from lotbench.edge.files import datasets
 from lotbench.errors import UsageError
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.loop import Planned
+from lotbench.harness.selection import select
 from lotbench.harness.state import AnyWalk, State, Walk
 from lotbench.prompting.prompt import Pack
 from lotbench.types import JSON, Sample, Sampling
@@ -192,7 +193,7 @@ def _drawn(benchmark: Benchmark, experiment: Experiment, settings: Any) -> dict[
     folder = datasets.data_folder(experiment.data, benchmark.data)
     items = datasets.samples(folder, benchmark.Item)
     data = tuple(benchmark.build(items, settings, experiment.seed))
-    chosen = datasets.select(data, experiment.samples, experiment.limit)
+    chosen = select(data, experiment.samples, experiment.limit, benchmark.strata, experiment.seed)
     return {
         "folder": folder,
         "data": data,

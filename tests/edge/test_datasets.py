@@ -28,7 +28,6 @@ from lotbench.edge.files.datasets import (
     prompt_files,
     prompts,
     samples,
-    select,
     shipped,
 )
 from lotbench.edge.pictures import picture_file
@@ -365,17 +364,6 @@ def test_the_digest_depends_on_what_the_data_are_and_not_on_their_file(tmp_path:
     ]
     assert len({first, *map(of, changed)}) == 5
     assert of(same, 32) != first
-
-
-def test_samples_are_chosen_by_id_or_by_number() -> None:
-    found = tuple(Row(id=name) for name in "abcd")
-
-    assert select(found, (), None) == found
-    assert [row.id for row in select(found, (), 2)] == ["a", "b"]
-    assert [row.id for row in select(found, ("c", "a"), None)] == ["c", "a"]
-    assert [row.id for row in select(found, ("c", "a", "c"), None)] == ["c", "a"]
-    with pytest.raises(UsageError, match="no sample x, y in the data set"):
-        select(found, ("x", "a", "y"), None)
 
 
 def test_a_data_set_is_a_path_or_the_name_of_a_shipped_one(

@@ -126,7 +126,9 @@ async def test_a_person_plays_a_whole_game_and_is_not_tested_first(
 ) -> None:
     terminal = Terminal(monkeypatch, *["a red sofa", "Is it alive?"] * 9)
     with FakeServer(rule=game_rule(solve=0)) as server:
-        run = await play(server, tmp_path, limit=1, candidate="human", settings={"max_rounds": 2})
+        run = await play(
+            server, tmp_path, samples=["lot-0001"], candidate="human", settings={"max_rounds": 2}
+        )
     assert outcomes(run) == {"lot-0001/1": "unsolved"}
     # A repeated filling is a used round; nobody was asked to fill in the JSON of a connection test.
     assert [step["filling"] for step in steps(run, "respond")] == ["a red sofa", "a red sofa"]

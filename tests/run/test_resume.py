@@ -352,9 +352,10 @@ async def test_a_chain_that_could_not_be_read_is_built_again_when_wanted_anew(tm
 
 async def test_what_a_run_takes_from_the_store_is_in_its_journal(tmp_path: Path) -> None:
     with FakeServer(rule=game_rule(solve=0)) as server:
-        first = await play(server, tmp_path / "1")
-        second = await play(server, tmp_path / "2", seed=1)
-        third = await play(server, tmp_path / "3", seed=2, fresh=True)
+        played = {"samples": ["lot-0001", "lot-0002", "lot-0003"]}
+        first = await play(server, tmp_path / "1", **played)
+        second = await play(server, tmp_path / "2", seed=1, **played)
+        third = await play(server, tmp_path / "3", seed=2, fresh=True, **played)
 
     def shared(run: Run, source: str) -> set[str]:
         return {

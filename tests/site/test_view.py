@@ -39,11 +39,10 @@ TOKEN = "token-for-tests"
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("view") / "runs"
+    shown = {"samples": ["lot-0001", "lot-0002", "lot-0003"], "settings": {"arm": "image+caption"}}
     with FakeServer(game_rule(solve=0.0)) as server:
         for name in ("ember", "quill"):
-            asyncio.run(
-                play(server, root, candidate=f"{name}@{server.url}", settings={"arm": "image+caption"})
-            )
+            asyncio.run(play(server, root, candidate=f"{name}@{server.url}", **shown))
     return root
 
 

@@ -106,6 +106,7 @@ benchmark = Benchmark(
     supersteps=lambda settings: 5,
     calls=calls,
     preview=preview,
+    strata=("field",),
     score_only=SCORE_ONLY,
     resolve=resolve,
     unrankable=unrankable,

@@ -81,6 +81,7 @@ benchmark = Benchmark(
     calls=calls,
     preview=preview,
     beside=(),
+    strata=("category",),
     score_only=SCORE_ONLY,
     resolve=resolve,
     faults=faults,

@@ -92,6 +92,7 @@ benchmark = Benchmark(
     calls=calls,
     preview=preview,
     beside=("key_text",),
+    strata=("language", "tier"),
     score_only=SCORE_ONLY,
     resolve=resolve,
     faults=faults,

@@ -70,6 +70,7 @@ benchmark = Benchmark(
     calls=calls,
     preview=preview,
     beside=(),
+    strata=("novelty_score",),
     score_only=SCORE_ONLY,
     resolve=resolve,
     lints=lints,

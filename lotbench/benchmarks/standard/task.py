@@ -55,6 +55,7 @@ benchmark = Benchmark(
     calls=calls,
     preview=preview,
     Composed=Problem,
+    strata=("language", "kind", "type"),
     score_only=SCORE_ONLY,
     resolve=resolve,
     needs_pictures=lambda settings: settings.arm == "image",

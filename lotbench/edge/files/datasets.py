@@ -146,19 +146,6 @@ def _picture_faults(folder: Path, relative: str) -> list[str]:
     return []
 
 
-def select(items: Sequence[Sample], ids: Sequence[str], limit: int | None) -> tuple[Sample, ...]:
-    """The samples that a run plays: those of the ids, each once, or the first so many.
-
-    Raises:
-        UsageError: There is no sample of an id.
-    """
-    by_id = {item.id: item for item in items}
-    if unknown := [name for name in ids if name not in by_id]:
-        raise UsageError(f"no sample {', '.join(unknown)} in the data set")
-    chosen = tuple(by_id[name] for name in dict.fromkeys(ids)) if ids else tuple(items)
-    return chosen[:limit]
-
-
 def data_digest(folder: Path, items: Sequence[Any], pictures: Pictures) -> str:
     """The digest of the samples and their pictures: what the data set is, whatever its file looks like."""
     return digest([[as_before(item), getattr(pictures.get(item.id), "sha256", None)] for item in items])

@@ -393,7 +393,7 @@ def test_a_run_is_scored_again_from_its_folder_and_shows_what_was_sent(tmp_path:
         model=candidate,
         roles={"captioner": helper, "rewriter": helper},
         out=tmp_path,
-        limit=5,
+        samples=[problem.id for problem in problems(SHIPPED, seats)[:5]],
         check=False,
     )
     again = asyncio.run(rewalk(run))
