@@ -85,11 +85,11 @@ _live: dict[str, LiveWalk] = {}
 class Unkept(Store):
     """A store that keeps nothing: a walk that somebody watches finds its causal chain before their eyes."""
 
-    def get(self, request: Request, model_id: str) -> Reply | None:
+    def get(self, request: Request, model_id: str, address: str = "") -> Reply | None:
         """Nothing is ever there."""
         return None
 
-    def put(self, request: Request, reply: Reply) -> None:
+    def put(self, request: Request, reply: Reply, address: str = "") -> None:
         """Keep nothing; the journal has it."""
 
 

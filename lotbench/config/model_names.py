@@ -128,6 +128,37 @@ def checked_url(place: str, url: str, key: str) -> str:
     return url
 
 
+def address(name: ModelName) -> str:
+    """Where a model is, as far as that says who it is; "" where its id alone does.
+
+    A provider whose address is fixed and public serves one model under an id, however it is spelled (`openai/NAME`,
+    `NAME@https://api.openai.com/v1`). What answers at any other address (`NAME@URL`, ollama, vllm) is what somebody
+    loaded there, and a recording is of whoever was recorded.
+    """
+    if name.kind != "api":
+        return name.text if name.kind == "file" else ""
+    return "" if _same_url(name.url) in PUBLIC else _same_url(name.url)
+
+
+def identity(name: ModelName, model_id: str = "") -> str:
+    """Who a model is: the id that it returned, or was asked for by, and its address where that belongs to it."""
+    known_as = model_id or (name.model if name.kind == "api" else name.text)
+    return f"{known_as}@{address(name)}" if address(name) else known_as
+
+
+def _same_url(url: str) -> str:
+    """An address in one spelling: host in small letters, no default port, no slash at the end."""
+    parts = urlsplit(url)
+    default = {"http": 80, "https": 443}.get(parts.scheme)
+    port = f":{parts.port}" if parts.port not in (None, default) else ""
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
+
+
+PUBLIC = frozenset(_same_url(provider.url) for provider in PROVIDERS.values() if provider.key is not None)
+"""The addresses of providers that are one place for everybody; a server without a key is one's own."""
+
+
 def base_model(model_id: str) -> str:
     """The base model of an id, as far as names tell: without maker, date, effort and variant.
 

@@ -82,6 +82,7 @@ class JudgeContext:
 
     Attributes:
         ids: The ids that each seat of each role returned.
+        addresses: Of each seat of each role; see `config.model_names.address`.
         run: The name of the run's folder.
         records: Every judge check in the store, or kept with the run.
         anchors: What became of the rows that this run judged again; None if it has not come to them.
@@ -93,6 +94,7 @@ class JudgeContext:
     prompts: Pack
     sampling: Mapping[str, JSON]
     ids: Mapping[str, Sequence[Sequence[str]]]
+    addresses: Mapping[str, Sequence[str]]
     data: str
     run: str
     records: Sequence[Mapping[str, Any]]
@@ -153,6 +155,12 @@ class Validation:
     standing: Callable[[JudgeContext], JudgeQuality]
     anchors: Callable[[Any], int]
     judged: Callable[[Any], tuple[str, tuple[int, ...]]]
+
+
+def judged_by(models: Sequence[str], addresses: Sequence[str]) -> dict[str, JSON]:
+    """The judges in the name of a check, by seat: the ids that they returned, and addresses where ids are not enough."""
+    made: dict[str, JSON] = {"models": [*models]}
+    return made | ({"addresses": [*addresses]} if any(addresses) else {})
 
 
 def stratified(probes: Sequence[Probe], n: int, seed: str) -> list[Probe]:

@@ -37,8 +37,8 @@ class Entry:
         values: The mean score of each sample's walks that have one.
         failed: Walks without a score.
         conditions: What must be the same for runs to be ranked together; `roles` are the models of the
-            other roles by seat, as they were asked for.
-        ids: What the models of each role call themselves, as far as they were called.
+            other roles by seat (`config.model_names.identity`), as they were asked for.
+        ids: Who answered in each role, as far as it was called.
         setup: All that was set, with the digests of data and prompts and the benchmark's version.
         scores: The metrics of the run's summary.
         reasons: Why the run may not be ranked; none if it may.
@@ -120,13 +120,27 @@ def by_sample(traces: Iterable[Trace]) -> tuple[dict[str, float], int]:
 def differing(one: Entry, other: Entry) -> list[str]:
     """In what two runs were not measured alike, with both values."""
     names = differences(dict(one.conditions), dict(other.conditions))
-    found = [f"{name}: {at(one.conditions, name)} and {at(other.conditions, name)}" for name in names]
+    found = [
+        f"{name}: {at(one.conditions, name)} and {at(other.conditions, name)}"
+        for name in names
+        if not _answered_alike(one, other, name)
+    ]
     for role in sorted(one.ids.keys() & other.ids.keys()):
         ours, theirs = set(one.ids[role]), set(other.ids[role])
         # A second judge that was never needed has no id: a part of the other's ids is no difference.
         if not (ours <= theirs or theirs <= ours):
             found.append(f"{role}: {', '.join(sorted(ours))} and {', '.join(sorted(theirs))}")
     return found
+
+
+def _answered_alike(one: Entry, other: Entry, name: str) -> bool:
+    """Whether a role was played by one model, though asked for by two names (`gpt-4o-mini` and its dated id)."""
+    part, _, role = name.partition(".")
+    if part != "roles":
+        return False
+    asked: list[Any] = [at(each.conditions, name) for each in (one, other)]
+    ours, theirs = list(one.ids.get(role, ())), list(other.ids.get(role, ()))
+    return all(asked) and [len(names) for names in asked] == [1, 1] and len(ours) == 1 and ours == theirs
 
 
 def alike(entries: Sequence[Entry]) -> list[list[Entry]]:

@@ -11,11 +11,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from lotbench.config.model_names import address
 from lotbench.edge.calls import judge_records
 from lotbench.edge.calls.caller import Caller
 from lotbench.errors import LotbenchError
 from lotbench.harness.benchmark import Context, take
-from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult, stratified
+from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult, judged_by, stratified
 from lotbench.harness.state import AnyWalk, State, joined, start
 from lotbench.metrics.agreement import drift
 from lotbench.run.plan import Plan, sampling_table
@@ -80,7 +81,8 @@ def key_of(
     if validation is None or any(len(one) != 1 for one in mine):
         return None
     part = validation.key(role, settings, made.prompts, sampling_table(made)[role], made.digests["data"])
-    return {**part, "models": [one[0] for one in mine]}
+    addresses = [address(made.names[role][seat]) for seat in seats]
+    return {**part, **judged_by([one[0] for one in mine], addresses)}
 
 
 async def anchors(made: Plan, caller: Caller) -> dict[str, Any]:

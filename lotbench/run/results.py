@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from lotbench.config.experiment import Config, Experiment, Limits
-from lotbench.config.model_names import ModelName, parse, related
+from lotbench.config.model_names import ModelName, address, identity, parse, related
 from lotbench.edge.calls import embeddings, judge_records
 from lotbench.edge.calls.footprint import Work, footprint
 from lotbench.edge.calls.journal import Totals, read_totals
@@ -23,7 +24,7 @@ from lotbench.edge.files.jsonl import texts
 from lotbench.edge.files.traces import Traces
 from lotbench.errors import RunFolderError, UsageError
 from lotbench.harness.evidence import Evidence
-from lotbench.harness.judge_validation import JudgeContext, JudgeQuality
+from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, judged_by
 from lotbench.report.leaderboard import Entry, by_sample
 from lotbench.report.report import Facts, Report, Spent, build, to_markdown, to_summary
 from lotbench.report.sections import Reading, Section
@@ -236,6 +237,7 @@ def _judge_quality(made: plan.Plan, path: Path, traces: Sequence[Trace], totals:
         return JudgeQuality()
     kept = run_folder.read_json(path / "judge.json")["records"] if (path / "judge.json").is_file() else []
     anchors = path / "anchors.json"
+    addresses = {role: [address(name) for name in names] for role, names in made.names.items()}
     return validation.standing(
         JudgeContext(
             traces=traces,
@@ -244,12 +246,22 @@ def _judge_quality(made: plan.Plan, path: Path, traces: Sequence[Trace], totals:
             prompts=made.prompts,
             sampling=plan.sampling_table(made),
             ids=totals.ids(),
+            addresses=addresses,
             data=made.digests["data"],
             run=path.name,
-            records=(*judge_records.every(), *kept),
+            records=(*judge_records.every(), *(_addressed(one, addresses) for one in kept)),
             anchors=run_folder.read_json(anchors) if anchors.is_file() else None,
         )
     )
+
+
+def _addressed(record: Mapping[str, Any], addresses: Mapping[str, Sequence[str]]) -> Mapping[str, Any]:
+    """A check that a run has kept; one of before addresses were part of its name is of the run's own judges."""
+    key = record["key"]
+    if "addresses" in key:
+        return record
+    judges = judged_by(key["models"], addresses.get(key["role"], ())[: len(key["models"])])
+    return {**record, "key": {**key, **judges}}
 
 
 def spent(
@@ -335,7 +347,9 @@ def entry(run: Run, *, curves: bool = False) -> Entry:
             "benchmark": config.benchmark,
             "version": record.get("version"),
             **digests,
-            "roles": {role: list(names) for role, names in config.roles.items()},
+            "roles": {
+                role: [identity(parse(name)) for name in names] for role, names in config.roles.items()
+            },
             "settings": config.settings,
             "sampling": {
                 role: sampling.model_dump()
@@ -346,7 +360,7 @@ def entry(run: Run, *, curves: bool = False) -> Entry:
         },
         ids={
             # A role that was never called stands in the summary as it was asked for.
-            role: sorted({*models[role]} - {*names})
+            role: _answered(names, {*models[role]} - {*names})
             for role, names in config.roles.items()
             if role in models
         },
@@ -360,6 +374,11 @@ def entry(run: Run, *, curves: bool = False) -> Entry:
             if plot.kind == "step"
         },
     )
+
+
+def _answered(names: Sequence[str], ids: AbstractSet[str]) -> list[str]:
+    """Who answered in a role; of several models the ids alone, since it is not known which of them is whose."""
+    return sorted(identity(parse(names[0]), one) for one in ids) if len(names) == 1 else sorted(ids)
 
 
 def _drawn(run: Run) -> Sequence[Section]:

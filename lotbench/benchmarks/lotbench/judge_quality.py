@@ -14,7 +14,7 @@ import numpy as np
 from lotbench.benchmarks.lotbench.correction import corrected
 from lotbench.benchmarks.lotbench.games import game
 from lotbench.benchmarks.lotbench.validation import judged, key
-from lotbench.harness.judge_validation import JudgeContext, JudgeQuality
+from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, judged_by
 from lotbench.metrics.agreement import Field, Stratum
 from lotbench.report.sections import Section, Table
 from lotbench.types import Metric
@@ -59,6 +59,11 @@ def _ids(inquiry: JudgeContext, role: str, seat: int) -> Sequence[str]:
     return answered[seat] if seat < len(answered) else ()
 
 
+def _addresses(inquiry: JudgeContext, role: str, seats: Sequence[int]) -> list[str]:
+    known = inquiry.addresses.get(role, ())
+    return [known[seat] if seat < len(known) else "" for seat in seats]
+
+
 def _record(inquiry: JudgeContext, role: str, seats: Sequence[int], settings: Any) -> Record | None:
     """The check of these seats under these settings, on this data set and with these prompts."""
     ids = [_ids(inquiry, role, seat) for seat in seats]
@@ -66,7 +71,7 @@ def _record(inquiry: JudgeContext, role: str, seats: Sequence[int], settings: An
         return None
     wanted = {
         **key(role, settings, inquiry.prompts, inquiry.sampling[role], inquiry.data),
-        "models": [one[0] for one in ids],
+        **judged_by([one[0] for one in ids], _addresses(inquiry, role, seats)),
     }
     return next((one for one in inquiry.records if one["key"] == wanted), None)
 
@@ -79,9 +84,13 @@ def _nearest(inquiry: JudgeContext, ids: Sequence[Sequence[str]]) -> list[str]:
         for one in inquiry.records
         if one["key"].get("models") == models and one["key"].get("role") == "judge"
     ]
-    role, _ = judged(inquiry.settings)
-    mine = key(role, inquiry.settings, inquiry.prompts, inquiry.sampling.get(role), inquiry.data)
-    differ = [sorted(name for name in mine if one["key"].get(name) != mine[name]) for one in near]
+    role, seats = judged(inquiry.settings)
+    mine = {
+        **key(role, inquiry.settings, inquiry.prompts, inquiry.sampling.get(role), inquiry.data),
+        **judged_by(models, _addresses(inquiry, role, seats)),
+    }
+    names = {*mine, "addresses"}
+    differ = [sorted(name for name in names if one["key"].get(name) != mine.get(name)) for one in near]
     differ.sort(key=len)
     if not differ:
         return ["Check it with: lotbench judge-check --judge ... (the same settings as this run)."]

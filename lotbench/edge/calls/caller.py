@@ -41,6 +41,8 @@ class RoleModel:
     tokens: Bucket
     model_id: str = ""
     """The id that the model returned last; empty before its first reply."""
+    address: str = ""
+    """See `config.model_names.address`."""
 
 
 @dataclass(slots=True)
@@ -157,7 +159,7 @@ class Caller:
             role_model.model_id = known.reply.model
             return known.reply
         if question.shared and role_model.model_id:
-            kept = self._store.get(request, role_model.model_id)
+            kept = self._store.get(request, role_model.model_id, role_model.address)
             if kept is not None:
                 self._write(question, request, role_model, kept, "store", time.time())
                 return kept
@@ -168,7 +170,7 @@ class Caller:
             raise
         # A reply that nobody can read must not come back in every run from now on.
         if question.shared and (question.schema is None or fills(reply, question.schema)):
-            self._store.put(request, reply)
+            self._store.put(request, reply, role_model.address)
         return reply
 
     async def _called(self, question: Question, request: Request, role_model: RoleModel) -> Reply:

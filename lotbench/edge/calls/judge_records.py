@@ -1,6 +1,6 @@
 """The judge checks in the store: how well a model judged, by what its verdicts depend on.
 
-A record's name is the digest of its key (the ids that the models returned, prompts, settings, data set), so a
+A record's name is the digest of its key (the ids that the models returned and their addresses, prompts, settings, data set), so a
 judge that changes in any of them is unchecked until it is checked again.
 """
 

@@ -1,7 +1,7 @@
 """The store: what outlives a run because it depends on no run (causal chains, gold arguments, captions).
 
-An entry's name is the digest of all that it depends on: the request as it was meant and the id of the
-model that answered. Entries are written whole or not at all. A run copies what it takes into its own
+An entry's name is the digest of all that it depends on: the request as it was meant, the id of the model that
+answered, and its address where two models may have one id. Entries are written whole or not at all. A run copies what it takes into its own
 journal, so that a run folder is complete by itself.
 """
 
@@ -34,31 +34,37 @@ class Store:
         self.root = (root or home()) / "store"
         self.fresh = fresh
 
-    def get(self, request: Request, model_id: str) -> Reply | None:
-        """The reply that a model of this id gave to this request, if it was ever asked."""
+    def get(self, request: Request, model_id: str, address: str = "") -> Reply | None:
+        """The reply that a model gave to this request, if it was ever asked.
+
+        Args:
+            request: What is to be asked.
+            model_id: The id that the model returns.
+            address: See `config.model_names.address`.
+        """
         if self.fresh:
             return None
         try:
-            table = json.loads(self._path(request, model_id).read_text(encoding="utf-8"))["reply"]
+            table = json.loads(self._path(request, model_id, address).read_text(encoding="utf-8"))["reply"]
             return Reply(**{**table, "usage": Usage(**table["usage"])})
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def put(self, request: Request, reply: Reply) -> None:
+    def put(self, request: Request, reply: Reply, address: str = "") -> None:
         """Keep a reply; a store that cannot be written to costs a call in the next run, no more."""
-        path = self._path(request, reply.model)
+        path = self._path(request, reply.model, address)
         table = {"step": request.key.step, "sample": request.key.sample, "reply": asdict(reply)}
         try:
             atomic_write.write(path, json.dumps(table, ensure_ascii=False))
         except OSError:
             return
 
-    def _path(self, request: Request, model_id: str) -> Path:
+    def _path(self, request: Request, model_id: str, address: str) -> Path:
         wanted = {
             "messages": [asdict(message) for message in request.messages],
             "schema": request.schema,
             "sampling": asdict(request.sampling),
             "model": model_id,
-        }
+        } | ({"address": address} if address else {})
         name = digest(wanted)
         return self.root / request.key.step / name[:2] / f"{name}.json"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lotbench.config.experiment import Limits
-from lotbench.config.model_names import ModelName
+from lotbench.config.model_names import ModelName, address
 from lotbench.edge.calls.budget import Bucket
 from lotbench.edge.calls.caller import RoleModel
 from lotbench.edge.calls.prices import price
@@ -79,7 +79,8 @@ class Models:
         endpoint = name.url or name.text
         if endpoint not in self._rates:
             self._rates[endpoint] = (Bucket(self._limits.rpm), Bucket(self._limits.tpm))
-        return RoleModel(name.text, self._built[place], price(name), *self._rates[endpoint])
+        rates = self._rates[endpoint]
+        return RoleModel(name.text, self._built[place], price(name), *rates, address=address(name))
 
     def _build(self, role: str, name: ModelName) -> Model:
         if name.kind == "api":
