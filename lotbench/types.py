@@ -213,7 +213,8 @@ class Model(Protocol):
 class Metric:
     """A number over samples with its 95 % interval, or None with the reason why there is none.
 
-    `baselines` are the values of chance, trivial players and the reference preset, by name. `instrument` is
+    `n` counts the independent units that the interval rests on (samples); `observations` what they were seen
+    in (games, answers), 0 where that is not counted apart. `baselines` are the values of chance, trivial players and the reference preset, by name. `instrument` is
     what it was measured with (an encoder), where that is part of what the number means.
     """
 
@@ -225,3 +226,4 @@ class Metric:
     baselines: Mapping[str, float | None] = field(default_factory=dict)
     why: str | None = None
     instrument: str = ""
+    observations: int = 0

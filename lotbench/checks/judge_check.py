@@ -168,7 +168,8 @@ def _notes(made: Prepared, done: int) -> list[str]:
     for role, (rows, contested, agreed) in judge_rates.labelling(
         made.every_row, made.plan.experiment.seed
     ).items():
-        value = "none" if agreed.value is None else f"{agreed.value:.3f} ({judge_rates.interval(agreed)})"
+        ends = judge_rates.interval(agreed) or "no interval: drawing rows again shows no spread"
+        value = "none" if agreed.value is None else f"{agreed.value:.3f} ({ends})"
         notes.append(
             f"{role}: {rows} rows, {contested} contested and left out; kappa of the two labellings: {value}."
         )

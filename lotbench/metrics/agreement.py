@@ -14,9 +14,7 @@ from typing import Protocol
 import numpy as np
 from scipy import stats
 
-from lotbench.metrics.intervals import Floats, bootstrap
-
-_Z = float(stats.norm.ppf(0.975))
+from lotbench.metrics.intervals import Floats, bootstrap, wilson
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,13 +159,6 @@ def rate(trials: Sequence[tuple[bool, str]]) -> Rate:
     share = hits / n
     low, high = wilson(share, n / _design_effect(trials, share))
     return Rate(share, low, high, hits, n)
-
-
-def wilson(share: float, n: float) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share of n trials; n need not be whole."""
-    middle = (share + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
-    half = _Z * math.sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2)) / (1 + _Z**2 / n)
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def kappa(one: Sequence[bool], other: Sequence[bool], clusters: Sequence[str], seed: int = 0) -> Rate:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize, stats
 
-from lotbench.metrics.intervals import Floats, bootstrap
+from lotbench.metrics.intervals import Floats
 
 ALPHA, POWER = 0.05, 0.8
 DRAWS = 10_000
@@ -26,7 +26,9 @@ class Difference:
     """How far one model is ahead of another, on the samples that both have a value for.
 
     Attributes:
-        mean: Of the differences; None without a shared sample. `low` and `high` are its 95 % interval.
+        mean: Of the differences; None without a shared sample. `low` and `high` are its 95 % interval:
+            the means that the test does not reject, so that it holds 0 just where p is above 5 %; None
+            where no mean is rejected (below six samples) or all differences are one.
         p: Of the two-sided sign-flip test; None for fewer than two samples.
         detectable: The mean difference that n samples would show with a power of 80 % at the 5 % level.
         needed: Samples with which the difference that was seen would be shown so; None if it is 0.
@@ -50,12 +52,16 @@ class Flipped:
         error: The standard error of the mean, from the differences' unbiased variance; None below two.
         p: Two-sided; None below two differences.
         n: The number of differences.
+        low: The least mean that the same signs do not reject at 5 %, and `high` the largest; None where
+            they reject none.
     """
 
     mean: float | None
     error: float | None
     p: float | None
     n: int
+    low: float | None = None
+    high: float | None = None
 
 
 def difference(one: Mapping[str, float], other: Mapping[str, float], seed: int = 0) -> Difference:
@@ -64,16 +70,15 @@ def difference(one: Mapping[str, float], other: Mapping[str, float], seed: int =
     found = np.array([one[name] - other[name] for name in shared])
     if not shared:
         return Difference(0, None, None, None, None, None, None)
-    counts = np.column_stack([found, np.ones(len(found))])
-    low, high = bootstrap(counts, lambda sums: sums[..., 0] / sums[..., 1], seed)
+    flipped = sign_flips(found, seed=seed)
     mean, sd = float(found.mean()), float(found.std(ddof=1)) if len(found) > 1 else math.nan
     varies = math.isfinite(sd) and sd > 0
     return Difference(
         n=len(found),
         mean=mean,
-        low=low,
-        high=high,
-        p=sign_flips(found, seed=seed).p,
+        low=flipped.low,
+        high=flipped.high,
+        p=flipped.p,
         detectable=sd * detectable(len(found)) if varies else None,
         needed=needed(mean / sd) if varies and mean else None,
     )
@@ -91,17 +96,38 @@ def sign_flips(differences: Floats, flips: int = DRAWS, seed: int = 0) -> Flippe
     n = len(differences)
     if n < 2:
         return Flipped(float(differences[0]) if n else None, None, None, n)
-    found = stats.permutation_test(
-        (differences,),
-        lambda values, axis: np.mean(values, axis=axis),
-        permutation_type="samples",
-        vectorized=True,
-        n_resamples=flips,
-        batch=max(1, 4_000_000 // n),
-        rng=np.random.default_rng(seed % 2**63),
-    )
-    error = float(np.std(differences, ddof=1)) / math.sqrt(n)
-    return Flipped(float(np.mean(differences)), error, float(found.pvalue), n)
+    means = _kept_means(differences, flips, seed)
+    mean, error = float(np.mean(differences)), float(np.std(differences, ddof=1)) / math.sqrt(n)
+    # Flipping a set of differences less mu leaves the sum as large or larger where the set's mean is at most mu.
+    close = 1e-12 * float(np.abs(differences).max())
+    patterns = len(means) + 1
+    tails = [1 + int((sign * means <= close).sum()) for sign in (1, -1)]
+    rejected = int(ALPHA / 2 * patterns)
+    ends: tuple[float | None, float | None] = (None, None)
+    if rejected and error:
+        ordered = np.sort(means)
+        ends = float(ordered[rejected - 1]), float(ordered[-rejected])
+    return Flipped(mean, error, min(1.0, 2 * min(tails) / patterns), n, *ends)
+
+
+def _kept_means(differences: Floats, flips: int, seed: int) -> Floats:
+    """The mean of the differences that each assignment of signs but the one that was seen would flip.
+
+    The means of all sets of values are typical of their centre (Hartigan 1969): as many of them lie below
+    the truth as above it, by chance alone.
+    """
+    n = len(differences)
+    if 2**n <= flips:
+        sets = (np.arange(1, 2**n)[:, None] >> np.arange(n)) & 1
+        return np.asarray(sets @ differences / sets.sum(axis=1))
+    rng, step = np.random.default_rng(seed % 2**63), max(1, 4_000_000 // n)
+    blocks = []
+    for done in range(0, flips, step):
+        sets = rng.integers(0, 2, size=(min(step, flips - done), n), dtype=np.int8)
+        # The empty set flips nothing: it is the pattern that was seen, and rejects no mean.
+        sizes = sets.sum(axis=1, dtype=np.int64)
+        blocks.append((sets @ differences)[sizes > 0] / sizes[sizes > 0])
+    return np.concatenate(blocks)
 
 
 def holm(ps: Sequence[float]) -> list[float]:

@@ -222,6 +222,7 @@ def scores_table(report: Report) -> Table:
     arm, scored = report.facts.arm, f"{report.n_scored} / {report.facts.n_walks}"
     names = list(dict.fromkeys(name for metric in report.scores.values() for name in metric.baselines))
     other = bool(report.reference_scores)
+    counted = any(metric.observations for metric in report.scores.values())
     rows: list[tuple[Cell, ...]] = []
     for name, metric in report.scores.items():
         reference = report.reference_scores.get(name)
@@ -231,13 +232,15 @@ def scores_table(report: Report) -> Table:
                 metric.value,
                 interval(metric),
                 metric.n,
+                *([metric.observations or None] if counted else []),
                 scored,
                 metric.better,
                 *([reference.value if reference else None] if other else []),
                 *(metric.baselines.get(baseline) for baseline in names),
             )
         )
-    columns = ["metric", "value", "95 % interval", "n", "n scored / n total", "better"]
+    columns = ["metric", "value", "95 % interval", "n", *(["observations"] if counted else [])]
+    columns += ["n scored / n total", "better"]
     columns += [f"as {report.facts.preset} scores"] if other else []
     return Table((*columns, *names), tuple(rows))
 
@@ -259,8 +262,8 @@ def score_notes(report: Report) -> list[str]:
     ]
     if any(None in (metric.low, metric.high) for metric in report.scores.values()):
         notes.append(
-            "An interval is missing or open where the data do not bound the metric: for a single sample, or "
-            "where resampled walks leave it without a value."
+            "An interval is missing or open where the data do not bound the metric: for a single sample, "
+            "for samples that are all alike, or where without one sample there is no value."
         )
     return notes
 
@@ -370,6 +373,7 @@ def _score(metric: Metric) -> dict[str, JSON]:
         "baselines": dict(metric.baselines),
         "why": metric.why,
         **({"instrument": metric.instrument} if metric.instrument else {}),
+        **({"observations": metric.observations} if metric.observations else {}),
     }
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from lotbench.metrics import intervals
-from lotbench.metrics.intervals import Floats, bootstrap, expanded, share
+from lotbench.metrics.intervals import Floats, bootstrap, bounded, expanded, share, studentised, wilson
 
 
 def mean(sums: Floats) -> Floats:
@@ -35,6 +35,9 @@ def test_drawing_in_pieces_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> N
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=20))
 def test_the_interval_of_a_mean_stays_inside_the_data(values: list[float]) -> None:
     low, high = bootstrap(clusters(values), mean, seed=1, draws=200)
+    if len(set(values)) == 1:
+        assert (low, high) == (None, None)
+        return
     assert low is not None and high is not None
     assert min(values) - 1e-9 <= low <= high <= max(values) + 1e-9
 
@@ -55,7 +58,46 @@ def test_walks_of_a_sample_are_drawn_together() -> None:
     assert low is not None and high is not None and 0.3 < low < high < 0.7
 
 
-def test_one_cluster_has_no_interval() -> None:
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=20))
+def test_a_bounded_interval_is_never_a_point_and_holds_the_mean(values: list[float]) -> None:
+    low, high = bounded(clusters(values), mean)
+    assert low is not None and high is not None
+    assert 0 <= low <= np.mean(values) + 1e-9 and np.mean(values) - 1e-9 <= high <= 1 and high - low > 0.05
+
+
+def test_a_bounded_interval_is_wilsons_at_the_samples_it_is_worth() -> None:
+    # All or nothing: s2 (n - 1) = b n, so that deff is (b n + b + 1/12) / (b n + 1/12).
+    t, b = stats.t.ppf(0.975, 9), 0.3 * 0.7
+    size = 10 * (10 * b + 1 / 12) / (11 * b + 1 / 12)
+    assert bounded(clusters([1.0] * 3 + [0.0] * 7), mean) == pytest.approx(wilson(0.3, size, t))
+    # On a scale from 1 to 5, 2.2 is 0.3 of the way.
+    stretched = bounded(clusters([5.0] * 3 + [1.0] * 7), mean, (1.0, 5.0))
+    assert stretched == pytest.approx([1 + 4 * end for end in wilson(0.3, size, t)])
+    # 100 samples that vary little are worth more than 100 that are all or nothing.
+    quiet = bounded(clusters([0.45, 0.55] * 50), mean)
+    assert quiet == pytest.approx(stats.norm.interval(0.95, 0.5, 0.005), abs=0.006)
+
+
+def test_a_bounded_interval_of_a_statistic_that_rests_on_one_cluster_is_open() -> None:
+    assert bounded(clusters([0.5]), mean) == (None, None)
+    assert bounded(
+        np.array([[0.5, 1.0], [0.0, 0.0]]),
+        lambda sums: sums[..., 0] / np.where(sums[..., 1], sums[..., 1], np.nan),
+    ) == (None, None)
+    assert bounded(clusters([3.0]), mean, (3.0, 3.0)) == (3.0, 3.0)
+
+
+def test_students_interval_is_that_of_a_mean_and_stays_on_the_scale() -> None:
+    values = [3.0, 3.5, 4.25, 4.0, 3.25]
+    t = stats.ttest_1samp(values, 0).confidence_interval()
+    assert studentised(clusters(values), mean) == pytest.approx((t.low, t.high))
+    assert studentised(clusters([1.0, 1.5]), mean, (1.0, 10.0)) == pytest.approx((1.0, 1.25 + 12.7062 / 4))
+    for data in (clusters([0.5]), clusters([4.2] * 7), np.zeros((0, 2))):
+        assert studentised(data, mean) == (None, None)
+
+
+def test_one_cluster_and_no_spread_have_no_interval_by_drawing() -> None:
+    assert bootstrap(clusters([0.5, 0.5, 0.5]), mean, seed=0) == (None, None)
     assert bootstrap(clusters([0.5]), mean, seed=0) == (None, None)
     assert bootstrap(np.zeros((0, 2)), mean, seed=0) == (None, None)
 
@@ -69,7 +111,6 @@ def test_draws_without_a_value_open_the_interval() -> None:
         return np.asarray(np.divide(sums[..., 0], sums[..., 1], out=missing, where=sums[..., 1] > 0))
 
     assert bootstrap(data, seen, seed=0) == (None, None)
-    assert bootstrap(data, seen, seed=0, level=0.2) == (0.5, 0.5)
 
 
 @pytest.mark.parametrize(("draws", "level"), [(0, 0.95), (10, 0.0), (10, 1.0)])

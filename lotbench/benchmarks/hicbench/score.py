@@ -1,6 +1,6 @@
 """What a task and a run are worth: mean marks, the ratios of IH and DH, IFS, fluency, flexibility (Sec. 3.2).
 
-Every interval is a bootstrap over tasks: the answers to one task are alike and are drawn together.
+Every interval is over tasks: the answers to one task are alike and count together.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -29,11 +30,11 @@ from lotbench.benchmarks.hicbench.ratings import (
 )
 from lotbench.benchmarks.hicbench.settings import Settings, Walk
 from lotbench.harness.evidence import NOTHING, Evidence
-from lotbench.metrics.intervals import bootstrap
+from lotbench.metrics.intervals import Interval, bootstrap, bounded, expanded, studentised
 from lotbench.types import JSON, Metric, Score, Trace
 
 SEED = 0
-"""Of every bootstrap: runs on the same tasks are then drawn alike."""
+"""Of a bootstrap: runs on the same tasks are then drawn alike."""
 NO_ANSWERS = "no answer was judged"
 
 
@@ -63,14 +64,20 @@ def ifs(ih: float, dh: float, w1: float) -> float:
 
 
 def rescaled(value: float, w1: float, classes: Classes) -> float:
-    """An IFS between the least (0) and the most (1) that these weights can give.
+    """An IFS between the least (0) and the most (1) that these weights can give."""
+    least, most = ends(w1, classes)
+    return (value - least) / (most - least)
 
-    IFS is linear in both ratios, so its ends are at the corners: all neutral, all IH, all DH, and, if the
+
+def ends(w1: float, classes: Classes) -> tuple[float, float]:
+    """The least and the most that IFS can be.
+
+    It is linear in both ratios, so its ends are at the corners: all neutral, all IH, all DH, and, if the
     classes overlap, all both.
     """
     corners = [(0, 0), (1, 0), (0, 1), *([(1, 1)] if classes == "overlapping" else [])]
-    ends = [ifs(ih, dh, w1) for ih, dh in corners]
-    return (value - min(ends)) / (max(ends) - min(ends))
+    values = [ifs(ih, dh, w1) for ih, dh in corners]
+    return min(values), max(values)
 
 
 def shares(rated: Ratings, rule: Rule, classes: Classes) -> tuple[float, float]:
@@ -103,7 +110,7 @@ def task_shares(rated: Ratings, rule: Rule, classes: Classes) -> Mapping[str, fl
 def metrics(
     traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
 ) -> Mapping[str, Metric]:
-    """The metrics of a run; n counts answers, of flexibility tasks."""
+    """The metrics of a run; n counts tasks, observations are answers."""
     rated, w1 = ratings(traces), settings.w1
     table = by_task(counts(rated, settings.panel_rule, settings.classes), rated)
 
@@ -116,7 +123,7 @@ def metrics(
     made |= {
         "ih_ratio": _estimate(table, lambda sums: _share(sums, 1), n),
         "dh_ratio": _estimate(table, lambda sums: _share(sums, 2), n, "lower"),
-        "ifs": _estimate(table, balance, n),
+        "ifs": _estimate(table, balance, n, interval=partial(bounded, ends=ends(w1, settings.classes))),
         "fluency": fluency(rated, evidence, settings.encoder),
         "flexibility": flexibility(rated),
     }
@@ -135,7 +142,7 @@ def fluency(rated: Ratings, evidence: Evidence, encoder: str) -> Metric:
     vectors = similarity.matrix(rated.texts, evidence.vectors)
     if vectors is None or encoder != evidence.encoder:
         why = NO_ANSWERS if not rated.texts else evidence.why or f"the answers are not embedded by {encoder}"
-        return Metric(None, n=len(rated.texts), better="lower", why=why, instrument=encoder)
+        return Metric(None, better="lower", why=why, instrument=encoder, observations=len(rated.texts))
     alike = similarity.within(vectors, rated.walk, len(rated.walks))
     place = {name: index for index, name in enumerate(rated.tasks)}
     table = np.zeros((len(rated.tasks), 2))
@@ -145,7 +152,11 @@ def fluency(rated: Ratings, evidence: Evidence, encoder: str) -> Metric:
     # A task counts once, however many walks it has.
     table[:, 1], table[:, 0] = np.nan_to_num(over(table[:, 1], table[:, 0])), table[:, 0] > 0
     metric = _estimate(
-        table[table[:, 0] > 0], lambda sums: over(sums[..., 1], sums[..., 0]), len(rated.texts), "lower"
+        table[table[:, 0] > 0],
+        lambda sums: over(sums[..., 1], sums[..., 0]),
+        len(rated.texts),
+        "lower",
+        partial(studentised, ends=(-1.0, 1.0)),
     )
     alone = "no task has two answers" if metric.value is None else None
     return replace(metric, instrument=encoder, why=alone)
@@ -161,7 +172,9 @@ def flexibility(rated: Ratings) -> Metric:
         # Rounding can leave a variance of nothing a hair below 0.
         return np.maximum(over(sums[..., 2], n) - over(sums[..., 1], n) ** 2, 0.0)
 
-    return _estimate(np.stack([np.ones_like(kept), kept, kept**2], axis=-1), variance, len(kept), "lower")
+    table = np.stack([np.ones_like(kept), kept, kept**2], axis=-1)
+    drawn = partial(bootstrap, seed=SEED, level=expanded(len(kept)))
+    return _estimate(table, variance, len(rated.texts), "lower", drawn)
 
 
 def sampling_part(rated: Ratings) -> float | None:
@@ -191,6 +204,7 @@ def _marks(rated: Ratings, at: int) -> Metric:
         by_task(values, rated),
         lambda sums: mean(over(sums[..., 1], sums[..., 0])),
         len(rated.texts),
+        interval=partial(studentised, ends=(1.0, 5.0)),
     )
 
 
@@ -199,13 +213,15 @@ def _estimate(
     statistic: Callable[[Floats], Floats],
     n: int,
     better: Literal["higher", "lower"] = "higher",
+    interval: Callable[[Floats, Callable[[Floats], Floats]], Interval] = bounded,
 ) -> Metric:
     """A statistic of sums over tasks, with its interval."""
-    value = float(statistic(table.sum(axis=0))) if len(table) else math.nan
+    kept = table[table.reshape(len(table), -1).any(axis=1)] if len(table) else table
+    value = float(statistic(kept.sum(axis=0))) if len(kept) else math.nan
     if math.isnan(value):
-        return Metric(None, n=n, better=better, why=NO_ANSWERS)
-    low, high = bootstrap(table, statistic, SEED)
-    return Metric(value, low, high, n=n, better=better)
+        return Metric(None, n=len(kept), better=better, why=NO_ANSWERS, observations=n)
+    low, high = interval(kept, statistic)
+    return Metric(value, low, high, n=len(kept), better=better, observations=n)
 
 
 def _share(sums: Floats, at: int) -> Floats:

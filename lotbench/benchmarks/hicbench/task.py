@@ -89,7 +89,7 @@ def unrankable(settings: Settings) -> list[str]:
 
 benchmark = Benchmark(
     name="hicbench",
-    version="1",
+    version="2",
     about="answer open scientific tasks, inventively and without fault",
     graph="panel",
     roles=ROLES,

@@ -1,7 +1,7 @@
 """The dimensions of a run: means over keywords, their 30th percentile, and the average of all (v1 and v2, Methods).
 
 The unit is the keyword: a dimension is the mean over keywords of the mean over ideas of the mean over
-judges, and intervals draw whole keywords again. What could not be judged lowers n and is never filled in.
+judges, and intervals are over whole keywords. What could not be judged lowers n and is never filled in.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from lotbench.benchmarks.liveideabench.judged import FLUENCY, Keyword, from_steps, mean, read_keyword
 from lotbench.benchmarks.liveideabench.settings import Settings, Version, Walk
 from lotbench.harness.evidence import NOTHING, Evidence
-from lotbench.metrics.intervals import Floats, bootstrap
+from lotbench.metrics.intervals import Floats, bootstrap, expanded, studentised
 from lotbench.types import JSON, Metric, Score, Trace
 
 NAMES = ("average", "originality", "feasibility", "clarity", FLUENCY, "flexibility")
@@ -101,13 +101,25 @@ class Sheet:
         means = [self.mean(name)(weights) for name in self.names]
         return np.asarray(np.mean([*means, self.flexibility(weights)], axis=0))
 
-    def metric(self, statistic: Callable[[Floats], Floats], n: int, why: str) -> Metric:
-        """A statistic with its interval over keywords."""
-        weights = np.eye(len(self.values))
+    def metric(
+        self,
+        statistic: Callable[[Floats], Floats],
+        known: NDArray[np.bool_],
+        why: str,
+        ends: tuple[float, float] | None = None,
+    ) -> Metric:
+        """A statistic with its interval over the keywords that are known.
+
+        `ends` are the least and the most that a mean can be; None draws keywords again, for what has a percentile in it.
+        """
+        weights, n = np.eye(len(self.values)), int(known.sum())
         value = float(statistic(weights.sum(axis=0))) if n else math.nan
         if math.isnan(value):
             return Metric(None, n=n, why=why)
-        low, high = bootstrap(weights, statistic, 0)
+        if ends is None:
+            low, high = bootstrap(weights, statistic, 0, level=expanded(n))
+        else:
+            low, high = studentised(weights[known], statistic, ends)
         return Metric(value, low, high, n=n)
 
 
@@ -144,18 +156,19 @@ def dimensions(keywords: Sequence[Keyword], settings: Settings) -> dict[str, Met
     """The metrics of some keywords; the baseline is the lowest grade that judges can give."""
     version = settings.rules
     table = sheet(keywords, version, settings.flexibility_unit)
-    known = ~np.isnan(table.values)
+    known, composed = ~np.isnan(table.values), np.isin(np.arange(len(table.values)), table.owner)
     lowest = {name: 1.0 for name in version.dimensions} | {FLUENCY: version.grades["D"]}
     floor = fmean(lowest.values())
     made: dict[str, Metric] = {}
     for name in NAMES:
         if name in table.names:
-            n = int(known[:, table.names.index(name)].sum())
-            made[name] = table.metric(table.mean(name), n, f"nothing was judged for {name}")
+            column = known[:, table.names.index(name)]
+            ends = (lowest[name], max(version.grades.values()))
+            made[name] = table.metric(table.mean(name), column, f"nothing was judged for {name}", ends)
         elif name in ("average", "flexibility"):
-            n, why = len(set(table.owner.tolist())), "no keyword has every dimension judged"
+            why = "no keyword has every dimension judged"
             statistic = table.average if name == "average" else table.flexibility
-            made[name] = table.metric(statistic, n, why)
+            made[name] = table.metric(statistic, composed, why)
             lowest[name] = floor if name == "flexibility" else fmean([*lowest.values(), floor])
         else:
             made[name] = Metric(None, why=f"{settings.version} does not judge {name}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+import numpy as np
+
 from lotbench.benchmarks.liveideabench.candidate import STATUSES
 from lotbench.benchmarks.liveideabench.judged import FLUENCY, Idea, Keyword, keyword_of, read_keyword
 from lotbench.benchmarks.liveideabench.panelists import judges
@@ -100,14 +102,16 @@ def _categories(keywords: Sequence[Keyword], version: Version) -> Section:
 def category_row(keywords: Sequence[Keyword], version: Version) -> tuple[Metric, ...]:
     """The dimensions and the composite of some keywords."""
     table = sheet(keywords, version, "keyword")
-    found = [_cell(table, name) for name in table.names]
-    n = len(table.composites)
-    return (*found, table.metric(table.composite, n, "no keyword has every dimension judged"))
+    grades = version.grades.values()
+    ends = (min(1.0, *grades), max(grades))
+    found = [_cell(table, name, ends) for name in table.names]
+    composed = np.isin(np.arange(len(table.values)), table.owner)
+    return (*found, table.metric(table.composite, composed, "no keyword has every dimension judged", ends))
 
 
-def _cell(table: Sheet, name: str) -> Metric:
-    column = table.values[:, table.names.index(name)]
-    return table.metric(table.mean(name), int((column == column).sum()), f"nothing was judged for {name}")
+def _cell(table: Sheet, name: str, ends: tuple[float, float]) -> Metric:
+    column = ~np.isnan(table.values[:, table.names.index(name)])
+    return table.metric(table.mean(name), column, f"nothing was judged for {name}", ends)
 
 
 def _names(keywords: Sequence[Keyword], settings: Settings) -> Section:

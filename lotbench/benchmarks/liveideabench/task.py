@@ -63,7 +63,7 @@ def faults(items: Sequence[Any], settings: Settings) -> list[str]:
 
 benchmark = Benchmark(
     name="liveideabench",
-    version="1",
+    version="2",
     about="have scientific ideas on one keyword, to be judged by a panel",
     graph="panel",
     roles=ROLES,

@@ -17,7 +17,7 @@ from lotbench.benchmarks.lotbench.games import FAILED, Game, game, read_game
 from lotbench.benchmarks.lotbench.settings import Walk
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import survival
-from lotbench.metrics.intervals import Floats, bootstrap
+from lotbench.metrics.intervals import Floats, bounded
 from lotbench.types import Metric, Score, Trace
 
 
@@ -100,7 +100,7 @@ def grade(walk: Walk) -> Score:
 
 
 def metrics(traces: Sequence[Trace], settings: Rules, evidence: Evidence = NOTHING) -> dict[str, Metric]:
-    """The metrics of a run, with 95 % intervals over samples; n counts games, censored ones too."""
+    """The metrics of a run, with 95 % intervals over samples; observations are games, censored ones too."""
     games = [game(trace) for trace in traces]
     lost = unsolved_worth(settings)
     made = {
@@ -131,17 +131,20 @@ def estimate(
         valid = np.divide(sums[..., 2, -1], lost, out=np.zeros(lost.shape), where=lost > 0)
         return np.asarray((curve[..., :-1] - curve[..., 1:]) @ values + curve[..., -1] * valid * rest)
 
-    return _metric(games, rules, statistic, unconfirmed=unconfirmed)
+    return _metric(games, rules, statistic, (0.0, worth(rules.round_origin, rules)), unconfirmed=unconfirmed)
 
 
 def solve_rate(games: Sequence[Game], rules: Rules) -> Metric:
     """1 - S_N."""
-    return _metric(games, rules, lambda sums: 1 - survival.curve(sums[..., :2, :])[..., -1])
+    return _metric(games, rules, lambda sums: 1 - survival.curve(sums[..., :2, :])[..., -1], (0.0, 1.0))
 
 
 def mean_rounds(games: Sequence[Game], rules: Rules) -> Metric:
     """The mean number of attempts used, 1..N, an unsolved game counting N; lower is better."""
-    metric = _metric(games, rules, lambda sums: survival.restricted_mean(survival.curve(sums[..., :2, :])))
+    ends = (1.0, float(rules.max_rounds))
+    metric = _metric(
+        games, rules, lambda sums: survival.restricted_mean(survival.curve(sums[..., :2, :])), ends
+    )
     return replace(metric, better="lower")
 
 
@@ -181,19 +184,20 @@ def _metric(
     games: Sequence[Game],
     rules: Rules,
     statistic: Callable[[Floats], Floats],
+    ends: tuple[float, float],
     *,
     unconfirmed: bool = False,
 ) -> Metric:
-    """A statistic of the tally with its interval."""
+    """A statistic of the tally with its interval; `ends` are the least and the most that it can be."""
     if not games:
         return Metric(None, why="no games")
     counts = tally(games, rules.max_rounds, unconfirmed=unconfirmed)
     value = float(statistic(counts.sum(axis=0)))
     if math.isnan(value):
         why = "every game that was not solved broke off before the last round"
-        return Metric(None, n=len(games), why=why)
-    low, high = bootstrap(counts, statistic, getattr(rules, "seed", 0))
-    return Metric(value, low, high, n=len(games))
+        return Metric(None, n=len(counts), observations=len(games), why=why)
+    low, high = bounded(counts, statistic, ends)
+    return Metric(value, low, high, n=len(counts), observations=len(games))
 
 
 def parts(trace: Trace, name: str) -> str | None:

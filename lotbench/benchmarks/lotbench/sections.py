@@ -15,7 +15,7 @@ from lotbench.benchmarks.lotbench.readings import worth_reading
 from lotbench.benchmarks.lotbench.score import Rules, bound, estimate, mean_rounds, parts, solve_rate, tally
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import survival
-from lotbench.metrics.intervals import Floats, bootstrap, share
+from lotbench.metrics.intervals import Floats, bounded
 from lotbench.report.sections import Plot, Section, Table
 from lotbench.types import Metric, Trace
 
@@ -68,15 +68,8 @@ def _survival(games: Sequence[Game], rules: Rules) -> Section:
         "Score: the sum over rounds of (S before - S after) beta exp(-alpha t), t the failed attempts before "
         f"success (0 for the first attempt with round_origin 0), alpha {rules.alpha:g}, beta {rules.beta:g}.",
     ]
-    if games and not counts[1].any():
-        samples = len({one.sample for one in games})
-        _, high = share(0, samples)
-        notes.append(
-            "No game was solved, so drawing samples again shows no spread; if samples were independent "
-            f"trials, none of {samples} solved would be compatible with up to {high:.3g} (Wilson, 95 %)."
-        )
     points = tuple((float(k), value) for k, value in enumerate(left) if value is not None)
-    bands = tuple(_band(tallies, int(k), getattr(rules, "seed", 0)) for k, _ in points)
+    bands = tuple(_band(tallies, int(k)) for k, _ in points)
     return Section(
         "Survival by round",
         notes=tuple(notes),
@@ -94,9 +87,11 @@ def _survival(games: Sequence[Game], rules: Rules) -> Section:
     )
 
 
-def _band(tallies: Floats, k: int, seed: int) -> tuple[float, float]:
-    """The 95 % interval of S after round k, drawing samples again."""
-    low, high = bootstrap(tallies[:, :2], lambda sums: survival.curve(sums)[..., k], seed)
+def _band(tallies: Floats, k: int) -> tuple[float, float]:
+    """The 95 % interval of S after round k, over samples; nothing is unknown of S_0."""
+    if k == 0:
+        return 1.0, 1.0
+    low, high = bounded(tallies[:, :2], lambda sums: survival.curve(sums)[..., k])
     return (math.nan if low is None else low, math.nan if high is None else high)
 
 
@@ -164,7 +159,7 @@ def _repeats(games: Sequence[Game], rules: Rules) -> Section:
         notes.append(
             f"WARNING: {_of(alike, len(several))} samples open with the same filling in every repeat, so the "
             f"repeats are hardly independent; with one game a sample (m = 1) creativity_score is "
-            f"{_with_interval(single)} over {single.n} games."
+            f"{_with_interval(single)} over {single.observations} games."
         )
     return Section("Repeated fillings", tuple(notes), (Table(("what", "count", "of", "share"), rows),))
 
@@ -200,7 +195,7 @@ def _questions(games: Sequence[Game], rules: Rules) -> Section:
         ("games without a leak", len(tight), len(games), _share(len(tight), len(games))),
     )
     notes = (
-        f"creativity_score over games without a leak: {_with_interval(score)}, n = {score.n}.",
+        f"creativity_score over games without a leak: {_with_interval(score)}, n = {score.n} samples.",
         "A long game has more questions and so more chances of a leak: games without one are the shorter, "
         "and their score is not what the model would get if it did not leak.",
     )
@@ -260,7 +255,7 @@ def _groups(traces: Sequence[Trace], games: Sequence[Game], rules: Rules) -> Sec
             samples = len({one.sample for one in chosen})
             rows.append((name, label, samples, len(chosen), score.value, score.low, score.high, rate.value))
     columns = ("by", "group", "samples", "games", "creativity_score", "low", "high", "solve_rate")
-    note = "Low and high: 95 % interval, drawing the group's samples again; none for a single sample."
+    note = "Low and high: 95 % interval over the group's samples; none for a single sample."
     return Section("By language and tier", (note,), (Table(columns, tuple(rows)),))
 
 

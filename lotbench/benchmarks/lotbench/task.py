@@ -74,7 +74,7 @@ def unrankable(settings: Settings) -> list[str]:
 
 benchmark = Benchmark(
     name="lotbench",
-    version="1",
+    version="2",
     about="find the hidden part of a funny response, in as few rounds as possible",
     graph="game",
     roles=ROLES,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -19,11 +19,14 @@ from lotbench.benchmarks.rinobench.sample import LABELS
 from lotbench.benchmarks.rinobench.settings import Settings, Walk
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import classification
-from lotbench.metrics.intervals import Floats, bootstrap
+from lotbench.metrics.intervals import Floats, bounded, studentised
 from lotbench.types import JSON, Metric, Score, Trace
 
 Counts = Mapping[str, int]
 """Of one kind of aspects in one idea: gold, covered, generated, in_gold, additional, ungrounded, unfounded."""
+
+FARTHEST = (0.0, float(LABELS[-1] - LABELS[0]))
+"""The least and the most that an error can be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,22 +145,37 @@ def tables(answers: Sequence[Judged]) -> Floats:
     )
 
 
-def of_scores(answers: Sequence[Judged], statistic: Callable[[Floats], Floats], seed: int = 0) -> Metric:
-    """A statistic of the table of scores with its interval over ideas."""
+def of_scores(
+    answers: Sequence[Judged], statistic: Callable[[Floats], Floats], ends: tuple[float, float] = (0.0, 1.0)
+) -> Metric:
+    """A statistic of the table of scores, of such ends, with its interval over ideas."""
     if not answers:
         return Metric(None, why="no idea has an answer, or none with a score of 1 to 5")
     counts = tables(answers)
     value = float(statistic(counts.sum(axis=0)))
     if math.isnan(value):
-        return Metric(None, n=len(answers), why="no answer has a score of 1 to 5")
-    low, high = bootstrap(counts, statistic, seed)
-    return Metric(value, low, high, n=len(answers))
+        return Metric(None, n=len(counts), observations=len(answers), why="no answer has a score of 1 to 5")
+    low, high = bounded(counts, statistic, ends)
+    return Metric(value, low, high, n=len(counts), observations=len(answers))
+
+
+def macro_f1(answers: Sequence[Judged]) -> Metric:
+    """Macro F1; a score that no idea of the run has says nothing of its F1, which opens the interval upwards."""
+    metric = of_scores(answers, classification.macro_f1)
+    if metric.high is None:
+        return metric
+    unseen = len(LABELS) - len({one.gold for one in answers})
+    return replace(metric, high=min(1.0, metric.high + unseen / len(LABELS)))
 
 
 def of_justifications(
-    answers: Sequence[Judged], ratio: Callable[[Judged], float], seed: int = 0, *, lower: bool = False
+    answers: Sequence[Judged],
+    ratio: Callable[[Judged], float],
+    *,
+    most: float | None = 1.0,
+    lower: bool = False,
 ) -> Metric:
-    """The mean of a ratio over judged justifications with its interval over ideas."""
+    """The mean of a ratio of at most `most` over judged justifications, with its interval over ideas."""
     rows = [one for one in answers if one.counts is not None]
     if not rows:
         return Metric(None, better="lower" if lower else "higher", why="no justification was judged")
@@ -165,9 +183,16 @@ def of_justifications(
     for one in rows:
         samples.setdefault(one.sample, []).append(ratio(one))
     sums = np.array([[sum(values), len(values)] for _, values in sorted(samples.items())])
-    low, high = bootstrap(sums, lambda drawn: np.asarray(drawn[..., 0] / drawn[..., 1]), seed)
-    value = float(sums[:, 0].sum() / sums[:, 1].sum())
-    return Metric(value, low, high, n=len(rows), better="lower" if lower else "higher")
+
+    def mean(drawn: Floats) -> Floats:
+        return np.asarray(drawn[..., 0] / drawn[..., 1])
+
+    if most is None:
+        low, high = studentised(sums, mean, (0.0, math.inf))
+    else:
+        low, high = bounded(sums, mean, (0.0, most))
+    better: Literal["higher", "lower"] = "lower" if lower else "higher"
+    return Metric(float(mean(sums.sum(axis=0))), low, high, len(sums), better, observations=len(rows))
 
 
 def by_kind(kind: str, ratio: Callable[[Counts], float]) -> Callable[[Judged], float]:
@@ -187,24 +212,24 @@ def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NO
     trivial = baselines([one.gold for one in answers])
     made = {
         "macro_f1": replace(
-            of_scores(answers, classification.macro_f1),
+            macro_f1(answers),
             baselines={name: pair[0] for name, pair in trivial.items()},
         ),
         "mae": replace(
-            of_scores(valid, classification.mae),
+            of_scores(valid, classification.mae, FARTHEST),
             better="lower",
             baselines={name: pair[1] for name, pair in trivial.items()},
         ),
         "alignment": of_justifications(answers, lambda one: one.alignment or 0.0),
     }
     rule = settings.hallucination
-    for name, ratio, lower in (
-        ("recall", recall, False),
-        ("additional", additional, False),
-        ("hallucination", lambda one: hallucination(one, rule), True),
+    for name, ratio, most, lower in (
+        ("recall", recall, 1.0, False),
+        ("additional", additional, None, False),
+        ("hallucination", lambda one: hallucination(one, rule), 1.0, True),
     ):
         for kind in KINDS:
-            made[f"{kind}_{name}"] = of_justifications(answers, by_kind(kind, ratio), lower=lower)
+            made[f"{kind}_{name}"] = of_justifications(answers, by_kind(kind, ratio), most=most, lower=lower)
     return made
 
 

@@ -75,9 +75,12 @@ def _against_gold(answers: Sequence[Judged], settings: Settings) -> Section:
     valid = [one for one in answers if one.said is not None]
     p_f1, p_mae = _chances(answers, settings.permutations)
     rows = [
-        _row("macro F1", score.of_scores(answers, classification.macro_f1)),
-        _row("MAE of valid scores", score.of_scores(valid, classification.mae)),
-        _row("MAE, no score counting as the worst", score.of_scores(answers, classification.worst_mae)),
+        _row("macro F1", score.macro_f1(answers)),
+        _row("MAE of valid scores", score.of_scores(valid, classification.mae, score.FARTHEST)),
+        _row(
+            "MAE, no score counting as the worst",
+            score.of_scores(answers, classification.worst_mae, score.FARTHEST),
+        ),
         _row("accuracy", score.of_scores(answers, partial(classification.within, distance=0))),
         _row(
             "adjacent accuracy (off by 1 at most)",
@@ -140,7 +143,8 @@ def _justifications(answers: Sequence[Judged]) -> Section:
         ("hallucination rate, paper", partial(score.hallucination, rule="paper")),
         ("hallucination rate, code", partial(score.hallucination, rule="code")),
     ):
-        found = [score.of_justifications(answers, score.by_kind(kind, ratio)) for kind in KINDS]
+        most = None if ratio is score.additional else 1.0
+        found = [score.of_justifications(answers, score.by_kind(kind, ratio), most=most) for kind in KINDS]
         rows.append((name, *(cell for one in found for cell in (one.value, one.low, one.high)), found[0].n))
     totals = [
         (name, *(sum(one.counts[kind][name] for one in answers if one.counts) for kind in KINDS))

@@ -52,7 +52,7 @@ def unrankable(settings: Settings) -> list[str]:
 
 benchmark = Benchmark(
     name="rinobench",
-    version="1",
+    version="2",
     about="judge how novel a research idea is beside its related works, with reasons that hold",
     graph="panel",
     roles=ROLES,

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from lotbench.benchmarks.standard.oogiri import Language, Type
 from lotbench.benchmarks.standard.oogiri.problems import Problem
-from lotbench.metrics.intervals import Floats, bootstrap, expanded
+from lotbench.metrics.intervals import Floats, bounded
 
 Key: TypeAlias = dict[str, dict[str, str]]
 """Who wrote each response: the model, by item and letter."""
@@ -113,7 +113,7 @@ def shares(
     """The share of the votes that each model has, by type and over all.
 
     Returns:
-        Rows of type, model, votes, share, and the ends of its 95 % interval, which draws prompts again;
+        Rows of type, model, votes, share, and the ends of its 95 % interval over prompts;
         within a type from most to fewest votes.
     """
     models = sorted({model for letters in key.values() for model in letters.values()})
@@ -129,7 +129,7 @@ def shares(
             continue
         made = []
         for place, model in enumerate(models):
-            low, high = bootstrap(counts, partial(_share, place=place), seed=0, level=expanded(len(counts)))
+            low, high = bounded(counts, partial(_share, place=place))
             mine = counts[:, place].sum()
             made.append((type_, model, int(mine), float(mine / total), low, high))
         rows += sorted(made, key=lambda row: -row[2])

@@ -1,7 +1,7 @@
 """What an answer is worth, and the metrics over problems (Sec. 4, 6.1).
 
 A reply that came and could not be read is a wrong answer, and what the read ones are worth stands beside it
-with their share; a walk that broke off has no score and is left out. Intervals draw pictures and questions again.
+with their share; a walk that broke off has no score and is left out. Intervals are over pictures and questions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lotbench.benchmarks.standard.oogiri.problems import Kind, Option, Problem
 from lotbench.benchmarks.standard.settings import Settings, Walk
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import ranking
-from lotbench.metrics.intervals import Floats, bootstrap, expanded
+from lotbench.metrics.intervals import Floats, bounded, studentised
 from lotbench.types import Metric, Score, Trace
 
 CHOICES: Mapping[Kind, float] = {"2t1": 1 / 2, "3t1": 1 / 3, "4t1": 1 / 4, "5t2": 1 / 10}
@@ -67,7 +67,7 @@ def grade(walk: Walk) -> Score:
 
 
 def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> dict[str, Metric]:
-    """The metrics of a run, with 95 % intervals over pictures and questions; n counts problems."""
+    """The metrics of a run, with 95 % intervals over pictures and questions, which n counts; observations are problems."""
     all_of = answered(traces, evidence)
     made = {
         f"accuracy_{kind}": accuracy([one for one in all_of if one.problem.kind == kind]) for kind in CHOICES
@@ -114,12 +114,12 @@ def normalised(found: Sequence[Answered], settings: Settings) -> Metric:
         worth = gain(one, settings)
         return ranking.normalised(float(ranking.ndcg(answer, worth)), ranking.chance(worth))
 
-    return replace(_mean(found, above, parsed=True), baselines={"chance": 0.0})
+    return replace(_mean(found, above, parsed=True, ends=None), baselines={"chance": 0.0})
 
 
 def spearman(found: Sequence[Answered]) -> Metric:
     """Mean rank correlation with the human order, over the rankings that were read (Fig. 14, left)."""
-    made = _mean(found, lambda one, answer: ranking.spearman(answer), parsed=True)
+    made = _mean(found, lambda one, answer: ranking.spearman(answer), True, (-1.0, 1.0))
     return replace(made, baselines={"chance": 0.0})
 
 
@@ -159,9 +159,12 @@ def _worth(one: Problem, answer: Sequence[int] | None, settings: Settings) -> fl
 
 
 def _mean(
-    found: Sequence[Answered], value: Callable[[Problem, Sequence[int]], float], parsed: bool
+    found: Sequence[Answered],
+    value: Callable[[Problem, Sequence[int]], float],
+    parsed: bool,
+    ends: tuple[float, float] | None = (0.0, 1.0),
 ) -> Metric:
-    """The mean of a value over answers, an unread one being worth 0 or left out; n counts problems."""
+    """The mean of a value over answers, an unread one being worth 0 or left out; observations are problems."""
     marks, read = [], 0
     for one in found:
         values = [value(one.problem, answer) for answer in one.answers if answer is not None]
@@ -170,11 +173,14 @@ def _mean(
         read += bool(values)
     if not marks:
         return Metric(None, why="no answers that could be read" if found else "no such problems were asked")
-    return replace(estimate(marks), n=read if parsed else len(found))
+    return replace(estimate(marks, ends), observations=read if parsed else len(found))
 
 
-def estimate(marks: Sequence[Mark]) -> Metric:
-    """The mean of marks, with an interval that draws whole clusters again; n counts marks."""
+def estimate(marks: Sequence[Mark], ends: tuple[float, float] | None = (0.0, 1.0)) -> Metric:
+    """The mean of marks, with an interval over clusters; n counts clusters, observations are marks.
+
+    `ends` are the least and the most that a mark can be; None where nothing bounds it.
+    """
     groups: dict[str, list[float]] = {}
     for mark in marks:
         groups.setdefault(mark.group, []).append(mark.value)
@@ -183,8 +189,11 @@ def estimate(marks: Sequence[Mark]) -> Metric:
     def mean(sums: Floats) -> Floats:
         return np.asarray(sums[..., 0] / sums[..., 1])
 
-    low, high = bootstrap(counts, mean, seed=0, level=expanded(len(counts)))
-    return Metric(float(mean(counts.sum(axis=0))), low, high, n=len(marks))
+    if ends is None:
+        low, high = studentised(counts, mean)
+    else:
+        low, high = bounded(counts, mean, ends)
+    return Metric(float(mean(counts.sum(axis=0))), low, high, n=len(counts), observations=len(marks))
 
 
 def _over(found: Sequence[Answered], value: Callable[[Problem], float]) -> float | None:

@@ -37,7 +37,7 @@ def calls(settings: Settings) -> Mapping[str, int]:
 
 benchmark = Benchmark(
     name="standard",
-    version="1",
+    version="2",
     about="choose and rank the creative responses to pictures and questions, as people did",
     graph="panel",
     roles=ROLES,

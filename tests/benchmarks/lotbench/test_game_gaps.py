@@ -156,7 +156,7 @@ async def test_a_judge_failure_is_censored_in_its_round_neither_dropped_nor_impu
     # Round 1: 3 at risk, none solved. Round 2: the one that broke off is gone; 1 of 2 solved.
     assert metrics["solve_rate"].value == pytest.approx(1 / 2)
     assert metrics["creativity_score"].value == pytest.approx(math.exp(-0.2) / 2)
-    assert metrics["creativity_score"].n == 4
+    assert (metrics["creativity_score"].n, metrics["creativity_score"].observations) == (1, 4)
 
 
 def test_confirmation_is_by_another_judge_where_there_are_two_and_else_never() -> None:

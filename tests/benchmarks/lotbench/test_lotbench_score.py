@@ -57,7 +57,10 @@ def test_two_samples_of_three_games_by_hand() -> None:
     assert found["mean_rounds"].better == "lower"
     for metric in found.values():
         assert (
-            metric.n == 6 and metric.low is not None and metric.high is not None and metric.value is not None
+            (metric.n, metric.observations) == (2, 6)
+            and metric.low is not None
+            and metric.high is not None
+            and metric.value is not None
         )
         assert metric.low <= metric.value <= metric.high
 
@@ -86,7 +89,7 @@ def test_a_broken_game_is_censored_by_hand() -> None:
     assert found["solve_rate"].value == pytest.approx(0.625)
     assert found["mean_rounds"].value == pytest.approx(2.125)
     assert found["creativity_score_cap"].value == pytest.approx(0.557024 + 0.375 * math.exp(-0.6), abs=1e-6)
-    assert found["creativity_score"].n == 4
+    assert (found["creativity_score"].n, found["creativity_score"].observations) == (2, 4)
 
 
 def test_a_failure_after_the_verdict_leaves_its_round_known() -> None:
@@ -211,16 +214,24 @@ def test_a_trace_that_contradicts_itself_is_refused() -> None:
         metrics([won("a", 0, 3)], Rules(max_rounds=2))
 
 
-def test_a_seed_among_the_settings_moves_the_interval_and_not_the_value() -> None:
-    @dataclass(frozen=True)
-    class Seeded(Rules):
-        seed: int = 0
+def test_games_that_all_end_alike_have_an_interval_as_wide_as_they_are_few() -> None:
+    # Wilson at n = 3 with t(2, .975) = 4.303: t^2 / (3 + t^2) = .861; S_c = .56 is compatible with it.
+    none = metrics([unsolved(sample, 0) for sample in "abc"], Rules())["creativity_score"]
+    assert (none.value, none.low) == (0.0, 0.0)
+    assert none.high == pytest.approx(4.3027**2 / (3 + 4.3027**2), abs=1e-4)
+    every = metrics([won(sample, 0, 1) for sample in "abc"], Rules())["creativity_score"]
+    assert none.high is not None and every.low == pytest.approx(1 - none.high) and every.high == 1.0
+    rounds = metrics([unsolved(sample, 0) for sample in "abc"], Rules())["mean_rounds"]
+    assert rounds.low is not None and rounds.low < 4 and rounds.high == 15
+    # One round only: how many are used is known, whatever happens.
+    known = metrics([unsolved(sample, 0, 1) for sample in "abc"], Rules(max_rounds=1))["mean_rounds"]
+    assert (known.value, known.low, known.high) == (1.0, 1.0, 1.0)
 
-    one, two = (
-        metrics((*TABLE, won("c", 0, 4), won("d", 0, 9), won("e", 0, 15)), Seeded(seed=s)) for s in (1, 2)
+
+def test_repeats_make_no_samples() -> None:
+    once = metrics([won(sample, 0, 1 + at) for at, sample in enumerate("abcdef")], Rules())
+    thrice = metrics(
+        [won(sample, repeat, 1 + at) for at, sample in enumerate("abcdef") for repeat in range(3)], Rules()
     )
-    assert one["creativity_score"].value == two["creativity_score"].value
-    assert one["creativity_score"] != two["creativity_score"]
-    assert replace(one["creativity_score"], low=None, high=None) == replace(
-        two["creativity_score"], low=None, high=None
-    )
+    for name in NAMES:
+        assert thrice[name] == replace(once[name], observations=18)

@@ -64,7 +64,9 @@ def test_votes_come_back_as_shares_by_type_with_intervals() -> None:
     items, key = ballot(WRITTEN, PROBLEMS, "oogiri", seed=0)
     rows = shares(items, key, votes(items, key, "bob"))
     by_place = {(type_, model): (count, share, low, high) for type_, model, count, share, low, high in rows}
-    assert by_place["T2T", "bob"] == (80, 1.0, 1.0, 1.0)
+    votes_of, share, low, high = by_place["T2T", "bob"]
+    # All votes, of 20 prompts: Wilson's n / (n + t^2), with t(19, .975) = 2.093.
+    assert (votes_of, share, high) == (80, 1.0, 1.0) and low == pytest.approx(20 / (20 + 2.093**2), abs=1e-3)
     assert by_place["T2T", "ada"][:2] == (0, 0.0)
     _, share, low, high = by_place["I2T", "ada"]
     assert low is not None and high is not None and low <= share <= high
