@@ -68,6 +68,7 @@ def draw(run: Run, n: int, out: Path) -> Path:
                 "names": names,
                 "sizes": {name: list(size) for name, size in drawn.sizes.items()},
                 "strata": list(drawn.strata),
+                "places": [list(place) for place in drawn.places],
             },
         )
         target.write("labels.jsonl", rows)
@@ -82,7 +83,8 @@ def labelled(file: Path) -> Labelled:
         UsageError: draw.json is missing, or a kind of verdict has no label yet.
     """
     about = _drawn(file)
-    counts, unlabelled = _counts(file, about["strata"])
+    labels = _labels(file, len(about["strata"]))
+    counts = _counts(labels, about["strata"])
     strata = []
     for name, (size, accepted) in about["sizes"].items():
         seen, true = counts.get(name, (0, 0))
@@ -92,9 +94,11 @@ def labelled(file: Path) -> Labelled:
     field = Field(tuple(strata))
     record = judge_records.find(about["key"]) or _empty(about)
     others = [one for one in record["field"] if one["run"] != about["run"]]
-    mine = {"run": about["run"], "strata": [asdict(one) for one in strata]}
+    mine: dict[str, Any] = {"run": about["run"], "strata": [asdict(one) for one in strata]}
+    if "places" in about:
+        mine["labels"] = [[*about["places"][row - 1], label] for row, label in sorted(labels.items())]
     kept = judge_records.keep({**record, "field": [*others, mine]})
-    return Labelled(str(about["run"]), field, unlabelled, kept)
+    return Labelled(str(about["run"]), field, len(about["strata"]) - len(labels), kept)
 
 
 def _drawn(file: Path) -> dict[str, Any]:
@@ -104,28 +108,32 @@ def _drawn(file: Path) -> dict[str, Any]:
     return run_folder.read_json(place)
 
 
-def _counts(file: Path, strata: Sequence[str]) -> tuple[dict[str, tuple[int, int]], int]:
-    """Labelled and right fillings of each stratum, and the rows without a label."""
+def _counts(labels: Mapping[int, bool], strata: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Labelled and right fillings of each stratum."""
     counts: dict[str, tuple[int, int]] = {}
+    for row, label in labels.items():
+        before, true = counts.get(strata[row - 1], (0, 0))
+        counts[strata[row - 1]] = (before + 1, true + label)
+    return counts
+
+
+def _labels(file: Path, rows: int) -> dict[int, bool]:
+    """The label of each row of the draw that has one."""
+    labels: dict[int, bool] = {}
     faults: list[str] = []
-    seen: set[int] = set()
     for number, row in tables(file):
         place = row.get("row") if isinstance(row, Mapping) else None
-        if not isinstance(place, int) or not 1 <= place <= len(strata) or place in seen:
+        if not isinstance(place, int) or not 1 <= place <= rows or place in labels:
             faults.append(at(file, number, "row") + ": is no row of the draw, or comes twice")
             continue
         label = row.get("label")
-        if label is None:
-            continue
-        if not isinstance(label, bool):
+        if isinstance(label, bool):
+            labels[place] = label
+        elif label is not None:
             faults.append(at(file, number, "label") + f": true, false or null, not {label!r}")
-            continue
-        seen.add(place)
-        before, true = counts.get(strata[place - 1], (0, 0))
-        counts[strata[place - 1]] = (before + 1, true + label)
     if faults:
         raise DataError(faults)
-    return counts, len(strata) - len(seen)
+    return labels
 
 
 def _empty(about: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any
+from typing import Any, TypeAlias
 
 from pydantic import BaseModel
 
@@ -112,6 +112,10 @@ class JudgeQuality:
     """The records that this rests on; a run keeps them."""
 
 
+Place: TypeAlias = tuple[str, int, int]
+"""Sample, repeat and round of a verdict."""
+
+
 @dataclass(frozen=True, slots=True)
 class Draw:
     """Verdicts of a run, drawn for people to label.
@@ -120,11 +124,13 @@ class Draw:
         rows: What people see: nothing of the verdict.
         strata: The stratum of each row, in order.
         sizes: How many verdicts of the run each stratum has, and whether they accept.
+        places: Where each row stands in the run.
     """
 
     rows: Sequence[Mapping[str, JSON]]
     strata: Sequence[str]
     sizes: Mapping[str, tuple[int, bool]]
+    places: Sequence[Place]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
@@ -81,6 +81,17 @@ def studentised(
     if half <= 1e-12 * max(1.0, abs(value)):
         return None, None
     return max(ends[0], value - half), min(ends[1], value + half)
+
+
+def combined(value: float, parts: Sequence[Interval], ends: tuple[float, float]) -> Interval:
+    """The interval of an estimate that is uncertain for several independent reasons (MOVER, Zou and Donner 2008).
+
+    The distances from the estimate to the ends that each reason alone would give add up as squares.
+    """
+    lows, highs = [low for low, _ in parts], [high for _, high in parts]
+    low = None if None in lows else value - math.hypot(*(max(0.0, value - (end or 0.0)) for end in lows))
+    high = None if None in highs else value + math.hypot(*(max(0.0, (end or 0.0) - value) for end in highs))
+    return None if low is None else max(ends[0], low), None if high is None else min(ends[1], high)
 
 
 def wilson(share: float, n: float, quantile: float = Z) -> tuple[float, float]:

@@ -318,8 +318,30 @@ async def test_people_label_fillings_of_a_run_and_its_scores_are_corrected(
     again = load_run(run.path)
     score, plain = again.summary["scores"]["solve_rate_corrected"], again.summary["scores"]["solve_rate"]
     assert score["value"] != plain["value"] and score["low"] < score["value"] <= score["high"]
-    assert "creativity_score_corrected" in again.summary["scores"]
+    by_labels = again.summary["scores"]["creativity_score_corrected"]
+    by_rates = again.summary["scores"]["creativity_score_rates"]
+    assert (
+        by_labels["low"] < by_labels["value"] < by_labels["high"] and by_labels["value"] != by_rates["value"]
+    )
     assert f"from 120 labelled fillings of {run.path.name}" in section(again)
+
+
+async def test_labels_of_one_run_never_correct_another(data: Path, tmp_path: Path) -> None:
+    judge = PlantedJudge(ITEMS, 0.15, 0.3)
+    one = await game(data, tmp_path, judge, repeats=2)
+    truth = {(row["sample"], words.same(row["filling"])): row["label"] for row in filled(ITEMS)}
+    file = draw(one, 60, tmp_path)
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    for row in rows:
+        row["label"] = truth[row["sample"], words.same(row["filling"])]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    labelled(file)
+    other = await game(data, tmp_path, judge, repeats=1)
+    assert not [name for name in other.summary["scores"] if name.endswith(("_corrected", "_rates"))]
+    assert (
+        f"Labels of other runs are not used here, for their fillings are others: {one.path.name}"
+        in section(other)
+    )
 
 
 async def test_labels_that_are_none_are_faults(data: Path, tmp_path: Path) -> None:

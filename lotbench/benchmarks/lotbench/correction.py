@@ -68,11 +68,11 @@ def curve(counts: Floats, fpr: Floats, fnr: Floats) -> Floats:
 def corrected(games: Sequence[Game], rules: Rules, errors: Errors) -> Corrected:
     """The corrected scores of games; see `of_counts`."""
     made = of_counts(tally(games, rules.max_rounds), rules, errors)
-    n = len(games)
+    of = len(games)
     return replace(
         made,
-        solve_rate=replace(made.solve_rate, n=n),
-        creativity_score=replace(made.creativity_score, n=n),
+        solve_rate=replace(made.solve_rate, observations=of),
+        creativity_score=replace(made.creativity_score, observations=of),
     )
 
 
@@ -103,7 +103,9 @@ def of_counts(counts: Floats, rules: Rules, errors: Errors, draws: int = 2000) -
         rng = np.random.default_rng([abs(getattr(rules, "seed", 0)), 1978])
         ends = bootstrap(counts, _drawn(both, errors, rng, which), getattr(rules, "seed", 0), draws)
         low, high = (None if end is None else min(max(end, 0.0), most) for end in ends)
-        made.append(Metric(min(max(raw[which], 0.0), most), low, high))
+        # Ends that were cut off to one point are no interval.
+        low, high = (None, None) if low == high else (low, high)
+        made.append(Metric(min(max(raw[which], 0.0), most), low, high, n=len(counts)))
     return Corrected(made[0], made[1], raw)
 
 

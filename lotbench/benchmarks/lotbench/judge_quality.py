@@ -1,6 +1,6 @@
 """What a report says about the judge of a run: its error rates, whether they still hold, the corrected scores.
 
-Rates on the judge set stand beside the score; only field rates, labelled on fillings of runs, correct it.
+Rates on the judge set stand beside the score; only labels of this very run's fillings correct it.
 A judge that was never checked, on too little, or that errs too often makes the run not rankable.
 """
 
@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from lotbench.benchmarks.lotbench import labelled
 from lotbench.benchmarks.lotbench.correction import corrected
 from lotbench.benchmarks.lotbench.games import game
 from lotbench.benchmarks.lotbench.validation import judged, key
 from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, judged_by
 from lotbench.metrics.agreement import Field, Stratum
+from lotbench.metrics.intervals import Floats
 from lotbench.report.sections import Section, Table
 from lotbench.types import Metric
 
@@ -51,7 +53,9 @@ def standing(inquiry: JudgeContext) -> JudgeQuality:
     notes = [*_about(record), *_fielded(record, rates, inquiry), *_anchors(inquiry)]
     section = Section("Judge", tuple(notes), _tables([("the run's judge", record), *known]))
     used = (record, *(one for _, one in known))
-    return JudgeQuality(tuple(_reasons(record, rates, inquiry)), (section,), _scores(rates, inquiry), used)
+    return JudgeQuality(
+        tuple(_reasons(record, rates, inquiry)), (section,), _scores(record, rates, inquiry), used
+    )
 
 
 def _ids(inquiry: JudgeContext, role: str, seat: int) -> Sequence[str]:
@@ -111,31 +115,52 @@ def _about(record: Record) -> list[str]:
     return notes
 
 
+def _own(record: Record, inquiry: JudgeContext) -> Record | None:
+    """What people labelled of this very run."""
+    return next((one for one in record["field"] if one["run"] == inquiry.run), None)
+
+
 def _field(record: Record, inquiry: JudgeContext) -> Field | None:
-    """Field rates of this run, else those of all runs that were labelled for this judge together."""
-    mine = [one for one in record["field"] if one["run"] == inquiry.run]
-    chosen = mine or record["field"]
-    strata = tuple(Stratum(**one) for labelled in chosen for one in labelled["strata"])
-    return Field(strata) if strata else None
+    """Field rates of this run. Those of other runs are other candidates': they would correct it wrongly."""
+    own = _own(record, inquiry)
+    return Field(tuple(Stratum(**one) for one in own["strata"])) if own else None
 
 
 def _fielded(record: Record, rates: Field | None, inquiry: JudgeContext) -> list[str]:
+    others = ", ".join(one["run"] for one in record["field"] if one["run"] != inquiry.run)
+    unused = (
+        [f"Labels of other runs are not used here, for their fillings are others: {others}."]
+        if others
+        else []
+    )
     if rates is None:
         return [
-            "The scores are not corrected for the judge's errors: that takes field rates, from fillings of a "
-            "run that people label (lotbench judge-check --from-run RUN --n 200, then --labels FILE)."
+            "The scores are not corrected for the judge's errors: that takes labels of this run's fillings "
+            f"(lotbench judge-check --from-run {inquiry.run} --n 200, then --labels FILE).",
+            *unused,
         ]
-    fpr, fnr = rates.point()
     draws = rates.draw(np.random.default_rng([abs(inquiry.seed), 1]), 4000)
-    ends = [np.quantile(one[~np.isnan(one)], (0.025, 0.975)) for one in draws]
-    runs = ", ".join(one["run"] for one in record["field"])
-    labelled = sum(one.labelled for one in rates.strata)
-    return [
-        f"Field rates, from {labelled} labelled fillings of {runs}: FPR {fpr:.3f} ({ends[0][0]:.3f} to "
-        f"{ends[0][1]:.3f}), FNR {fnr:.3f} ({ends[1][0]:.3f} to {ends[1][1]:.3f}).",
-        "solve_rate_corrected and creativity_score_corrected are put right with them round by round; their "
-        "intervals hold what is not known of the rates, which is often most of it.",
+    shown = [
+        f"{name} {_rate(value, drawn)}"
+        for name, value, drawn in zip(("FPR", "FNR"), rates.point(), draws, strict=True)
     ]
+    known = sum(one.labelled for one in rates.strata)
+    return [
+        f"Field rates, from {known} labelled fillings of {inquiry.run}: {', '.join(shown)}.",
+        "creativity_score_corrected and solve_rate_corrected go by the labels: a stop that people call false is "
+        "censored there, and right fillings that the judge refused are added as often as a draw of refusals had them.",
+        "creativity_score_rates and solve_rate_rates are put right with the field rates of this run, round by "
+        "round; they are wrong where the judge errs more on some samples or in some rounds.",
+        *unused,
+    ]
+
+
+def _rate(value: float, draws: Floats) -> str:
+    """A rate with its interval; no right filling at all leaves none to be refused."""
+    if np.isnan(value):
+        return "not known (no right filling was labelled)"
+    low, high = np.quantile(draws[~np.isnan(draws)], (0.025, 0.975))
+    return f"{value:.3f} ({low:.3f} to {high:.3f})"
 
 
 def _reasons(record: Record, rates: Field | None, inquiry: JudgeContext) -> list[str]:
@@ -174,14 +199,19 @@ def _anchors(inquiry: JudgeContext) -> list[str]:
     return [f"{told}: DRIFT." if _drifted(inquiry) else f"{told}: no drift."]
 
 
-def _scores(rates: Field | None, inquiry: JudgeContext) -> dict[str, Metric]:
-    if rates is None:
+def _scores(record: Record, rates: Field | None, inquiry: JudgeContext) -> dict[str, Metric]:
+    """The scores by the labels of this run, and by its rates."""
+    own = _own(record, inquiry)
+    if own is None or rates is None:
         return {}
-    made = corrected([game(trace) for trace in inquiry.traces], inquiry.settings, rates)
-    return {
-        "creativity_score_corrected": made.creativity_score,
-        "solve_rate_corrected": made.solve_rate,
-    }
+    games = [game(trace) for trace in inquiry.traces]
+    scores = {}
+    if "labels" in own:
+        labels = {(sample, repeat, at): right for sample, repeat, at, right in own["labels"]}
+        rate, score = labelled.corrected(games, labels, inquiry.settings)
+        scores = {"creativity_score_corrected": score, "solve_rate_corrected": rate}
+    made = corrected(games, inquiry.settings, rates)
+    return {**scores, "creativity_score_rates": made.creativity_score, "solve_rate_rates": made.solve_rate}
 
 
 def _tables(records: Sequence[tuple[str, Record]]) -> tuple[Table, ...]:

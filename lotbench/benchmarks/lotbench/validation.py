@@ -14,11 +14,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from lotbench.benchmarks.lotbench import words
-from lotbench.benchmarks.lotbench.games import Opinion, game, read_rounds
+from lotbench.benchmarks.lotbench.games import Game, Opinion, game, read_rounds
 from lotbench.benchmarks.lotbench.sample import Item, Text
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.config.experiment import digest
-from lotbench.harness.judge_validation import Draw, JudgePanel, Probe, ProbeResult
+from lotbench.harness.judge_validation import Draw, JudgePanel, Place, Probe, ProbeResult
 from lotbench.harness.state import State
 from lotbench.prompting.prompt import Pack
 from lotbench.types import JSON, Trace
@@ -209,26 +209,47 @@ def key(role: str, settings: Settings, prompts: Pack, sampling: JSON, data: str)
 def fillings(
     traces: Sequence[Trace], samples: Mapping[str, Mapping[str, Any]], settings: Settings, n: int, seed: int
 ) -> Draw:
-    """First-seen fillings that the judge decided, from each kind of verdict alike, in no order.
-
-    A stratum with fewer than its part gives all it has, and the others give more.
-    """
-    piles: dict[str, list[tuple[str, int, int, str]]] = {name: [] for name in STRATA}
-    for trace in traces:
-        for at in game(trace).watched(settings.max_rounds):
-            if at.decision in piles:
-                piles[at.decision].append((trace.sample, trace.repeat, at.number, str(at.filling)))
-    rng = Random(f"{seed}:field")
-    for pile in piles.values():
-        rng.shuffle(pile)
-    taken = _shares({name: len(pile) for name, pile in piles.items()}, n)
-    drawn = [(name, place) for name, pile in piles.items() for place in pile[: taken[name]]]
-    rng.shuffle(drawn)
+    """First-seen fillings that the judge decided, in no order; see `drawn`."""
+    games = [game(trace) for trace in traces]
+    words_of = {
+        (one.sample, one.repeat, at.number): str(at.filling)
+        for one in games
+        for at in one.watched(settings.max_rounds)
+    }
+    sizes, chosen = drawn(games, settings.max_rounds, n, seed)
     return Draw(
-        rows=[_labelling(index, samples[place[0]], place[3]) for index, (_, place) in enumerate(drawn, 1)],
-        strata=[name for name, _ in drawn],
-        sizes={name: (len(pile), STRATA[name]) for name, pile in piles.items()},
+        rows=[_labelling(index, samples[at[0]], words_of[at]) for index, (_, at) in enumerate(chosen, 1)],
+        strata=[name for name, _ in chosen],
+        sizes={name: (size, STRATA[name]) for name, size in sizes.items()},
+        places=[at for _, at in chosen],
     )
+
+
+def drawn(
+    games: Sequence[Game], last: int, n: int, seed: int
+) -> tuple[dict[str, int], list[tuple[str, Place]]]:
+    """How many verdicts of each kind there are, and at most n of them: kind and place, in no order.
+
+    Half are stops, or all if these are fewer, and of the rest refused and overturned fillings alike as far as
+    they go. Each kind is drawn at equal distances in order of the round, so that every part of the game has its share.
+    """
+    rng = Random(f"{seed}:field")
+    piles: dict[str, list[Place]] = {name: [] for name in STRATA}
+    for one in games:
+        for at in one.watched(last):
+            if at.decision in piles:
+                piles[at.decision].append((one.sample, one.repeat, at.number))
+    sizes = {name: len(pile) for name, pile in piles.items()}
+    refusals = {name: size for name, size in sizes.items() if not STRATA[name]}
+    stops = min(sizes["accepted"], max(n - n // 2, n - sum(refusals.values())))
+    taken = {"accepted": stops, **_shares(refusals, n - stops)}
+    chosen = []
+    for name, pile in piles.items():
+        ordered = sorted(rng.sample(pile, len(pile)), key=lambda at: at[2])
+        count, start = taken.get(name, 0), rng.random()
+        chosen += [(name, ordered[int((k + start) * len(pile) / count)]) for k in range(count)]
+    rng.shuffle(chosen)
+    return sizes, chosen
 
 
 def _shares(sizes: Mapping[str, int], n: int) -> Counter[str]:

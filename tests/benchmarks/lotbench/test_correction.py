@@ -92,7 +92,7 @@ def test_a_judge_without_errors_changes_nothing() -> None:
     games = [game(one) for one in (won("a", 1, 2), unsolved("a", 2), won("b", 1, 7), broken("b", 2, 4))]
     found = corrected(games, RULES, Counted(0, 10, 0, 10))
     assert found.raw == pytest.approx((solve_rate(games, RULES).value, estimate(games, RULES).value))
-    assert found.solve_rate.n == 4
+    assert (found.solve_rate.n, found.solve_rate.observations) == (2, 4)
     cap = Rules(unsolved="cap")
     assert corrected(games, cap, Counted(0, 10, 0, 10)).raw[1] == pytest.approx(estimate(games, cap).value)
 

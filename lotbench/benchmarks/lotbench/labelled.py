@@ -1,0 +1,163 @@
+"""The scores as people's labels of this run's own verdicts say they are.
+
+A stop that people call false did not solve its game: all that is known is that the game was not solved until
+then, so it is censored there, as a game that broke off is (Kaplan and Meier 1958). Where only some stops are
+labelled, each right one stands for as many as were drawn from. A right filling that the judge refused is missed:
+a labelled draw of refusals says how many, and these are added where right fillings were found.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from lotbench.benchmarks.lotbench.games import Game
+from lotbench.benchmarks.lotbench.score import Rules, unsolved_worth, worth
+from lotbench.harness.judge_validation import Place
+from lotbench.metrics import survival
+from lotbench.metrics.intervals import Floats, bounded, combined
+from lotbench.types import Metric
+
+AT_RISK, CERTAIN, RIGHT, UNLABELLED, REFUSED, OVERTURNED, LOST, VALID = range(8)
+"""Rows of a tally: games at risk in a round; solved there without a judge; right stops, weighted; stops that nobody
+labelled; first-seen fillings that the first judge refused, or the second; in the last column, the unsolved games
+and those of them with a valid filling."""
+DRAWS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """Labels of one kind of verdict: how many there are in the run, labelled, and of these right fillings."""
+
+    size: int
+    labelled: int
+    right: int
+
+    def drawn(self, rng: np.random.Generator) -> Floats:
+        """Draws of the share of right fillings from its Beta posterior with Jeffreys' prior."""
+        if not self.size:
+            return np.zeros(DRAWS)
+        return np.asarray(rng.beta(self.right + 0.5, self.labelled - self.right + 0.5, DRAWS))
+
+    @property
+    def share(self) -> float:
+        """The share of right fillings."""
+        return self.right / self.labelled if self.labelled else 0.0
+
+
+def kinds(games: Sequence[Game], labels: Mapping[Place, bool], last: int) -> dict[str, Labelled]:
+    """The labels of each kind of verdict of a judge: accepted, refused and overturned."""
+    size: Counter[str] = Counter()
+    known: Counter[str] = Counter()
+    right: Counter[str] = Counter()
+    for one in games:
+        for each in one.watched(last):
+            size[each.decision] += 1
+            label = labels.get((one.sample, one.repeat, each.number))
+            if label is not None:
+                known[each.decision] += 1
+                right[each.decision] += label
+    names = ("accepted", "refused", "overturned")
+    return {name: Labelled(size[name], known[name], right[name]) for name in names}
+
+
+def tally(games: Sequence[Game], labels: Mapping[Place, bool], last: int, stops: Labelled) -> Floats:
+    """Counts by sample, [samples, 8, last], samples in order of id; see AT_RISK and what follows it."""
+    places = {name: index for index, name in enumerate(sorted({one.sample for one in games}))}
+    counts = np.zeros((len(places), 8, last))
+    for one in games:
+        row, watched = counts[places[one.sample]], one.watched(last)
+        for at, each in enumerate(watched):
+            row[AT_RISK, at] += 1
+            row[CERTAIN, at] += each.decision == "exact"
+            row[REFUSED, at] += each.decision == "refused"
+            row[OVERTURNED, at] += each.decision == "overturned"
+            if each.decision == "accepted":
+                label = labels.get((one.sample, one.repeat, each.number))
+                row[UNLABELLED, at] += label is None
+                row[RIGHT, at] += bool(label) * stops.size / max(stops.labelled, 1)
+        lost = len(watched) == last and watched[-1].decision not in ("exact", "accepted")
+        row[LOST, -1] += lost
+        row[VALID, -1] += lost and one.valid
+    return counts
+
+
+def curve(sums: Floats, missed: Floats, right: Floats) -> Floats:
+    """S_0..S_N of who is without a right filling; [..., 8, N] to [..., N + 1].
+
+    Args:
+        sums: Counts.
+        missed: The shares of refused and of overturned fillings that were right, [..., 2].
+        right: What is added to the share of unlabelled stops that were right, [...].
+    """
+    found = sums[..., RIGHT, :] + np.asarray(right)[..., None] * sums[..., UNLABELLED, :]
+    refused = sums[..., REFUSED, :] + sums[..., OVERTURNED, :]
+    lost = sums[..., (REFUSED, OVERTURNED), :].sum(axis=-1)
+    total = (np.asarray(missed) * lost).sum(axis=-1)[..., None]
+    # Right fillings are missed where right ones are found; one more, spread as refusals are, for where none was.
+    spread = refused / np.maximum(refused.sum(axis=-1, keepdims=True), 1)
+    where = (found + spread) / (found.sum(axis=-1, keepdims=True) + 1)
+    events = sums[..., CERTAIN, :] + found + total * where
+    at_risk = sums[..., AT_RISK, :]
+    return survival.curve(np.stack([at_risk, np.minimum(events, at_risk)], axis=-2))
+
+
+def corrected(games: Sequence[Game], labels: Mapping[Place, bool], rules: Rules) -> tuple[Metric, Metric]:
+    """The solve rate, 1 - S_N, and the creativity score by the labels, with 95 % intervals over samples.
+
+    What drawing samples leaves open and what drawing refusals does are two intervals, which are put together as
+    variances are (Zou and Donner 2008).
+    """
+    last = rules.max_rounds
+    found = kinds(games, labels, last)
+    if why := _unknown(games, found):
+        none = Metric(None, why=why)
+        return none, none
+    counts = tally(games, labels, last, found["accepted"])
+    rng = np.random.default_rng([abs(getattr(rules, "seed", 0)), 1958])
+    point = np.array([found["refused"].share, found["overturned"].share])
+    drawn = np.stack([found["refused"].drawn(rng), found["overturned"].drawn(rng)], axis=-1)
+    # That no labelled stop was right does not say that no other is.
+    stops, none_right = found["accepted"], found["accepted"].right == 0
+    unseen = stops.drawn(rng) if none_right and stops.labelled < stops.size else np.zeros(DRAWS)
+    sums = counts.sum(axis=0)
+    value, nothing = _values(sums, point, np.array(0.0), rules), np.array(0.0)
+    if np.isnan(value).any():
+        none = Metric(None, why="no game was left to be watched before the last round")
+        return none, none
+    posterior = _values(np.broadcast_to(sums, (DRAWS, *sums.shape)), drawn, unseen, rules)
+    low, high = np.quantile(posterior, (0.025, 0.975), axis=0)
+    metrics = []
+    for at, span in enumerate(((0.0, 1.0), (0.0, worth(rules.round_origin, rules)))):
+        sampled = bounded(counts, partial(_value, missed=point, right=nothing, rules=rules, at=at), span)
+        interval = combined(float(value[at]), (sampled, (float(low[at]), float(high[at]))), span)
+        metrics.append(Metric(float(value[at]), *interval, n=len(counts), observations=len(games)))
+    return metrics[0], metrics[1]
+
+
+def _value(sums: Floats, missed: Floats, right: Floats, rules: Rules, at: int) -> Floats:
+    """One of the two values of sums."""
+    return np.asarray(_values(sums, missed, right, rules)[..., at])
+
+
+def _values(sums: Floats, missed: Floats, right: Floats, rules: Rules) -> Floats:
+    """Solve rate and creativity score of sums, [..., 8, N] to [..., 2]."""
+    left = curve(sums, missed, right)
+    values = np.array([worth(k + rules.round_origin, rules) for k in range(rules.max_rounds)])
+    lost = sums[..., LOST, -1]
+    valid = np.divide(sums[..., VALID, -1], lost, out=np.zeros(lost.shape), where=lost > 0)
+    rest = left[..., -1] * valid * unsolved_worth(rules)
+    score = (left[..., :-1] - left[..., 1:]) @ values + rest
+    return np.stack([1 - left[..., -1], score], axis=-1)
+
+
+def _unknown(games: Sequence[Game], found: Mapping[str, Labelled]) -> str | None:
+    """Why labels do not give a score, if they do not."""
+    if not games:
+        return "no games"
+    bare = [name for name, kind in found.items() if kind.size and not kind.labelled]
+    return f"no {bare[0]} filling of this run has a label" if bare else None
