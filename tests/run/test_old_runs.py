@@ -1,6 +1,6 @@
 """Runs of before the move are scored, told and gone on with as they were (tests/old_runs.py).
 
-What later versions of the benchmarks moved is named in MOVED and COLUMNS, with the reason, and its values stand in
+What later versions of the benchmarks moved is named in tests/old_runs.py, with the reason, and its values stand in
 moved.json; everything else is the same to the byte.
 """
 
@@ -10,7 +10,6 @@ import asyncio
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,55 +18,22 @@ from lotbench.checks.judge_check_plan import Wanted
 from lotbench.cli import main
 from lotbench.config.experiment import Config, Experiment, Limits
 from lotbench.run.evaluate import resume
-from tests.old_runs import FOLDER, RUNS, Player, benchmark_of, copied, cut_off, own, summary, walks
+from tests.old_runs import (
+    FOLDER,
+    RUNS,
+    SPREADLESS,
+    Player,
+    benchmark_of,
+    copied,
+    cut_off,
+    own,
+    recorded,
+    summary,
+    told,
+    walks,
+)
 
 CHECK = "judge-check-python-judge-0-394a1e9f"
-MOVED = {
-    "low": "version 2: intervals that hold their 95 % for few samples, and are never one point",
-    "high": "version 2: as low",
-    "n": "version 2: n is the number of independent samples",
-    "observations": "version 2: games or answers, which n counted before",
-}
-"""What may differ in a score of summary.json."""
-COLUMNS = {"low", "high", "95 % interval", "n", "observations"}
-"""The columns of MOVED in a report."""
-SPREADLESS = "no interval: drawing rows again shows no spread"
-LINES = re.compile(
-    # The version itself, and notes on intervals.
-    r"- benchmark \w+ version|- Low and high: 95 % interval|- creativity_score over games without a leak:"
-    rf"|- An interval is missing or open|- oracle: 408 rows, .* 1.000 \((1 to 1|{SPREADLESS})\)"
-)
-IN_CELLS = re.compile(r" \([^()]* to [^()]*, n = \d+\)| \(n = \d+\)")
-"""An interval in the cell of a heat map."""
-
-
-def recorded(name: str) -> dict[str, Any]:
-    """What a recorded run comes to: what it came to then, and what has moved since."""
-    found = summary(FOLDER / name)
-    moved = json.loads((FOLDER / "moved.json").read_text("utf-8"))[name]
-    for score, values in moved.items():
-        assert values.keys() <= MOVED.keys(), score
-        found["scores"][score].update(values)
-    return found
-
-
-def told(report: Path) -> list[str]:
-    """The lines of a report without what has moved."""
-    lines: list[str] = []
-    kept: list[int] | None = None
-    for line in report.read_text("utf-8").splitlines():
-        if not line.startswith("| "):
-            kept = None
-        elif kept is None:
-            kept = [at for at, name in enumerate(cells(line)) if name not in COLUMNS]
-        shown = line if kept is None else " | ".join(cells(line)[at] for at in kept)
-        if shown and not LINES.match(shown):
-            lines.append(IN_CELLS.sub("", shown))
-    return lines
-
-
-def cells(line: str) -> list[str]:
-    return [cell.strip() for cell in line[2:-2].split(" | ")]
 
 
 @pytest.mark.parametrize("name", RUNS)

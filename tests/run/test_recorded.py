@@ -23,7 +23,7 @@ from lotbench.errors import LotbenchError
 from lotbench.run import plan
 from lotbench.run.evaluate import evaluate, resume
 from lotbench.run.results import load_run, planned
-from tests.old_runs import FOLDER, RUNS, benchmark_of, copied, cut_off, own, players, summary, walks
+from tests.old_runs import FOLDER, RUNS, benchmark_of, copied, cut_off, own, players, recorded, summary, walks
 
 LOTBENCH = "20261122-0826-lotbench-python-candidate-aa37"
 LIVEIDEA = "20261122-0826-liveideabench-python-candidate-2359"
@@ -95,7 +95,7 @@ def test_scoring_and_replay_want_no_data_set(
     change(shelf / data_of(name))
     run = copied(name, tmp_path)
     assert main(["score", str(run)]) == 0
-    assert summary(run) == summary(FOLDER / name)
+    assert summary(run) == recorded(name)
     assert walks(run) == walks(FOLDER / name)
     capsys.readouterr()
     assert main(["replay", str(run)]) == 0
@@ -114,7 +114,7 @@ def test_an_older_run_goes_on_without_its_data_set_where_it_wants_nothing_of_it(
     cut_off(run)
     asyncio.run(resume(run, own=own(benchmark_of(name))))
     assert walks(run) == walks(FOLDER / name)
-    assert summary(run)["scores"] == summary(FOLDER / name)["scores"]
+    assert summary(run)["scores"] == recorded(name)["scores"]
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_settings_and_fields_added_since_are_as_before(filled: bool, tmp_path: P
     )
 
     assert main(["score", str(run)]) == 0
-    assert summary(run) == summary(FOLDER / LOTBENCH)
+    assert summary(run) == recorded(LOTBENCH)
     cut_off(run)
     asyncio.run(resume(run, own=own("lotbench")))
     assert walks(run) == walks(FOLDER / LOTBENCH)
