@@ -1,0 +1,34 @@
+"""A quick slice of `python -m tests.bench.truth`: intervals hold what they say, and no page says otherwise."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.bench import truth
+
+QUICK = (
+    "weak, 3 samples",
+    "strong, 20 samples",
+    "fair answerer, 20 ideas",
+    "5 samples",
+    "by round, FNR .05, weak",
+    "by sample, FNR .05, never solving",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", QUICK)
+def test_intervals_hold_the_truth(name: str) -> None:
+    (trial,) = [trial for _, plant, trial in truth.plants() if plant == name]
+    found = truth.run(trial, 60)
+    # At a coverage of .95 fewer than 52 of 60 have a chance of 1 in 200.
+    assert found.coverage >= 52 / 60, found
+
+
+def test_the_page_has_every_plant_beside_the_figures_of_before() -> None:
+    text = truth.PAGE.read_text("utf-8")
+    before = json.loads(Path(truth.BEFORE).read_text("utf-8"))["plants"]
+    for title, name, _ in truth.plants():
+        assert f"## {title}\n" in text and f"\n| {name} | " in text
+        assert f"{title}: {name}" in before
