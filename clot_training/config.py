@@ -61,6 +61,8 @@ class Instructions(Table):
 class Tune(Table):
     """`clot tune` (stage 1) and `clot refine` (stage 2): LoRA; the paper gives neither rank nor rates."""
 
+    objective: str = "supervised"
+    """How a batch becomes a loss: a name in `clot_training/tuning/objectives.py`."""
     rank: int = Field(default=16, gt=0)
     """Of the low-rank matrices."""
     alpha: int = Field(default=32, gt=0)

@@ -21,7 +21,7 @@ from clot_training.data import templates
 from clot_training.data.index import Rows
 from clot_training.data.instructions import Maker
 from clot_training.data.roles import batched
-from clot_training.exploring.policy import TransformersPolicy, seat
+from clot_training.exploring.policy import TransformersPolicy, transformers_policy
 from clot_training.records import Candidate, Instruction, Kind, Prompt, Work, read_records
 from clot_training.tuning.tune import ADAPTER
 from lotbench.benchmarks.standard import score
@@ -69,7 +69,7 @@ def report(config: Config) -> str:
     forms = _instructions(config, work)
     found: dict[str, dict[str, Metric]] = {}
     for stage in _stages(work):
-        policy = seat(config, stage.adapter)
+        policy = transformers_policy(config, stage.adapter)
         answered = [_answer(policy, problem, config.seed) for problem in problems]
         found[stage.name] = _scores(answered, settings) | _forms(policy, forms, config.seed)
         del policy

@@ -136,9 +136,9 @@ async def _proposed(
     album, store, items = Album(), Store(), []
     name = config.synthesize.model or _tuned(config, work)
     async with Models(album, Limits(), own) as models:
-        (seat,) = models.role_models({"proposer": [parse(name)]})["proposer"]
+        (proposer,) = models.role_models({"proposer": [parse(name)]})["proposer"]
         for chunk in batched(kept.items(), Limits().concurrency):
-            calls = (_item(id, one, seat, album, store) for id, one in chunk)
+            calls = (_item(id, one, proposer, album, store) for id, one in chunk)
             for made in await asyncio.gather(*calls):
                 if isinstance(made, Item):
                     items.append(made)
@@ -147,18 +147,18 @@ async def _proposed(
     return items
 
 
-async def _item(id: str, one: Candidate, seat: RoleModel, album: Album, store: Store) -> Item | str:
+async def _item(id: str, one: Candidate, proposer: RoleModel, album: Album, store: Store) -> Item | str:
     """The sample that a model makes of a candidate, or why there is none."""
     assert one.image is not None
     prompt = templates().get(one.language, "propose")
     request = Request(
         key=Key(id, 0, 0, "propose", 0, 0, ""),
-        model=seat.name,
+        model=proposer.name,
         messages=prompt.messages(image=album.take(one.image), text=one.text, shape=replies.shape(Proposal)),
         schema=replies.schema(Proposal),
         sampling=Sampling(temperature=0.0, max_tokens=MAX_TOKENS),
     )
-    reply = await asked(seat, request, store)
+    reply = await asked(proposer, request, store)
     if reply is None:
         return "no reply"
     try:

@@ -85,9 +85,9 @@ class SeenPolicy(HashPolicy):
 
 def bare(config: Config) -> Policy:
     """The base model of a run, without an adapter."""
-    from clot_training.exploring.policy import seat
+    from clot_training.exploring.policy import transformers_policy
 
-    return seat(config, None)
+    return transformers_policy(config, None)
 
 
 def _digest(prompt: Prompt) -> str:

@@ -140,7 +140,7 @@ class _Helper:
         self.role = role
         self.album = album
         self.store = Store()
-        (self.seat,) = models.role_models({role: [parse(name)]})[role]
+        (self.model,) = models.role_models({role: [parse(name)]})[role]
 
     async def replies(self, rows: Iterable[Row]) -> AsyncIterator[tuple[Row, Reply | None]]:
         """Each row with the reply about it, None where none came; in order."""
@@ -158,7 +158,7 @@ class _Helper:
                 yield row, None
 
     async def _ask(self, row: Row) -> Reply | None:
-        return await asked(self.seat, self._request(row), self.store)
+        return await asked(self.model, self._request(row), self.store)
 
     def _request(self, row: Row) -> Request:
         prompt = templates().get(row.language, self.role)
@@ -171,23 +171,23 @@ class _Helper:
         }
         return Request(
             key=Key(row.id, 0, 0, self.role, 0, 0, ""),
-            model=self.seat.name,
+            model=self.model.name,
             messages=prompt.messages(**{name: values[name] for name in prompt.fields}),
             schema=replies.schema(Verdict) if "shape" in prompt.fields else None,
             sampling=Sampling(temperature=0.0, max_tokens=MAX_TOKENS),
         )
 
 
-async def asked(seat: RoleModel, request: Request, store: Store) -> Reply | None:
+async def asked(helper: RoleModel, request: Request, store: Store) -> Reply | None:
     """The reply to a request, from the store if it is there; None if the call brought none."""
-    if known := store.get(request, seat.name):
+    if known := store.get(request, helper.name):
         return known
     try:
-        reply = await seat.model(request)
+        reply = await helper.model(request)
     except CallFailed:
         return None
     # Kept under the name that was asked for: which id answers to it is known only after a call.
-    store.put(request, replace(reply, model=seat.name))
+    store.put(request, replace(reply, model=helper.name))
     return reply
 
 

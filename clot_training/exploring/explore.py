@@ -22,7 +22,7 @@ from clot_training.config import Config, Explore, data_digests, freeze
 from clot_training.data.index import Rows
 from clot_training.data.roles import batched
 from clot_training.exploring import conditions
-from clot_training.exploring.explorer import Batch, Explorer, Seat, Task
+from clot_training.exploring.explorer import Batch, Explorer, MakePolicy, Task
 from clot_training.exploring.scorer import Scorer, Seen, seen
 from clot_training.exploring.vocabulary import sizes, vocabularies
 from clot_training.records import Candidate, Policy, Work, read_records
@@ -38,12 +38,12 @@ ENGINE_ONLY = ("engine", "workers", "gpus", "limit")
 Vocabulary: TypeAlias = Mapping[str, Sequence[str]]
 
 
-def explore(config: Config, seat: Seat | None = None) -> dict[str, Any]:
+def explore(config: Config, make_policy: MakePolicy | None = None) -> dict[str, Any]:
     """Explore, from the start or from where a run was stopped; returns the summary.
 
     Args:
         config: The run.
-        seat: Makes the policy; by default that of stage 1.
+        make_policy: Makes the policy; by default that of stage 1.
 
     Raises:
         UsageError: Data, models or packages are missing, or a model does not know a row's language.
@@ -60,7 +60,7 @@ def explore(config: Config, seat: Seat | None = None) -> dict[str, Any]:
             vocabulary = vocabularies(index.all(), config.explore.min_count)
             _claim(folder, path, config)
             left = remaining(path, batches(index, config, vocabulary), config.explore)
-            _append(file, path, _explored(left, Maker(config, vocabulary, seat or tuned), kinds))
+            _append(file, path, _explored(left, Maker(config, vocabulary, make_policy or tuned), kinds))
     summary = summarized(read_records(path, Candidate)) | {"keywords": sizes(vocabulary)}
     atomic_write.write(folder / "summary.json", json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
     return summary
@@ -69,14 +69,14 @@ def explore(config: Config, seat: Seat | None = None) -> dict[str, Any]:
 class Maker:
     """Makes a worker; it travels to other processes, so it holds no model."""
 
-    def __init__(self, config: Config, vocabulary: Vocabulary, seat: Seat) -> None:
+    def __init__(self, config: Config, vocabulary: Vocabulary, make_policy: MakePolicy) -> None:
         self.config = config
         self.vocabulary = vocabulary
-        self._seat = seat
+        self._make_policy = make_policy
 
     def __call__(self) -> Explorer:
         """A worker of this process."""
-        return Explorer(self.config, self.vocabulary, self._seat)
+        return Explorer(self.config, self.vocabulary, self._make_policy)
 
 
 def tuned(config: Config) -> Policy:
@@ -92,9 +92,9 @@ def tuned(config: Config) -> Policy:
         from clot_training.exploring.vllm import VllmPolicy
 
         return VllmPolicy(config, adapter)
-    from clot_training.exploring.policy import seat
+    from clot_training.exploring.policy import transformers_policy
 
-    return seat(config, adapter)
+    return transformers_policy(config, adapter)
 
 
 def known_kinds(rows: Iterable[Row], config: Config) -> set[tuple[Seen, str]]:

@@ -19,7 +19,7 @@ from clot_training.exploring.scorer import Scorer, Seen, seen
 from clot_training.records import Candidate, Policy, Prompt
 from lotbench.benchmarks.standard.oogiri import Row
 
-Seat: TypeAlias = Callable[[Config], Policy]
+MakePolicy: TypeAlias = Callable[[Config], Policy]
 """Makes the policy, in the process that is going to use it."""
 
 
@@ -43,15 +43,17 @@ class Explorer:
     Args:
         config: The run.
         vocabulary: The keywords of each language.
-        seat: Makes the policy.
+        make_policy: Makes the policy.
     """
 
-    def __init__(self, config: Config, vocabulary: Mapping[str, Sequence[str]], seat: Seat) -> None:
+    def __init__(
+        self, config: Config, vocabulary: Mapping[str, Sequence[str]], make_policy: MakePolicy
+    ) -> None:
         self._config = config
         self._settings = config.explore
         self._vocabulary = vocabulary
         self._scorers: dict[Seen, Scorer] = {}
-        self._policy = seat(config)
+        self._policy = make_policy(config)
 
     def __call__(self, batch: Batch) -> list[Candidate]:
         """The candidates of a batch: for each sample one a condition, generated together, then selected."""

@@ -24,7 +24,7 @@ from lotbench.errors import UsageError
 from lotbench.types import Reply, Sampling
 
 
-def seat(config: Config, adapter: Path | None) -> TransformersPolicy:
+def transformers_policy(config: Config, adapter: Path | None) -> TransformersPolicy:
     """The policy of a run: its base with an adapter or without, drawing as `explore` says."""
     drawn = config.explore
     return TransformersPolicy(

@@ -32,7 +32,7 @@ def write(logged: Sequence[Mapping[str, Any]], folder: Path, title: str) -> None
     steps, losses = [one["step"] for one in logged], [one["loss"] for one in logged]
     axes.plot(steps, losses, color="0.75", label="as logged")
     axes.plot(steps, smooth(losses), color="tab:blue", label="running mean")
-    axes.set(title=title, xlabel="optimizer step", ylabel="loss on the response's tokens", ylim=(0, None))
+    axes.set(title=title, xlabel="optimizer step", ylabel="loss", ylim=(0, None))
     axes.legend(frameon=False)
     figure.savefig(folder / "loss.png", dpi=120)
 

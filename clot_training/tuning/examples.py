@@ -1,7 +1,7 @@
-"""Instructions as a training set: read from their files one at a time, and put together into batches.
+"""Examples as a training set: read from their files one at a time, and put together into batches.
 
-Nothing but the place and the length of each instruction is held in memory. The loss is on the response alone:
-the collator labels the tokens of the response and of the mark that ends it, and nothing else; text and
+Nothing but the place and the length of each example is held in memory. What an example is, the objective says.
+Instructions are trained on by the response alone: the collator labels the tokens of the response and of the mark that ends it, and nothing else; text and
 pictures go the same way.
 """
 
@@ -10,8 +10,9 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import PIL.Image
 import PIL.ImageOps
@@ -29,53 +30,71 @@ MAX_PX = 1024
 """The longer side of a picture, in pixels; never upscaled."""
 
 
+class ExampleReader(Protocol):
+    """What knows the lines of a training file, as each objective does of its own."""
+
+    def read(self, line: bytes) -> Any:
+        """The example of a line: what `image` it shows (a path or None), and what else the objective wants of it.
+
+        Raises:
+            ValidationError: The line is no such example.
+        """
+        ...
+
+    def texts(self, example: Any) -> Sequence[str]:
+        """Each text that the model will see of an example, prompt and completion; the longest is its length."""
+        ...
+
+
 class Examples:
-    """A training set as the trainer wants it, over files of instructions.
+    """A training set as the trainer wants it, over files of examples.
 
     Args:
         files: JSON Lines.
+        reader: The objective, which knows what a line is.
         loaded: Whose tokens are counted.
-        max_tokens: Longer instructions are left out; the tokens of pictures come on top.
+        max_tokens: Longer examples are left out; the tokens of pictures come on top.
 
     Attributes:
-        lengths: Tokens of the text of each example, the response included.
-        left_out: How many instructions were left out, by reason: too long, or with a picture for a model
+        lengths: Tokens of the longest text of each example, the response included.
+        left_out: How many examples were left out, by reason: too long, or with a picture for a model
             that reads text only.
     """
 
-    def __init__(self, files: Sequence[Path], loaded: Loaded, max_tokens: int) -> None:
+    def __init__(self, files: Sequence[Path], reader: ExampleReader, loaded: Loaded, max_tokens: int) -> None:
         self._files = tuple(files)
+        self._reader = reader
         self._places = array("q")
         self.lengths = array("q")
         self.left_out: Counter[str] = Counter()
-        chats = Chats(loaded)
         for chunk in batched(_located(self._files), COUNTED_TOGETHER):
-            self._add(chunk, chats, loaded, max_tokens)
+            self._add(chunk, loaded, max_tokens)
 
-    def _add(self, chunk: list[tuple[int, int, bytes]], chats: Chats, loaded: Loaded, most: int) -> None:
-        found = [(file, place, Instruction.model_validate_json(line)) for file, place, line in chunk]
-        kept = [one for one in found if loaded.sees or one[2].image is None]
-        if blind := len(found) - len(kept):
+    def _add(self, chunk: list[tuple[int, int, bytes]], loaded: Loaded, max_tokens: int) -> None:
+        examples = [(file, place, self._reader.read(line)) for file, place, line in chunk]
+        readable = [example for example in examples if loaded.sees or example[2].image is None]
+        if blind := len(examples) - len(readable):
             self.left_out["picture"] += blind
-        if not kept:
+        if not readable:
             return
-        texts = ["".join(chats.text(instruction)) for _, _, instruction in kept]
-        counted = loaded.tokenizer(texts, add_special_tokens=False)["input_ids"]
-        for (file, place, _), tokens in zip(kept, counted, strict=True):
-            if len(tokens) > most:
+        texts = [self._reader.texts(example) for _, _, example in readable]
+        tokens = iter(loaded.tokenizer([*chain(*texts)], add_special_tokens=False)["input_ids"])
+        for (file, place, _), ones in zip(readable, texts, strict=True):
+            length = max(len(next(tokens)) for _ in ones)
+            if length > max_tokens:
                 self.left_out["too long"] += 1
             else:
                 self._places.extend((file, place))
-                self.lengths.append(len(tokens))
+                self.lengths.append(length)
 
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def __getitem__(self, number: int) -> Instruction:
+    def __getitem__(self, number: int) -> Any:
         file, place = self._places[2 * number : 2 * number + 2]
         with self._files[file].open("rb") as lines:
             lines.seek(place)
-            return Instruction.model_validate_json(lines.readline())
+            return self._reader.read(lines.readline())
 
 
 class Chats:

@@ -1,7 +1,7 @@
 """Stage 1 and stage 2: LoRA on instructions, with the trainer of transformers and peft.
 
 A well-kept trainer brings accumulation, mixed precision, checkpoints and several processes; what is ours is
-which tokens the loss sees (`examples`) and which layers are tuned (`weights`). It runs the same under
+how a batch becomes a loss (`objectives`) and which layers are tuned (`weights`). It runs the same under
 `accelerate launch` and torchrun, on GPUs or (gloo) CPUs, and goes on from its last checkpoint after a kill.
 """
 
@@ -26,8 +26,9 @@ import transformers
 from transformers.trainer_pt_utils import get_length_grouped_indices
 
 from clot_training.config import Config, Tune, freeze
-from clot_training.tuning import curve
-from clot_training.tuning.examples import Collator, Examples
+from clot_training.tuning import curve, objectives
+from clot_training.tuning.examples import Examples
+from clot_training.tuning.objectives import Objective, Stage
 from clot_training.tuning.weights import linear_layers, load
 from lotbench.config.experiment import digest
 from lotbench.edge.files import atomic_write
@@ -63,15 +64,16 @@ def tune(config: Config, files: Sequence[Path], out: Path, *, adapter: Path | No
 
     Args:
         config: The run's configuration.
-        files: Files of instructions.
+        files: Files of examples: of instructions, where the objective is the supervised one.
         out: The stage's folder. Into it go adapter/, tune.json, loss.jsonl, loss.png, the frozen
             configuration, and checkpoints/.
         adapter: An adapter to go on from; without it a new one is begun.
 
     Raises:
-        UsageError: There is nothing to train on, the model cannot be loaded or tuned here, or the folder
-            holds a stage of other settings or data.
+        UsageError: There is nothing to train on, no such objective, the model cannot be loaded or tuned here,
+            or the folder holds a stage of other settings or data.
     """
+    objectives.named(config.tune.objective)
     identity = _identity(config, files, adapter)
     _claim(out, identity)
     if not (out / "tune.json").exists():
@@ -89,18 +91,12 @@ def _train(config: Config, files: Sequence[Path], out: Path, adapter: Path | Non
         if find_spec(package) is None:
             raise UsageError(f"tune.track: {package} is not installed: pip install {package}")
     loaded = load(config.model, precision=settings.precision, four_bit=settings.quantize == "4bit")
-    examples = Examples(files, loaded, min(settings.max_length, loaded.room))
+    stage = Stage(loaded, with_lora(loaded, settings, adapter), adapter, settings)
+    objective = objectives.named(settings.objective)(stage)
+    examples = Examples(files, objective, loaded, min(settings.max_length, loaded.room))
     if not len(examples):
         raise UsageError(f"{out}: nothing to train on; left out: {examples.left_out or 'none'}")
-    together = settings.batch_size * settings.accumulate
-    trainer = InOrder(
-        order=Order(examples.lengths, together, settings.group_by_length, config.seed),
-        model=with_lora(loaded, settings, adapter),
-        args=arguments(settings, loaded, config.seed, out),
-        train_dataset=examples,
-        data_collator=Collator(loaded),
-    )
-    trainer.remove_callback(transformers.PrinterCallback)
+    trainer = trainer_of(stage, objective, examples, config.seed, out)
     trainer.add_callback(Progress)
     # Only the first process makes it, and another may look for a checkpoint before that.
     Path(trainer.args.output_dir).mkdir(parents=True, exist_ok=True)
@@ -116,6 +112,22 @@ def _train(config: Config, files: Sequence[Path], out: Path, adapter: Path | Non
         freeze(config, out)
         _tell(trainer, out, loaded.id, files, examples, seconds)
     trainer.accelerator.wait_for_everyone()
+
+
+def trainer_of(stage: Stage, objective: Objective, examples: Examples, seed: int, out: Path) -> InOrder:
+    """The trainer of a stage, which says nothing by itself."""
+    settings = stage.settings
+    together = settings.batch_size * settings.accumulate
+    trainer = InOrder(
+        order=Order(examples.lengths, together, settings.group_by_length, seed),
+        objective=objective,
+        model=stage.model,
+        args=arguments(settings, stage.loaded, seed, out),
+        train_dataset=examples,
+        data_collator=objective.batch,
+    )
+    trainer.remove_callback(transformers.PrinterCallback)
+    return trainer
 
 
 def with_lora(loaded: Loaded, settings: Tune, adapter: Path | None) -> Any:
@@ -204,11 +216,20 @@ class Order:
 
 
 class InOrder(transformers.Trainer):  # type: ignore[misc]
-    """The trainer of transformers, with our order of examples."""
+    """The trainer of transformers, with our order of examples and our loss."""
 
-    def __init__(self, *, order: Order, **rest: Any) -> None:
+    def __init__(self, *, order: Order, objective: Objective, **rest: Any) -> None:
         self._order = order
+        self._objective = objective
         super().__init__(**rest)
+
+    def compute_loss(self, model: Any, inputs: dict[str, Any], *rest: Any, **more: Any) -> Any:
+        """Called by the trainer, which scales what it gets for accumulation and for several processes."""
+
+        def loss(**batch: Any) -> dict[str, Any]:
+            return {"loss": self._objective.loss(model, batch)}
+
+        return super().compute_loss(loss, inputs, *rest, **more)
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Order:
         return self._order
@@ -227,6 +248,9 @@ def _identity(config: Config, files: Sequence[Path], adapter: Path | None) -> st
     """The digest of all that the weights depend on."""
     start = [sha256(path) for path in sorted(adapter.glob("adapter_model.*"))] if adapter else []
     settings = config.tune.model_dump(mode="json", exclude=INCIDENTAL)
+    # Folders of before there was a choice go on.
+    if settings["objective"] == "supervised":
+        del settings["objective"]
     return digest([config.model, config.seed, settings, [sha256(file) for file in files], start])
 
 
@@ -256,7 +280,7 @@ def _tell(
     losses = [line["loss"] for line in logged]
     tenth = max(1, len(losses) // 10)
     tokens = round(sum(examples.lengths) * trainer.state.epoch)
-    curve.write(logged, out, f"{Path(base).name}, {len(examples)} instructions")
+    curve.write(logged, out, f"{Path(base).name}, {len(examples)} examples")
     about = {
         "model": f"hf:{base}+{out / ADAPTER}",
         "instructions": {file.name: sha256(file) for file in files},

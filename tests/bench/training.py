@@ -34,7 +34,8 @@ from clot_training.config import Tune
 from clot_training.data import templates
 from clot_training.records import Instruction
 from clot_training.tuning.examples import Collator, Examples
-from clot_training.tuning.tune import InOrder, Order, arguments, with_lora
+from clot_training.tuning.objectives import Stage, Supervised
+from clot_training.tuning.tune import trainer_of, with_lora
 from clot_training.tuning.weights import load
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.edge.files.datasets import data_folder
@@ -71,16 +72,10 @@ def ours(loaded: Any, model: Any, data: list[Instruction], folder: Path) -> Call
     """`clot tune`, without what it writes at the end."""
     file = folder / "train.jsonl"
     file.write_text("".join(one.model_dump_json() + "\n" for one in data), encoding="utf-8")
-    examples = Examples([file], loaded, SETTINGS.max_length)
-    trainer = InOrder(
-        order=Order(examples.lengths, SETTINGS.batch_size, SETTINGS.group_by_length, 0),
-        model=model,
-        args=arguments(SETTINGS, loaded, 0, folder),
-        train_dataset=examples,
-        data_collator=Collator(loaded),
-    )
-    trainer.remove_callback(transformers.PrinterCallback)
-    return trainer.train
+    stage = Stage(loaded, model, None, SETTINGS)
+    objective = Supervised(stage)
+    examples = Examples([file], objective, loaded, SETTINGS.max_length)
+    return trainer_of(stage, objective, examples, 0, folder).train  # type: ignore[no-any-return]
 
 
 def trl(loaded: Any, model: Any, data: list[Instruction], folder: Path) -> Callable[[], Any]:
@@ -163,7 +158,8 @@ def main(given: Sequence[str]) -> None:
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".jsonl") as file:
         file.writelines(one.model_dump_json() + "\n" for one in data)
         file.flush()
-        tokens = sum(Examples([Path(file.name)], loaded, SETTINGS.max_length).lengths)
+        objective = Supervised(Stage(loaded, loaded.model, None, SETTINGS))
+        tokens = sum(Examples([Path(file.name)], objective, loaded, SETTINGS.max_length).lengths)
     for make in VARIANTS.values():
         run(make, loaded, data)
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in VARIANTS}

@@ -16,7 +16,7 @@ def test_the_embedded_model_is_converted_once_tuned_and_asked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from clot_training.config import load
-    from clot_training.exploring.policy import seat
+    from clot_training.exploring.policy import transformers_policy
     from clot_training.tuning.weights import folder
     from lotbench.edge.files.datasets import shipped
 
@@ -31,7 +31,7 @@ def test_the_embedded_model_is_converted_once_tuned_and_asked(
     assert (about["steps"], about["left_out"]) == (4, {})
     assert about["model"] == f"hf:{folder('local')}+{work.stage1 / 'adapter'}"
     made = next(one for one in read_records(work.shards[0], Instruction) if one.kind == "selection")
-    policy = seat(config, work.stage1 / "adapter")
+    policy = transformers_policy(config, work.stage1 / "adapter")
     (reply,) = policy.replies([Prompt(made.messages, made.image, 1)])
     assert reply.usage.output_tokens > 1
     (odds,) = policy.odds([Prompt(made.messages, made.image, 1)], ["ABC"])
