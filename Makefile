@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# Processes that take tests, a file at a time.
+WORKERS ?= 2
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
 # A second thread that spins while it waits slows everything down where a core is busy.
@@ -18,10 +20,10 @@ evaluate: $(VENV)/local.done   ## play three games with the embedded model; prin
 	$(BIN)/lotbench evaluate --config configs/try.toml
 
 quick: $(VENV)/dev.done        ## the fast tests, under two minutes
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n $(WORKERS)
 
 test: $(VENV)/all.done         ## every test but those that need a paid API
-	$(BIN)/python -m pytest -q -m "not live"
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not live"
 
 check: $(VENV)/dev.done        ## format, lint, types, import layers
 	$(BIN)/ruff format --check .

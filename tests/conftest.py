@@ -13,6 +13,7 @@ import os
 import pathlib
 import socket
 import ssl
+import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ import pytest
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+    from xdist.scheduler import LoadScopeScheduling
+    from xdist.workermanage import WorkerController
 
 LOOPBACK = frozenset({"", "localhost", "127.0.0.1", "::1", "0.0.0.0", "::"})
 PRIVATE = ("OPENAI_", "LANGSMITH_", "LANGCHAIN_")
@@ -86,6 +89,25 @@ def one_tls_context() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl, "create_default_context", functools.cache(ssl.create_default_context))
         yield
+
+
+_drawings: dict[str, bytes] = {}
+
+
+@pytest.fixture(autouse=True)
+def plots_drawn_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plot takes 80 ms of CPU, and runs of tests end with the same few; tests of reports draw each anew."""
+    plots = sys.modules.get("lotbench.report.html.plots")
+    if plots is None or request.path.parent.name == "report":
+        return
+    draw = plots._rendered
+
+    def drawn_once(*plot: object) -> bytes:
+        if (key := repr(plot)) not in _drawings:
+            _drawings[key] = draw(*plot)
+        return _drawings[key]
+
+    monkeypatch.setattr(plots, "_rendered", drawn_once)
 
 
 @pytest.fixture(autouse=True)
@@ -169,10 +191,19 @@ def pytest_collectreport(report: pytest.CollectReport) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    if os.environ.get("CI") and (unlisted := not_allowed(skipped, ALLOWED.read_text(encoding="utf-8"))):
+    if hasattr(session.config, "workeroutput"):
+        # A file that is skipped whole is known to the worker alone.
+        session.config.workeroutput["skipped"] = skipped
+    elif os.environ.get("CI") and (unlisted := not_allowed(skipped, ALLOWED.read_text(encoding="utf-8"))):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
         for name in unlisted:
             print(f"\nskipped, and not in {ALLOWED.name}: {name}: {skipped[name]}")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: WorkerController) -> None:
+    # One that died has no output, and fails the run by itself.
+    skipped.update(getattr(node, "workeroutput", {}).get("skipped", {}))
 
 
 def not_allowed(names: Iterable[str], listed: str) -> list[str]:
@@ -182,3 +213,39 @@ def not_allowed(names: Iterable[str], listed: str) -> list[str]:
         line[0].strip() for line in lines if len(line) > 1 and line[0].strip() and line[1].strip()
     )
     return [name for name in names if not name.startswith(allowed)]
+
+
+# ---- Several workers (-n 2): a file is one worker's, so that what it sets up is set up once ----
+
+TOGETHER = {
+    "torch": ("tests/clot_training/", "tests/edge/test_embeddings.py", "tests/edge/test_transformers")
+}
+"""Files that one worker takes, by the library that takes 10 s to import and both cores to run."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return together(nodeid)
+
+    # As collected: by number of tests, as is its way, the longest would come last.
+    config.option.loadscopereorder = False
+    return ByFile(config, log)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put first what one worker takes together, then files with slow tests: the end has small pieces."""
+    if any(hasattr(item.config, "workerinput") for item in items[:1]):
+        slow = {together(item.nodeid) for item in items if item.get_closest_marker("slow")}
+        items.sort(
+            key=lambda item: (together(item.nodeid) not in TOGETHER, together(item.nodeid) not in slow)
+        )
+
+
+def together(nodeid: str) -> str:
+    """What a test is handed out with: a name of TOGETHER, or its file."""
+    return next((name for name, files in TOGETHER.items() if nodeid.startswith(files)), nodeid.split("::")[0])

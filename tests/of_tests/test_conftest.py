@@ -66,14 +66,15 @@ def run_pytest(folder: Path, test: str, *options: str) -> str:
 
 
 @pytest.mark.slow
-def test_a_swallowed_attempt_fails_the_test(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_a_swallowed_attempt_fails_the_test(tmp_path: Path, workers: tuple[str, ...]) -> None:
     test = (
         "import contextlib, socket\n"
         "def test_it():\n"
         "    with contextlib.suppress(Exception):\n"
         f"        socket.create_connection(('{ELSEWHERE}', 1))\n"
     )
-    assert f"the test tried to reach {ELSEWHERE}:1" in run_pytest(tmp_path, test)
+    assert f"the test tried to reach {ELSEWHERE}:1" in run_pytest(tmp_path, test, *workers)
 
 
 CLEAN = """
@@ -103,6 +104,23 @@ def test_markers_choose_and_only_live_tests_have_keys(
 ) -> None:
     printed = run_pytest(tmp_path, CLEAN, *options)
     assert f"{passed} passed" in printed and "failed" not in printed, printed
+
+
+@pytest.mark.slow
+def test_workers_have_the_rules_too(tmp_path: Path) -> None:
+    """Warnings are errors there, and a home of one test is no other's."""
+    test = (
+        "import os, pytest, warnings\n"
+        "@pytest.mark.parametrize('n', range(4))\n"
+        "def test_home(n):\n"
+        f"    with open({str(tmp_path / 'homes')!r}, 'a') as file: file.write(os.environ['LOTBENCH_HOME'] + '\\n')\n"
+        "def test_warning(): warnings.warn('old', DeprecationWarning)\n"
+    )
+    (tmp_path / "test_also.py").write_text(test, encoding="utf-8")
+    printed = run_pytest(tmp_path, test, str(tmp_path / "test_also.py"), "-n", "2")
+    assert "2 failed, 8 passed" in printed and "DeprecationWarning: old" in printed
+    homes = (tmp_path / "homes").read_text(encoding="utf-8").splitlines()
+    assert len(set(homes)) == len(homes) == 8 and len({Path(home).parent for home in homes}) == 2
 
 
 def test_a_warning_is_an_error() -> None:
