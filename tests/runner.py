@@ -42,6 +42,8 @@ async def _main(what: str, place: str, out: str = "", *size: str) -> None:
 if __name__ == "__main__":
     # Whoever started the tests in the background had them ignore Ctrl-C, and children inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # An encoder takes longer to load than a run to end, and no test of these processes looks at embeddings.
+    sys.modules["sentence_transformers"] = None  # type: ignore[assignment]
     if sys.argv[1] == "cli":
         from lotbench.cli import main
 

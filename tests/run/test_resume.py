@@ -133,14 +133,23 @@ async def test_a_cancelled_run_goes_on_to_the_same_end(tmp_path: Path, stores: A
     assert len(set(keys(done.path))) == len(lines(done.path))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("faults", ["none", "mixed"])
-def test_three_kills_cost_the_calls_in_flight_and_nothing_else(tmp_path: Path, faults: str) -> None:
-    options = ("--latency", "0.005-0.03", "--faults", faults, "--rate", "0.05", "--seed", "1")
-    with serving(0, *options) as server:
-        finish(tmp_path / "home-1", "begin", server.url, tmp_path / "whole")
-        port, calls = server.port, journaled(tmp_path / "whole")
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+    """The folder of a run in a process that nothing befell, and the port of its server."""
+    folder = tmp_path_factory.mktemp("unbroken")
+    with serving(0, "--latency", "0.01") as server:
+        finish(folder / "home", "begin", server.url, folder / "whole")
+        return folder / "whole", server.port
 
+
+@pytest.mark.slow
+def test_three_kills_cost_the_calls_in_flight_and_nothing_else(
+    tmp_path: Path, unbroken: tuple[Path, int]
+) -> None:
+    """And this among faults, of which the unbroken run had none."""
+    options = ("--latency", "0.005-0.03", "--faults", "mixed", "--rate", "0.05", "--seed", "1")
+    first, port = unbroken
+    calls = journaled(first)
     out, home = tmp_path / "killed", tmp_path / "home-2"
     with serving(port, *options) as server:
         arguments: list[str | Path] = ["begin", server.url, out]
@@ -152,17 +161,15 @@ def test_three_kills_cost_the_calls_in_flight_and_nothing_else(tmp_path: Path, f
         finish(home, *arguments)
         log = server.log()
 
-    assert essence(the_run(out)) == essence(the_run(tmp_path / "whole"))
+    assert essence(the_run(out)) == essence(the_run(first))
     assert len(set(keys(the_run(out)))) == journaled(out) == calls
     # Every reply beyond the journal's was on its way when the process died.
     assert log["finished"] - calls == lost(log) <= 3 * CONCURRENCY
 
 
 @pytest.mark.slow
-def test_ctrl_c_leaves_a_run_that_can_be_resumed(tmp_path: Path) -> None:
-    with serving(0, "--latency", "0.01") as server:
-        finish(tmp_path / "home-1", "begin", server.url, tmp_path / "whole")
-        port = server.port
+def test_ctrl_c_leaves_a_run_that_can_be_resumed(tmp_path: Path, unbroken: tuple[Path, int]) -> None:
+    first, port = unbroken
     with serving(port, "--latency", "0.01") as server:
         out, home = tmp_path / "stopped", tmp_path / "home-2"
         with running(home, "begin", server.url, out) as process:
@@ -175,7 +182,7 @@ def test_ctrl_c_leaves_a_run_that_can_be_resumed(tmp_path: Path) -> None:
         assert left.summary["complete"] is False and (left.path / "report.md").is_file()
         finish(home, "resume", left.path)
 
-    assert essence(left.path) == essence(the_run(tmp_path / "whole"))
+    assert essence(left.path) == essence(the_run(first))
 
 
 @pytest.fixture
