@@ -212,7 +212,7 @@ def _accepted(proposed: Sequence[Item], review: Path, left: Counter[str], folder
         except ValidationError:
             left["no sample after the edit"] += 1
     seen, broken = sights(folder, items)
-    grave = {one.sample: one for one in (*benchmark.lints(items, seen), *broken) if one.grave}
+    grave = {one.sample: one for one in (*benchmark.data.lints(items, seen), *broken) if one.grave}
     for one in grave.values():
         left[f"{one.field} {one.text}"] += 1
     return [item for item in items if item.id not in grave]

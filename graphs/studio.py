@@ -115,7 +115,7 @@ async def begin(state: StudioState, *, runtime: Runtime[Asked]) -> Update:
     with _told():
         made = (await _live_walk(folder, runtime.context)).plan
     sample, repeat = made.chosen[0], runtime.context.repeat
-    first = start(sample.id, repeat, made.benchmark.lane(sample, repeat, made.settings))
+    first = start(sample.id, repeat, made.benchmark.walks.lane(sample, repeat, made.settings))
     return {**first, "folder": folder}
 
 

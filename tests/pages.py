@@ -148,12 +148,12 @@ def _benchmark(one: Benchmark) -> list[str]:
     ]
     return [
         f"## {one.name}",
-        f"{one.about[0].upper()}{one.about[1:]}. Version {one.version}, {one.repeats} repeats, data set "
-        f"`{one.data}`.",
+        f"{one.about[0].upper()}{one.about[1:]}. Version {one.version}, {one.walks.repeats} repeats, data set "
+        f"`{one.data_set}`.",
         _rows(("role", "what it does", "default model", "temperature", "is shown pictures"), roles),
         f"The column {preset} has the values of the preset that reports compare with, where they differ. "
         "A setting marked * changes the score of a finished game and not the game itself.",
-        _table(one.Settings, reference, one.score_only, preset),
+        _table(one.Settings, reference, one.comparison.score_only, preset),
     ]
 
 

@@ -237,7 +237,12 @@ class Room:
     async def games(self, *walks: tuple[str, int]) -> list[Game]:
         """Play side by side; the games in the order of the walks that ended."""
         loop = Loop(
-            graph, self.context, {}, benchmark.supersteps(self.settings), max(1, len(walks)), self.max_failed
+            graph,
+            self.context,
+            {},
+            benchmark.walks.supersteps(self.settings),
+            max(1, len(walks)),
+            self.max_failed,
         )
         lanes = [[Planned(sample, repeat, f"{sample}/{repeat}")] for sample, repeat in walks]
         played = [Game(trace) async for trace in loop.traces(lanes)]

@@ -103,13 +103,13 @@ async def walk(
         role: tuple(given if isinstance(given, list | tuple) else [given]) for role, given in players.items()
     }
     by_name = {f"python:{one.model_id}": one for given in seated.values() for one in given}
-    names = benchmark.seat(
+    names = benchmark.judges.seat(
         chosen,
         {role: tuple(parse(f"python:{one.model_id}") for one in g) for role, g in seated.items()},
         seed,
     )
     chosen = benchmark.resolve(chosen, {role: len(given) for role, given in names.items()})
-    data = tuple(benchmark.build(items, chosen, seed))
+    data = tuple(benchmark.data.build(items, chosen, seed))
     by_id, prompts = {one.id: one for one in data}, datasets.prompts(benchmark.name)
 
     def view(state: State, step: str) -> Walk:
@@ -143,7 +143,7 @@ async def walk(
             graph(benchmark.graph),
             Context(benchmark, view, desk.ask),
             {},
-            benchmark.supersteps(chosen),
+            benchmark.walks.supersteps(chosen),
             concurrency,
             1000,
         )
@@ -152,9 +152,11 @@ async def walk(
             if only and one.id not in only:
                 continue
             for repeat in range(1, repeats + 1):
-                lane = benchmark.lane(one, repeat, chosen)
+                lane = benchmark.walks.lane(one, repeat, chosen)
                 lanes.setdefault(lane, []).append(Planned(one.id, repeat, lane))
-        lanes = {name: list(benchmark.order(name, walks, chosen, seed)) for name, walks in lanes.items()}
+        lanes = {
+            name: list(benchmark.walks.order(name, walks, chosen, seed)) for name, walks in lanes.items()
+        }
         try:
             traces = [trace async for trace in loop.traces(lanes.values())]
         finally:

@@ -74,10 +74,10 @@ def keep(run: Run, file: Path) -> Kept:
 
 
 def _rows(made: Plan, run: Run) -> Sequence[Mapping[str, JSON]]:
-    if made.benchmark.review is None:
+    if made.benchmark.people.review is None:
         raise UsageError(f"{made.benchmark.name}: nothing of a run is for people to label")
     samples = Evidence(samples=made.by_id, candidate=made.names["candidate"][0].text)
-    return made.benchmark.review(run.traces, made.settings, samples)
+    return made.benchmark.people.review(run.traces, made.settings, samples)
 
 
 def _faults(benchmark: Benchmark, row: Mapping[str, Any], known: Mapping[str, JSON], place: str) -> list[str]:
@@ -87,10 +87,10 @@ def _faults(benchmark: Benchmark, row: Mapping[str, Any], known: Mapping[str, JS
         for name, value in known.items()
         if value not in (None, row.get(name))
     ]
-    if benchmark.Label is None or changed:
+    if benchmark.people.Label is None or changed:
         return changed
     try:
-        benchmark.Label.model_validate(row)
+        benchmark.people.Label.model_validate(row)
     except ValidationError as error:
         return faults_of(error, place)
     return []

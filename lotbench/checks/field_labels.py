@@ -45,7 +45,7 @@ def draw(run: Run, n: int, out: Path) -> Path:
         UsageError: The run has no verdicts of a judge, or labels stand there already.
     """
     made = results.planned(run, Limits())
-    validation = made.benchmark.validation
+    validation = made.benchmark.judges.validation
     if validation is None:
         raise UsageError(f"{made.benchmark.name} has no judge whose verdicts people could label")
     role, seats = validation.judged(made.settings)

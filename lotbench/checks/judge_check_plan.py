@@ -104,7 +104,7 @@ def prepare(wanted: Wanted) -> Prepared:
         update={"experiment": given.model_copy(update={"model": given.model or "human"})}
     )
     made = plan.make(config)
-    validation = made.benchmark.validation
+    validation = made.benchmark.judges.validation
     if validation is None:
         raise UsageError(f"{made.benchmark.name} has no judge set")
     names = {role: made.names[role] for role in validation.rows if role in given.roles}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lotbench.edge.calls.prices import price, price_date
+from lotbench.harness.benchmark import preview
 from lotbench.harness.state import start
 from lotbench.run.plan import Plan
 from lotbench.types import Question, Usage
@@ -23,11 +24,11 @@ def show_plan(made: Plan) -> int:
     )
     for name, value in made.settings.model_dump().items():
         print(f"  {name:18} {value}")
-    for fault in made.benchmark.faults(made.chosen, made.settings):
+    for fault in made.benchmark.data.faults(made.chosen, made.settings):
         print(f"note: {fault}")
     print(f"{'role':10} {'calls at most':>14} {'input tokens':>14} {'output tokens':>14} {'USD':>10}  models")
     first = made.view(start(made.chosen[0].id, 1, ""), "preview")
-    asked = made.benchmark.preview(first)
+    asked = preview(made.benchmark, first)
     total: float | None = 0.0
     for role, each in made.benchmark.calls(made.settings).items():
         calls, prompt = each * walks, max((_tokens(q) for q in asked if q.role == role), default=0)

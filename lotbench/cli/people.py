@@ -116,7 +116,7 @@ def review(parsed: argparse.Namespace) -> int:
     from lotbench.site.review_page import with_past
 
     declared, path = benchmarks.get(parsed.benchmark), Path(parsed.path)
-    folder = datasets.data_folder(parsed.data or "", declared.data) if path.is_file() else path
+    folder = datasets.data_folder(parsed.data or "", declared.data_set) if path.is_file() else path
     out = pages.decisions_file(path, folder, parsed.out)
     items = {item.id: item for item in datasets.samples(folder, declared.Item)}
     decided = pages.past(out, parsed.name)

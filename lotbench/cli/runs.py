@@ -16,6 +16,7 @@ from lotbench.cli.progress import watch
 from lotbench.config import experiment as config
 from lotbench.config.model_names import parse
 from lotbench.edge.files import datasets, run_folder
+from lotbench.harness.benchmark import preview
 from lotbench.harness.state import start
 from lotbench.report.markdown import visible
 from lotbench.run import plan, results
@@ -114,7 +115,7 @@ def export(parsed: argparse.Namespace) -> int:
 
 def _labelled(run: Run, labels: Path) -> str:
     """Keep labels: of answers with the run, of drawn fillings with the judge's checks."""
-    if benchmarks.get(run.config.benchmark).review is None:
+    if benchmarks.get(run.config.benchmark).people.review is None:
         from lotbench.checks.field_labels import labelled
 
         return str(labelled(labels).kept)
@@ -131,7 +132,7 @@ def replay(parsed: argparse.Namespace) -> int:
 
     run = load_run(parsed.run, Path(parsed.out))
     trace = walk(run.traces, parsed.sample, parsed.repeat)
-    sample, own = run.samples[trace.sample], benchmarks.get(run.config.benchmark).replay
+    sample, own = run.samples[trace.sample], benchmarks.get(run.config.benchmark).people.replay
     told = own(sample, trace) if own else by_step(sample, trace, results.readings(run, trace))
     print(json.dumps(told.table, ensure_ascii=False, indent=2) if parsed.json else visible(told.text))
     return 0
@@ -152,7 +153,7 @@ def show(parsed: argparse.Namespace) -> int:
     nobody.pop("roles.candidate", None)
     made = plan.make(config.load(None, parsed.sets, flags | nobody))
     walk = made.view(start(made.chosen[0].id, 1, ""), "preview")
-    for question in made.benchmark.preview(walk):
+    for question in preview(made.benchmark, walk):
         print(f"=== {question.step}, to the {question.role}")
         _print_messages(question.messages, question.schema)
     return 0

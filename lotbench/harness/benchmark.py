@@ -2,14 +2,14 @@
 
 A benchmark is a record of pure functions. It says what to ask (`ask`), what to make of the answers
 (`read`) and what a finished walk is worth (`grade`); the graph says when, the edge does it. To add one,
-write a folder with task.py, judge.py, score.py and prompts/, and a line in the registry.
+write a folder and a line in the registry: docs/adding_a_benchmark.md has a whole one.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from lotbench.config.model_names import ModelName
@@ -48,85 +48,162 @@ class Role:
 
 
 @dataclass(frozen=True, slots=True)
-class Benchmark:
-    """What a benchmark declares; every function is pure.
+class Data:
+    """The samples of a benchmark: where they lie, what may be wrong with them, what of them is played.
 
     Attributes:
-        version: Printed in every report; moves when a change moves a published number.
-        roles: By name; `candidate` is the model under test.
-        Settings: Frozen pydantic model of the named settings.
-            A setting that is added later says with `Before` (config/before.py) what older runs had.
-        Item: Pydantic model of one line of samples.jsonl; `faults` adds what one line alone cannot show.
+        folder: The shipped data set, a folder of data/; the one of the benchmark's name if empty.
+        faults: What one line alone cannot show, from the items and the settings.
+        lints: What makes a sample weak, given the samples and what was seen of their pictures by id.
+        needs_pictures: Whether a walk with these settings shows a picture.
+        build: The samples that are played, from the items, the settings and the run's seed; the items
+            themselves unless the benchmark composes its samples of them.
         Composed: Pydantic model of a sample that `build` composes of items; None if it composes none.
         beside: Fields of every sample of the data set, next to id and language, that walks read in `walk.data`
             (for drawing controls): a run folder keeps them. None: walks see no sample but those that are played.
         strata: Fields of samples over which `--limit` spreads its draw, the most important first.
-        lints: What makes a sample weak, given the samples and what was seen of their pictures by id.
-        reference: The preset under configs/ that reports compare with.
-        score_only: Settings that change the score of a finished trace, not the walk.
-        ask: The questions to put next at the walk's step; none when the step is done.
-        read: What the answers change; called once with no answers if a step asks nothing.
-        supersteps: The most nodes that a walk can visit, for the graph's recursion limit.
-        calls: The most calls a walk can make, by role, for the plan of a dry run.
-        preview: One question of each step, filled in for a walk, for people to read.
-        build: The samples that are played, from the items of the data set, the settings and the run's seed;
-            the items themselves unless the benchmark composes its samples of them.
-        seat: Who sits in each role and in which order, of the models that were named (a judge that is the
-            candidate's sibling may have to leave); from the settings, the names by role (candidate
-            included) and the run's seed.
         by_position: Whether these settings let recorded predictions be joined to samples by position, not id.
-        texts: The texts whose embeddings its report needs, and `encoder` the name of what embeds them.
-        repeated: How many walks a sample has by these settings' own word; None leaves it to `repeats`.
+    """
+
+    folder: str = ""
+    faults: Callable[[Sequence[Any], Any], Sequence[str]] = lambda items, settings: ()
+    lints: Callable[[Sequence[Any], Mapping[str, Sight]], Sequence[Finding]] = lambda items, sights: ()
+    needs_pictures: Callable[[Any], bool] = lambda settings: False
+    build: Callable[[Sequence[Any], Any, int], Sequence[Any]] = lambda items, settings, seed: items
+    Composed: type[Any] | None = None
+    beside: tuple[str, ...] | None = None
+    strata: tuple[str, ...] = ("language",)
+    by_position: Callable[[Any], bool] = lambda settings: False
+
+
+@dataclass(frozen=True, slots=True)
+class Walks:
+    """How often a sample is walked, how far a walk may go, and which walks follow each other.
+
+    Attributes:
+        repeats: The walks of a sample if nothing is said.
+        repeated: The walks of a sample by these settings' own word; None leaves it to `repeats`.
+        supersteps: The most nodes that a walk can visit, for the graph's recursion limit.
         lane: The lane of a repeat on a sample; by default each walk has its own.
         order: The walks of a lane (its name first), which come in data order, as they are taken; from the
             settings and the run's seed.
+    """
+
+    repeats: int = 1
+    repeated: Callable[[Any], int | None] = lambda settings: None
+    supersteps: Callable[[Any], int] = lambda settings: 10
+    lane: Callable[[Sample, int, Any], str] = lambda sample, repeat, settings: f"{sample.id}/{repeat}"
+    order: Callable[[str, Sequence[Any], Any, int], Sequence[Any]] = lambda lane, walks, settings, seed: walks
+
+
+@dataclass(frozen=True, slots=True)
+class Judges:
+    """Who judges, and how well.
+
+    Attributes:
+        seat: Who sits in each role and in which order, of the models that were named (a judge that is the
+            candidate's sibling may have to leave); from the settings, the names by role (candidate
+            included) and the run's seed.
+        validation: How judges are checked; None if there is no judge set.
+    """
+
+    seat: Callable[[Any, Names, int], Names] = lambda settings, names, seed: names
+    validation: Validation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """What people are shown and asked of a run.
+
+    Attributes:
         review: The answers of a run for people to label, a row each, by `row`, with nothing of what judges
-            said; a field that is None is one to fill in. `Label` is the pydantic model of a row filled in.
-        across: Sections on several runs at once, from the traces and settings of each by its name.
+            said; a field that is None is one to fill in.
+        Label: The pydantic model of a row filled in.
         replay: How a walk is told again, from its sample's fields and its trace; None tells it step by step.
-        validation: How its judges are checked; None if it has no judge set.
+    """
+
+    review: Callable[[Sequence[Trace], Any, Evidence], Sequence[Mapping[str, JSON]]] | None = None
+    Label: type[Any] | None = None
+    replay: Callable[[Mapping[str, Any], Trace], Replay] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What scores are compared with, and what keeps them from being compared.
+
+    Attributes:
+        reference: The preset under configs/ that reports compare with; the default settings if empty.
+        score_only: Settings that change the score of a finished trace, not the walk.
+        unrankable: What makes a score of these settings stand apart.
+        texts: The texts whose embeddings the report needs, and `encoder` the name of what embeds them.
+        across: Sections on several runs at once, from the traces and settings of each by its name.
+    """
+
+    reference: str = ""
+    score_only: frozenset[str] = frozenset()
+    unrankable: Callable[[Any], Sequence[str]] = lambda settings: ()
+    texts: Callable[[Sequence[Trace], Any], Sequence[str]] = lambda traces, settings: ()
+    encoder: Callable[[Any], str] = lambda settings: ""
+    across: Callable[[Runs], Sequence[Section]] = lambda runs: ()
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """What a benchmark declares; every function is pure. The first ten are all that a small one needs.
+
+    Attributes:
+        roles: By name; `candidate` is the model under test.
+        Settings: Frozen pydantic model of the named settings; one that is added later says with `Before`
+            (config/before.py) what older runs had.
+        Item: Pydantic model of one line of samples.jsonl.
+        ask: The questions to put next at the walk's step; none when the step is done. It is called again
+            after every `read`, so **a step is done when what was read is in the turn** (or in the draft, for
+            what the next step need not see): look there for the key that `read` leaves.
+        read: What the answers change; called once with no answers if a step asks nothing. An `outcome` in
+            it ends the walk; a turn or a draft replaces the one before, steps and history are added.
+        grade: What a finished walk is worth; no number where it failed.
+        metrics: The run's numbers, by name, from its traces and settings.
+        calls: The most calls a walk can make, by role, for the plan of a dry run.
+        version: Printed in every report; moves when a change moves a published number.
+        graph: `panel` (respond, judge, grade) or `game` (respond, check, ask, answer, reveal, and again).
+        sections: What the report says beside the metrics.
+        preview: One question of each step, filled in for a walk, for people to read; by default what the
+            first step asks.
+        resolve: The settings with what depends on the number of models in each role filled in.
     """
 
     name: str
-    version: str
     about: str
-    graph: Literal["game", "panel"]
     roles: Mapping[str, Role]
     Settings: type[Any]
     Item: type[Any]
-    data: str
-    reference: str
-    repeats: int
     ask: Callable[[AnyWalk], Sequence[Question]]
     read: Callable[[AnyWalk, Sequence[Answer]], Update]
     grade: Callable[[AnyWalk], Score]
     metrics: Callable[[Sequence[Trace], Any, Evidence], Mapping[str, Metric]]
-    sections: Callable[[Sequence[Trace], Any, Evidence], Sequence[Section]]
-    supersteps: Callable[[Any], int]
     calls: Callable[[Any], Mapping[str, int]]
-    preview: Callable[[AnyWalk], Sequence[Question]]
-    Composed: type[Any] | None = None
-    beside: tuple[str, ...] | None = None
-    strata: tuple[str, ...] = ("language",)
-    score_only: frozenset[str] = frozenset()
+    version: str = "1"
+    graph: Literal["game", "panel"] = "panel"
+    sections: Callable[[Sequence[Trace], Any, Evidence], Sequence[Section]] = lambda traces, settings, known: ()
+    preview: Callable[[AnyWalk], Sequence[Question]] | None = None
     resolve: Callable[[Any, Mapping[str, int]], Any] = lambda settings, seats: settings
-    faults: Callable[[Sequence[Any], Any], Sequence[str]] = lambda items, settings: ()
-    lints: Callable[[Sequence[Any], Mapping[str, Sight]], Sequence[Finding]] = lambda items, sights: ()
-    needs_pictures: Callable[[Any], bool] = lambda settings: False
-    unrankable: Callable[[Any], Sequence[str]] = lambda settings: ()
-    build: Callable[[Sequence[Any], Any, int], Sequence[Any]] = lambda items, settings, seed: items
-    seat: Callable[[Any, Names, int], Names] = lambda settings, names, seed: names
-    by_position: Callable[[Any], bool] = lambda settings: False
-    texts: Callable[[Sequence[Trace], Any], Sequence[str]] = lambda traces, settings: ()
-    encoder: Callable[[Any], str] = lambda settings: ""
-    repeated: Callable[[Any], int | None] = lambda settings: None
-    review: Callable[[Sequence[Trace], Any, Evidence], Sequence[Mapping[str, JSON]]] | None = None
-    Label: type[Any] | None = None
-    across: Callable[[Runs], Sequence[Section]] = lambda runs: ()
-    replay: Callable[[Mapping[str, Any], Trace], Replay] | None = None
-    validation: Validation | None = None
-    lane: Callable[[Sample, int, Any], str] = lambda sample, repeat, settings: f"{sample.id}/{repeat}"
-    order: Callable[[str, Sequence[Any], Any, int], Sequence[Any]] = lambda lane, walks, settings, seed: walks
+    data: Data = Data()
+    walks: Walks = Walks()
+    judges: Judges = Judges()
+    people: People = People()
+    comparison: Comparison = Comparison()
+
+    @property
+    def data_set(self) -> str:
+        """The name of the shipped data set."""
+        return self.data.folder or self.name
+
+
+def preview(benchmark: Benchmark, walk: AnyWalk) -> Sequence[Question]:
+    """The questions that people are shown of a walk that has not begun."""
+    if benchmark.preview is not None:
+        return benchmark.preview(walk)
+    return benchmark.ask(replace(walk, step="respond"))
 
 
 @dataclass(frozen=True, slots=True)

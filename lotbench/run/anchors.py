@@ -25,7 +25,7 @@ from lotbench.types import JSON, Answer, Question
 
 async def put(caller: Caller, made: Plan, panel: JudgePanel, probe: Probe, repeat: int) -> ProbeResult:
     """Put a probe to a panel: the benchmark's own node asks, for the panel's seats, under its settings."""
-    validation = made.benchmark.validation
+    validation = made.benchmark.judges.validation
     assert validation is not None
 
     def view(state: State, step: str) -> AnyWalk:
@@ -75,7 +75,7 @@ def key_of(
     made: Plan, role: str, seats: Sequence[int], settings: Any, ids: Mapping[str, Sequence[Sequence[str]]]
 ) -> dict[str, JSON] | None:
     """The name in the store of what these seats' verdicts depend on; None if a seat has not one id."""
-    validation = made.benchmark.validation
+    validation = made.benchmark.judges.validation
     answered = ids.get(role, ())
     mine = [answered[seat] if seat < len(answered) else () for seat in seats]
     if validation is None or any(len(one) != 1 for one in mine):
@@ -91,7 +91,7 @@ async def anchors(made: Plan, caller: Caller) -> dict[str, Any]:
     Returns:
         How many were judged and flipped and what chance that has; or why none were.
     """
-    validation = made.benchmark.validation
+    validation = made.benchmark.judges.validation
     if validation is None or not (wanted := validation.anchors(made.settings)):
         return {"skipped": "anchors = 0"}
     if made.of is None:

@@ -29,7 +29,7 @@ def compared(runs: Sequence[Run], table: Path | None = None) -> Comparison:
     def across(benchmark: str, called: Mapping[str, str]) -> Sequence[Section]:
         declared = benchmarks.get(benchmark)
         played = ((shown, by_name[name]) for name, shown in called.items())
-        return declared.across(
+        return declared.comparison.across(
             {shown: (run.traces, validate(declared.Settings, run.config.settings)) for shown, run in played}
         )
 

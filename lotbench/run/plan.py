@@ -100,7 +100,7 @@ class Plan:
     @property
     def order(self) -> tuple[str, ...]:
         """The ids of all samples, if the settings let recorded predictions be joined to them by position."""
-        joined = self.benchmark.by_position(self.settings)
+        joined = self.benchmark.data.by_position(self.settings)
         return tuple(item.id for item in self.beside) if joined else ()
 
     def lanes(self) -> list[list[Planned]]:
@@ -108,9 +108,9 @@ class Plan:
         lanes: dict[str, list[Planned]] = {}
         for sample in self.chosen:
             for repeat in range(1, self.experiment.repeats + 1):
-                lane = self.benchmark.lane(sample, repeat, self.settings)
+                lane = self.benchmark.walks.lane(sample, repeat, self.settings)
                 lanes.setdefault(lane, []).append(Planned(sample.id, repeat, lane))
-        order, seed, (first, shares) = self.benchmark.order, self.experiment.seed, self.share
+        order, seed, (first, shares) = self.benchmark.walks.order, self.experiment.seed, self.share
         mine = list(lanes.items())[first::shares]
         return [list(order(name, walks, self.settings, seed)) for name, walks in mine]
 
@@ -159,7 +159,7 @@ def make(config: Config, recorded: Recorded | None = None) -> Plan:
     benchmark = benchmarks.get(experiment.benchmark)
     named = _names(benchmark, experiment, begun=recorded is not None)
     settings = validate(benchmark.Settings, experiment.settings, prefix="settings.")
-    names = benchmark.seat(settings, named, experiment.seed)
+    names = benchmark.judges.seat(settings, named, experiment.seed)
     settings = benchmark.resolve(settings, {role: len(set(given)) for role, given in names.items()})
     if unknown := experiment.sampling.keys() - names.keys():
         raise UsageError(f"sampling: no role {', '.join(sorted(unknown))}; there are: {', '.join(names)}")
@@ -171,7 +171,7 @@ def make(config: Config, recorded: Recorded | None = None) -> Plan:
             },
             "repeats": _repeats(benchmark, experiment, settings),
             "settings": settings.model_dump(mode="json"),
-            "data": experiment.data or benchmark.data,
+            "data": experiment.data or benchmark.data_set,
         }
     )
     played = (
@@ -190,15 +190,15 @@ def make(config: Config, recorded: Recorded | None = None) -> Plan:
 
 def _drawn(benchmark: Benchmark, experiment: Experiment, settings: Any) -> dict[str, Any]:
     """What a run that begins plays: samples of the data set, with the prompts that the experiment names."""
-    folder = datasets.data_folder(experiment.data, benchmark.data)
+    folder = datasets.data_folder(experiment.data, benchmark.data_set)
     items = datasets.samples(folder, benchmark.Item)
-    data = tuple(benchmark.build(items, settings, experiment.seed))
-    chosen = select(data, experiment.samples, experiment.limit, benchmark.strata, experiment.seed)
+    data = tuple(benchmark.data.build(items, settings, experiment.seed))
+    chosen = select(data, experiment.samples, experiment.limit, benchmark.data.strata, experiment.seed)
     return {
         "folder": folder,
         "data": data,
         "chosen": chosen,
-        "beside": chosen if benchmark.beside is None else glimpses(benchmark, data),
+        "beside": chosen if benchmark.data.beside is None else glimpses(benchmark, data),
         "of": len(data),
         "pictures": datasets.Pictures(folder, data, experiment.max_image_px),
         "prompts": datasets.prompts(benchmark.name, experiment.prompts),
@@ -222,14 +222,17 @@ def _recorded(benchmark: Benchmark, experiment: Experiment, recorded: Recorded) 
 
 def glimpses(benchmark: Benchmark, data: Sequence[Any]) -> tuple[SimpleNamespace, ...]:
     """What walks see of samples that they do not play: id, language, and what the benchmark names."""
-    fields = {"id", "language", *(benchmark.beside or ())}
+    fields = {"id", "language", *(benchmark.data.beside or ())}
     return tuple(SimpleNamespace(**item.model_dump(mode="json", include=fields)) for item in data)
 
 
 def reference(benchmark: Benchmark) -> tuple[str, Any]:
     """The name and the settings of the preset that a benchmark's reports compare with."""
-    table = read_toml(datasets.shipped("configs", benchmark.reference)).get("settings", {})
-    return benchmark.reference.removesuffix(".toml"), validate(benchmark.Settings, table)
+    preset = benchmark.comparison.reference
+    if not preset:
+        return "defaults", benchmark.Settings()
+    table = read_toml(datasets.shipped("configs", preset)).get("settings", {})
+    return preset.removesuffix(".toml"), validate(benchmark.Settings, table)
 
 
 def version() -> str:
@@ -238,10 +241,10 @@ def version() -> str:
 
 
 def _repeats(benchmark: Benchmark, experiment: Experiment, settings: Any) -> int:
-    told = benchmark.repeated(settings)
+    told = benchmark.walks.repeated(settings)
     if told and experiment.repeats and told != experiment.repeats:
         raise UsageError(f"repeats: the settings ask for {told} walks a sample, not {experiment.repeats}")
-    return experiment.repeats or told or benchmark.repeats
+    return experiment.repeats or told or benchmark.walks.repeats
 
 
 def _names(

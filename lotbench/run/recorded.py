@@ -35,7 +35,7 @@ def freeze(made: Plan, place: run_folder.Folder) -> None:
         place.write(f"prompts/{path}", text)
     samples = [sample.model_dump(mode="json") for sample in made.chosen]
     place.write("samples.jsonl", _lines(samples))
-    if made.benchmark.beside is not None:
+    if made.benchmark.data.beside is not None:
         place.write(DATA, _lines([vars(row) for row in made.beside]))
     table = {
         "schema": 1,
@@ -96,7 +96,7 @@ def home(run: Path, config: Experiment) -> Home:
     near = () if Path(config.data, "samples.jsonl").is_file() else datasets.data_sets()
     fallback = Home(named)
     for folder in dict.fromkeys((named, *near)):
-        if benchmark.Composed is not None:
+        if benchmark.data.Composed is not None:
             if all((folder / sample["image"]).is_file() for sample in samples if sample.get("image")):
                 return Home(folder)
             continue
@@ -128,11 +128,11 @@ def read(run: Path, config: Experiment, table: Mapping[str, Any]) -> Recorded:
     changed = [*_changed_samples(samples, kept, place), *_changed_prompts(prompts, digests, kept)]
     if changed:
         raise changed_since(run, changed)
-    model = benchmark.Composed or benchmark.Item
+    model = benchmark.data.Composed or benchmark.Item
     path = run / "samples.jsonl"
     played = tuple(one for _, one in rows(path, lambda table: model.model_validate(completed(model, table))))
     pictures, of = kept.get("pictures", {}), kept.get("of")
-    beside: Sequence[Any] | None = played if benchmark.beside is None else _beside(run)
+    beside: Sequence[Any] | None = played if benchmark.data.beside is None else _beside(run)
     if not kept and place.items:
         shown = datasets.Pictures(place.folder, place.items, config.max_image_px)
         if _as_it_was(samples, place.items, shown, digests["data"]):
@@ -168,7 +168,7 @@ def refuse_lost_pictures(made: Plan, run: Path) -> None:
         DataError: Some are gone, each by name.
         RunFolderError: Some are other pictures now, by name.
     """
-    if not made.benchmark.needs_pictures(made.settings):
+    if not made.benchmark.data.needs_pictures(made.settings):
         return
     paths = {one.id: made.pictures.path(one.id) for one in made.chosen if one.image}
     if gone := [path for path in dict.fromkeys(paths.values()) if not path.is_file()]:
@@ -223,7 +223,7 @@ def _beside(run: Path) -> tuple[SimpleNamespace, ...] | None:
 def _named(config: Experiment, benchmark: Benchmark) -> Path:
     """The folder that the experiment names, whether it is there or not."""
     try:
-        return datasets.data_folder(config.data, benchmark.data)
+        return datasets.data_folder(config.data, benchmark.data_set)
     except UsageError:
         return Path(config.data)
 

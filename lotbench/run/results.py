@@ -150,7 +150,9 @@ def _measured(
     """The report of a run, and what is known of its judges."""
     benchmark, settings = made.benchmark, made.settings
     preset, theirs = plan.reference(benchmark)
-    rescored = settings.model_copy(update={name: getattr(theirs, name) for name in benchmark.score_only})
+    rescored = settings.model_copy(
+        update={name: getattr(theirs, name) for name in benchmark.comparison.score_only}
+    )
     spending, ids, works = spent(totals, made.names)
     beside = evidence(made, path, traces)
     quality = _judge_quality(made, path, traces, totals)
@@ -167,8 +169,8 @@ def _measured(
         reasons=(*_reasons(made, ids), *quality.reasons),
         settings=settings.model_dump(mode="json") | {"repeats": made.experiment.repeats},
         preset=preset,
-        reference=theirs.model_dump(mode="json") | {"repeats": benchmark.repeats},
-        score_only=benchmark.score_only,
+        reference=theirs.model_dump(mode="json") | {"repeats": benchmark.walks.repeats},
+        score_only=benchmark.comparison.score_only,
         spent=spending,
         footprint=footprint(works),
         digests=made.digests,
@@ -190,7 +192,7 @@ def evidence(made: plan.Plan, path: Path, traces: Sequence[Trace]) -> Evidence:
     Vectors are kept in the run folder, so that a score can be made again without the encoder.
     """
     benchmark, settings = made.benchmark, made.settings
-    wanted, encoder = benchmark.texts(traces, settings), benchmark.encoder(settings)
+    wanted, encoder = benchmark.comparison.texts(traces, settings), benchmark.comparison.encoder(settings)
     vectors, why = {}, None
     if wanted:
         kept = embeddings.read_vectors(path / VECTORS, encoder, wanted)
@@ -232,7 +234,7 @@ def _labels(path: Path) -> tuple[dict[str, Any], ...]:
 
 def _judge_quality(made: plan.Plan, path: Path, traces: Sequence[Trace], totals: Totals) -> JudgeQuality:
     """What is known of the run's judges, from the store and from what the run has kept of it."""
-    validation = made.benchmark.validation
+    validation = made.benchmark.judges.validation
     if validation is None:
         return JudgeQuality()
     kept = run_folder.read_json(path / "judge.json")["records"] if (path / "judge.json").is_file() else []
@@ -297,7 +299,7 @@ def _reasons(made: plan.Plan, ids: Mapping[str, set[str]]) -> list[str]:
     local = sorted({name.text for given in made.names.values() for name in given if name.kind == "local"})
     if local:
         reasons.append("an embedded model played: it is for trying the tool, and its score means nothing")
-    reasons.extend(made.benchmark.unrankable(made.settings))
+    reasons.extend(made.benchmark.comparison.unrankable(made.settings))
     for role, names in made.names.items():
         if role == "candidate" or not made.benchmark.roles[role].impartial:
             continue
@@ -305,7 +307,7 @@ def _reasons(made: plan.Plan, ids: Mapping[str, set[str]]) -> list[str]:
         theirs = {*(name.text for name in names), *ids.get(role, set())}
         if any(_kin(one, other) for one in mine for other in theirs):
             reasons.append(f"the candidate and the {role} are one model or siblings")
-        if made.benchmark.roles[role].checked and made.benchmark.validation is None:
+        if made.benchmark.roles[role].checked and made.benchmark.judges.validation is None:
             unchecked = ", ".join(sorted(ids.get(role, set())) or [name.text for name in names])
             reasons.append(f"the {role} was never checked (unchecked: {unchecked})")
     return reasons

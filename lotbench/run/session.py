@@ -171,7 +171,7 @@ def loop(
         graph=graph(plan.benchmark.graph),
         context=Context(plan.benchmark, plan.view, ask),
         done=dict(done or {}),
-        supersteps=plan.benchmark.supersteps(plan.settings),
+        supersteps=plan.benchmark.walks.supersteps(plan.settings),
         concurrency=min(plan.limits.concurrency, len(lanes)),
         max_failed=int(plan.limits.max_failed * sum(map(len, lanes))),
     )

@@ -21,7 +21,17 @@ from lotbench.benchmarks.hicbench.sections import sections
 from lotbench.benchmarks.hicbench.settings import SCORE_ONLY, Settings, resolve
 from lotbench.config.model_names import kin
 from lotbench.errors import UsageError
-from lotbench.harness.benchmark import Benchmark, Names, Role, by_step
+from lotbench.harness.benchmark import (
+    Benchmark,
+    Comparison,
+    Data,
+    Judges,
+    Names,
+    People,
+    Role,
+    Walks,
+    by_step,
+)
 from lotbench.types import Sample, Sampling
 
 STEPS = {
@@ -91,32 +101,27 @@ benchmark = Benchmark(
     name="hicbench",
     version="2",
     about="answer open scientific tasks, inventively and without fault",
-    graph="panel",
     roles=ROLES,
     Settings=Settings,
     Item=Item,
-    data="hicbench",
-    reference="paper/hicbench.toml",
-    repeats=1,
     ask=ask,
     read=read,
     grade=grade,
     metrics=metrics,
-    sections=sections,
-    supersteps=lambda settings: 5,
     calls=calls,
+    sections=sections,
     preview=preview,
-    strata=("field",),
-    score_only=SCORE_ONLY,
     resolve=resolve,
-    unrankable=unrankable,
-    seat=seat,
-    texts=texts,
-    encoder=lambda settings: str(settings.encoder),
-    repeated=lambda settings: settings.orders if settings.dhp else None,
-    review=rows,
-    Label=Label,
-    across=across,
-    lane=lane,
-    order=order,
+    data=Data(strata=("field",)),
+    walks=Walks(repeated=lambda settings: settings.orders if settings.dhp else None, lane=lane, order=order),
+    judges=Judges(seat=seat),
+    people=People(review=rows, Label=Label),
+    comparison=Comparison(
+        reference="paper/hicbench.toml",
+        score_only=SCORE_ONLY,
+        unrankable=unrankable,
+        texts=texts,
+        encoder=lambda settings: str(settings.encoder),
+        across=across,
+    ),
 )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import comb
-from typing import Any
 
 from lotbench.benchmarks.liveideabench import candidate, judge
 from lotbench.benchmarks.liveideabench.across import across
@@ -18,7 +17,7 @@ from lotbench.benchmarks.liveideabench.sample import Item
 from lotbench.benchmarks.liveideabench.score import grade, metrics
 from lotbench.benchmarks.liveideabench.sections import sections, texts
 from lotbench.benchmarks.liveideabench.settings import SCORE_ONLY, Settings, resolve, seat, unrankable
-from lotbench.harness.benchmark import Benchmark, Role, by_step
+from lotbench.harness.benchmark import Benchmark, Comparison, Data, Judges, People, Role, by_step
 from lotbench.types import Sampling
 
 STEPS = {
@@ -51,7 +50,7 @@ def calls(settings: Settings) -> Mapping[str, int]:
     }
 
 
-def faults(items: Sequence[Any], settings: Settings) -> list[str]:
+def faults(items: Sequence[Item], settings: Settings) -> list[str]:
     """What a data set as a whole gets wrong: a keyword that stands there twice, but for case."""
     first: dict[str, str] = {}
     return [
@@ -65,31 +64,26 @@ benchmark = Benchmark(
     name="liveideabench",
     version="2",
     about="have scientific ideas on one keyword, to be judged by a panel",
-    graph="panel",
     roles=ROLES,
     Settings=Settings,
     Item=Item,
-    data="liveideabench",
-    reference="paper/liveideabench-v2.toml",
-    repeats=1,
     ask=ask,
     read=read,
     grade=grade,
     metrics=metrics,
-    sections=sections,
-    supersteps=lambda settings: 5,
     calls=calls,
+    sections=sections,
     preview=preview,
-    beside=(),
-    strata=("category",),
-    score_only=SCORE_ONLY,
     resolve=resolve,
-    faults=faults,
-    unrankable=unrankable,
-    seat=seat,
-    texts=texts,
-    encoder=lambda settings: settings.encoder,
-    review=review,
-    Label=Label,
-    across=across,
+    data=Data(strata=("category",), faults=faults, beside=()),
+    judges=Judges(seat=seat),
+    people=People(review=review, Label=Label),
+    comparison=Comparison(
+        reference="paper/liveideabench-v2.toml",
+        score_only=SCORE_ONLY,
+        unrankable=unrankable,
+        texts=texts,
+        encoder=lambda settings: settings.encoder,
+        across=across,
+    ),
 )

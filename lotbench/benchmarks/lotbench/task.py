@@ -7,7 +7,6 @@ reads at each node of the game. `candidate.py` has the candidate's half, `check.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from lotbench.benchmarks.lotbench import candidate, check, lints, validation
 from lotbench.benchmarks.lotbench.judge_quality import standing
@@ -17,7 +16,7 @@ from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.score import grade, metrics
 from lotbench.benchmarks.lotbench.sections import sections
 from lotbench.benchmarks.lotbench.settings import SCORE_ONLY, Settings, resolve, reveals
-from lotbench.harness.benchmark import Benchmark, Role, by_step
+from lotbench.harness.benchmark import Benchmark, Comparison, Data, Judges, People, Role, Walks, by_step
 from lotbench.harness.judge_validation import Validation
 from lotbench.types import Sampling
 
@@ -58,7 +57,7 @@ def calls(settings: Settings) -> Mapping[str, int]:
     return {"candidate": candidate, "judge": checks, "oracle": asks}
 
 
-def faults(items: Sequence[Any], settings: Settings) -> list[str]:
+def faults(items: Sequence[Item], settings: Settings) -> list[str]:
     """What a data set as a whole gets wrong: clues that these settings never show."""
     return [
         f"sample {item.id}: clues: {hidden!r} is never shown with these settings"
@@ -80,36 +79,36 @@ benchmark = Benchmark(
     roles=ROLES,
     Settings=Settings,
     Item=Item,
-    data="lotbench",
-    reference="paper/lotbench.toml",
-    repeats=3,
     ask=ask,
     read=read,
     grade=grade,
     metrics=metrics,
-    sections=sections,
-    supersteps=lambda settings: 5 * settings.max_rounds + 5,
     calls=calls,
+    sections=sections,
     preview=preview,
-    beside=("key_text",),
-    strata=("language", "tier"),
-    score_only=SCORE_ONLY,
     resolve=resolve,
-    faults=faults,
-    lints=lints.lints,
-    needs_pictures=lambda settings: "image" in settings.arm,
-    unrankable=unrankable,
-    replay=replay,
-    validation=Validation(
-        folder="judge_sets",
-        rows=validation.ROWS,
-        probes=validation.probes,
-        panels=validation.panels,
-        read=validation.probe_result,
-        key=validation.key,
-        fillings=validation.fillings,
-        standing=standing,
-        anchors=lambda settings: settings.anchors,
-        judged=validation.judged,
+    data=Data(
+        strata=("language", "tier"),
+        beside=("key_text",),
+        faults=faults,
+        lints=lints.lints,
+        needs_pictures=lambda settings: "image" in settings.arm,
     ),
+    walks=Walks(repeats=3, supersteps=lambda settings: 5 * settings.max_rounds + 5),
+    people=People(replay=replay),
+    judges=Judges(
+        validation=Validation(
+            folder="judge_sets",
+            rows=validation.ROWS,
+            probes=validation.probes,
+            panels=validation.panels,
+            read=validation.probe_result,
+            key=validation.key,
+            fillings=validation.fillings,
+            standing=standing,
+            anchors=lambda settings: settings.anchors,
+            judged=validation.judged,
+        )
+    ),
+    comparison=Comparison(reference="paper/lotbench.toml", score_only=SCORE_ONLY, unrankable=unrankable),
 )

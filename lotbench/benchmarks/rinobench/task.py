@@ -15,7 +15,7 @@ from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.benchmarks.rinobench.score import grade, metrics
 from lotbench.benchmarks.rinobench.sections import sections
 from lotbench.benchmarks.rinobench.settings import SCORE_ONLY, Settings, resolve
-from lotbench.harness.benchmark import Benchmark, Role, by_step
+from lotbench.harness.benchmark import Benchmark, Comparison, Data, Role, by_step
 from lotbench.types import Sampling
 
 STEPS = {
@@ -54,26 +54,22 @@ benchmark = Benchmark(
     name="rinobench",
     version="2",
     about="judge how novel a research idea is beside its related works, with reasons that hold",
-    graph="panel",
     roles=ROLES,
     Settings=Settings,
     Item=Item,
-    data="rinobench",
-    reference="paper/rinobench.toml",
-    repeats=1,
     ask=ask,
     read=read,
     grade=grade,
     metrics=metrics,
-    sections=sections,
-    supersteps=lambda settings: 5,
     calls=calls,
+    sections=sections,
     preview=preview,
-    beside=(),
-    strata=("novelty_score",),
-    score_only=SCORE_ONLY,
     resolve=resolve,
-    lints=lints,
-    unrankable=unrankable,
-    by_position=lambda settings: settings.join == "position",
+    data=Data(
+        strata=("novelty_score",),
+        beside=(),
+        lints=lints,
+        by_position=lambda settings: settings.join == "position",
+    ),
+    comparison=Comparison(reference="paper/rinobench.toml", score_only=SCORE_ONLY, unrankable=unrankable),
 )

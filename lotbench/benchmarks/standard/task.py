@@ -14,7 +14,7 @@ from lotbench.benchmarks.standard.preview import preview
 from lotbench.benchmarks.standard.score import grade, metrics
 from lotbench.benchmarks.standard.sections import sections
 from lotbench.benchmarks.standard.settings import SCORE_ONLY, Settings, build, resolve, unrankable
-from lotbench.harness.benchmark import Benchmark, Role
+from lotbench.harness.benchmark import Benchmark, Comparison, Data, Role
 from lotbench.types import Sampling
 
 ROLES = {
@@ -39,26 +39,23 @@ benchmark = Benchmark(
     name="standard",
     version="2",
     about="choose and rank the creative responses to pictures and questions, as people did",
-    graph="panel",
     roles=ROLES,
     Settings=Settings,
     Item=Row,
-    data="oogiri",
-    reference="paper/standard.toml",
-    repeats=1,
     ask=candidate.ask,
     read=candidate.read_answers,
     grade=grade,
     metrics=metrics,
-    sections=sections,
-    supersteps=lambda settings: 10,
     calls=calls,
+    sections=sections,
     preview=preview,
-    Composed=Problem,
-    strata=("language", "kind", "type"),
-    score_only=SCORE_ONLY,
     resolve=resolve,
-    needs_pictures=lambda settings: settings.arm == "image",
-    unrankable=unrankable,
-    build=build,
+    data=Data(
+        strata=("language", "kind", "type"),
+        folder="oogiri",
+        needs_pictures=lambda settings: settings.arm == "image",
+        build=build,
+        Composed=Problem,
+    ),
+    comparison=Comparison(reference="paper/standard.toml", score_only=SCORE_ONLY, unrankable=unrankable),
 )

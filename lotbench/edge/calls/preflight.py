@@ -34,7 +34,7 @@ async def check(caller: Caller, walk: AnyWalk, benchmark: Benchmark, settings: A
     Raises:
         Unescapable: A model cannot be reached at all, with the reason in one line.
     """
-    pictures = benchmark.needs_pictures(settings)
+    pictures = benchmark.data.needs_pictures(settings)
     places = [
         (role, number)
         for role, models in caller.role_models.items()

@@ -224,7 +224,7 @@ def seated(candidate: str, *judges: str, **settings: Any) -> list[str]:
 
     extra = {"dhp_judge": (parse(settings.pop("own")),)} if "own" in settings else {}
     names = {"candidate": (parse(candidate),), "judge": tuple(map(parse, judges)), **extra}
-    found = benchmark.seat(Settings(**settings), names, 0)
+    found = benchmark.judges.seat(Settings(**settings), names, 0)
     return [name.text for name in found["judge"]]
 
 
@@ -246,8 +246,10 @@ def test_the_judge_of_the_examples_must_be_another() -> None:
 
 def test_the_number_of_judges_is_written_down_and_can_be_demanded() -> None:
     assert benchmark.resolve(Settings(), {"judge": 2}).judges == 2
-    assert benchmark.unrankable(benchmark.resolve(Settings(), {"judge": 1})) == ["only one judge sits"]
-    assert benchmark.unrankable(benchmark.resolve(Settings(), {"judge": 2})) == []
+    assert benchmark.comparison.unrankable(benchmark.resolve(Settings(), {"judge": 1})) == [
+        "only one judge sits"
+    ]
+    assert benchmark.comparison.unrankable(benchmark.resolve(Settings(), {"judge": 2})) == []
     with pytest.raises(UsageError, match="judges=3, and 2 sit"):
         benchmark.resolve(Settings(judges=3), {"judge": 2})
 

@@ -167,7 +167,7 @@ def test_the_defaults_written_out_are_the_defaults() -> None:
     written = config.load(datasets.shipped("configs", "hicbench.toml")).experiment
     assert Settings(**written.settings) == Settings()
     assert set(written.settings) == set(Settings.model_fields) - {"judges", "examples"}
-    assert written.repeats == benchmark.repeats
+    assert written.repeats == benchmark.walks.repeats
 
 
 def test_the_papers_preset_turns_every_setting_to_its_letter() -> None:

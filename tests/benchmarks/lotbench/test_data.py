@@ -65,7 +65,7 @@ def test_the_samples_are_clean_under_their_own_lints(
 ) -> None:
     findings = lints.lints(items, sights)
     assert [finding for finding in findings if finding.grave] == []
-    assert list(benchmarks.get("lotbench").faults(items, Settings())) == []
+    assert list(benchmarks.get("lotbench").data.faults(items, Settings())) == []
 
 
 @pytest.mark.slow

@@ -75,4 +75,4 @@ def test_the_preset_opens_with_the_command_that_runs_it() -> None:
 
 def test_settings_that_change_the_score_alone_are_those_that_no_message_depends_on() -> None:
     assert {"round_origin", "unsolved", "alpha", "beta", "max_fpr", "anchors"} == SCORE_ONLY
-    assert benchmark.score_only == SCORE_ONLY
+    assert benchmark.comparison.score_only == SCORE_ONLY

@@ -218,7 +218,9 @@ async def test_novelty_scores_alone_need_no_judge() -> None:
         resolve(Settings(), {"candidate": 1})
     with pytest.raises(UsageError, match="takes one judge"):
         resolve(Settings(), {"candidate": 1, "judge": 2})
-    assert benchmark.unrankable(Settings(justification=False)) == ["justifications were not judged"]
+    assert benchmark.comparison.unrankable(Settings(justification=False)) == [
+        "justifications were not judged"
+    ]
 
 
 async def test_long_related_works_are_cut_evenly_marked_and_counted() -> None:
@@ -316,9 +318,9 @@ def test_the_starter_set_has_every_class_and_gives_no_score_away() -> None:
     assert min(sum(one.novelty_score == label for one in items) for label in range(1, 6)) >= 10
     assert all(len(one.related_works) >= 8 for one in items)
     assert {one.field for one in items} > {"machine learning", "medicine"}
-    assert benchmark.lints(items, {}) == []
+    assert benchmark.data.lints(items, {}) == []
     leaky = idea(novelty_reasoning="I would rate it 4 out of 5.")
-    assert [found.field for found in benchmark.lints([leaky], {})] == ["novelty_reasoning"]
+    assert [found.field for found in benchmark.data.lints([leaky], {})] == ["novelty_reasoning"]
 
 
 @pytest.mark.parametrize(

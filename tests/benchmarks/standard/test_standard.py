@@ -91,7 +91,7 @@ async def test_the_arm_says_what_is_shown_of_a_picture(arm: str, picture: bool, 
         one = walked.evidence.samples[request.key.sample]
         assert ("[picture]" in heard, one.caption in heard) == (picture, caption)
         assert one.question in heard
-    assert benchmark.unrankable(walked.settings)[0] == f"the arm is {arm}, not image"
+    assert benchmark.comparison.unrankable(walked.settings)[0] == f"the arm is {arm}, not image"
 
 
 def test_every_order_of_the_options_is_as_likely_as_any_other() -> None:

@@ -51,7 +51,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> tuple[Row, ...]:
 
 def built(rows: tuple[Row, ...]) -> list[Problem]:
     settings = benchmark.resolve(benchmark.Settings(per_prompt=PER_PROMPT), {})
-    return list(benchmark.build(rows, settings, 0))
+    return list(benchmark.data.build(rows, settings, 0))
 
 
 async def play(rows: tuple[Row, ...], policy: object, **settings: object) -> Walked:

@@ -217,21 +217,13 @@ def _parted(texts: Sequence[str]) -> str:
 
 benchmark = Benchmark(
     name="rinobench-construction",
-    version="1",
     about="turn reviewed papers into ideas with a gold score and justification",
-    graph="panel",
     roles=ROLES,
     Settings=Rules,
     Item=Paper,
-    data="",
-    reference="",
-    repeats=1,
     ask=ask,
     read=read_answers,
     grade=lambda walk: Score(None, why=walk.state["outcome"]),
     metrics=lambda traces, settings, evidence: {},
-    sections=lambda traces, settings, evidence: (),
-    supersteps=lambda settings: 5,
     calls=lambda settings: {"writer": 2, "judge": 4},
-    preview=lambda walk: (),
 )
