@@ -49,7 +49,7 @@ class Asked:
 
     model: str = ""
     roles: dict[str, list[str]] = field(default_factory=dict)
-    benchmark: str = "lotbench"
+    benchmark: str = config.DEFAULT_BENCHMARK
     data: str = ""
     sample: str = ""
     repeat: int = 1

@@ -1,13 +1,24 @@
-"""The benchmarks, each a folder with the same file names; this is their registry."""
+"""The benchmarks, each a folder with the same file names; this is their registry.
+
+Those of lotbench are named here. One of an installed package is found by its entry point in the group
+`lotbench.benchmarks`: the benchmark's name, and the module that has its `benchmark`.
+"""
 
 from __future__ import annotations
 
-from importlib import import_module
+from importlib import import_module, metadata
+from pathlib import Path
 
 from lotbench.errors import UsageError
 from lotbench.harness.benchmark import Benchmark
 
 NAMES = ("lotbench", "standard", "liveideabench", "hicbench", "rinobench")
+GROUP = "lotbench.benchmarks"
+
+
+def names() -> tuple[str, ...]:
+    """Every benchmark there is, those of lotbench first."""
+    return (*NAMES, *sorted(_installed().keys() - {*NAMES}))
 
 
 def get(name: str) -> Benchmark:
@@ -16,8 +27,27 @@ def get(name: str) -> Benchmark:
     Raises:
         UsageError: There is none; the message lists those there are.
     """
-    if name not in NAMES:
-        raise UsageError(f"no benchmark {name!r}; there are: {', '.join(NAMES)}")
-    module = import_module(f"lotbench.benchmarks.{name}.task")
-    found: Benchmark = module.benchmark
+    found: Benchmark = import_module(_module(name)).benchmark
     return found
+
+
+def folder(name: str) -> Path:
+    """Where a benchmark's code and prompts lie.
+
+    Raises:
+        UsageError: There is no such benchmark.
+    """
+    return Path(str(import_module(_module(name)).__file__)).parent
+
+
+def _module(name: str) -> str:
+    if name in NAMES:
+        return f"lotbench.benchmarks.{name}.task"
+    installed = _installed()
+    if name not in installed:
+        raise UsageError(f"no benchmark {name!r}; there are: {', '.join(names())}")
+    return installed[name]
+
+
+def _installed() -> dict[str, str]:
+    return {entry.name: entry.value for entry in metadata.entry_points(group=GROUP)}

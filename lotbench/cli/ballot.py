@@ -4,33 +4,34 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
-from lotbench.benchmarks.standard.ballot import Item, Vote, ballot, faults, shares
-from lotbench.benchmarks.standard.oogiri.problems import Problem
-from lotbench.config.experiment import differences
+from lotbench import benchmarks
+from lotbench.config.experiment import differences, validate
 from lotbench.edge.files import atomic_write
 from lotbench.edge.files.jsonl import rows
 from lotbench.errors import DataError, UsageError, at
+from lotbench.harness.ballot import Ballot, Item, Prompt, Vote, ballot, faults, shares
 from lotbench.run.results import Run, load_run
 
 
 def make(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench ballot make`."""
     runs = [load_run(run, Path(parsed.runs_in)) for run in parsed.runs]
-    written: dict[str, dict[str, str]] = {}
+    written: dict[str, Mapping[str, str]] = {}
     for run in runs:
         if run.config.model in written:
             raise UsageError(f"{run.path}: {run.config.model} is on the ballot already")
         written[run.config.model] = _responses(run)
-    problems = _problems(runs)
-    items, key = ballot(written, problems, runs[0].config.data, parsed.seed)
+    prompts = _prompts(runs)
+    items, key = ballot(written, prompts, runs[0].config.data, parsed.seed)
     out = Path(parsed.out)
     atomic_write.write(out, (f"{item.model_dump_json(exclude_none=True)}\n" for item in items))
     atomic_write.write(
         _key(out), json.dumps({"schema": 1, "models": key}, ensure_ascii=False, indent=1) + "\n"
     )
-    print(f"{out}: {len(items)} of {len(problems)} prompts, {len(written)} models; the names: {_key(out)}")
+    print(f"{out}: {len(items)} of {len(prompts)} prompts, {len(written)} models; the names: {_key(out)}")
     return 0
 
 
@@ -54,20 +55,34 @@ def count(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _responses(run: Run) -> dict[str, str]:
-    """What a run's model wrote, by problem.
+def _responses(run: Run) -> Mapping[str, str]:
+    """What a run's model wrote, by sample.
 
     Raises:
         UsageError: The run is not one of free responses.
     """
-    if run.config.benchmark != "standard" or run.config.settings.get("kind") != "generate":
-        raise UsageError(f"{run.path}: no free responses: evaluate standard with --set kind=generate")
-    written = {trace.sample: trace.score.parts.get("response") for trace in run.traces if trace.repeat == 1}
-    return {sample: str(text) for sample, text in written.items() if text}
+    settings = validate(benchmarks.get(run.config.benchmark).Settings, run.config.settings)
+    written = _ballot(run).responses(run.traces, settings)
+    if written is None:
+        raise UsageError(f"{run.path}: no free responses: {_ballot(run).how}")
+    return written
 
 
-def _problems(runs: list[Run]) -> dict[str, Problem]:
-    """The problems that the runs have in common.
+def _ballot(run: Run) -> Ballot:
+    """How the run's benchmark puts responses to the vote.
+
+    Raises:
+        UsageError: It has none; the message says which have.
+    """
+    found = benchmarks.get(run.config.benchmark).people.ballot
+    if found is None:
+        ballots = (benchmarks.get(name).people.ballot for name in benchmarks.names())
+        raise UsageError(f"{run.path}: no free responses: {' or '.join(one.how for one in ballots if one)}")
+    return found
+
+
+def _prompts(runs: list[Run]) -> dict[str, Prompt]:
+    """The prompts that the runs have in common.
 
     Raises:
         UsageError: They are not the same ones.
@@ -78,7 +93,7 @@ def _problems(runs: list[Run]) -> dict[str, Problem]:
         changed = [name for name in shared if differences(first[name], run.samples[name])]
         if changed or not shared:
             raise UsageError(f"{run.path} and {runs[0].path}: not on the same data")
-    return {name: Problem.model_validate(table) for name, table in first.items()}
+    return {name: _ballot(runs[0]).prompt(table) for name, table in first.items()}
 
 
 def _key(ballot_path: Path) -> Path:

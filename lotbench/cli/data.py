@@ -11,7 +11,7 @@ from lotbench.config import experiment as config
 from lotbench.edge.files import datasets
 from lotbench.edge.files.jsonl import texts
 from lotbench.edge.pictures import picture_facts
-from lotbench.errors import DataError, at
+from lotbench.errors import DataError, UsageError, at
 
 
 def listing(parsed: argparse.Namespace) -> int:
@@ -105,11 +105,14 @@ def imported(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data import`."""
     from lotbench.edge.importers import caption_contest, importing, oogiri_go, published
 
-    if parsed.name in published.READERS:
-        found = published.READERS[parsed.name](Path(parsed.source))
+    sources = {"oogiri-go": oogiri_go.source, "caption-contest": caption_contest.source}
+    if parsed.name not in sources:
+        if parsed.name not in (readers := published.readers()):
+            known = ", ".join([*sources, *readers])
+            raise UsageError(f"data import: no data set {parsed.name!r} of others; there are: {known}")
+        found = readers[parsed.name](published.Files(Path(parsed.source)))
         print(f"{parsed.out}: {published.write(found, Path(parsed.out))} samples of {parsed.source}")
         return 0
-    sources = {"oogiri-go": oogiri_go.source, "caption-contest": caption_contest.source}
     dest = Path(parsed.out)
     done = importing.bring(sources[parsed.name](parsed.source, importing.Pictures(dest)), dest)
     for fault in done.broken:

@@ -161,7 +161,7 @@ def show(parsed: argparse.Namespace) -> int:
 
 def listing(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench list`."""
-    for name in benchmarks.NAMES:
+    for name in benchmarks.names():
         declared = benchmarks.get(name)
         print(f"{name} (version {declared.version}): {declared.about}")
         for role, about in declared.roles.items():

@@ -34,12 +34,16 @@ class RoleSampling(BaseModel):
     max_tokens: int | None = Field(default=None, gt=0)
 
 
+DEFAULT_BENCHMARK = "lotbench"
+"""What is played if nothing else is said."""
+
+
 class Experiment(BaseModel):
     """Everything that a published number depends on; its digest names the run."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    benchmark: str = "lotbench"
+    benchmark: str = DEFAULT_BENCHMARK
     model: str = Field(default="", description="the candidate, in any of the model name forms")
     roles: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """The models of each other role, by seat."""

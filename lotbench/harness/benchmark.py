@@ -12,11 +12,15 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
+from pydantic import BaseModel
+
 from lotbench.config.model_names import ModelName
 from lotbench.errors import CallFailed
-from lotbench.harness.data_findings import Finding, Sight
+from lotbench.harness.ballot import Ballot
+from lotbench.harness.data_findings import Finding, Guess, Sight
 from lotbench.harness.evidence import Evidence
 from lotbench.harness.judge_validation import Validation
+from lotbench.harness.published import Source
 from lotbench.harness.state import AnyWalk, State, Update, joined
 from lotbench.report.replay import Replay
 from lotbench.report.sections import Section
@@ -63,6 +67,9 @@ class Data:
             (for drawing controls): a run folder keeps them. None: walks see no sample but those that are played.
         strata: Fields of samples over which `--limit` spreads its draw, the most important first.
         by_position: Whether these settings let recorded predictions be joined to samples by position, not id.
+        predicted: The field by which a JSON list is known as released predictions; none if empty.
+        published: The samples in what others have published of it.
+        guess: How a model is tried on samples without their pictures.
     """
 
     folder: str = ""
@@ -74,6 +81,9 @@ class Data:
     beside: tuple[str, ...] | None = None
     strata: tuple[str, ...] = ("language",)
     by_position: Callable[[Any], bool] = lambda settings: False
+    predicted: str = ""
+    published: Callable[[Source], Sequence[BaseModel]] | None = None
+    guess: Guess | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +129,13 @@ class People:
         review: The answers of a run for people to label, a row each, by `row`, with nothing of what judges
             said; a field that is None is one to fill in.
         Label: The pydantic model of a row filled in.
+        ballot: How what models wrote is put to the vote.
         replay: How a walk is told again, from its sample's fields and its trace; None tells it step by step.
     """
 
     review: Callable[[Sequence[Trace], Any, Evidence], Sequence[Mapping[str, JSON]]] | None = None
     Label: type[Any] | None = None
+    ballot: Ballot | None = None
     replay: Callable[[Mapping[str, Any], Trace], Replay] | None = None
 
 

@@ -107,7 +107,7 @@ async def build(wanted: Wanted, own: Mapping[str, Any] | None = None) -> Built:
 
 
 def _papers(sources: Sequence[Path]) -> list[Paper]:
-    found = [paper for source in sources for paper in published.papers(source)]
+    found = [paper for source in sources for paper in construction.published(published.Files(source))]
     counts = Counter(paper.id for paper in found)
     if twice := [name for name, count in counts.items() if count > 1]:
         raise DataError([f"{sources[0]}: paper {name!r} comes {counts[name]} times" for name in twice])

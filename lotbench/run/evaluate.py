@@ -27,7 +27,7 @@ Player: TypeAlias = str | Callable[[list[dict[str, Any]]], Awaitable[Any]] | Any
 
 
 async def evaluate(
-    benchmark: str = "lotbench",
+    benchmark: str = config.DEFAULT_BENCHMARK,
     *,
     model: Player = "",
     roles: Mapping[str, Player | Sequence[Player]] | None = None,
@@ -60,7 +60,9 @@ async def evaluate(
         LotbenchError: The run was stopped; `.run` is its folder, and `resume` goes on with it.
     """
     own: dict[str, Any] = {}
-    given: dict[str, Any] = {} if benchmark == "lotbench" and config_file else {"benchmark": benchmark}
+    given: dict[str, Any] = (
+        {} if benchmark == config.DEFAULT_BENCHMARK and config_file else {"benchmark": benchmark}
+    )
     if model:
         given["model"] = _named(model, "candidate", own)
     for role, players in (roles or {}).items():

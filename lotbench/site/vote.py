@@ -16,12 +16,12 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from lotbench.benchmarks.standard.ballot import Item, Response, Vote
 from lotbench.edge.files import datasets
 from lotbench.edge.files.jsonl import append, rows
 from lotbench.edge.pictures.picture_file import encoded
 from lotbench.edge.serve import Served
 from lotbench.errors import UsageError, faults_of
+from lotbench.harness.ballot import Item, Response, Vote
 from lotbench.site.page import Screen, screen
 from lotbench.site.play import LONGEST_NAME, Joining, person
 from lotbench.site.runs import served

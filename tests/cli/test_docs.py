@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shlex
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,15 +25,26 @@ from lotbench.cli.evaluate import configuration
 from lotbench.cli.parser import parser
 from lotbench.config import experiment as config
 from lotbench.config import model_names
+from tests.adding import build
 from tests.fakes import RuleModel
 from tests.pages import PAGES, ROOT
 from tests.rules import game_rule
 
 WRITTEN = sorted(path.relative_to(ROOT).as_posix() for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 LINK = re.compile(r"\]\(([^()\s]+)\)|\bsrc=\"([^\"]+)\"")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def uses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The benchmark of a page, installed: commands on that page name it."""
+    folder = tmp_path_factory.mktemp("site")
+    build(folder)
+    sys.path.insert(0, str(folder))
+    yield
+    sys.path.remove(str(folder))
 
 
 def text(page: str) -> str:
@@ -152,8 +164,15 @@ def tree(block: str) -> Iterator[str]:
 def test_the_tree_names_only_what_is_there() -> None:
     (block,) = (block for block in fenced("README.md", "text") if "pyproject.toml" in block)
     paths = list(tree(block))
-    assert "lotbench/benchmarks/lotbench/task.py" in paths
+    assert {"lotbench/types.py", "lotbench/benchmarks"} <= {*paths}
     assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def test_the_files_to_read_first_are_four_and_short() -> None:
+    sentence = text("README.md").split("To know how it works, read", 1)[1].split("\n\n")[0]
+    files = [ROOT / match[1] for match in LINK.finditer(sentence)]
+    assert len(files) == 4 and ROOT / "lotbench/harness/benchmark.py" in files
+    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files) < 700
 
 
 def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

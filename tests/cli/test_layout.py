@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -10,10 +11,16 @@ from pathlib import Path
 import pytest
 
 from lotbench import benchmarks
+from lotbench.cli.parser import DEFAULT_BENCHMARK
+from lotbench.config import experiment
 from tests.pages import ROOT
 
 PACKAGES = ("lotbench", "graphs", "clot_training")
 LINTER = "import sys; sys.path.insert(0, ''); from importlinter.cli import lint_imports_command as run; run()"
+
+
+def test_the_parser_has_the_default_benchmark_of_the_configuration() -> None:
+    assert DEFAULT_BENCHMARK == experiment.DEFAULT_BENCHMARK == experiment.Experiment().benchmark
 
 
 def test_nothing_lies_loose_but_types_and_errors() -> None:
@@ -56,7 +63,7 @@ def broken(folder: Path) -> list[str]:
         capture_output=True,
         encoding="utf-8",
     )
-    found = [line.removesuffix(" BROKEN") for line in done.stdout.splitlines() if line.endswith(" BROKEN")]
+    found = re.findall(r"^(.+) BROKEN\b", done.stdout, re.MULTILINE)
     assert (done.returncode == 0) == (not found), done.stdout + done.stderr
     assert "kept" in done.stdout, done.stdout + done.stderr
     return found
@@ -78,6 +85,11 @@ def broken(folder: Path) -> list[str]:
             "lotbench/benchmarks/hicbench/score.py",
             "from lotbench.benchmarks.standard import score",
             "No benchmark knows another",
+        ),
+        (
+            "lotbench/cli/ballot.py",
+            "from lotbench.benchmarks.standard import score",
+            "Whoever is above the benchmarks asks their registry",
         ),
         (
             "lotbench/benchmarks/hicbench/settings.py",

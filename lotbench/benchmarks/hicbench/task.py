@@ -13,6 +13,7 @@ from typing import Any
 
 from lotbench.benchmarks.hicbench import candidate, judge
 from lotbench.benchmarks.hicbench.comparing import across
+from lotbench.benchmarks.hicbench.official import published
 from lotbench.benchmarks.hicbench.preview import preview
 from lotbench.benchmarks.hicbench.reviewing import Label, rows
 from lotbench.benchmarks.hicbench.sample import Item
@@ -112,7 +113,7 @@ benchmark = Benchmark(
     sections=sections,
     preview=preview,
     resolve=resolve,
-    data=Data(strata=("field",)),
+    data=Data(strata=("field",), published=published),
     walks=Walks(repeated=lambda settings: settings.orders if settings.dhp else None, lane=lane, order=order),
     judges=Judges(seat=seat),
     people=People(review=rows, Label=Label),

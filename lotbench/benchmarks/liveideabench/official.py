@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lotbench.benchmarks.liveideabench.sample import Item
+from lotbench.errors import DataError, at
+from lotbench.harness.published import Source
 
 CATEGORIES = tuple(
     """Physics|Biology|Systems engineering|Earth science|Pharmacy|Finance|Accounting|Anthropology|Chemistry|Astronomy
@@ -21,6 +23,36 @@ CATEGORIES = tuple(
 """The categories of v2."""
 
 Embed = Callable[[Sequence[str]], Mapping[str, NDArray[np.float32]]]
+
+
+def published(source: Source) -> list[Item]:
+    """The official keywords, from the folder of kws.csv and keyword_classifications.csv.
+
+    A keyword without a category is embedded, and gets the nearest.
+
+    Raises:
+        DataError: A file cannot be read or lacks a column, a keyword comes twice, a score is no number.
+        UsageError: Embeddings are needed and not installed.
+    """
+    keywords, classes = "kws.csv", "keyword_classifications.csv"
+    lines = [(line, row["Keyword"].strip()) for line, row in source.table({"Keyword"}, keywords)]
+    words = {word: line for line, word in reversed(lines)}
+    faults = [
+        at(source.path / keywords, line) + f": {word!r} comes twice"
+        for line, word in lines
+        if words[word] != line
+    ]
+    known = {}
+    columns = {"keyword", "category", "similarity_score"}
+    for line, row in source.table(columns, classes) if source.has(classes) else ():
+        try:
+            known[row["keyword"].strip()] = (row["category"].strip(), float(row["similarity_score"]))
+        except ValueError as error:
+            faults.append(at(source.path / classes, line, "similarity_score") + f": {error}")
+    if faults:
+        raise DataError(faults)
+    chosen = [word for _, word in lines if word]
+    return items(chosen, known, source.vectors)
 
 
 def items(words: Sequence[str], known: Mapping[str, tuple[str, float]], embed: Embed) -> list[Item]:

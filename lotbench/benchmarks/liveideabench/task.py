@@ -11,6 +11,7 @@ from math import comb
 
 from lotbench.benchmarks.liveideabench import candidate, judge
 from lotbench.benchmarks.liveideabench.across import across
+from lotbench.benchmarks.liveideabench.official import published
 from lotbench.benchmarks.liveideabench.people import Label, review
 from lotbench.benchmarks.liveideabench.preview import preview
 from lotbench.benchmarks.liveideabench.sample import Item
@@ -75,7 +76,7 @@ benchmark = Benchmark(
     sections=sections,
     preview=preview,
     resolve=resolve,
-    data=Data(strata=("category",), faults=faults, beside=()),
+    data=Data(strata=("category",), beside=(), faults=faults, published=published),
     judges=Judges(seat=seat),
     people=People(review=review, Label=Label),
     comparison=Comparison(

@@ -17,6 +17,7 @@ from lotbench.benchmarks.lotbench.score import grade, metrics
 from lotbench.benchmarks.lotbench.sections import sections
 from lotbench.benchmarks.lotbench.settings import SCORE_ONLY, Settings, resolve, reveals
 from lotbench.harness.benchmark import Benchmark, Comparison, Data, Judges, People, Role, Walks, by_step
+from lotbench.harness.data_findings import Guess
 from lotbench.harness.judge_validation import Validation
 from lotbench.types import Sampling
 
@@ -93,6 +94,7 @@ benchmark = Benchmark(
         faults=faults,
         lints=lints.lints,
         needs_pictures=lambda settings: "image" in settings.arm,
+        guess=Guess({"arm": "caption"}, lambda turn: turn["filling"], lints.too_easy),
     ),
     walks=Walks(repeats=3, supersteps=lambda settings: 5 * settings.max_rounds + 5),
     people=People(replay=replay),

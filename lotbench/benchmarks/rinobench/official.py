@@ -6,11 +6,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from lotbench.benchmarks.rinobench.sample import Item
+from lotbench.harness.published import Source
 
 WRITER = "gpt-oss-120b"
 """The model that wrote the official ideas and gold justifications (Sec. 4.1.1)."""
 IDEA = ("problem_statement", "objective", "solution_approach")
 WORK = ("title", "abstract", "year")
+
+
+def published(source: Source) -> list[Item]:
+    """The ideas of the official train.json or test.json, with ids for ideas (`test-0001`) and works (`w1`).
+
+    Raises:
+        DataError: The file is no list, or each row that is no idea, with its number and field.
+    """
+    return source.items(lambda name, row: item(row, name))
 
 
 def item(row: object, name: str) -> Item:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from lotbench.benchmarks.rinobench import candidate, judge
 from lotbench.benchmarks.rinobench.lints import lints
+from lotbench.benchmarks.rinobench.official import published
 from lotbench.benchmarks.rinobench.preview import preview
 from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.benchmarks.rinobench.score import grade, metrics
@@ -70,6 +71,8 @@ benchmark = Benchmark(
         beside=(),
         lints=lints,
         by_position=lambda settings: settings.join == "position",
+        predicted="novelty_score",
+        published=published,
     ),
     comparison=Comparison(reference="paper/rinobench.toml", score_only=SCORE_ONLY, unrankable=unrankable),
 )

@@ -5,7 +5,7 @@ People's votes are the truth, so there is no judge. `candidate.py` puts a proble
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from lotbench.benchmarks.standard import candidate
 from lotbench.benchmarks.standard.oogiri import Row
@@ -14,8 +14,9 @@ from lotbench.benchmarks.standard.preview import preview
 from lotbench.benchmarks.standard.score import grade, metrics
 from lotbench.benchmarks.standard.sections import sections
 from lotbench.benchmarks.standard.settings import SCORE_ONLY, Settings, build, resolve, unrankable
-from lotbench.harness.benchmark import Benchmark, Comparison, Data, Role
-from lotbench.types import Sampling
+from lotbench.harness.ballot import Ballot
+from lotbench.harness.benchmark import Benchmark, Comparison, Data, People, Role
+from lotbench.types import Sampling, Trace
 
 ROLES = {
     "candidate": Role("chooses, ranks or writes responses", Sampling(temperature=0.0), pictures=True),
@@ -33,6 +34,14 @@ def calls(settings: Settings) -> Mapping[str, int]:
         if role not in (None, "rows"):
             made[role] = 1
     return made
+
+
+def responses(traces: Sequence[Trace], settings: Settings) -> Mapping[str, str] | None:
+    """What the candidate wrote, by problem, for people to vote on; None if it was to choose or to rank."""
+    if settings.kind != "generate":
+        return None
+    written = {trace.sample: trace.score.parts.get("response") for trace in traces if trace.repeat == 1}
+    return {sample: str(text) for sample, text in written.items() if text}
 
 
 benchmark = Benchmark(
@@ -56,6 +65,9 @@ benchmark = Benchmark(
         needs_pictures=lambda settings: settings.arm == "image",
         build=build,
         Composed=Problem,
+    ),
+    people=People(
+        ballot=Ballot("evaluate standard with --set kind=generate", responses, Problem.model_validate)
     ),
     comparison=Comparison(reference="paper/standard.toml", score_only=SCORE_ONLY, unrankable=unrankable),
 )

@@ -16,6 +16,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from lotbench import benchmarks
 from lotbench.config.before import as_before
 from lotbench.config.experiment import digest
 from lotbench.edge.files.jsonl import rows, tables
@@ -59,7 +60,7 @@ def prompts(benchmark: str, folder: str = "") -> Pack:
     Raises:
         UsageError: The folder is missing, has no prompt in it, or one that is not text.
     """
-    root = Path(folder) if folder else PACKAGE / "benchmarks" / benchmark / "prompts"
+    root = Path(folder) if folder else benchmarks.folder(benchmark) / "prompts"
     try:
         files = prompt_files(root)
     except (OSError, UnicodeDecodeError) as error:

@@ -11,11 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lotbench import benchmarks
 from lotbench.errors import CallFailed, UsageError
 from lotbench.types import Reply, Request
-
-FIELD = "novelty_score"
-"""What tells a list of predictions from any other JSON."""
 
 
 class PredictedModel:
@@ -82,5 +80,8 @@ def read_predictions(path: Path) -> list[dict[str, Any]] | None:
         found = json.loads(text) if text.lstrip().startswith("[") else None
     except (OSError, ValueError):
         return None
-    predicted = isinstance(found, list) and all(isinstance(row, dict) and FIELD in row for row in found)
+    fields = {benchmarks.get(name).data.predicted for name in benchmarks.names()} - {""}
+    predicted = isinstance(found, list) and all(
+        isinstance(row, dict) and fields & row.keys() for row in found
+    )
     return found if predicted and found else None

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from lotbench import evaluate_sync, load_run
+from lotbench.benchmarks.hicbench.official import published
 from lotbench.benchmarks.hicbench.sample import Item
 from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.benchmarks.hicbench.task import benchmark
@@ -20,7 +21,7 @@ from lotbench.cli import main
 from lotbench.config import experiment as config
 from lotbench.edge.calls import embeddings
 from lotbench.edge.files import datasets
-from lotbench.edge.importers import published
+from lotbench.edge.importers.published import Files
 from lotbench.errors import DataError, UsageError
 from lotbench.run import plan
 from lotbench.run.results import Run
@@ -422,15 +423,15 @@ def test_faults_of_the_official_file_are_named_by_line_and_column(tmp_path: Path
     source = tmp_path / "CDID.csv"
     source.write_text(HEAD + "1,A,Q,P,C,K,S\n2,A,,P,C,K,S\n,A,Q,P,C,,S\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"CDID.csv:3: Question.*\n.*CDID.csv:4: Knowledge Base"):
-        published.hicbench(source)
+        published(Files(source))
     source.write_text("ID,Field\n", encoding="utf-8")
     with pytest.raises(DataError, match="Question: the column is missing"):
-        published.hicbench(source)
+        published(Files(source))
 
 
 def test_the_published_tasks_are_read() -> None:
     place = os.environ.get("LOTBENCH_REFERENCE_DATA")
     if not place:
         pytest.skip("needs the published file: set $LOTBENCH_REFERENCE_DATA")
-    found = published.hicbench(Path(place) / "hic_bench" / "CDID.csv")
+    found = published(Files(Path(place) / "hic_bench" / "CDID.csv"))
     assert len(found) == 100 and len({item.field for item in found}) == 10  # type: ignore[attr-defined]

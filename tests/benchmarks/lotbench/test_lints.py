@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.checks.caption_guess import caption_alone
 from lotbench.cli import main
 from lotbench.edge.pictures import contact_sheet, picture_facts
+from lotbench.harness.benchmark import Data
 from lotbench.harness.data_findings import Finding, Sight
 
 EN: dict[str, Any] = {
@@ -258,7 +260,7 @@ def test_a_model_fills_each_mask_five_times_from_the_caption_alone(tmp_path: Pat
 def test_a_benchmark_without_masks_cannot_be_guessed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    other = benchmarks.get("lotbench")
+    other = replace(benchmarks.get("lotbench"), data=Data())
     monkeypatch.setattr(benchmarks, "get", lambda name: other)
     command = ["data", "check", str(folder(tmp_path, EN)), "--benchmark", "other", "--model", "gpt-4o-mini"]
     assert main(command) == 2

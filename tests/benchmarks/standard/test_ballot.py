@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from lotbench.benchmarks.standard.ballot import Item, Vote, ballot, faults, shares
 from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.cli import main
+from lotbench.harness.ballot import Item, Vote, ballot, faults, shares
 from lotbench.run.evaluate import evaluate_sync
 from tests.choosing import FOUR
 from tests.fakes import RuleModel

@@ -16,6 +16,7 @@ import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from lotbench.benchmarks.rinobench.sample import LABELS, Text
+from lotbench.harness.published import Source
 
 DIMENSIONS = ("technical_novelty_and_significance", "empirical_novelty_and_significance")
 SUMMARY = "summary_of_the_paper"
@@ -226,3 +227,17 @@ def split(scores: Mapping[str, int], share: float, seed: int) -> set[str]:
         random.Random(f"{seed}:split:{label}").shuffle(ids)
         test |= set(ids[: round(share * len(ids))])
     return test
+
+
+def published(source: Source) -> list[Paper]:
+    """The papers of an OpenReview-shaped JSON list; one without a venue has that of the file's name.
+
+    Raises:
+        DataError: The file is no list, or each row that is no paper, with its number and field.
+    """
+
+    def paper(name: str, row: Any) -> Paper:
+        given = {"id": name, "venue": source.path.stem}
+        return Paper.model_validate(given | row if isinstance(row, dict) else row)
+
+    return source.items(paper)

@@ -5,18 +5,18 @@ A ballot hides who wrote what: the order is shuffled for each prompt, and the na
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from random import Random
 from string import ascii_uppercase
-from typing import TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from lotbench.benchmarks.standard.oogiri import Language, Type
-from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.metrics.intervals import Floats, bounded
+from lotbench.types import Trace
 
 Key: TypeAlias = dict[str, dict[str, str]]
 """Who wrote each response: the model, by item and letter."""
@@ -37,8 +37,8 @@ class Item(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
-    type: Type
-    language: Language
+    type: str
+    language: str
     question: str | None = None
     image: str | None = None
     data: str
@@ -55,19 +55,58 @@ class Vote(BaseModel):
     letters: tuple[str, ...]
 
 
+class Prompt(Protocol):
+    """What people see of a sample before they vote."""
+
+    @property
+    def type(self) -> str:
+        """Shares are counted by it."""
+        ...
+
+    @property
+    def language(self) -> str:
+        """Of the prompt."""
+        ...
+
+    @property
+    def question(self) -> str | None:
+        """The text, if it has one."""
+        ...
+
+    @property
+    def image(self) -> str | None:
+        """The picture, relative to the data set, if it has one."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ballot:
+    """How a benchmark's free responses are put to the vote.
+
+    Attributes:
+        how: The command that makes a run of free responses.
+        responses: What the model of a run wrote, by sample; None if these settings ask for nothing of the kind.
+        prompt: What people see of a sample, from its fields.
+    """
+
+    how: str
+    responses: Callable[[Sequence[Trace], Any], Mapping[str, str] | None]
+    prompt: Callable[[Mapping[str, Any]], Prompt]
+
+
 def ballot(
-    written: Mapping[str, Mapping[str, str]], problems: Mapping[str, Problem], data: str, seed: int
+    written: Mapping[str, Mapping[str, str]], prompts: Mapping[str, Prompt], data: str, seed: int
 ) -> tuple[list[Item], Key]:
     """The ballot of what models wrote, and its key; prompts that fewer than two of them answered are left out.
 
     Args:
-        written: By model, the response to each problem, by id.
-        problems: By id.
+        written: By model, the response to each prompt, by id.
+        prompts: By id.
         data: The data set that has the pictures.
         seed: Of the order.
     """
     items, key = [], {}
-    for name, one in problems.items():
+    for name, one in prompts.items():
         models = sorted(model for model, responses in written.items() if name in responses)
         if len(models) < 2:
             continue

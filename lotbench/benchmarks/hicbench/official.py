@@ -1,0 +1,41 @@
+"""The official tasks of HIC-Bench, CDID.csv, as samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ValidationError
+
+from lotbench.benchmarks.hicbench.sample import Item
+from lotbench.errors import DataError, faults_of
+from lotbench.harness.published import Source
+
+CDID = {
+    "Field": "field",
+    "Question": "question",
+    "Principle": "principle",
+    "Challenge": "challenge",
+    "Knowledge Base": "knowledge",
+    "Source": "source",
+}
+"""The columns of HIC-Bench's CDID.csv, and what they are here."""
+
+
+def published(source: Source) -> list[Item]:
+    """The tasks of CDID.csv.
+
+    Raises:
+        DataError: Each row that is no task, with its line and column.
+    """
+    made, faults = [], []
+    named = {ours: theirs for theirs, ours in CDID.items()} | {"id": "ID"}
+    for line, row in source.table({"ID", *CDID}):
+        number = row["ID"].strip()
+        values: dict[str, Any] = {ours: row[theirs] for theirs, ours in CDID.items()}
+        try:
+            made.append(Item(id=f"cdid-{number.zfill(3)}", language="en", **values))
+        except ValidationError as error:
+            faults += faults_of(error, source.path, line, field=lambda ours: named.get(ours, ours))
+    if faults:
+        raise DataError(faults)
+    return made

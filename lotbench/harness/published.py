@@ -1,0 +1,38 @@
+"""What others have published, as a benchmark reads it: rows with their places, whatever disk they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class Source(Protocol):
+    """A file or a folder of others; what cannot be read raises DataError, by file, line and column."""
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        ...
+
+    def has(self, name: str) -> bool:
+        """Whether the folder has a file of that name."""
+        ...
+
+    def items(self, make: Callable[[str, Any], M]) -> list[M]:
+        """What is made of each row of a JSON list, given a name for it (`test-0001`)."""
+        ...
+
+    def table(self, columns: set[str], name: str = "") -> list[tuple[int, dict[str, str]]]:
+        """The rows of a CSV file (of that name in a folder) with the line that each ends on."""
+        ...
+
+    def vectors(self, texts: Sequence[str]) -> Mapping[str, NDArray[np.float32]]:
+        """The embedding of each text; UsageError where embeddings are not installed."""
+        ...
