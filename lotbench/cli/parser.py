@@ -23,6 +23,8 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _evaluate(commands)
     _runs(commands)
+    _reports(commands)
+    _inside(commands)
     _judges(commands)
     _people(commands)
     _data(commands)
@@ -150,6 +152,9 @@ def _runs(commands: Commands) -> None:
         metavar="FILE",
         help="labels to be kept first: of `export --for-review`, or of `judge-check --from-run`",
     )
+
+
+def _reports(commands: Commands) -> None:
     one = _command(
         commands,
         "report",
@@ -198,6 +203,9 @@ def _runs(commands: Commands) -> None:
     one.add_argument(
         "--png", action="store_true", help="every plot as a picture and as CSV too, in DIR/plots/"
     )
+
+
+def _inside(commands: Commands) -> None:
     one = _command(commands, "replay", "runs:replay", "show how an idea came about, round by round", _run())
     one.add_argument("--sample", metavar="ID", help="by default the first that was played")
     one.add_argument("--repeat", metavar="K", type=int, default=1)
