@@ -14,6 +14,7 @@ from lotbench.cli.progress import watch
 from lotbench.config import experiment as config
 from lotbench.config import judge_panel
 from lotbench.config.experiment import Config
+from lotbench.edge.files import run_folder
 from lotbench.edge.files.datasets import config_file
 from lotbench.errors import UsageError
 from lotbench.run import plan
@@ -99,7 +100,10 @@ def print_result(run: Run) -> int:
         print(f"{name:30} {_value(score)}")
     if not summary["rankable"]:
         print(f"not rankable: {'; '.join(summary['reasons'])}")
-    print(f"report: {run.report}, and report.html beside it")
+    if run_folder.writable(run.path):
+        print(f"report: {run.report}, and report.html beside it")
+    else:
+        print(f"{run.path} can only be read: nothing was written to it")
     return 0
 
 

@@ -44,12 +44,15 @@ def score(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench score`."""
     from lotbench.run.rescore import rewalk
 
-    run = load_run(parsed.run, Path(parsed.out))
+    path = run_folder.find(parsed.run, Path(parsed.out))
     if parsed.labels:
-        print(f"labels kept: {_labelled(run, Path(parsed.labels))}")
-    again = asyncio.run(rewalk(run))
-    with run_folder.Folder(run.path) as place:
-        place.keep(again.traces)
+        print(f"labels kept: {_labelled(load_run(path), Path(parsed.labels))}")
+    # Locked before it is read: what a run that is going on adds meanwhile would be lost.
+    with run_folder.opened(path) as place:
+        run = load_run(path)
+        again = asyncio.run(rewalk(run))
+        if place is not None:
+            place.keep(again.traces)
         scored = replace(run, traces=again.traces)
         wall_s = run.summary.get("wall_s", 0.0)
         scored, _ = results.write(scored, again.plan, place, wall_s, again.totals)

@@ -85,18 +85,21 @@ async def journaled(
     path: Path,
     store: Store,
     before: Path | None = None,
+    *,
+    writes: bool = True,
 ) -> AsyncIterator[Caller]:
     """A caller with the journal of a folder; what the journal tells of earlier sessions is spent already.
 
     Args:
         plan: What sampling, seed and limits are taken of.
         role_models: The models of each role, by seat.
-        path: The folder, locked by whoever calls.
+        path: The folder, locked by whoever calls if lines will be added.
         store: Where replies to shared questions are kept.
         before: Another run folder, whose replies count as if they stood here; nothing is written to it.
+        writes: Whether replies can come; if not, the journal stays as it is.
     """
     prices = {one.name: one.price for models in role_models.values() for one in models}
-    with Journal(path / CALLS, before / CALLS if before else None, prices) as journal:
+    with Journal(path / CALLS, before / CALLS if before else None, prices, writes=writes) as journal:
         left, seed = budget(plan, journal), plan.experiment.seed
         caller = Caller(role_models, plan.sampling(), journal, store, left, seed=seed)
         try:

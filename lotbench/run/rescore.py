@@ -80,7 +80,8 @@ async def rewalk(run: Run, heard: Callable[[Request], None] | None = None) -> Re
     """
     made = planned(run, Limits(concurrency=1, max_failed=1.0))
     # A store of its own, empty: nothing may come from outside the folder.
-    async with journaled(made, _absent(made), run.path, Store(run.path, fresh=True)) as caller:
+    nothing = Store(run.path, fresh=True)
+    async with journaled(made, _absent(made), run.path, nothing, writes=False) as caller:
 
         async def ask(walk: AnyWalk, question: Question) -> Answer:
             if heard:

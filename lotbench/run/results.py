@@ -119,33 +119,39 @@ def planned(run: Run, limits: Limits) -> plan.Plan:
 
 
 def write(
-    run: Run, made: plan.Plan, out: run_folder.Folder, wall_s: float, totals: Totals
+    run: Run, made: plan.Plan, out: run_folder.Folder | None, wall_s: float, totals: Totals
 ) -> tuple[Run, Report]:
     """Write summary.json, report.md and report.html of a run as far as it has come; returns both, as they are now.
 
     Args:
         run: The run, with the traces that it has come to.
         made: Its plan.
-        out: Its folder.
+        out: Its folder; None if nothing can be written to it, and nothing is.
         wall_s: The seconds of all its sessions.
         totals: What its journal adds up to.
     """
     # Drawing takes matplotlib, which nothing before the end of a run has a use for.
     from lotbench.report.html.run_report import page  # noqa: PLC0415
 
-    report, quality = _measured(made, out.path, run.traces, wall_s, totals)
-    if quality.used:
-        out.write_json("judge.json", {"schema": 1, "records": list(quality.used)})
+    report, quality = _measured(made, run.path, run.traces, wall_s, totals, out)
     summary = to_summary(report)
-    out.write_json("summary.json", summary)
-    out.write("report.md", to_markdown(report))
-    out.write("report.html", page(report))
+    if out is not None:
+        if quality.used:
+            out.write_json("judge.json", {"schema": 1, "records": list(quality.used)})
+        out.write_json("summary.json", summary)
+        out.write("report.md", to_markdown(report))
+        out.write("report.html", page(report))
     # As whoever reads the file has it: its lists are no tuples.
     return replace(run, summary=json.loads(json.dumps(summary))), report
 
 
 def _measured(
-    made: plan.Plan, path: Path, traces: Sequence[Trace], wall_s: float, totals: Totals
+    made: plan.Plan,
+    path: Path,
+    traces: Sequence[Trace],
+    wall_s: float,
+    totals: Totals,
+    out: run_folder.Folder | None = None,
 ) -> tuple[Report, JudgeQuality]:
     """The report of a run, and what is known of its judges."""
     benchmark, settings = made.benchmark, made.settings
@@ -154,7 +160,7 @@ def _measured(
         update={name: getattr(theirs, name) for name in benchmark.comparison.score_only}
     )
     spending, ids, works = spent(totals, made.names)
-    beside = evidence(made, path, traces)
+    beside = evidence(made, path, traces, out)
     quality = _judge_quality(made, path, traces, totals)
     facts = Facts(
         benchmark=benchmark.name,
@@ -186,10 +192,12 @@ def _measured(
     return report, quality
 
 
-def evidence(made: plan.Plan, path: Path, traces: Sequence[Trace]) -> Evidence:
+def evidence(
+    made: plan.Plan, path: Path, traces: Sequence[Trace], out: run_folder.Folder | None = None
+) -> Evidence:
     """What a run's numbers rest on beside its traces; embeds what has not been embedded yet.
 
-    Vectors are kept in the run folder, so that a score can be made again without the encoder.
+    Vectors are kept in the run folder, if it is open for writing (`out`), so that a score can be made again without the encoder.
     """
     benchmark, settings = made.benchmark, made.settings
     wanted, encoder = benchmark.comparison.texts(traces, settings), benchmark.comparison.encoder(settings)
@@ -200,8 +208,8 @@ def evidence(made: plan.Plan, path: Path, traces: Sequence[Trace]) -> Evidence:
             vectors = embeddings.embedded(encoder, wanted, kept)
         except UsageError as error:
             why = str(error)
-        if len(vectors) > len(kept):
-            embeddings.write(path / VECTORS, encoder, vectors)
+        if out is not None and len(vectors) > len(kept):
+            out.write(VECTORS, embeddings.table(encoder, vectors))
     return Evidence(
         samples=made.by_id,
         candidate=made.names["candidate"][0].text,
@@ -389,8 +397,8 @@ def _drawn(run: Run) -> Sequence[Section]:
 
 
 def rewritten(run: Run) -> tuple[Run, Report]:
-    """Write the report of a run folder anew, from what is in it; returns both, as they are now."""
+    """Write the report of a run folder anew, if it can be written to, from what is in it; returns both, as they are now."""
     made, wall_s = planned(run, Limits()), run.summary.get("wall_s", 0.0)
     prices = {name.text: price(name) for given in made.names.values() for name in given}
-    with run_folder.Folder(run.path) as out:
+    with run_folder.opened(run.path) as out:
         return write(run, made, out, wall_s, run.totals(prices))

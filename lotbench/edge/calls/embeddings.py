@@ -12,6 +12,7 @@ import hashlib
 import os
 from collections.abc import Sequence
 from importlib.util import find_spec
+from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeAlias
 from zipfile import BadZipFile
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from lotbench.config.experiment import digest
 from lotbench.edge.calls.store import home
-from lotbench.errors import RunFolderError, UsageError
+from lotbench.errors import UsageError
 
 Vectors: TypeAlias = NDArray[np.float32]
 PACKAGED = "minilm"
@@ -89,33 +90,26 @@ def embedded(
     return {text: found[text] for text in dict.fromkeys(texts)}
 
 
-def write(path: Path, name: str, vectors: dict[str, Vectors]) -> None:
-    """Write vectors to a .npz file: the encoder's name, the texts' digests and the matrix.
-
-    Raises:
-        RunFolderError: The file cannot be written; what stood there still does.
-    """
+def table(name: str, vectors: dict[str, Vectors]) -> bytes:
+    """Vectors as a .npz file: the encoder's name, the texts' digests and the matrix."""
     rows = np.stack(list(vectors.values())) if vectors else np.zeros((0, 0), np.float32)
     names = np.array([_digest(text) for text in vectors])
-    beside = path.with_name(f".{path.name}.tmp.npz")
-    try:
-        np.savez(beside, encoder=np.array(name), texts=names, vectors=rows)
-        os.replace(beside, path)
-    except OSError as error:
-        raise RunFolderError(f"{path}: {error.strerror or error}") from None
+    file = BytesIO()
+    np.savez(file, encoder=np.array(name), texts=names, vectors=rows)
+    return file.getvalue()
 
 
 def read_vectors(path: Path, name: str, texts: Sequence[str]) -> dict[str, Vectors]:
-    """Those of the texts that a file of `write` has vectors of, made by this encoder.
+    """Those of the texts that a file of `table` has vectors of, made by this encoder.
 
     A file that is damaged has none: they can be made again.
     """
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as table:
-            if str(table["encoder"]) != name:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
+            if str(found["encoder"]) != name:
                 return {}
-            at = {str(text): row for row, text in enumerate(table["texts"])}
-            rows: Vectors = table["vectors"]
+            at = {str(text): row for row, text in enumerate(found["texts"])}
+            rows: Vectors = found["vectors"]
     except (OSError, ValueError, KeyError, EOFError, BadZipFile):
         return {}
     return {text: rows[at[key]] for text in texts if (key := _digest(text)) in at}

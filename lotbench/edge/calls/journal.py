@@ -1,7 +1,8 @@
 """The call journal: every reply that came, one line each, written before it is used.
 
 The journal is what persists a run. It is append-only and unbuffered, so that kill -9 costs only the calls
-in flight; a torn last line is cut when it is opened again. Only a reply that came is written: a call that
+in flight; a torn last line is cut when it is opened for writing again, which needs the run folder's lock:
+whoever only reads passes over it. Only a reply that came is written: a call that
 failed is asked again by a resumed run. Asking for a key twice in one run is a bug and raises.
 """
 
@@ -11,6 +12,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from io import FileIO
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeAlias
@@ -18,7 +20,7 @@ from typing import Any, Literal, TypeAlias
 import orjson
 
 from lotbench.edge.calls.prices import Price
-from lotbench.edge.files.jsonl import fields, line, put
+from lotbench.edge.files.jsonl import fields, line, no_link, put
 from lotbench.errors import LotbenchError, RunFolderError
 from lotbench.types import Key, Reply, Usage
 
@@ -109,10 +111,15 @@ class Totals:
 
 
 class Journal:
-    """A run's calls.jsonl, open for reading and appending."""
+    """A run's calls.jsonl, open for reading, and for appending by the one who holds the lock of its folder."""
 
     def __init__(
-        self, path: Path, before: Path | None = None, prices: Mapping[str, Price | None] | None = None
+        self,
+        path: Path,
+        before: Path | None = None,
+        prices: Mapping[str, Price | None] | None = None,
+        *,
+        writes: bool = True,
     ) -> None:
         """Open a journal, or begin one.
 
@@ -120,9 +127,10 @@ class Journal:
             path: The file.
             before: Another journal, whose replies count as if they stood here; nothing is written to it.
             prices: See `Totals`.
+            writes: Whether lines will be added; if not, the file stays as it is, and may be missing.
 
         Raises:
-            RunFolderError: The file cannot be opened.
+            RunFolderError: The file cannot be opened, or is a link and lines will be added.
         """
         self.path = path
         self.damaged: list[int] = []
@@ -134,12 +142,12 @@ class Journal:
         self._retried: set[bytes] = set()
         self._end = 0
         """Where the next line begins; a run folder has one writer."""
-        self._before = Journal(before) if before is not None and before.is_file() else None
+        self._before = Journal(before, writes=False) if before is not None else None
         try:
-            self._file = path.open("a+b", buffering=0)
+            self._file = _opened(path, writes)
         except OSError as error:
             raise RunFolderError(f"{path}: {error.strerror}") from None
-        self._index()
+        self._index(writes)
 
     def __enter__(self) -> Journal:
         return self
@@ -197,11 +205,13 @@ class Journal:
         self._end += len(text)
         self.totals.add(made)
 
-    def _index(self) -> None:
-        with self.path.open("rb") as lines:
+    def _index(self, writes: bool) -> None:
+        with open(self._file.fileno(), "rb", closefd=False) as lines:
+            lines.seek(0)
             for number, text in enumerate(lines, 1):
                 if not text.endswith(b"\n"):
-                    os.truncate(self._file.fileno(), self._end)
+                    if writes:
+                        os.truncate(self._file.fileno(), self._end)
                     break
                 try:
                     read = entry(orjson.loads(text))
@@ -210,6 +220,12 @@ class Journal:
                 except (ValueError, KeyError, TypeError):
                     self.damaged.append(number)
                 self._end += len(text)
+
+
+def _opened(path: Path, writes: bool) -> FileIO:
+    if writes:
+        return open(path, "a+b", buffering=0, opener=no_link)
+    return open(path if path.exists() else os.devnull, "rb", buffering=0)
 
 
 def read_journal(path: Path) -> Iterator[Entry]:

@@ -43,6 +43,20 @@ def line(table: dict[str, Any]) -> bytes:
         return text.encode() + b"\n"
 
 
+def no_link(name: str | Path, flags: int) -> int:
+    """Open a file that is appended to, as `open` wants it: a link in a run folder from somebody else may name any file.
+
+    Raises:
+        OSError: It is a link, or cannot be opened.
+    """
+    try:
+        return os.open(name, flags | os.O_NOFOLLOW, 0o666)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError(errno.ELOOP, "is a link, and nothing is written through one") from None
+        raise
+
+
 def append(path: Path, lines: Iterable[bytes], advice: str = "nothing of it was kept") -> None:
     """Add lines to a file, each whole or not at all; other processes that append wait.
 
@@ -55,7 +69,7 @@ def append(path: Path, lines: Iterable[bytes], advice: str = "nothing of it was 
         UsageError: The disk is full, or the file cannot be written.
     """
     try:
-        with path.open("a+b", buffering=0) as file:
+        with open(path, "a+b", buffering=0, opener=no_link) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             end = _mended(file.fileno())
             for text in lines:

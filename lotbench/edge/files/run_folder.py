@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -34,7 +36,7 @@ class Folder:
         self.path = path
         try:
             path.mkdir(parents=True, exist_ok=True)
-            self._lock: IO[str] = (path / ".lock").open("a", encoding="utf-8")
+            self._lock: IO[str] = os.fdopen(jsonl.no_link(path / ".lock", os.O_RDWR | os.O_CREAT), "w")
         except OSError as error:
             raise RunFolderError(f"{path}: {error.strerror}") from None
         try:
@@ -53,7 +55,7 @@ class Folder:
     ) -> None:
         self._lock.close()
 
-    def write(self, name: str, text: str | Iterable[str]) -> None:
+    def write(self, name: str, text: str | bytes | Iterable[str]) -> None:
         """Write a file of the folder, whole or not at all.
 
         Raises:
@@ -85,6 +87,20 @@ class Folder:
         """Put traces.jsonl in the order of these walks (sample and repeat); returns what is there."""
         self.write(TRACES, Traces(self.path / TRACES, strict=False).lines(walks))
         return Traces(self.path / TRACES)
+
+
+def writable(path: Path) -> bool:
+    """Whether anything can be written to a run folder: not on a read-only disk, nor to one of somebody else's."""
+    return os.access(path, os.W_OK)
+
+
+def opened(path: Path) -> AbstractContextManager[Folder | None]:
+    """A run folder that is there, for what is written if that can be; None of one that can only be read.
+
+    Raises:
+        RunFolderError: Another process is writing to it.
+    """
+    return Folder(path) if writable(path) else nullcontext()
 
 
 def create(root: Path, benchmark: str, candidate: str, experiment_digest: str) -> Folder:
