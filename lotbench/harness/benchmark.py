@@ -22,6 +22,7 @@ from lotbench.harness.evidence import Evidence
 from lotbench.harness.judge_validation import Validation
 from lotbench.harness.published import Source
 from lotbench.harness.state import AnyWalk, State, Update, joined
+from lotbench.metrics.headline import Headline, of_traces
 from lotbench.report.replay import Replay
 from lotbench.report.sections import Section
 from lotbench.types import JSON, Answer, Metric, Question, Sample, Sampling, Score, Trace
@@ -145,6 +146,7 @@ class Comparison:
 
     Attributes:
         reference: The preset under configs/ that reports compare with; the default settings if empty.
+        headline: The metric by which runs are ranked, sample by sample; the mean score if none is declared.
         score_only: Settings that change the score of a finished trace, not the walk.
         unrankable: What makes a score of these settings stand apart.
         texts: The texts whose embeddings the report needs, and `encoder` the name of what embeds them.
@@ -152,6 +154,7 @@ class Comparison:
     """
 
     reference: str = ""
+    headline: Callable[[Sequence[Trace], Any], Headline] = of_traces
     score_only: frozenset[str] = frozenset()
     unrankable: Callable[[Any], Sequence[str]] = lambda settings: ()
     texts: Callable[[Sequence[Trace], Any], Sequence[str]] = lambda traces, settings: ()

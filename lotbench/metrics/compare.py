@@ -10,15 +10,22 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import optimize, stats
 
+from lotbench.metrics.headline import Headline, Weighted
 from lotbench.metrics.intervals import Floats
 
 ALPHA, POWER = 0.05, 0.8
 DRAWS = 10_000
 """Sign patterns that are drawn; up to 13 samples all 2**n of them are gone through instead."""
+_WEIGHTS = 200_000
+"""Weights that are given to a metric at once: it may make many numbers of each."""
+EXCHANGES = 5_000
+"""Exchanges that are drawn for a metric that is no mean; with fewer than 2**n, all of them are gone through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +33,10 @@ class Difference:
     """How far one model is ahead of another, on the samples that both have a value for.
 
     Attributes:
-        mean: Of the differences; None without a shared sample. `low` and `high` are its 95 % interval:
-            the means that the test does not reject, so that it holds 0 just where p is above 5 %; None
-            where no mean is rejected (below six samples) or all differences are one.
-        p: Of the two-sided sign-flip test; None for fewer than two samples.
+        mean: Of the differences, or the difference of two metrics; None without a shared sample. `low` and
+            `high` are its 95 % interval: the means that the test does not reject, so that it holds 0 just
+            where p is above 5 %; None where no mean is rejected (below six samples) or all differences are one.
+        p: Of the two-sided sign-flip or exchange test; None for fewer than two samples.
         detectable: The mean difference that n samples would show with a power of 80 % at the 5 % level.
         needed: Samples with which the difference that was seen would be shown so; None if it is 0.
     """
@@ -82,6 +89,75 @@ def difference(one: Mapping[str, float], other: Mapping[str, float], seed: int =
         detectable=sd * detectable(len(found)) if varies else None,
         needed=needed(mean / sd) if varies and mean else None,
     )
+
+
+def of_headlines(one: Headline, other: Headline, seed: int = 0) -> Difference:
+    """How far the headline metric of one run is ahead of another's, on the samples that both have."""
+    if one.weighted is None:
+        return difference(one.records, other.records, seed)
+    shared = [name for name in one.records if name in other.records]
+    records = [run.records[name] for run in (one, other) for name in shared]
+    return exchanged(one.weighted(records), len(shared), seed) if shared else difference({}, {})
+
+
+def exchanged(metric: Weighted, n: int, seed: int = 0) -> Difference:
+    """How far a metric of n records is ahead of that of the n records paired with them, by exchanging pairs.
+
+    If two runs are alike, whose record of a sample is whose is chance, so every exchange was as likely as what was
+    seen (Fisher 1935): the test is exact for any metric. The interval reaches as far to both sides as 95 % of the
+    exchanges lie from 0, so it holds 0 just where p is above 5 %; it is wide where runs are far apart.
+
+    Args:
+        metric: Of 2 n records by their weights: one run's, then the other's in the same order.
+        n: Pairs.
+        seed: Of the exchanges.
+    """
+    seen = float(_ahead(metric, np.ones((1, n)))[0])
+    if not math.isfinite(seen):
+        return Difference(n, None, None, None, None, None, None)
+    # Leaving a pair out: for a mean, the pseudo-values are the pairs' very differences.
+    pseudo = n * seen - (n - 1) * _ahead(metric, 1 - np.eye(n), np.zeros((n, n)))
+    sd = float(pseudo.std(ddof=1)) if n > 1 else math.nan
+    varies = math.isfinite(sd) and sd > 1e-12
+    p, reach = _exchange_test(metric, n, seen, seed)
+    return Difference(
+        n=n,
+        mean=seen,
+        low=None if reach is None else seen - reach,
+        high=None if reach is None else seen + reach,
+        p=p,
+        detectable=sd * detectable(n) if varies else None,
+        needed=needed(seen / sd) if varies and abs(seen) > 1e-12 else None,
+    )
+
+
+def _exchange_test(metric: Weighted, n: int, seen: float, seed: int) -> tuple[float | None, float | None]:
+    """The two-sided p, and from which distance on a difference is rejected at 5 %; None where there is none."""
+    if n < 2:
+        return None, None
+    if 2**n <= EXCHANGES:
+        patterns = (np.arange(1, 2**n)[:, None] >> np.arange(n)) & 1
+    else:
+        patterns = np.random.default_rng(seed % 2**63).integers(0, 2, size=(EXCHANGES, n), dtype=np.int8)
+    # An exchange that leaves no value says nothing against equality: it counts as far from 0.
+    far = np.nan_to_num(np.abs(_ahead(metric, patterns)), nan=np.inf)
+    # Rounded, since one value summed in two orders is not the same to the last bit.
+    far = np.sort(np.append(far, abs(seen)).round(12))[::-1]
+    p = float((far >= round(abs(seen), 12)).sum()) / len(far)
+    rejected = math.ceil(ALPHA * len(far)) - 1
+    # What is as far on one side is so on the other when all pairs are exchanged: distances come in twos.
+    reach = float(far[rejected]) if rejected > 1 else math.inf
+    return p, reach if 0 < reach < math.inf else None
+
+
+def _ahead(metric: Weighted, kept: NDArray[Any], given: NDArray[Any] | None = None) -> Floats:
+    """The difference of the metric where `kept` of the pairs, [draws, n], stay, and `given` (the others) change sides."""
+    given = 1 - kept if given is None else given
+    step, parts = max(1, _WEIGHTS // kept.shape[1]), []
+    for at in range(0, len(kept), step):
+        mine, theirs = kept[at : at + step].astype(float), given[at : at + step].astype(float)
+        parts.append(metric(np.hstack([mine, theirs])) - metric(np.hstack([theirs, mine])))
+    return np.concatenate(parts)
 
 
 def sign_flips(differences: Floats, flips: int = DRAWS, seed: int = 0) -> Flipped:

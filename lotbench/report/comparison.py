@@ -114,7 +114,7 @@ def _also(runs: Sequence[Entry], names: Sequence[str]) -> str:
 
 def _correlations(boards: Sequence[Board], table: Published) -> list[Section]:
     """How rankings go together with each other, and with the columns of a table."""
-    measures = [(f"mean score, {board.benchmark}", leaderboard.values(board)) for board in boards]
+    measures = [(f"{board.metric}, {board.benchmark}", leaderboard.values(board)) for board in boards]
     sections = [
         ranking_sections.correlations(f"{one.benchmark} and {other.benchmark}", x, y)
         for (one, x), (other, y) in combinations(zip(boards, measures, strict=True), 2)

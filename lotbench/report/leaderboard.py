@@ -1,8 +1,8 @@
-"""Runs of several models on one benchmark, ranked: means, ties, paired differences, and what they go with.
+"""Runs of several models on one benchmark, ranked by its headline metric: values, ties, paired differences.
 
 Only what was measured alike is ranked together: runs on other data, with other prompts, settings or judges
-are refused with what differs. A walk that failed has no value and is left out of its sample's mean; how many
-there are is shown.
+are refused with what differs. What counts an answer that is none (wrong, censored) is the metric; a run of which the
+metric leaves out more than a few samples is compared with nobody and stands last.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from itertools import combinations
 from statistics import fmean
 from typing import Any
 
-import numpy as np
-
 from lotbench.config.experiment import differences
 from lotbench.errors import UsageError
 from lotbench.metrics import compare
 from lotbench.metrics.compare import ALPHA, Difference
-from lotbench.metrics.intervals import bootstrap
+from lotbench.metrics.headline import Headline, mean_score, of_traces
 from lotbench.report.sections import Plot
 from lotbench.types import JSON, Metric, Trace
 
 Cell = str | float | int | None
 HUMAN = "human"
+MOST_UNANSWERED = 0.10
+"""The share of its samples that a run's metric may leave out, as of walks that may fail (`max_failed`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Entry:
     Attributes:
         name: Of the run's folder.
         asked: The candidate's name as it was asked for, and `answered` the ids that it gave itself.
-        values: The mean score of each sample's walks that have one.
+        values: The mean score of each sample's walks that have one, for what people are held against.
         failed: Walks without a score.
         conditions: What must be the same for runs to be ranked together; `roles` are the models of the
             other roles by seat (`config.model_names.identity`), as they were asked for.
@@ -43,6 +43,8 @@ class Entry:
         scores: The metrics of the run's summary.
         reasons: Why the run may not be ranked; none if it may.
         curves: Plots of steps in the run's report, by caption.
+        headline: What it is ranked by; None for the mean of `values`.
+        unanswered: Samples that were played and of which the headline metric knows nothing.
     """
 
     name: str
@@ -57,6 +59,19 @@ class Entry:
     scores: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
     curves: Mapping[str, Plot] = field(default_factory=dict)
+    headline: Headline | None = None
+    unanswered: int = 0
+
+    @property
+    def metric(self) -> Headline:
+        """What it is ranked by."""
+        return self.headline or mean_score(self.values)
+
+    @property
+    def abstained(self) -> bool:
+        """Whether its metric rests on too few of its samples to stand beside that of others."""
+        played = self.unanswered + len(self.metric.records)
+        return self.unanswered > MOST_UNANSWERED * played
 
     @property
     def model(self) -> str:
@@ -71,7 +86,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A run in a ranking: its mean over the samples that all runs of it share, and the letters of its ties."""
+    """A run in a ranking: its metric over the samples that all runs of it share, and the letters of its ties.
+
+    A run that abstained has no letters, and the metric of its own samples.
+    """
 
     label: str
     entry: Entry
@@ -96,9 +114,10 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A ranking of runs that were measured alike, best first; people stand beside it."""
+    """A ranking of runs that were measured alike by `metric`, best first; people stand beside it."""
 
     benchmark: str
+    metric: str
     places: tuple[Place, ...]
     pairs: tuple[Pair, ...]
     people: tuple[Entry, ...]
@@ -107,14 +126,8 @@ class Board:
 
 def by_sample(traces: Iterable[Trace]) -> tuple[dict[str, float], int]:
     """The mean score of each sample, and how many walks have none."""
-    found: dict[str, list[float]] = {}
-    failed = 0
-    for trace in traces:
-        if trace.score.value is None:
-            failed += 1
-        else:
-            found.setdefault(trace.sample, []).append(trace.score.value)
-    return {sample: fmean(values) for sample, values in found.items()}, failed
+    found = list(traces)
+    return dict(of_traces(found, None).records), sum(trace.score.value is None for trace in found)
 
 
 def differing(one: Entry, other: Entry) -> list[str]:
@@ -165,23 +178,35 @@ def board(entries: Sequence[Entry], seed: int = 0) -> Board:
     for other in entries[1:]:
         if found := differing(entries[0], other):
             raise UsageError(f"{entries[0].name} and {other.name} cannot be compared: {'; '.join(found)}")
+    if len(names := {entry.metric.name for entry in entries}) > 1:
+        raise UsageError(f"the runs have no metric in common: {', '.join(sorted(names))}")
     models = [entry for entry in entries if not entry.person]
-    labels = labels_of(models)
-    shared = sorted(set.intersection(*(set(entry.values) for entry in models))) if models else []
-    if models and not shared:
+    named = dict(zip(labels_of(models), models, strict=True))
+    paired = {label: entry for label, entry in named.items() if not entry.abstained}
+    shared = (
+        sorted(set.intersection(*(set(entry.metric.records) for entry in paired.values()))) if paired else []
+    )
+    if paired and not shared:
         raise UsageError("no sample has a score in every run")
-    means = {label: _mean(entry, shared, seed) for label, entry in zip(labels, models, strict=True)}
-    order = sorted(labels, key=lambda label: (-(means[label].value or 0.0), label))
-    entry_of = dict(zip(labels, models, strict=True))
-    pairs = _pairs(order, entry_of, seed)
-    letters = compare.ties(order, {(one.better, one.other) for one in pairs if one.apart})
-    places = tuple(Place(label, entry_of[label], means[label], letters[label]) for label in order)
-    played = tuple(entry for entry in entries if entry.person)
-    return Board(entries[0].benchmark, places, pairs, played, len(shared))
+    scores = {
+        label: entry.metric.over(shared) if label in paired else entry.metric.whole()
+        for label, entry in named.items()
+    }
+    order = sorted(named, key=lambda label: (label not in paired, *_rank(scores[label]), label))
+    pairs = _pairs([label for label in order if label in paired], paired, seed)
+    letters = compare.ties(order[: len(paired)], {(one.better, one.other) for one in pairs if one.apart})
+    places = tuple(Place(label, named[label], scores[label], letters.get(label, "")) for label in order)
+    people = tuple(entry for entry in entries if entry.person)
+    return Board(entries[0].benchmark, names.pop(), places, pairs, people, len(shared))
+
+
+def _rank(score: Metric) -> tuple[bool, float]:
+    """Sorts the largest first, and what has no value last."""
+    return score.value is None, -(score.value or 0.0)
 
 
 def values(made: Board) -> dict[str, float]:
-    """The mean of each model; of several runs of one model, their mean."""
+    """The metric of each model; of several runs of one model, their mean."""
     found: dict[str, list[float]] = {}
     for place in made.places:
         if place.mean.value is not None:
@@ -189,15 +214,9 @@ def values(made: Board) -> dict[str, float]:
     return {name: fmean(means) for name, means in found.items()}
 
 
-def _mean(entry: Entry, shared: Sequence[str], seed: int) -> Metric:
-    found = np.array([[entry.values[name], 1.0] for name in shared])
-    low, high = bootstrap(found, lambda sums: sums[..., 0] / sums[..., 1], seed)
-    return Metric(float(found[:, 0].mean()), low, high, n=len(shared))
-
-
 def _pairs(order: Sequence[str], entries: Mapping[str, Entry], seed: int) -> tuple[Pair, ...]:
     found = [
-        (one, other, compare.difference(entries[one].values, entries[other].values, seed))
+        (one, other, compare.of_headlines(entries[one].metric, entries[other].metric, seed))
         for one, other in combinations(order, 2)
     ]
     corrected = compare.holm([1.0 if difference.p is None else difference.p for *_, difference in found])

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from statistics import fmean
 
 from lotbench.metrics import people
 from lotbench.metrics.correlation import Correlation, coefficient
 from lotbench.report.leaderboard import Board, Pair, Place, labels_of
+from lotbench.report.markdown import number
 from lotbench.report.sections import Plot, Section, Table
 from lotbench.types import Metric
 
@@ -59,7 +61,8 @@ def _ranking(made: Board) -> Section:
             place.mean.low,
             place.mean.high,
             place.ties,
-            len(place.entry.values),
+            place.mean.n,
+            place.entry.unanswered,
             place.entry.failed,
             "; ".join(place.entry.reasons) or None,
         )
@@ -70,19 +73,59 @@ def _ranking(made: Board) -> Section:
     plot = Plot(
         "scatter",
         "",
-        "mean score of a sample",
-        {"mean": points},
-        f"{made.benchmark}: mean score with its 95 % interval",
+        made.metric,
+        {made.metric: points},
+        f"{made.benchmark}: {made.metric} with its 95 % interval",
         tuple(f"{place.label} ({place.ties})" for place in made.places),
-        {"mean": bands},
+        {made.metric: bands},
     )
     notes = (
-        f"Means are over the {made.shared} samples that have a score in every run. Models that share a letter "
-        "were not told apart; intervals that overlap do not say so, since the samples are the same.",
-        "A walk that failed has no score and is left out here; a benchmark's own metric may count it as censored.",
+        f"Ranked by {made.metric}, as the benchmark counts it, over the {made.shared} samples that every run has. "
+        "Models that share a letter were not told apart; intervals that overlap do not say so, since the samples "
+        "are the same.",
+        *(_unpaired(place, made) for place in made.places if _has_others(place, made)),
     )
-    columns = ("model", "mean", "low", "high", "ties", "samples", "failed walks", "not rankable because")
-    return Section("Ranking", notes, (Table(columns, rows),), (plot,))
+    columns = (
+        "model", made.metric, "low", "high", "ties", "samples", "unanswered", "failed walks",
+        "not rankable because",
+    )  # fmt: skip
+    return Section("Ranking", notes, (Table(columns, rows, summed_up(made)),), (plot,))
+
+
+def summed_up(made: Board) -> str:
+    """A ranking in a sentence: who is better than whom, neighbour by neighbour, and who stands apart."""
+    pairs = {(pair.better, pair.other): pair for pair in made.pairs}
+    ranked = [place.label for place in made.places if not place.entry.abstained]
+    said = [
+        f"{one} is clearly better than {other}"
+        if pairs[one, other].apart
+        else f"{one} and {other} are not told apart"
+        for one, other in pairwise(ranked)
+    ]
+    said += [
+        f"{place.label} stands last: it answered {len(place.entry.metric.records)} of "
+        f"{len(place.entry.metric.records) + place.entry.unanswered} samples"
+        for place in made.places
+        if place.entry.abstained
+    ]
+    return "; ".join(said) + "." if said else ""
+
+
+def _has_others(place: Place, made: Board) -> bool:
+    return place.entry.abstained or len(place.entry.metric.records) > made.shared
+
+
+def _unpaired(place: Place, made: Board) -> str:
+    """What of a run could not be paired."""
+    own = place.entry.metric
+    if place.entry.abstained:
+        return (
+            f"{place.label} is paired with nobody: {made.metric} knows nothing of {place.entry.unanswered} of its "
+            f"{len(own.records) + place.entry.unanswered} samples."
+        )
+    alone = len(own.records) - made.shared
+    whole = number(own.whole().value or 0.0)
+    return f"{place.label}: {alone} samples that not every run has are left out; with them {whole}."
 
 
 def _differences(made: Board) -> Section:
@@ -116,8 +159,8 @@ def _differences(made: Board) -> Section:
         "needed",
     )
     notes = [
-        "Paired by sample; p of a two-sided sign-flip test, corrected after Holm for all pairs; told apart: "
-        "below 0.05.",
+        "Paired by sample; p of a two-sided test that flips the signs of the samples' differences or, for a metric "
+        "that is no mean, exchanges the samples of two runs; corrected after Holm for all pairs; told apart: below 0.05.",
         "Detectable: the difference that so many samples show with a power of 80 %, uncorrected. Needed: "
         "samples with which a true difference of the size that was seen would be shown so.",
         *_plans(made.pairs),

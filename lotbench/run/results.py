@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from lotbench.config.experiment import Config, Experiment, Limits
+from lotbench import benchmarks
+from lotbench.config.experiment import Config, Experiment, Limits, validate
 from lotbench.config.model_names import ModelName, address, identity, parse, related
 from lotbench.edge.calls import embeddings, judge_records
 from lotbench.edge.calls.footprint import Work, footprint
@@ -345,6 +346,8 @@ def entry(run: Run, *, curves: bool = False) -> Entry:
     record = run_folder.read_json(run.path / "run.json")
     digests = {name: run.digests.get(name) for name in ("data", "prompts")}
     values, failed = by_sample(run.traces)
+    declared = benchmarks.get(config.benchmark)
+    headline = declared.comparison.headline(run.traces, validate(declared.Settings, config.settings))
     drawn = _drawn(run) if curves else ()
     return Entry(
         name=run.path.name,
@@ -383,6 +386,8 @@ def entry(run: Run, *, curves: bool = False) -> Entry:
             for plot in section.plots
             if plot.kind == "step"
         },
+        headline=headline,
+        unanswered=len({trace.sample for trace in run.traces} - headline.records.keys()),
     )
 
 

@@ -103,8 +103,8 @@ def read_run(path: Path) -> Shelf:
     traces, samples = run.traces, run.samples
     assert isinstance(traces, Traces)
     games = {key: run_tables.described(one, samples.get(key[0], {})) for key, one in games.items()}
-    run = replace(run, traces=brief)
-    return Shelf(run, traces, games, before, samples, results.entry(run) if run.summary else None)
+    entry = results.entry(run) if run.summary else None
+    return Shelf(replace(run, traces=brief), traces, games, before, samples, entry)
 
 
 def stamp(path: Path) -> object:

@@ -28,6 +28,7 @@ class Row:
     n: int
     failed: int
     person: bool = False
+    abstained: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +122,9 @@ def _board(group: Sequence[Entry]) -> Board:
             low=place.mean.low,
             high=place.mean.high,
             ties=place.ties,
-            n=len(place.entry.values),
+            n=place.mean.n,
             failed=place.entry.failed,
+            abstained=place.entry.abstained,
         )
         for place in made.places
     ]
@@ -130,18 +132,21 @@ def _board(group: Sequence[Entry]) -> Board:
     notes = []
     if len(made.places) > 1:
         notes.append(
-            f"Means are over the {made.shared} samples that have a score in every run. Models that share a "
-            "letter were not told apart by paired differences; overlapping intervals alone do not say so."
+            f"{made.metric} over the {made.shared} samples that every run has. Models that share a letter were "
+            "not told apart by paired differences; overlapping intervals alone do not say so."
         )
     return Board(
-        made.benchmark, about(group[0]), tuple(sorted(rows, key=lambda row: -row.mean)), tuple(notes)
+        made.benchmark,
+        about(group[0]),
+        tuple(sorted(rows, key=lambda row: (row.abstained, -row.mean))),
+        tuple(notes),
     )
 
 
 def _alone(entry: Entry) -> Row:
-    """A run by itself: its mean over its own samples."""
-    mean = sum(entry.values.values()) / len(entry.values) if entry.values else 0.0
-    return Row(entry.name, entry.model, mean, None, None, "", len(entry.values), entry.failed, entry.person)
+    """A run by itself: its metric over its own samples."""
+    own = entry.metric.whole()
+    return Row(entry.name, entry.model, own.value or 0.0, None, None, "", own.n, entry.failed, entry.person)
 
 
 def about(entry: Entry) -> str:

@@ -85,7 +85,7 @@ def test_means_are_over_shared_samples_and_pairs_over_their_own() -> None:
     both = [pair for pair in made.pairs if "short" not in (pair.better, pair.other)]
     assert {pair.difference.n for pair in both} == {30}
     row = next(row for row in section(made, "Ranking").tables[0].rows if row[0] == "short")
-    assert row[5:7] == (10, 2)
+    assert row[5:8] == (10, 0, 2)
     with pytest.raises(UsageError, match="no sample has a score in every run"):
         board([*THREE, one("apart", 0.1, 5, values={"elsewhere": 1.0})])
 
@@ -208,13 +208,13 @@ def test_compare_prints_a_ranking_and_writes_a_page(
     assert main(["compare", *names, "--table", str(table), "--to", str(to), "--png"]) == 0
     told = capsys.readouterr().out
     lines = [line.split() for line in told.splitlines()]
-    first = next(at for at, line in enumerate(lines) if line[:2] == ["model", "mean"])
+    first = next(at for at, line in enumerate(lines) if line[:2] == ["model", "creativity_score"])
     assert [line[0] for line in lines[first + 1 : first + 4]] == ["strong", "fair", "weak"]
     assert "Survival by round: Games not yet solved" in told and "lotbench and arena" in told
     assert f"page: {to / 'compare.html'}, and the same as .md and .json" in told
     html = (to / "compare.html").read_text(encoding="utf-8")
     assert "Runs by model" in told and "Beside the table" in told
-    assert html.count("<svg") == 3 and "arena by mean score, lotbench, a point a model" in html
+    assert html.count("<svg") == 3 and "arena by creativity_score, lotbench, a point a model" in html
     assert len(list((to / "plots").glob("*.png"))) == 3 == len(list((to / "plots").glob("*.csv")))
     table = json.loads((to / "compare.json").read_text(encoding="utf-8"))
     assert table["schema"] == 1 and table["runs"] == [run.path.name for run in runs[:3]]

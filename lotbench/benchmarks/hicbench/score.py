@@ -30,6 +30,7 @@ from lotbench.benchmarks.hicbench.ratings import (
 )
 from lotbench.benchmarks.hicbench.settings import Settings, Walk
 from lotbench.harness.evidence import NOTHING, Evidence
+from lotbench.metrics.headline import Headline, Weighted, by_sample, of_sums
 from lotbench.metrics.intervals import Interval, bootstrap, bounded, expanded, studentised
 from lotbench.types import JSON, Metric, Score, Trace
 
@@ -112,18 +113,12 @@ def metrics(
 ) -> Mapping[str, Metric]:
     """The metrics of a run; n counts tasks, observations are answers."""
     rated, w1 = ratings(traces), settings.w1
-    table = by_task(counts(rated, settings.panel_rule, settings.classes), rated)
-
-    def balance(sums: Floats) -> Floats:
-        ih, dh = _share(sums, 1), _share(sums, 2)
-        return np.asarray(w1 * ih + (1 - w1) * (1 - dh - ih))
-
-    n = len(rated.texts)
+    table, n = _table(rated, settings), len(rated.texts)
     made = {name: _marks(rated, at) for at, name in enumerate(MARKS)}
     made |= {
         "ih_ratio": _estimate(table, lambda sums: _share(sums, 1), n),
         "dh_ratio": _estimate(table, lambda sums: _share(sums, 2), n, "lower"),
-        "ifs": _estimate(table, balance, n, interval=partial(bounded, ends=ends(w1, settings.classes))),
+        "ifs": _balance(table, settings, n),
         "fluency": fluency(rated, evidence, settings.encoder),
         "flexibility": flexibility(rated),
     }
@@ -132,6 +127,46 @@ def metrics(
         name: replace(metric, baselines={"one neutral answer, repeated": neutral.get(name)})
         for name, metric in made.items()
     }
+
+
+def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
+    """IFS, task by task; a task of which no answer was judged is left out."""
+    tables = {name: _table(ratings(walks), settings) for name, walks in by_sample(traces).items()}
+    records = {name: table[0] for name, table in tables.items() if table.any()}
+
+    def weighted(tasks: Sequence[Floats]) -> Weighted:
+        return of_sums(_stacked(tasks), lambda sums: balance(sums, settings.w1))
+
+    def measure(tasks: Sequence[Floats]) -> Metric:
+        return _balance(_stacked(tasks), settings, 0)
+
+    return Headline("ifs", records, measure, weighted)
+
+
+def _stacked(tasks: Sequence[Floats]) -> Floats:
+    """The tables of tasks [T, R, 4]; one that fewer judges saw has no verdicts of the others."""
+    judges = max((len(table) for table in tasks), default=0)
+    made = np.zeros((len(tasks), judges, 4))
+    for place, table in enumerate(tasks):
+        made[place, : len(table)] = table
+    return made
+
+
+def _table(rated: Ratings, settings: Settings) -> Floats:
+    """What the answers of each task count for, [T, R, 4]."""
+    return by_task(counts(rated, settings.panel_rule, settings.classes), rated)
+
+
+def _balance(table: Floats, settings: Settings, n: int) -> Metric:
+    """IFS of a table of n answers, with its interval."""
+    interval = partial(bounded, ends=ends(settings.w1, settings.classes))
+    return _estimate(table, lambda sums: balance(sums, settings.w1), n, interval=interval)
+
+
+def balance(sums: Floats, w1: float) -> Floats:
+    """IFS (Eq. 3) of sums [..., R, 4]."""
+    ih, dh = _share(sums, 1), _share(sums, 2)
+    return np.asarray(w1 * ih + (1 - w1) * (1 - dh - ih))
 
 
 def fluency(rated: Ratings, evidence: Evidence, encoder: str) -> Metric:

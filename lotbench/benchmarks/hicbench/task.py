@@ -17,7 +17,7 @@ from lotbench.benchmarks.hicbench.official import published
 from lotbench.benchmarks.hicbench.preview import preview
 from lotbench.benchmarks.hicbench.reviewing import Label, rows
 from lotbench.benchmarks.hicbench.sample import Item
-from lotbench.benchmarks.hicbench.score import grade, metrics, texts
+from lotbench.benchmarks.hicbench.score import grade, headline, metrics, texts
 from lotbench.benchmarks.hicbench.sections import sections
 from lotbench.benchmarks.hicbench.settings import SCORE_ONLY, Settings, resolve
 from lotbench.config.model_names import kin
@@ -119,6 +119,7 @@ benchmark = Benchmark(
     people=People(review=rows, Label=Label),
     comparison=Comparison(
         reference="paper/hicbench.toml",
+        headline=headline,
         score_only=SCORE_ONLY,
         unrankable=unrankable,
         texts=texts,

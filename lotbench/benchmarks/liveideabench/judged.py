@@ -106,6 +106,12 @@ class Keyword:
         """The mean over ideas of the mean over judges."""
         return mean(idea.mean(dimension) for idea in self.ideas)
 
+    def known(self, version: Version) -> bool:
+        """Whether anything of it was judged."""
+        return any(
+            value is not None for value in (*map(self.mean, version.dimensions), self.fluency(version))
+        )
+
     def composite(self, version: Version) -> float | None:
         """The mean of the judged dimensions and fluency; None unless all are there."""
         return whole([*map(self.mean, version.dimensions), self.fluency(version)])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from lotbench.benchmarks.liveideabench.judged import FLUENCY, Keyword, from_steps, mean, read_keyword
 from lotbench.benchmarks.liveideabench.settings import Settings, Version, Walk
 from lotbench.harness.evidence import NOTHING, Evidence
+from lotbench.metrics.headline import Headline, Weighted, by_sample
 from lotbench.metrics.intervals import Floats, bootstrap, expanded, studentised
 from lotbench.types import JSON, Metric, Score, Trace
 
@@ -150,6 +151,25 @@ def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NO
     """The dimensions of a run and their average, with 95 % intervals over keywords; n counts keywords."""
     version = settings.rules
     return dimensions([read_keyword(trace, version) for trace in traces], settings)
+
+
+def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
+    """The average of the dimensions, keyword by keyword; a keyword of which nothing was judged is left out."""
+    version, unit = settings.rules, settings.flexibility_unit
+    found = {
+        name: [read_keyword(walk, version) for walk in walks] for name, walks in by_sample(traces).items()
+    }
+    records = {name: walks for name, walks in found.items() if any(one.known(version) for one in walks)}
+
+    def weighted(keywords: Sequence[Sequence[Keyword]]) -> Weighted:
+        # A keyword of two runs is two records.
+        apart = [replace(one, sample=str(at)) for at, walks in enumerate(keywords) for one in walks]
+        return sheet(apart, version, unit).average
+
+    def measure(keywords: Sequence[Sequence[Keyword]]) -> Metric:
+        return dimensions([one for walks in keywords for one in walks], settings)["average"]
+
+    return Headline("average", records, measure, weighted)
 
 
 def dimensions(keywords: Sequence[Keyword], settings: Settings) -> dict[str, Metric]:

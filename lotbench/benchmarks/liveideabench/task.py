@@ -15,7 +15,7 @@ from lotbench.benchmarks.liveideabench.official import published
 from lotbench.benchmarks.liveideabench.people import Label, review
 from lotbench.benchmarks.liveideabench.preview import preview
 from lotbench.benchmarks.liveideabench.sample import Item
-from lotbench.benchmarks.liveideabench.score import grade, metrics
+from lotbench.benchmarks.liveideabench.score import grade, headline, metrics
 from lotbench.benchmarks.liveideabench.sections import sections, texts
 from lotbench.benchmarks.liveideabench.settings import SCORE_ONLY, Settings, resolve, seat, unrankable
 from lotbench.harness.benchmark import Benchmark, Comparison, Data, Judges, People, Role, by_step
@@ -81,6 +81,7 @@ benchmark = Benchmark(
     people=People(review=review, Label=Label),
     comparison=Comparison(
         reference="paper/liveideabench-v2.toml",
+        headline=headline,
         score_only=SCORE_ONLY,
         unrankable=unrankable,
         texts=texts,

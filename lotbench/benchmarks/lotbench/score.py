@@ -17,6 +17,7 @@ from lotbench.benchmarks.lotbench.games import FAILED, Game, game, read_game
 from lotbench.benchmarks.lotbench.settings import Walk
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import survival
+from lotbench.metrics.headline import Headline, Weighted, by_sample, of_sums
 from lotbench.metrics.intervals import Floats, bounded
 from lotbench.types import Metric, Score, Trace
 
@@ -122,6 +123,26 @@ def estimate(
 
     Of the games in S_N, those with a valid filling are worth `unsolved_worth` and the others 0.
     """
+    statistic = creativity(rules, unsolved)
+    return _metric(games, rules, statistic, (0.0, worth(rules.round_origin, rules)), unconfirmed=unconfirmed)
+
+
+def headline(traces: Sequence[Trace], settings: Rules) -> Headline:
+    """S_c, sample by sample; a game that broke off is in it, censored."""
+    records = {name: [game(walk) for walk in walks] for name, walks in by_sample(traces).items()}
+
+    def weighted(samples: Sequence[Sequence[Game]]) -> Weighted:
+        counts = np.concatenate([tally(games, settings.max_rounds) for games in samples])
+        return of_sums(counts, creativity(settings))
+
+    def measure(samples: Sequence[Sequence[Game]]) -> Metric:
+        return estimate([one for games in samples for one in games], settings)
+
+    return Headline("creativity_score", records, measure, weighted)
+
+
+def creativity(rules: Rules, unsolved: str | None = None) -> Callable[[Floats], Floats]:
+    """S_c as a function of the tally (Eq. 8)."""
     values = np.array([worth(k + rules.round_origin, rules) for k in range(rules.max_rounds)])
     rest = unsolved_worth(rules, unsolved)
 
@@ -131,7 +152,7 @@ def estimate(
         valid = np.divide(sums[..., 2, -1], lost, out=np.zeros(lost.shape), where=lost > 0)
         return np.asarray((curve[..., :-1] - curve[..., 1:]) @ values + curve[..., -1] * valid * rest)
 
-    return _metric(games, rules, statistic, (0.0, worth(rules.round_origin, rules)), unconfirmed=unconfirmed)
+    return statistic
 
 
 def solve_rate(games: Sequence[Game], rules: Rules) -> Metric:

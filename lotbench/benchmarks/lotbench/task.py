@@ -13,7 +13,7 @@ from lotbench.benchmarks.lotbench.judge_quality import standing
 from lotbench.benchmarks.lotbench.preview import preview
 from lotbench.benchmarks.lotbench.replay import replay
 from lotbench.benchmarks.lotbench.sample import Item
-from lotbench.benchmarks.lotbench.score import grade, metrics
+from lotbench.benchmarks.lotbench.score import grade, headline, metrics
 from lotbench.benchmarks.lotbench.sections import sections
 from lotbench.benchmarks.lotbench.settings import SCORE_ONLY, Settings, resolve, reveals
 from lotbench.harness.benchmark import Benchmark, Comparison, Data, Judges, People, Role, Walks, by_step
@@ -112,5 +112,7 @@ benchmark = Benchmark(
             judged=validation.judged,
         )
     ),
-    comparison=Comparison(reference="paper/lotbench.toml", score_only=SCORE_ONLY, unrankable=unrankable),
+    comparison=Comparison(
+        reference="paper/lotbench.toml", headline=headline, score_only=SCORE_ONLY, unrankable=unrankable
+    ),
 )

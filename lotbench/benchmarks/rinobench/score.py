@@ -19,6 +19,7 @@ from lotbench.benchmarks.rinobench.sample import LABELS
 from lotbench.benchmarks.rinobench.settings import Settings, Walk
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import classification
+from lotbench.metrics.headline import Headline, Weighted, by_sample, of_sums
 from lotbench.metrics.intervals import Floats, bounded, studentised
 from lotbench.types import JSON, Metric, Score, Trace
 
@@ -166,6 +167,19 @@ def macro_f1(answers: Sequence[Judged]) -> Metric:
         return metric
     unseen = len(LABELS) - len({one.gold for one in answers})
     return replace(metric, high=min(1.0, metric.high + unseen / len(LABELS)))
+
+
+def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
+    """Macro F1, idea by idea; an answer without a score of 1 to 5 is in it, wrong."""
+    records = {name: found for name, walks in by_sample(traces).items() if (found := judged(walks))}
+
+    def weighted(ideas: Sequence[Sequence[Judged]]) -> Weighted:
+        return of_sums(np.concatenate([tables(answers) for answers in ideas]), classification.macro_f1)
+
+    def measure(ideas: Sequence[Sequence[Judged]]) -> Metric:
+        return macro_f1([one for answers in ideas for one in answers])
+
+    return Headline("macro_f1", records, measure, weighted)
 
 
 def of_justifications(

@@ -13,7 +13,7 @@ from lotbench.benchmarks.rinobench.lints import lints
 from lotbench.benchmarks.rinobench.official import published
 from lotbench.benchmarks.rinobench.preview import preview
 from lotbench.benchmarks.rinobench.sample import Item
-from lotbench.benchmarks.rinobench.score import grade, metrics
+from lotbench.benchmarks.rinobench.score import grade, headline, metrics
 from lotbench.benchmarks.rinobench.sections import sections
 from lotbench.benchmarks.rinobench.settings import SCORE_ONLY, Settings, resolve
 from lotbench.harness.benchmark import Benchmark, Comparison, Data, Role, by_step
@@ -74,5 +74,7 @@ benchmark = Benchmark(
         predicted="novelty_score",
         published=published,
     ),
-    comparison=Comparison(reference="paper/rinobench.toml", score_only=SCORE_ONLY, unrankable=unrankable),
+    comparison=Comparison(
+        reference="paper/rinobench.toml", headline=headline, score_only=SCORE_ONLY, unrankable=unrankable
+    ),
 )

@@ -19,6 +19,7 @@ from lotbench.benchmarks.standard.oogiri.problems import Kind, Option, Problem
 from lotbench.benchmarks.standard.settings import Settings, Walk
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import ranking
+from lotbench.metrics.headline import Headline, Weighted, of_sums
 from lotbench.metrics.intervals import Floats, bounded, studentised
 from lotbench.types import Metric, Score, Trace
 
@@ -74,6 +75,37 @@ def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NO
     }
     ranked = [one for one in all_of if one.problem.kind == "rank"]
     return made | {"rank_top1": top1(ranked, settings), "rank_ndcg": ndcg(ranked, settings)}
+
+
+def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
+    """The first metric that the run has problems for, by picture or question; an unread answer is wrong."""
+    kinds = {str(trace.score.parts["kind"]) for trace in traces if "answers" in trace.score.parts}
+    kind = next((each for each in (*CHOICES, "rank") if each in kinds), "rank")
+    records: dict[str, list[float]] = {}
+    for trace in traces:
+        parts = trace.score.parts
+        if parts.get("kind") == kind and "answers" in parts and trace.score.value is not None:
+            records.setdefault(str(parts["group"]), []).extend(_marks(trace))
+
+    def measure(groups: Sequence[Sequence[float]]) -> Metric:
+        marks = [Mark(str(at), value) for at, group in enumerate(groups) for value in group]
+        return estimate(marks) if marks else Metric(None, why="no problem was answered")
+
+    def weighted(groups: Sequence[Sequence[float]]) -> Weighted:
+        counts = np.array([[sum(group), len(group)] for group in groups])
+        return of_sums(counts, lambda sums: np.asarray(sums[..., 0] / sums[..., 1]))
+
+    name = "rank_top1" if kind == "rank" else f"accuracy_{kind}"
+    return Headline(name, dict(sorted(records.items())), measure, weighted)
+
+
+def _marks(trace: Trace) -> list[float]:
+    """Of each order that was shown: whether the choice was right, or the best was put first."""
+    parts: Mapping[str, Any] = trace.score.parts
+    orders = parts["answers"]
+    if parts["kind"] == "rank":
+        return [float(bool(order) and order[0] == 0) for order in orders]
+    return [trace.score.value or 0.0] * len(orders)
 
 
 def answered(traces: Sequence[Trace], evidence: Evidence) -> list[Answered]:

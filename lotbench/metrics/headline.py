@@ -1,0 +1,81 @@
+"""A run's headline metric as one can take it apart and put together again: a record a sample, and what records come to.
+
+A mean is compared by the differences of its samples. What is no mean (macro F1, a score over a survival curve) is
+compared by exchanging the samples of two runs, for which it must be had of any mixture of their records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from lotbench.metrics.intervals import Floats, bootstrap
+from lotbench.types import Metric, Trace
+
+Weighted: TypeAlias = Callable[[Floats], Floats]
+"""Maps how often each record counts, [draws, records], to values [draws]; NaN where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """The metric by which runs of a benchmark are ranked; more is better.
+
+    Attributes:
+        name: Of the metric in the summary.
+        records: What each sample adds, in whatever form the benchmark counts it; a sample is left out only
+            where the metric itself leaves it out.
+        measure: The metric of some records, with its interval.
+        weighted: The metric of records (of several runs, one after the other) by their weights; None for the
+            mean of records that are numbers.
+    """
+
+    name: str
+    records: Mapping[str, Any]
+    measure: Callable[[Sequence[Any]], Metric]
+    weighted: Callable[[Sequence[Any]], Weighted] | None = None
+
+    def over(self, samples: Sequence[str]) -> Metric:
+        """The metric over some of the samples."""
+        return self.measure([self.records[name] for name in samples])
+
+    def whole(self) -> Metric:
+        """The metric over all samples, as the summary has it."""
+        return self.over(list(self.records))
+
+
+def by_sample(traces: Sequence[Trace]) -> dict[str, list[Trace]]:
+    """The walks of each sample, samples in order of id."""
+    found: dict[str, list[Trace]] = {}
+    for trace in sorted(traces, key=lambda one: one.sample):
+        found.setdefault(trace.sample, []).append(trace)
+    return found
+
+
+def mean_score(values: Mapping[str, float]) -> Headline:
+    """The mean over samples of the mean score of their walks."""
+    return Headline("mean score", values, _mean)
+
+
+def of_traces(traces: Sequence[Trace], settings: object) -> Headline:
+    """The mean score, for a benchmark that declares no other headline."""
+    scored = [trace for trace in traces if trace.score.value is not None]
+    return mean_score(
+        {name: fmean(walk.score.value or 0.0 for walk in walks) for name, walks in by_sample(scored).items()}
+    )
+
+
+def of_sums(counts: Floats, statistic: Callable[[Floats], Floats]) -> Weighted:
+    """A statistic of what adds up over records, [records, ...]."""
+    return lambda weights: statistic(np.tensordot(weights, counts, axes=1))
+
+
+def _mean(values: Sequence[float]) -> Metric:
+    if not values:
+        return Metric(None, why="no sample has a score")
+    table = np.array([[value, 1.0] for value in values])
+    low, high = bootstrap(table, lambda sums: sums[..., 0] / sums[..., 1], 0)
+    return Metric(float(table[:, 0].mean()), low, high, n=len(values))
