@@ -102,7 +102,8 @@ def essence(run: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
     del summary["wall_s"]
     text = re.sub(r'"seconds":[0-9.e-]+', '"seconds":0', (run / "traces.jsonl").read_text(encoding="utf-8"))
-    return summary, [json.loads(line) for line in text.splitlines()]
+    traces = [json.loads(line) for line in text.splitlines()]
+    return summary, [{name: trace[name] for name in trace if name != "crc"} for trace in traces]
 
 
 def lost(log: dict[str, Any]) -> int:

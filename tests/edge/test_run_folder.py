@@ -172,6 +172,38 @@ def test_a_damaged_trace_is_named_or_passed_over(tmp_path: Path, damage: str) ->
         Traces(tmp_path / "traces.jsonl")
 
 
+def test_no_flipped_bit_of_a_trace_passes_for_what_was_written(tmp_path: Path) -> None:
+    file = tmp_path / "traces.jsonl"
+    with Folder(tmp_path) as place:
+        place.append(walked())
+        place.append(walked("lot-0002"))
+    first, second = file.read_bytes().splitlines(keepends=True)
+    for place_of in range(8 * len(first)):
+        flipped = bytearray(first)
+        flipped[place_of // 8] ^= 1 << place_of % 8
+        file.write_bytes(flipped + second)
+        found = list(Traces(file, strict=False))
+        assert found in ([walked(), walked("lot-0002")], [walked("lot-0002")], []), bytes(flipped)
+
+
+WRONG = {
+    "sample": 3, "repeat": "1", "lane": [], "outcome": None, "score": [], "steps": ["x"], "usage": "x", "why": [],
+    "arrived": "no",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_type_in_a_trace_is_damage(tmp_path: Path, name: str) -> None:
+    table = json.loads(trace_line(walked()))
+    del table["crc"]
+    (tmp_path / "traces.jsonl").write_text(json.dumps(table) + "\n", "utf-8")
+    assert Traces(tmp_path / "traces.jsonl") == [walked()]
+
+    (tmp_path / "traces.jsonl").write_text(json.dumps({**table, name: WRONG[name]}) + "\n", "utf-8")
+    with pytest.raises(RunFolderError, match=r"traces\.jsonl:1: damaged; lotbench resume writes it anew"):
+        Traces(tmp_path / "traces.jsonl")
+
+
 texts = st.text(max_size=8)
 values = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts
 

@@ -398,18 +398,36 @@ async def test_a_run_folder_is_complete_without_store_and_server(
     assert results.load_run(run.path).summary["complete"] is True
 
 
-async def test_a_damaged_journal_line_costs_that_call(tmp_path: Path) -> None:
+@pytest.mark.parametrize("damage", ["zeros", "a letter"])
+async def test_a_damaged_journal_line_costs_that_call(damage: str, tmp_path: Path) -> None:
     with FakeServer(caches=False) as server:
         run = await play(server, tmp_path, **SMALL)
         before = essence(run.path)
         text = (run.path / "calls.jsonl").read_bytes().splitlines(keepends=True)
         place = next(n for n, line in enumerate(text) if b'"step":"respond"' in line)
-        text[place] = b"\x00" * 40 + b"\n"
+        spoilt = text[place].replace(b'"text":"{\\"', b'"text":"{\\"x')
+        assert spoilt != text[place] and json.loads(spoilt)
+        text[place] = spoilt if damage == "a letter" else b"\x00" * 40 + b"\n"
         (run.path / "calls.jsonl").write_bytes(b"".join(text))
         (run.path / "traces.jsonl").unlink()
         calls = server.log()["finished"]
         done = await resume(run.path)
         assert server.log()["finished"] == calls + 1
+    assert essence(done.path) == before
+
+
+async def test_a_damaged_trace_is_walked_again_without_a_call(tmp_path: Path) -> None:
+    with FakeServer(caches=False) as server:
+        run = await play(server, tmp_path, **SMALL)
+        before, calls = essence(run.path), server.log()["finished"]
+        text = (run.path / "traces.jsonl").read_text("utf-8")
+        spoilt = text.replace('"round":1', '"round":3', 1)
+        assert spoilt != text and json.loads(spoilt.splitlines()[0])
+        (run.path / "traces.jsonl").write_text(spoilt, "utf-8")
+        with pytest.raises(RunFolderError, match=r"traces\.jsonl:1: damaged; lotbench resume writes it anew"):
+            load_run(run.path)
+        done = await resume(run.path)
+        assert server.log()["finished"] == calls
     assert essence(done.path) == before
 
 

@@ -20,11 +20,23 @@ from typing import Any, Literal, TypeAlias
 import orjson
 
 from lotbench.edge.calls.prices import Price
-from lotbench.edge.files.jsonl import fields, line, no_link, put
+from lotbench.edge.files.jsonl import fields, no_link, put, sealed, unsealed
 from lotbench.errors import LotbenchError, RunFolderError
 from lotbench.types import Key, Reply, Usage
 
 Source: TypeAlias = Literal["call", "store"]
+TEXT, WHOLE, NUMBER, TABLE, NOTHING = (str,), (int,), (int, float), (dict,), (type(None),)
+ENTRY = {"role": TEXT, "seat": WHOLE, "asked": TEXT, "source": TEXT, "started": NUMBER}
+KEY = {name: TEXT if name in ("sample", "step", "digest") else WHOLE for name in Key.__slots__}
+USAGE = dict.fromkeys(Usage.__slots__, WHOLE)
+REPLY = {
+    **dict.fromkeys(("text", "model", "finish"), TEXT),
+    **dict.fromkeys(("reasoning", "refusal"), TEXT + NOTHING),
+    "seconds": NUMBER,
+    "sent": TABLE,
+    "logprobs": TABLE + NOTHING,
+}
+"""What the fields of a line are in JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +208,7 @@ class Journal:
         Raises:
             RunFolderError: The disk is full or the file cannot be written.
         """
-        text = line(_table(made))
+        text = sealed(_table(made))
         try:
             put(self._file.fileno(), self._end, text)
         except OSError as error:
@@ -214,7 +226,7 @@ class Journal:
                         os.truncate(self._file.fileno(), self._end)
                     break
                 try:
-                    read = entry(orjson.loads(text))
+                    read = entry(unsealed(text))
                     self.totals.add(read)
                     self._places[_name(str(read.key))] = (self._end, len(text))
                 except (ValueError, KeyError, TypeError):
@@ -233,7 +245,7 @@ def read_journal(path: Path) -> Iterator[Entry]:
     with path.open("rb") as lines:
         for text in lines:
             try:
-                yield entry(orjson.loads(text))
+                yield entry(unsealed(text))
             except (ValueError, KeyError, TypeError):
                 continue
 
@@ -250,12 +262,12 @@ def entry(table: Mapping[str, Any]) -> Entry:
     """A line of the journal from its JSON.
 
     Raises:
-        KeyError, TypeError: It is no journal line.
+        KeyError, TypeError, ValueError: It is no journal line.
     """
     reply = dict(table["reply"])
     reply["usage"] = Usage(**reply["usage"])
-    return Entry(
-        key=_key(table["key"]),
+    made = Entry(
+        key=Key(**table["key"]),
         role=table["role"],
         seat=table["seat"],
         asked=table["asked"],
@@ -263,10 +275,18 @@ def entry(table: Mapping[str, Any]) -> Entry:
         started=table["started"],
         reply=Reply(**reply),
     )
+    if not (_of_types(made, ENTRY) and _of_types(made.key, KEY) and _of_types(made.reply.usage, USAGE)):
+        raise TypeError("a field is of another type")
+    if not _of_types(made.reply, REPLY) or any(
+        type(one) not in NUMBER for one in (made.reply.logprobs or {}).values()
+    ):
+        raise TypeError("a field of the reply is of another type")
+    return made
 
 
-def _key(table: Mapping[str, Any]) -> Key:
-    return Key(**table)
+def _of_types(record: object, types: Mapping[str, tuple[type, ...]]) -> bool:
+    """Whether fields are what JSON has for them; True is no number here."""
+    return all(type(getattr(record, name)) in allowed for name, allowed in types.items())
 
 
 def _table(made: Entry) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
+from zlib import crc32
 
 import orjson
 from pydantic import ValidationError
@@ -24,6 +25,8 @@ from pydantic import ValidationError
 from lotbench.errors import DataError, UsageError, at, faults_of
 
 T = TypeVar("T")
+CRC, END = b',"crc":"', b'"}\n'
+SEAL = len(CRC) + 8 + len(END)
 BLOCK = 65_536
 """Bytes read at once to find where a last line begins."""
 
@@ -41,6 +44,26 @@ def line(table: dict[str, Any]) -> bytes:
         # A whole number of more than 64 bits, which only the standard encoder takes.
         text = json.dumps(table, ensure_ascii=False, separators=(",", ":"), default=fields)
         return text.encode() + b"\n"
+
+
+def sealed(table: dict[str, Any]) -> bytes:
+    """A line with a checksum as its last field: the CRC-32 of the line without that field and its line feed."""
+    text = line(table)[:-1]
+    return b"%b%b%08x%b" % (text[:-1], CRC, crc32(text), END)
+
+
+def unsealed(text: bytes, read: Callable[[bytes], Any] = orjson.loads) -> Any:
+    """The JSON of a line of `sealed`, or of one that has no checksum, as it was before there were any.
+
+    Raises:
+        ValueError: It is no JSON, or not what was written.
+    """
+    end = len(text) - SEAL
+    if text.startswith(CRC, max(end, 0)):
+        wanted = crc32(b"}", crc32(memoryview(text)[:end]))
+        if text[end:] != b"%b%08x%b" % (CRC, wanted, END):
+            raise ValueError("its checksum is another one")
+    return read(text)
 
 
 def no_link(name: str | Path, flags: int) -> int:

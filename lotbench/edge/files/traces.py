@@ -15,7 +15,7 @@ from typing import Any, overload
 
 import orjson
 
-from lotbench.edge.files.jsonl import fields, line
+from lotbench.edge.files.jsonl import fields, sealed, unsealed
 from lotbench.errors import RunFolderError
 from lotbench.types import Score, Trace
 
@@ -85,7 +85,7 @@ class Traces(Sequence[Trace]):
                 if not text.endswith(b"\n"):
                     break
                 try:
-                    read = trace(_loads(text))
+                    read = trace(unsealed(text, _loads))
                     self.names.append((read.sample, read.repeat))
                     self._places.append((start, len(text)))
                     seen(read)
@@ -108,13 +108,25 @@ def trace(table: Mapping[str, Any]) -> Trace:
     Raises:
         KeyError, TypeError: It is no trace.
     """
-    given = {name: table[name] for name in table if name != "schema"}
-    return Trace(**{**given, "score": Score(**given["score"]), "steps": tuple(given["steps"])})
+    given = {name: table[name] for name in table if name not in ("schema", "crc")}
+    made = Trace(**{**given, "score": Score(**given["score"]), "steps": tuple(given["steps"])})
+    texts, maybe = (made.sample, made.lane, made.outcome), (made.why, made.score.why)
+    tables = (made.score.parts, made.usage, *made.steps)
+    if not (
+        all(isinstance(one, str) for one in texts)
+        and all(one is None or isinstance(one, str) for one in maybe)
+        and all(isinstance(one, dict) for one in tables)
+        and type(made.repeat) is int
+        and type(made.arrived) is bool
+        and type(made.score.value) in (int, float, type(None))
+    ):
+        raise TypeError("a field is of another type")
+    return made
 
 
 def trace_line(made: Trace) -> str:
     """A finished walk as a line of traces.jsonl."""
-    return line({"schema": SCHEMA, **fields(made)}).decode()
+    return sealed({"schema": SCHEMA, **fields(made)}).decode()
 
 
 def _loads(text: bytes) -> Any:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from lotbench.edge.calls.journal import entry
+from lotbench.edge.files.jsonl import unsealed
 from lotbench.errors import CallFailed, UsageError, at
 from lotbench.types import Key, Reply, Request
 
@@ -33,17 +34,19 @@ class RecordedModel:
         if path.is_dir():
             path = path / "calls.jsonl"
         try:
-            lines = path.read_bytes().splitlines()
+            lines = path.read_bytes().splitlines(keepends=True)
         except OSError as error:
             raise UsageError(f"file:{path}: {error.strerror}") from None
         self._path = path
         self._replies: dict[Place, Reply] = {}
         for number, line in enumerate(lines, 1):
             try:
-                self._add(json.loads(line), role)
+                self._add(unsealed(line, json.loads), role)
             except (ValueError, KeyError, TypeError):
                 place = at(path, number)
-                raise UsageError(f"{place}: neither a line of calls.jsonl nor of traces.jsonl") from None
+                raise UsageError(
+                    f"{place}: neither a line of calls.jsonl nor of traces.jsonl, or damaged"
+                ) from None
         if not self._replies:
             raise UsageError(f"file:{path}: no replies of the {role} in it")
 
