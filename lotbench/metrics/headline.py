@@ -31,12 +31,14 @@ class Headline:
         measure: The metric of some records, with its interval.
         weighted: The metric of records (of several runs, one after the other) by their weights; None for the
             mean of records that are numbers.
+        unanswered: Samples that were played and have no record.
     """
 
     name: str
     records: Mapping[str, Any]
     measure: Callable[[Sequence[Any]], Metric]
     weighted: Callable[[Sequence[Any]], Weighted] | None = None
+    unanswered: int = 0
 
     def over(self, samples: Sequence[str]) -> Metric:
         """The metric over some of the samples."""
@@ -55,17 +57,18 @@ def by_sample(traces: Sequence[Trace]) -> dict[str, list[Trace]]:
     return found
 
 
-def mean_score(values: Mapping[str, float]) -> Headline:
+def mean_score(values: Mapping[str, float], unanswered: int = 0) -> Headline:
     """The mean over samples of the mean score of their walks."""
-    return Headline("mean score", values, _mean)
+    return Headline("mean score", values, _mean, unanswered=unanswered)
 
 
 def of_traces(traces: Sequence[Trace], settings: object) -> Headline:
     """The mean score, for a benchmark that declares no other headline."""
     scored = [trace for trace in traces if trace.score.value is not None]
-    return mean_score(
-        {name: fmean(walk.score.value or 0.0 for walk in walks) for name, walks in by_sample(scored).items()}
-    )
+    values = {
+        name: fmean(walk.score.value or 0.0 for walk in walks) for name, walks in by_sample(scored).items()
+    }
+    return mean_score(values, len({trace.sample for trace in traces}) - len(values))
 
 
 def of_sums(counts: Floats, statistic: Callable[[Floats], Floats]) -> Weighted:

@@ -44,7 +44,6 @@ class Entry:
         reasons: Why the run may not be ranked; none if it may.
         curves: Plots of steps in the run's report, by caption.
         headline: What it is ranked by; None for the mean of `values`.
-        unanswered: Samples that were played and of which the headline metric knows nothing.
     """
 
     name: str
@@ -60,7 +59,6 @@ class Entry:
     reasons: tuple[str, ...] = ()
     curves: Mapping[str, Plot] = field(default_factory=dict)
     headline: Headline | None = None
-    unanswered: int = 0
 
     @property
     def metric(self) -> Headline:
@@ -70,8 +68,12 @@ class Entry:
     @property
     def abstained(self) -> bool:
         """Whether its metric rests on too few of its samples to stand beside that of others."""
-        played = self.unanswered + len(self.metric.records)
-        return self.unanswered > MOST_UNANSWERED * played
+        return self.metric.unanswered > MOST_UNANSWERED * self.played
+
+    @property
+    def played(self) -> int:
+        """Samples that its metric would rest on if each had been answered."""
+        return self.metric.unanswered + len(self.metric.records)
 
     @property
     def model(self) -> str:

@@ -62,7 +62,7 @@ def _ranking(made: Board) -> Section:
             place.mean.high,
             place.ties,
             place.mean.n,
-            place.entry.unanswered,
+            place.entry.metric.unanswered,
             place.entry.failed,
             "; ".join(place.entry.reasons) or None,
         )
@@ -103,8 +103,8 @@ def summed_up(made: Board) -> str:
         for one, other in pairwise(ranked)
     ]
     said += [
-        f"{place.label} stands last: it answered {len(place.entry.metric.records)} of "
-        f"{len(place.entry.metric.records) + place.entry.unanswered} samples"
+        f"{place.label} stands last: its score rests on {len(place.entry.metric.records)} of "
+        f"{place.entry.played} samples"
         for place in made.places
         if place.entry.abstained
     ]
@@ -120,8 +120,8 @@ def _unpaired(place: Place, made: Board) -> str:
     own = place.entry.metric
     if place.entry.abstained:
         return (
-            f"{place.label} is paired with nobody: {made.metric} knows nothing of {place.entry.unanswered} of its "
-            f"{len(own.records) + place.entry.unanswered} samples."
+            f"{place.label} is paired with nobody: {made.metric} knows nothing of {own.unanswered} of its "
+            f"{place.entry.played} samples."
         )
     alone = len(own.records) - made.shared
     whole = number(own.whole().value or 0.0)

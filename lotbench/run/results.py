@@ -387,7 +387,6 @@ def entry(run: Run, *, curves: bool = False) -> Entry:
             if plot.kind == "step"
         },
         headline=headline,
-        unanswered=len({trace.sample for trace in run.traces} - headline.records.keys()),
     )
 
 

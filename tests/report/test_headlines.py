@@ -45,9 +45,8 @@ def judgment(at: int, said: int | None, status: str = "ok") -> Trace:
 
 def run(name: str, traces: Sequence[Trace], headline: Headline) -> Entry:
     values = {one.sample: one.score.value for one in traces if one.score.value is not None}
-    played = {one.sample for one in traces}
     given: dict[str, Any] = {"asked": name, "answered": (name,), "benchmark": "b", "failed": 0}
-    given |= {"conditions": CONDITIONS, "unanswered": len(played - headline.records.keys())}
+    given |= {"conditions": CONDITIONS}
     return Entry(name=name, values=values, headline=headline, **given)
 
 
@@ -73,7 +72,7 @@ def test_who_gives_no_answer_stands_last(status: str) -> None:
     assert [row.label for row in page.rows] == [place.label for place in made.places]
     if status == "no reply":
         assert summed_up(made) == (
-            "honest is clearly better than invalid; silent stands last: it answered 14 of 62 samples."
+            "honest is clearly better than invalid; silent stands last: its score rests on 14 of 62 samples."
         )
         assert "silent is paired with nobody: macro_f1 knows nothing of 48 of its 62 samples." in [
             note for part in sections(made) for note in part.notes
@@ -87,6 +86,7 @@ def test_the_ranking_has_the_value_of_the_summary(name: str) -> None:
         pytest.skip("a run that never ended is in no ranking")
     found = entry(recorded)
     benchmark = recorded.config.benchmark
+    assert not found.abstained
     assert found.metric.name == HEADLINES.get(benchmark, found.metric.name)
     summary = recorded.summary["scores"][found.metric.name]
     assert found.metric.whole().value == pytest.approx(summary["value"], abs=1e-12)
@@ -158,6 +158,15 @@ def test_of_a_mean_exchanging_is_flipping_signs_and_never_contradicts_its_p(n: i
         assert (found.low is None) == (n == 5)
         if found.low is not None and found.high is not None and found.p is not None:
             assert (found.low <= 0 <= found.high) == (found.p >= 0.05)
+
+
+def test_few_pairs_that_differ_leave_the_difference_open_to_both_sides() -> None:
+    values = np.zeros(80)
+    values[:3] = 1.0
+    counts = np.stack([values, np.ones(80)], axis=1)
+    found = exchanged(of_sums(counts, lambda sums: sums[..., 0] / sums[..., 1]), 40)
+    assert found.p == pytest.approx(0.25, abs=0.03) and found.mean == pytest.approx(3 / 40)
+    assert found.low is not None and found.low < -0.005
 
 
 def by_number(values: np.ndarray) -> dict[str, float]:

@@ -140,7 +140,7 @@ def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
     def measure(tasks: Sequence[Floats]) -> Metric:
         return _balance(_stacked(tasks), settings, 0)
 
-    return Headline("ifs", records, measure, weighted)
+    return Headline("ifs", records, measure, weighted, len(tables) - len(records))
 
 
 def _stacked(tasks: Sequence[Floats]) -> Floats:

@@ -169,7 +169,7 @@ def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
     def measure(keywords: Sequence[Sequence[Keyword]]) -> Metric:
         return dimensions([one for walks in keywords for one in walks], settings)["average"]
 
-    return Headline("average", records, measure, weighted)
+    return Headline("average", records, measure, weighted, len(found) - len(records))
 
 
 def dimensions(keywords: Sequence[Keyword], settings: Settings) -> dict[str, Metric]:

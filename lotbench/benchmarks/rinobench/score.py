@@ -171,7 +171,8 @@ def macro_f1(answers: Sequence[Judged]) -> Metric:
 
 def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
     """Macro F1, idea by idea; an answer without a score of 1 to 5 is in it, wrong."""
-    records = {name: found for name, walks in by_sample(traces).items() if (found := judged(walks))}
+    played = by_sample(traces)
+    records = {name: found for name, walks in played.items() if (found := judged(walks))}
 
     def weighted(ideas: Sequence[Sequence[Judged]]) -> Weighted:
         return of_sums(np.concatenate([tables(answers) for answers in ideas]), classification.macro_f1)
@@ -179,7 +180,7 @@ def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
     def measure(ideas: Sequence[Sequence[Judged]]) -> Metric:
         return macro_f1([one for answers in ideas for one in answers])
 
-    return Headline("macro_f1", records, measure, weighted)
+    return Headline("macro_f1", records, measure, weighted, len(played) - len(records))
 
 
 def of_justifications(

@@ -81,11 +81,12 @@ def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
     """The first metric that the run has problems for, by picture or question; an unread answer is wrong."""
     kinds = {str(trace.score.parts["kind"]) for trace in traces if "answers" in trace.score.parts}
     kind = next((each for each in (*CHOICES, "rank") if each in kinds), "rank")
+    of_kind = [trace for trace in traces if trace.score.parts.get("kind") == kind]
     records: dict[str, list[float]] = {}
-    for trace in traces:
-        parts = trace.score.parts
-        if parts.get("kind") == kind and "answers" in parts and trace.score.value is not None:
-            records.setdefault(str(parts["group"]), []).extend(_marks(trace))
+    for trace in of_kind:
+        if "answers" in trace.score.parts:
+            records.setdefault(str(trace.score.parts["group"]), []).extend(_marks(trace))
+    unanswered = {str(trace.score.parts["group"]) for trace in of_kind} - records.keys()
 
     def measure(groups: Sequence[Sequence[float]]) -> Metric:
         marks = [Mark(str(at), value) for at, group in enumerate(groups) for value in group]
@@ -96,7 +97,7 @@ def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
         return of_sums(counts, lambda sums: np.asarray(sums[..., 0] / sums[..., 1]))
 
     name = "rank_top1" if kind == "rank" else f"accuracy_{kind}"
-    return Headline(name, dict(sorted(records.items())), measure, weighted)
+    return Headline(name, dict(sorted(records.items())), measure, weighted, len(unanswered))
 
 
 def _marks(trace: Trace) -> list[float]:
