@@ -24,14 +24,16 @@ MOVED = {
     "high": "version 2: as low",
     "n": "version 2: n is the number of independent samples",
     "observations": "version 2: games or answers, which n counted before",
+    "baselines": "version 2: what a placebo gets, where the game had 0 for a player that never solves",
 }
 """What may differ in a score of summary.json."""
-COLUMNS = {"low", "high", "95 % interval", "n", "observations"}
+COLUMNS = {"low", "high", "95 % interval", "n", "observations", "never solves", "placebo"}
 """The columns of MOVED in a report."""
 SPREADLESS = "no interval: drawing rows again shows no spread"
 LINES = re.compile(
-    # The version itself, and notes on intervals.
+    # The version itself, notes on intervals, and where the chance line comes from.
     r"- benchmark \w+ version|- Low and high: 95 % interval|- creativity_score over games without a leak:"
+    r"|- Chance line \(placebo\):"
     rf"|- An interval is missing or open|- oracle: 408 rows, .* 1.000 \((1 to 1|{SPREADLESS})\)"
 )
 IN_CELLS = re.compile(r" \([^()]* to [^()]*, n = \d+\)| \(n = \d+\)")

@@ -1,6 +1,6 @@
 """Model names: what a name means, and when two ids are one model; pure.
 
-A name is read from left to right: `hf:`, `local`, `file:`, `human` or `human:WHO`, `python:`; then a trailing `@http(s)://...`; then
+A name is read from left to right: `hf:`, `local`, `file:`, `human` or `human:WHO`, `placebo`, `python:`; then a trailing `@http(s)://...`; then
 `provider/name`; else it is an OpenAI model. An unknown provider is an error that lists the known ones.
 """
 
@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from lotbench.errors import UsageError
 
-Kind: TypeAlias = Literal["api", "hf", "local", "file", "human", "python"]
+Kind: TypeAlias = Literal["api", "hf", "local", "file", "human", "placebo", "python"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,8 @@ def _parsed(name: str) -> ModelName:
         return ModelName(name, "python", name[7:])
     if name == "human" or name.startswith("human:"):
         return ModelName(name, "human", name[6:].strip() if ":" in name else name)
+    if name == "placebo":
+        return ModelName(name, "placebo", name)
     if name == "local" or name.startswith("local:"):
         return ModelName(name, "local", name.partition(":")[2])
     if name.startswith("hf:"):

@@ -7,7 +7,7 @@ then asks its own questions, so that what is measured is what is used.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any, TypeAlias
 
@@ -86,6 +86,7 @@ class JudgeContext:
         run: The name of the run's folder.
         records: Every judge check in the store, or kept with the run.
         anchors: What became of the rows that this run judged again; None if it has not come to them.
+        placebo: Whether the candidate is the placebo.
     """
 
     traces: Sequence[Trace]
@@ -99,17 +100,27 @@ class JudgeContext:
     run: str
     records: Sequence[Mapping[str, Any]]
     anchors: Mapping[str, Any] | None = None
+    placebo: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeQuality:
-    """How well a run's judges are known to judge: what the report says, and why the run may not be ranked."""
+    """How well a run's judges are known to judge: what the report says, and why the run may not be ranked.
+
+    Attributes:
+        used: The records that this rests on; a run keeps them.
+        chance: The chance line: what a placebo gets in each metric; None where that is not known.
+        said: Where the chance line comes from.
+        played: The record of this very run, if it is a placebo's that has ended.
+    """
 
     reasons: tuple[str, ...] = ()
     sections: tuple[Section, ...] = ()
     scores: Mapping[str, Metric] | None = None
     used: tuple[Mapping[str, Any], ...] = ()
-    """The records that this rests on; a run keeps them."""
+    chance: Mapping[str, float | None] = field(default_factory=dict)
+    said: str = ""
+    played: Mapping[str, Any] | None = None
 
 
 Place: TypeAlias = tuple[str, int, int]
@@ -133,6 +144,10 @@ class Draw:
     places: Sequence[Place]
 
 
+PlaceboLines: TypeAlias = Mapping[str, Sequence[str]]
+"""What a placebo says for each field of a form, one after the other as the rounds of a walk go by."""
+
+
 @dataclass(frozen=True, slots=True)
 class Validation:
     """How a benchmark's judges are checked; every function is pure.
@@ -149,6 +164,8 @@ class Validation:
         standing: See `Standing`.
         anchors: How many rows a full run judges again.
         judged: The role, and the seats that judge together in a game.
+        placebo: What a candidate says that knows other samples only, from the sample that is played, all samples
+            (as in `walk.data`), the settings and the draw.
     """
 
     folder: str
@@ -161,6 +178,7 @@ class Validation:
     standing: Callable[[JudgeContext], JudgeQuality]
     anchors: Callable[[Any], int]
     judged: Callable[[Any], tuple[str, tuple[int, ...]]]
+    placebo: Callable[[Any, Sequence[Any], Any, Random], PlaceboLines] | None = None
 
 
 def judged_by(models: Sequence[str], addresses: Sequence[str]) -> dict[str, JSON]:

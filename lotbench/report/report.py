@@ -63,6 +63,7 @@ class Facts:
         spent: What each role used.
         digests: Of data, prompts, code and whatever else the scores depend on.
         wall_s: From the start of the run to its end, pauses left out.
+        notes: What has to be said under the scores.
         footprint: Energy and CO2e by role as an estimate, with the library that made it; None without it.
     """
 
@@ -81,6 +82,7 @@ class Facts:
     digests: Mapping[str, str]
     wall_s: float
     footprint: Mapping[str, Any] | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +253,7 @@ def _titled(name: str, metric: Metric, arm: str | None) -> str:
 
 
 def score_notes(report: Report) -> list[str]:
-    """Why a metric has no value, here or under the reference's scoring."""
+    """Why a metric has no value, here or under the reference's scoring, and what else the facts say of the scores."""
     notes = [
         f"{name} has no value: {metric.why}" for name, metric in report.scores.items() if metric.value is None
     ]
@@ -265,7 +267,7 @@ def score_notes(report: Report) -> list[str]:
             "An interval is missing or open where the data do not bound the metric: for a single sample, "
             "for samples that are all alike, or where without one sample there is no value."
         )
-    return notes
+    return [*notes, *report.facts.notes]
 
 
 def laid_out(section: Section, page: str = "report.html") -> list[str]:

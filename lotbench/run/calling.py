@@ -71,7 +71,7 @@ async def calling(
         UsageError: A key, a file, a package or the weights of a model are missing; there is no folder yet.
         RunFolderError: The folder cannot be made or locked.
     """
-    async with Models(plan.pictures, plan.limits, own or {}, plan.order) as models:
+    async with Models(plan.pictures, plan.limits, own or {}, plan.order, plan.placebo) as models:
         role_models = models.role_models(plan.names)
         with folder() as place:
             async with journaled(plan, role_models, place.path, store or Store(), before) as caller:

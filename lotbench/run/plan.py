@@ -6,10 +6,11 @@ a run folder is made.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +21,7 @@ from lotbench.edge.calls.caller import sampling
 from lotbench.edge.files import datasets
 from lotbench.errors import UsageError
 from lotbench.harness.benchmark import Benchmark
+from lotbench.harness.judge_validation import PlaceboLines
 from lotbench.harness.loop import Planned
 from lotbench.harness.selection import select
 from lotbench.harness.state import AnyWalk, State, Walk
@@ -113,6 +115,11 @@ class Plan:
         order, seed, (first, shares) = self.benchmark.walks.order, self.experiment.seed, self.share
         mine = list(lanes.items())[first::shares]
         return [list(order(name, walks, self.settings, seed)) for name, walks in mine]
+
+    def placebo(self, sample: str, repeat: int) -> PlaceboLines:
+        """What a placebo says in a walk, composed of the other samples."""
+        draw = Random(f"placebo/{self.experiment.seed}/{sample}/{repeat}")
+        return _placebo(self.benchmark)(self.by_id[sample], self.beside, self.settings, draw)
 
     def view(self, state: State, step: str) -> AnyWalk:
         """What the benchmark sees of a walk."""
@@ -247,6 +254,13 @@ def _repeats(benchmark: Benchmark, experiment: Experiment, settings: Any) -> int
     return experiment.repeats or told or benchmark.walks.repeats
 
 
+def _placebo(benchmark: Benchmark) -> Callable[[Any, Sequence[Any], Any, Random], PlaceboLines]:
+    validation = benchmark.judges.validation
+    if validation is None or validation.placebo is None:
+        raise UsageError(f"--model placebo: it plays lotbench only, not {benchmark.name}")
+    return validation.placebo
+
+
 def _names(
     benchmark: Benchmark, experiment: Experiment, *, begun: bool
 ) -> Mapping[str, tuple[ModelName, ...]]:
@@ -259,12 +273,16 @@ def _names(
         known = ", ".join(role for role in benchmark.roles if role != "candidate")
         raise UsageError(f"{benchmark.name} has no role {', '.join(sorted(unknown))}; there are: {known}")
     names: dict[str, tuple[ModelName, ...]] = {"candidate": (parse(experiment.model),)}
+    if names["candidate"][0].kind == "placebo":
+        _placebo(benchmark)
     for role, declared in benchmark.roles.items():
         if role == "candidate":
             continue
         given = experiment.roles.get(role) or (() if begun else declared.default)
         if given:
             names[role] = tuple(parse(name) for name in given)
+            if any(name.kind == "placebo" for name in names[role]):
+                raise UsageError(f"--{role} placebo: the placebo is a candidate only (--model placebo)")
             if len({(name.provider, name.kind, name.model, name.url) for name in names[role]}) < len(given):
                 raise UsageError(f"{role}: {', '.join(given)} names a model twice")
         elif declared.required and not begun:

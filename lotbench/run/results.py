@@ -142,6 +142,8 @@ def write(
         out.write_json("summary.json", summary)
         out.write("report.md", to_markdown(report))
         out.write("report.html", page(report))
+        if quality.played is not None:
+            judge_records.keep(quality.played)
     # As whoever reads the file has it: its lists are no tuples.
     return replace(run, summary=json.loads(json.dumps(summary))), report
 
@@ -180,12 +182,19 @@ def _measured(
         score_only=benchmark.comparison.score_only,
         spent=spending,
         footprint=footprint(works),
+        notes=(quality.said,) if quality.said else (),
         digests=made.digests,
         wall_s=round(wall_s, 1),
     )
+    scores = {
+        name: replace(metric, baselines={**metric.baselines, "placebo": quality.chance[name]})
+        if name in quality.chance
+        else metric
+        for name, metric in benchmark.metrics(traces, settings, beside).items()
+    }
     report = build(
         traces,
-        {**benchmark.metrics(traces, settings, beside), **(quality.scores or {})},
+        {**scores, **(quality.scores or {})},
         (*quality.sections, *benchmark.sections(traces, settings, beside)),
         facts,
         benchmark.metrics(traces, rescored, beside),
@@ -262,6 +271,7 @@ def _judge_quality(made: plan.Plan, path: Path, traces: Sequence[Trace], totals:
             run=path.name,
             records=(*judge_records.every(), *(_addressed(one, addresses) for one in kept)),
             anchors=run_folder.read_json(anchors) if anchors.is_file() else None,
+            placebo=made.names["candidate"][0].kind == "placebo",
         )
     )
 

@@ -1,6 +1,7 @@
 """judge-check end to end: planted error rates come out, nothing is paid twice, and reports know of it."""
 
 import json
+import math
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -253,6 +254,39 @@ async def test_reports_know_whether_the_judge_was_checked(data: Path, rows: Path
     shutil.rmtree(judge_records.place())
     results.rewritten(run)
     assert load_run(run.path).summary["rankable"] is True
+
+
+async def test_the_chance_line_is_what_the_checked_fpr_lets_a_placebo_expect(
+    data: Path, rows: Path, tmp_path: Path
+) -> None:
+    judge = PlantedJudge(ITEMS, 0.1, 0.1)
+    checked = await judge_check(wanted(data, rows, tmp_path), own=players(judge))
+    run = await game(data, tmp_path, judge)
+    easy = checked.measures[0].groups["easy"].fpr
+    assert easy.value is not None and easy.value > 0
+    line = sum(easy.value * (1 - easy.value) ** k * math.exp(-0.2 * k) for k in range(6))
+    score = run.summary["scores"]["creativity_score"]
+    assert score["baselines"] == {"placebo": pytest.approx(line)}
+    text = run.report.read_text(encoding="utf-8")
+    assert (
+        f"expected, not played, from the judge's checked FPR on easy negatives, {easy.value:.3f} (95 %:"
+        in text
+    )
+    assert f"(n = {easy.n}): {line:.3f} (95 %: " in text
+    # A placebo that played with this judge is taken for what it got, not for what was to be expected.
+    placebo = await evaluate(
+        "lotbench",
+        model="placebo",
+        out=tmp_path,
+        data=str(data),
+        roles={"judge": Player(judge, "judge-0"), "oracle": Player(PlantedJudge(ITEMS), "oracle")},
+        repeats=1,
+        settings={"max_rounds": 6},
+    )
+    results.rewritten(run)
+    again = load_run(run.path).summary["scores"]["creativity_score"]["baselines"]
+    assert again == {"placebo": placebo.score()}
+    assert f"played, {placebo.path.name}, 24 samples" in run.report.read_text(encoding="utf-8")
 
 
 async def test_a_check_counts_for_its_settings_only(data: Path, rows: Path, tmp_path: Path) -> None:

@@ -7,11 +7,13 @@ A judge that was never checked, on too little, or that errs too often makes the 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from lotbench.benchmarks.lotbench import labelled
+from lotbench.benchmarks.lotbench.chance import chance_line
 from lotbench.benchmarks.lotbench.correction import corrected
 from lotbench.benchmarks.lotbench.games import game
 from lotbench.benchmarks.lotbench.validation import judged, key
@@ -19,7 +21,7 @@ from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, judged
 from lotbench.metrics.agreement import Field, Stratum
 from lotbench.metrics.intervals import Floats
 from lotbench.report.sections import Section, Table
-from lotbench.types import Metric
+from lotbench.types import JSON, Metric
 
 Record = Mapping[str, Any]
 Cell = str | float | int | None
@@ -30,7 +32,22 @@ DRIFT = 0.01
 
 
 def standing(inquiry: JudgeContext) -> JudgeQuality:
-    """How well the judge of a run is known to judge."""
+    """How well the judge of a run is known to judge, and what a placebo gets from it."""
+    role, seats = judged(inquiry.settings)
+    alone = inquiry.settings.model_copy(update={"confirm": "never"})
+    decides = _record(inquiry, role, seats, inquiry.settings)
+    line = chance_line(
+        inquiry,
+        _wanted(inquiry, role, seats, inquiry.settings),
+        decides,
+        _record(inquiry, role, seats[:1], alone),
+    )
+    found = _checked(inquiry)
+    used = (*found.used, *(one for one in line.used if one not in found.used))
+    return replace(found, used=used, chance=line.values, said=line.said, played=line.played)
+
+
+def _checked(inquiry: JudgeContext) -> JudgeQuality:
     role, seats = judged(inquiry.settings)
     ids = [_ids(inquiry, role, seat) for seat in seats]
     record = _record(inquiry, role, seats, inquiry.settings)
@@ -70,14 +87,19 @@ def _addresses(inquiry: JudgeContext, role: str, seats: Sequence[int]) -> list[s
 
 def _record(inquiry: JudgeContext, role: str, seats: Sequence[int], settings: Any) -> Record | None:
     """The check of these seats under these settings, on this data set and with these prompts."""
+    wanted = _wanted(inquiry, role, seats, settings)
+    return next((one for one in inquiry.records if one["key"] == wanted), None) if wanted else None
+
+
+def _wanted(inquiry: JudgeContext, role: str, seats: Sequence[int], settings: Any) -> dict[str, JSON] | None:
+    """The key of that check; None if it is not known who judged."""
     ids = [_ids(inquiry, role, seat) for seat in seats]
     if any(len(one) != 1 for one in ids) or role not in inquiry.sampling:
         return None
-    wanted = {
+    return {
         **key(role, settings, inquiry.prompts, inquiry.sampling[role], inquiry.data),
         **judged_by([one[0] for one in ids], _addresses(inquiry, role, seats)),
     }
-    return next((one for one in inquiry.records if one["key"] == wanted), None)
 
 
 def _nearest(inquiry: JudgeContext, ids: Sequence[Sequence[str]]) -> list[str]:

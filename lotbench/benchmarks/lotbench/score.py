@@ -103,17 +103,42 @@ def grade(walk: Walk) -> Score:
 def metrics(traces: Sequence[Trace], settings: Rules, evidence: Evidence = NOTHING) -> dict[str, Metric]:
     """The metrics of a run, with 95 % intervals over samples; observations are games, censored ones too."""
     games = [game(trace) for trace in traces]
-    lost = unsolved_worth(settings)
-    made = {
-        "creativity_score": (estimate(games, settings), lost),
-        "creativity_score_cap": (estimate(games, settings, unsolved="cap"), unsolved_worth(settings, "cap")),
-        "creativity_score_unconfirmed": (estimate(games, settings, unconfirmed=True), lost),
-        "solve_rate": (solve_rate(games, settings), 0.0),
-        "mean_rounds": (mean_rounds(games, settings), float(settings.max_rounds)),
-    }
     return {
-        name: replace(metric, baselines={"never solves": value}) for name, (metric, value) in made.items()
+        "creativity_score": estimate(games, settings),
+        "creativity_score_cap": estimate(games, settings, unsolved="cap"),
+        "creativity_score_unconfirmed": estimate(games, settings, unconfirmed=True),
+        "solve_rate": solve_rate(games, settings),
+        "mean_rounds": mean_rounds(games, settings),
     }
+
+
+def expected(stop: float, first: float | None, rules: Rules) -> dict[str, float | None]:
+    """What each metric of a run is expected to be whose fillings all stop a game with one probability.
+
+    Args:
+        stop: The probability that a round ends the game: with wrong fillings, the FPR of all who decide.
+        first: The same of the first judge alone; None if it is not known.
+        rules: The settings that scoring reads.
+    """
+    sums = _constant(stop, rules.max_rounds)
+    score = creativity(rules)
+    return {
+        "creativity_score": float(score(sums)),
+        "creativity_score_cap": float(creativity(rules, "cap")(sums)),
+        "creativity_score_unconfirmed": (
+            None if first is None else float(score(_constant(first, rules.max_rounds)))
+        ),
+        "solve_rate": float(_solved(sums)),
+        "mean_rounds": float(_attempts(sums)),
+    }
+
+
+def _constant(stop: float, last: int) -> Floats:
+    """The tally of one game that ends in each of its rounds with the same probability; see `tally`."""
+    left = (1 - stop) ** np.arange(last + 1)
+    made = np.zeros((3, last))
+    made[0], made[1], made[2, -1] = left[:-1], stop * left[:-1], left[-1]
+    return made
 
 
 def estimate(
@@ -157,16 +182,21 @@ def creativity(rules: Rules, unsolved: str | None = None) -> Callable[[Floats], 
 
 def solve_rate(games: Sequence[Game], rules: Rules) -> Metric:
     """1 - S_N."""
-    return _metric(games, rules, lambda sums: 1 - survival.curve(sums[..., :2, :])[..., -1], (0.0, 1.0))
+    return _metric(games, rules, _solved, (0.0, 1.0))
 
 
 def mean_rounds(games: Sequence[Game], rules: Rules) -> Metric:
     """The mean number of attempts used, 1..N, an unsolved game counting N; lower is better."""
     ends = (1.0, float(rules.max_rounds))
-    metric = _metric(
-        games, rules, lambda sums: survival.restricted_mean(survival.curve(sums[..., :2, :])), ends
-    )
-    return replace(metric, better="lower")
+    return replace(_metric(games, rules, _attempts, ends), better="lower")
+
+
+def _solved(sums: Floats) -> Floats:
+    return np.asarray(1 - survival.curve(sums[..., :2, :])[..., -1])
+
+
+def _attempts(sums: Floats) -> Floats:
+    return survival.restricted_mean(survival.curve(sums[..., :2, :]))
 
 
 def bound(games: Sequence[Game], rules: Rules, end: Literal["at once", "never"]) -> tuple[Game, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lotbench.benchmarks.lotbench import candidate, check, lints, validation
+from lotbench.benchmarks.lotbench import candidate, check, lints, placebo, validation
 from lotbench.benchmarks.lotbench.judge_quality import standing
 from lotbench.benchmarks.lotbench.preview import preview
 from lotbench.benchmarks.lotbench.replay import replay
@@ -110,6 +110,7 @@ benchmark = Benchmark(
             standing=standing,
             anchors=lambda settings: settings.anchors,
             judged=validation.judged,
+            placebo=placebo.lines,
         )
     ),
     comparison=Comparison(

@@ -20,7 +20,7 @@ from lotbench.config.experiment import read_toml, validate
 from lotbench.config.model_names import ModelName, base_model
 from lotbench.types import Usage
 
-FREE_KINDS = ("hf", "local", "file", "human", "python")
+FREE_KINDS = ("hf", "local", "file", "human", "placebo", "python")
 FREE_PROVIDERS = ("ollama", "vllm")
 LISTED_AS = {name: name for name in ("openai", "openrouter", "deepseek", "anthropic")} | {"gemini": "google"}
 """Our providers under the names that genai-prices has for them; it does not list the others."""

@@ -76,8 +76,6 @@ def test_origin_one_shifts_solved_games_and_neither_the_cap_nor_the_rounds() -> 
 def test_the_cap_setting_moves_the_score_onto_the_capped_one() -> None:
     found = metrics(TABLE, Rules(unsolved="cap"))
     assert found["creativity_score"] == found["creativity_score_cap"]
-    assert found["creativity_score"].baselines == {"never solves": pytest.approx(0.049787, abs=1e-6)}
-    assert metrics(TABLE, Rules())["creativity_score"].baselines == {"never solves": 0.0}
 
 
 def test_a_broken_game_is_censored_by_hand() -> None:
