@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+from io import FileIO
 from pathlib import Path
 
 import pytest
@@ -49,15 +49,16 @@ def test_lines_are_appended_whole_or_not_at_all(tmp_path: Path) -> None:
 def test_a_device_that_says_no_space_leaves_no_half_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, write = tmp_path / "rows.jsonl", os.write
+    path = tmp_path / "rows.jsonl"
     append(path, [line({"n": 1})])
 
-    def half(file: int, text: bytes) -> int:
-        write(file, text[: len(text) // 2])
-        raise OSError(28, "No space left on device")
+    class Full(FileIO):
+        def write(self, text: bytes) -> int:  # type: ignore[override]
+            super().write(text[: len(text) // 2])
+            raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(jsonl.os, "write", half)
+        patch.setattr(jsonl, "FileIO", Full)
         with pytest.raises(UsageError, match="No space left on device"):
             append(path, [line({"n": 2})])
     assert path.read_bytes() == line({"n": 1})

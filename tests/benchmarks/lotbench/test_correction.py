@@ -83,8 +83,9 @@ def test_its_95_percent_intervals_hold_the_truth_in_93_to_97_percent(right: Floa
         errors = Counted(int(rng.binomial(500, FPR)), 500, int(rng.binomial(200, FNR)), 200)
         made = of_counts(played(seed, right), RULES, errors, draws=2000)
         for index, metric in enumerate((made.solve_rate, made.creativity_score)):
-            assert metric.low is not None and metric.high is not None
-            held[index] += metric.low <= truth(right)[index] <= metric.high
+            # Where both ends were cut off at 0 no interval is given: it would have held nothing.
+            if metric.low is not None and metric.high is not None:
+                held[index] += metric.low <= truth(right)[index] <= metric.high
     assert (held / 500 >= 0.93).all() and (held / 500 <= 0.97).all(), held / 500
 
 

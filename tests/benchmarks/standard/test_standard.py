@@ -31,6 +31,7 @@ from tests.walking import Walked, walk
 
 SHIPPED = datasets.samples(datasets.shipped("data", "oogiri"), Row)
 KINDS = ("2t1", "3t1", "4t1", "5t2", "rank")
+ONE_OF_EACH = [f"{kind}-16f6c7e8-1" for kind in KINDS]
 PICTURED = [
     row
     for name in ("ant", "bee")
@@ -450,7 +451,11 @@ def test_a_server_that_tells_none_stops_the_run_and_names_the_setting(able: Any,
 @pytest.mark.parametrize("scoring", ["generate", "loglik"])
 def test_the_embedded_model_answers_on_the_shipped_rows(scoring: str, tmp_path: Path) -> None:
     run = evaluate_sync(
-        "standard", model="local", out=tmp_path, limit=5, settings={"arm": "caption", "scoring": scoring}
+        "standard",
+        model="local",
+        out=tmp_path,
+        samples=ONE_OF_EACH,
+        settings={"arm": "caption", "scoring": scoring},
     )
     assert [trace.outcome for trace in run.traces] == ["scored"] * 5
     assert {trace.score.parts["kind"] for trace in run.traces} == set(KINDS)
