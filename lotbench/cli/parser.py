@@ -152,6 +152,9 @@ def _runs(commands: Commands) -> None:
         metavar="FILE",
         help="labels to be kept first: of `export --for-review`, or of `judge-check --from-run`",
     )
+    one.add_argument(
+        "--embed", action="store_true", help="load the encoder that the run names for texts without a vector"
+    )
 
 
 def _reports(commands: Commands) -> None:

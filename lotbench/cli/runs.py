@@ -55,7 +55,7 @@ def score(parsed: argparse.Namespace) -> int:
             place.keep(again.traces)
         scored = replace(run, traces=again.traces)
         wall_s = run.summary.get("wall_s", 0.0)
-        scored, _ = results.write(scored, again.plan, place, wall_s, again.totals)
+        scored, _ = results.write(scored, again.plan, place, wall_s, again.totals, embed=parsed.embed)
     if again.kept:
         print(f"{len(again.kept)} walks stand as they were: not all their calls are in the journal")
     return print_result(scored)

@@ -120,7 +120,13 @@ def planned(run: Run, limits: Limits) -> plan.Plan:
 
 
 def write(
-    run: Run, made: plan.Plan, out: run_folder.Folder | None, wall_s: float, totals: Totals
+    run: Run,
+    made: plan.Plan,
+    out: run_folder.Folder | None,
+    wall_s: float,
+    totals: Totals,
+    *,
+    embed: bool = False,
 ) -> tuple[Run, Report]:
     """Write summary.json, report.md and report.html of a run as far as it has come; returns both, as they are now.
 
@@ -130,11 +136,12 @@ def write(
         out: Its folder; None if nothing can be written to it, and nothing is.
         wall_s: The seconds of all its sessions.
         totals: What its journal adds up to.
+        embed: See `evidence`.
     """
     # Drawing takes matplotlib, which nothing before the end of a run has a use for.
     from lotbench.report.html.run_report import page  # noqa: PLC0415
 
-    report, quality = _measured(made, run.path, run.traces, wall_s, totals, out)
+    report, quality = _measured(made, run.path, run.traces, wall_s, totals, out, embed=embed)
     summary = to_summary(report)
     if out is not None:
         if quality.used:
@@ -155,6 +162,8 @@ def _measured(
     wall_s: float,
     totals: Totals,
     out: run_folder.Folder | None = None,
+    *,
+    embed: bool = False,
 ) -> tuple[Report, JudgeQuality]:
     """The report of a run, and what is known of its judges."""
     benchmark, settings = made.benchmark, made.settings
@@ -163,7 +172,7 @@ def _measured(
         update={name: getattr(theirs, name) for name in benchmark.comparison.score_only}
     )
     spending, ids, works = spent(totals, made.names)
-    beside = evidence(made, path, traces, out)
+    beside = evidence(made, path, traces, out, embed=embed)
     quality = _judge_quality(made, path, traces, totals)
     facts = Facts(
         benchmark=benchmark.name,
@@ -203,19 +212,32 @@ def _measured(
 
 
 def evidence(
-    made: plan.Plan, path: Path, traces: Sequence[Trace], out: run_folder.Folder | None = None
+    made: plan.Plan,
+    path: Path,
+    traces: Sequence[Trace],
+    out: run_folder.Folder | None = None,
+    *,
+    embed: bool,
 ) -> Evidence:
-    """What a run's numbers rest on beside its traces; embeds what has not been embedded yet.
+    """What a run's numbers rest on beside its traces.
 
-    Vectors are kept in the run folder, if it is open for writing (`out`), so that a score can be made again without the encoder.
+    Vectors are kept in the run folder, if it is open for writing (`out`), so that a score can be made again without
+    the encoder. A run.json from somebody else may name any encoder: a folder here, or weights that are fetched with
+    the user's token. So none but the packaged one is loaded unless the user runs or asks for it (`embed`).
     """
     benchmark, settings = made.benchmark, made.settings
     wanted, encoder = benchmark.comparison.texts(traces, settings), benchmark.comparison.encoder(settings)
     vectors, why = {}, None
     if wanted:
         kept = embeddings.read_vectors(path / VECTORS, encoder, wanted)
+        missing = len(set(wanted) - set(kept))
         try:
-            vectors = embeddings.embedded(encoder, wanted, kept)
+            if missing and not embed and encoder != embeddings.PACKAGED:
+                command = f"lotbench score {path} --embed"
+                raise UsageError(
+                    f"{missing} texts are not embedded; what loads {encoder} and does it: {command}"
+                )
+            vectors = embeddings.embedded(encoder, wanted, kept) if missing else kept
         except UsageError as error:
             why = str(error)
         if out is not None and len(vectors) > len(kept):

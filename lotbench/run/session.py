@@ -152,7 +152,7 @@ class Session:
         wall_s = self._wall_s + time.monotonic() - self._started
         run = replace(self._run, traces=self._folder.order(order))
         totals = self._calls.caller.journal.totals
-        self._run = results.write(run, self._plan, self._folder, wall_s, totals)[0]
+        self._run = results.write(run, self._plan, self._folder, wall_s, totals, embed=True)[0]
 
 
 def _ended(trace: Trace) -> Trace:

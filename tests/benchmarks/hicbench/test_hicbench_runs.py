@@ -23,7 +23,7 @@ from lotbench.edge.calls import embeddings
 from lotbench.edge.files import datasets
 from lotbench.edge.importers.published import Files
 from lotbench.errors import DataError, UsageError
-from lotbench.run import plan
+from lotbench.run import plan, results
 from lotbench.run.results import Run
 from tests.benchmarks.hicbench.test_hicbench import DH, IH, NEUTRAL, judged
 from tests.fakes import RuleModel, text_of
@@ -110,6 +110,41 @@ def test_scoring_again_needs_no_encoder_and_gives_the_same(
     assert load_run(run.path).summary["scores"] == before
     assert len(embedding) == count
     assert "fluency" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["somebody/encoder", "{place}", "{place}#pooler"])
+def test_the_encoder_of_a_foreign_run_is_loaded_when_it_is_asked_for_alone(
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    embedding: list[str],
+) -> None:
+    encoder = name.format(place=tmp_path / "weights")
+    run = play(tmp_path / "runs", settings={"encoder": encoder})
+    before, count = run.summary["scores"], len(embedding)
+    assert before["fluency"]["value"] is not None
+    monkeypatch.setenv("LOTBENCH_HOME", str(tmp_path / "elsewhere"))
+    looked: list[str] = []
+    identity = embeddings._identity
+    monkeypatch.setattr(embeddings, "_identity", lambda one: looked.append(one) or identity(one))
+
+    assert main(["score", str(run.path)]) == 0
+    assert load_run(run.path).summary["scores"] == before
+
+    (run.path / "vectors.npz").unlink()
+    for command in ("score", "report"):
+        assert main([command, str(run.path)]) == 0
+        command = f"what loads {encoder} and does it: lotbench score {run.path} --embed"
+        fluency = load_run(run.path).summary["scores"]["fluency"]
+        assert fluency["value"] is None and fluency["why"].endswith(command)
+        assert command in capsys.readouterr().out
+    assert results.entry(load_run(run.path), curves=True)
+    assert len(embedding) == count and looked == []
+
+    assert main(["score", str(run.path), "--embed"]) == 0
+    assert load_run(run.path).summary["scores"] == before
+    assert len(embedding) == 2 * count and looked == [encoder]
 
 
 def test_a_dynamic_run_scored_again_walks_the_same_prompts(tmp_path: Path) -> None:
