@@ -217,10 +217,12 @@ def values(made: Board) -> dict[str, float]:
 
 
 def _pairs(order: Sequence[str], entries: Mapping[str, Entry], seed: int) -> tuple[Pair, ...]:
-    found = [
-        (one, other, compare.of_headlines(entries[one].metric, entries[other].metric, seed))
-        for one, other in combinations(order, 2)
-    ]
+    def pair(one: str, other: str) -> tuple[str, str, Difference]:
+        ahead = compare.of_headlines(entries[one].metric, entries[other].metric, seed)
+        # On the samples that these two share, the order may be another than on those that all share.
+        return (one, other, ahead) if (ahead.mean or 0.0) >= 0 else pair(other, one)
+
+    found = [pair(one, other) for one, other in combinations(order, 2)]
     corrected = compare.holm([1.0 if difference.p is None else difference.p for *_, difference in found])
     return tuple(Pair(*given, p) for given, p in zip(found, corrected, strict=True))
 

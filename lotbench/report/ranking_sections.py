@@ -94,13 +94,14 @@ def _ranking(made: Board) -> Section:
 
 def summed_up(made: Board) -> str:
     """A ranking in a sentence: who is better than whom, neighbour by neighbour, and who stands apart."""
-    pairs = {(pair.better, pair.other): pair for pair in made.pairs}
+    pairs = {frozenset((pair.better, pair.other)): pair for pair in made.pairs}
     ranked = [place.label for place in made.places if not place.entry.abstained]
+    neighbours = [pairs[frozenset(both)] for both in pairwise(ranked)]
     said = [
-        f"{one} is clearly better than {other}"
-        if pairs[one, other].apart
-        else f"{one} and {other} are not told apart"
-        for one, other in pairwise(ranked)
+        f"{pair.better} is clearly better than {pair.other}"
+        if pair.apart
+        else f"{pair.better} and {pair.other} are not told apart"
+        for pair in neighbours
     ]
     said += [
         f"{place.label} stands last: its score rests on {len(place.entry.metric.records)} of "

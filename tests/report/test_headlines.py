@@ -160,6 +160,21 @@ def test_of_a_mean_exchanging_is_flipping_signs_and_never_contradicts_its_p(n: i
             assert (found.low <= 0 <= found.high) == (found.p >= 0.05)
 
 
+def test_of_two_runs_the_better_is_so_on_what_they_share() -> None:
+    names = [f"s{at:02}" for at in range(40)]
+    first, second = (
+        {name: float((at < 10) == top) for at, name in enumerate(names)} for top in (True, False)
+    )
+    given: dict[str, Any] = {"answered": (), "benchmark": "b", "failed": 0, "conditions": CONDITIONS}
+    short = Entry(name="short", asked="short", values={name: 0.0 for name in names[:10]}, **given)
+    entries = [Entry(name=n, asked=n, values=v, **given) for n, v in (("first", first), ("second", second))]
+    made = board([*entries, short])
+    assert made.places[0].label == "first"
+    assert "second is clearly better than first" in summed_up(board(entries))
+    (pair,) = [one for one in made.pairs if "short" not in (one.better, one.other)]
+    assert pair.better == "second" and pair.difference.mean == pytest.approx(0.5)
+
+
 def test_few_pairs_that_differ_leave_the_difference_open_to_both_sides() -> None:
     values = np.zeros(80)
     values[:3] = 1.0
