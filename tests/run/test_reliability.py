@@ -390,6 +390,8 @@ CAPTIONS = [
         (Path(__file__).parents[2] / "data/lotbench/samples.jsonl").read_text(encoding="utf-8").splitlines(),
     )
 ]
+FIRST = [name for name, _ in CAPTIONS[:3]]
+"""The samples that are played here; `--limit` would draw others."""
 
 
 async def test_one_sample_whose_calls_always_fail_does_not_stop_the_others(
@@ -397,7 +399,7 @@ async def test_one_sample_whose_calls_always_fail_does_not_stop_the_others(
 ) -> None:
     name, caption = CAPTIONS[1]
     with FakeServer(faults=troubled(caption)) as server:
-        run = await play(server, tmp_path, max_failed=0.5)
+        run = await play(server, tmp_path, samples=FIRST, max_failed=0.5)
 
     ends = outcomes(run)
     assert [walk for walk, outcome in ends.items() if outcome == "candidate_failed"] == [f"{name}/1"]
@@ -415,7 +417,7 @@ async def test_a_call_that_fails_is_its_own_roles_failure(
 ) -> None:
     name, caption = CAPTIONS[0]
     with FakeServer(rule=game_rule(solve=0), faults=troubled(caption, "503", role)) as server:
-        run = await play(server, tmp_path, max_failed=0.5)
+        run = await play(server, tmp_path, samples=FIRST, max_failed=0.5)
 
     ends = outcomes(run)
     assert ends.pop(f"{name}/1") == f"{role}_failed"
@@ -458,7 +460,7 @@ async def test_a_bug_in_one_walk_does_not_stop_the_others_and_ends_as_an_error(t
     with pytest.raises(
         LotbenchError, match=rf"1 walks crashed, first sample {CAPTIONS[0][0]}, repeat 1: KeyError"
     ) as caught:
-        await play("", tmp_path, **models)
+        await play("", tmp_path, samples=FIRST, **models)
 
     assert caught.value.exit_code == 1
     assert caught.value.run is not None
