@@ -4,34 +4,41 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, TypeAlias
+
+from scipy.stats import kendalltau
 
 from lotbench import benchmarks
 from lotbench.config.experiment import differences, validate
 from lotbench.edge.files import atomic_write
 from lotbench.edge.files.jsonl import rows
 from lotbench.errors import DataError, UsageError, at
-from lotbench.harness.ballot import Ballot, Item, Prompt, Vote, ballot, faults, shares
+from lotbench.harness.ballot import Ballot, Item, Key, Prompt, Vote, ballot, faults, rated, shares
 from lotbench.run.results import Run, load_run
+
+Scores: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""The score of each model's run, by name: its metric and its value."""
+LEAST = 3
+"""Fewer models than these have no ranking to correlate."""
 
 
 def make(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench ballot make`."""
-    runs = [load_run(run, Path(parsed.runs_in)) for run in parsed.runs]
-    written: dict[str, Mapping[str, str]] = {}
-    for run in runs:
-        if run.config.model in written:
-            raise UsageError(f"{run.path}: {run.config.model} is on the ballot already")
-        written[run.config.model] = _responses(run)
-    prompts = _prompts(runs)
-    items, key = ballot(written, prompts, runs[0].config.data, parsed.seed)
+    runs = _named([load_run(run, Path(parsed.runs_in)) for run in parsed.runs])
+    written = {name: _responses(run) for name, run in runs.items()}
+    first = next(iter(runs.values()))
+    prompts = _prompts(list(runs.values()))
+    items, key = ballot(written, prompts, first.config.data, parsed.seed, pairs=parsed.pairs)
     out = Path(parsed.out)
     atomic_write.write(out, (f"{item.model_dump_json(exclude_none=True)}\n" for item in items))
-    atomic_write.write(
-        _key(out), json.dumps({"schema": 1, "models": key}, ensure_ascii=False, indent=1) + "\n"
-    )
-    print(f"{out}: {len(items)} of {len(prompts)} prompts, {len(written)} models; the names: {_key(out)}")
+    named = {"schema": 1, "models": key, "scores": {name: _score(run) for name, run in runs.items()}}
+    atomic_write.write(_key(out), json.dumps(named, ensure_ascii=False, indent=1) + "\n")
+    shown = len({item.prompt or item.id for item in items})
+    pairs = f" in {len(items)} pairs" if parsed.pairs else ""
+    print(f"{out}: {shown} of {len(prompts)} prompts{pairs}, {len(written)} models; the names: {_key(out)}")
     return 0
 
 
@@ -40,7 +47,8 @@ def count(parsed: argparse.Namespace) -> int:
     path, given = Path(parsed.ballot), Path(parsed.votes)
     items = [item for _, item in rows(path, Item.model_validate)]
     try:
-        key = json.loads(_key(path).read_text(encoding="utf-8"))["models"]
+        named = json.loads(_key(path).read_text(encoding="utf-8"))
+        key = named["models"]
     except (OSError, ValueError, KeyError) as error:
         raise UsageError(f"{_key(path)}: cannot be read as the key of a ballot: {error}") from None
     votes = dict(rows(given, Vote.model_validate))
@@ -48,11 +56,65 @@ def count(parsed: argparse.Namespace) -> int:
         numbers = list(votes)
         raise DataError([at(given, numbers[index], fault) for index, fault in found.items()])
     voters = {vote.voter for vote in votes.values()}
-    print(f"{len(voters)} voters, {len(votes)} votes on {len(items)} prompts")
-    for type_, model, mine, share, low, high in shares(items, key, list(votes.values())):
-        span = f"  [{low:.3f}, {high:.3f}]" if low is not None and high is not None else ""
-        print(f"{type_:5} {model:40} {mine:6}  {share:.3f}{span}")
+    paired = any(item.prompt for item in items)
+    print(f"{len(voters)} voters, {len(votes)} votes on {len(items)} {'pairs' if paired else 'prompts'}")
+    lines = _ratings if paired else _shares
+    print("\n".join(lines(items, key, list(votes.values()), named.get("scores", {}))))
     return 0
+
+
+def _shares(items: Sequence[Item], key: Key, votes: Sequence[Vote], scores: Scores) -> Iterator[str]:
+    """Each model's share of the votes, by type (Fig. 13)."""
+    for type_, model, mine, share, low, high in shares(items, key, votes):
+        yield f"{type_:5} {model:40} {mine:6}  {share:.3f}{_span(low, high)}"
+
+
+def _ratings(items: Sequence[Item], key: Key, votes: Sequence[Vote], scores: Scores) -> Iterator[str]:
+    """Each model's rating beside the score of its run, and how far the two agree on who is better."""
+    by_model = rated(items, key, votes)
+    met = [(one.value, scores[name]["value"]) for name, one in by_model.items() if name in scores]
+    yield "rating: log-odds of being chosen before the average of these models (Bradley and Terry)"
+    for name, one in by_model.items():
+        rating = "not met" if one.value is None else f"{one.value:+.3f}{_span(one.low, one.high)}"
+        score = scores.get(name, {})
+        beside = f"  {score['metric']} {score['value']:.3f}" if score.get("value") is not None else ""
+        yield f"{name:40} {rating}{beside}"
+    known = [(rating, score) for rating, score in met if rating is not None and score is not None]
+    if len(known) < LEAST:
+        yield f"rating and score: {len(known)} models have both; {LEAST} are needed to correlate them"
+        return
+    tau = kendalltau(*zip(*known, strict=True))
+    yield (
+        f"rating and score: Kendall's tau {tau.statistic:.3f} over {len(known)} models, p {tau.pvalue:.3f} (exact, "
+        "of no relation)"
+    )
+
+
+def _span(low: float | None, high: float | None) -> str:
+    return f"  [{low:.3f}, {high:.3f}]" if low is not None and high is not None else ""
+
+
+def _named(runs: Sequence[Run]) -> dict[str, Run]:
+    """The runs by the name of their model, with the arm where one model played several.
+
+    Raises:
+        UsageError: Two runs are of one model and one arm.
+    """
+    models = Counter(run.config.model for run in runs)
+    named: dict[str, Run] = {}
+    for run in runs:
+        model = run.config.model
+        name = model if models[model] == 1 else f"{model} ({run.summary.get('arm') or 'no arm'})"
+        if name in named:
+            raise UsageError(f"{run.path}: {name} is on the ballot already")
+        named[name] = run
+    return named
+
+
+def _score(run: Run) -> dict[str, Any]:
+    """The score by which the run is ranked, if it has ended."""
+    name = next(iter(run.summary.get("scores", {})), "")
+    return {"metric": name, "value": run.score()}
 
 
 def _responses(run: Run) -> Mapping[str, str]:

@@ -332,7 +332,10 @@ def _ballot(commands: Commands) -> None:
     )
     one.add_argument("--runs-in", metavar="DIR", default="runs", help="where runs are kept (default: runs)")
     one.add_argument("--seed", metavar="N", type=int, default=0, help="of the order of the responses")
-    one = _command(ballot, "count", "ballot:count", "count the votes on a ballot: shares by type")
+    one.add_argument("--pairs", action="store_true", help="two responses at a time, each pair of models")
+    one = _command(
+        ballot, "count", "ballot:count", "count the votes on a ballot: shares by type; of pairs, ratings"
+    )
     one.add_argument("ballot", metavar="FILE", help="a ballot, with its key beside it")
     one.add_argument("votes", metavar="VOTES", help="a JSON line a vote: id, voter, letters")
     one = _command(

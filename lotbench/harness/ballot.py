@@ -1,6 +1,7 @@
 """Free responses of several models on one ballot, and what the votes say (Sec. 7.1.1, Fig. 13).
 
 A ballot hides who wrote what: the order is shuffled for each prompt, and the names stand in a key of its own.
+It shows all responses to a prompt at once, or two at a time: pairs are rated by Bradley and Terry's model.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import combinations
 from random import Random
 from string import ascii_uppercase
 from typing import Any, Protocol, TypeAlias
@@ -15,6 +17,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from lotbench.metrics.bradley_terry import Rating, ratings
 from lotbench.metrics.intervals import Floats, bounded
 from lotbench.types import Trace
 
@@ -32,11 +35,15 @@ class Response(BaseModel):
 
 
 class Item(BaseModel):
-    """One prompt on a ballot: a line of the ballot file. `image` is relative to the folder of `data`."""
+    """One prompt on a ballot, or a pair of responses to it: a line of the ballot file.
+
+    `image` is relative to the folder of `data`; `prompt` is the sample's id where `id` is that of a pair.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
+    prompt: str | None = None
     type: str
     language: str
     question: str | None = None
@@ -95,7 +102,12 @@ class Ballot:
 
 
 def ballot(
-    written: Mapping[str, Mapping[str, str]], prompts: Mapping[str, Prompt], data: str, seed: int
+    written: Mapping[str, Mapping[str, str]],
+    prompts: Mapping[str, Prompt],
+    data: str,
+    seed: int,
+    *,
+    pairs: bool = False,
 ) -> tuple[list[Item], Key]:
     """The ballot of what models wrote, and its key; prompts that fewer than two of them answered are left out.
 
@@ -104,29 +116,46 @@ def ballot(
         prompts: By id.
         data: The data set that has the pictures.
         seed: Of the order.
+        pairs: Whether each pair of models is an item of its own; a pair that wrote the same is none.
     """
     items, key = [], {}
     for name, one in prompts.items():
         models = sorted(model for model, responses in written.items() if name in responses)
-        if len(models) < 2:
-            continue
-        Random(f"{seed}:{name}:0:ballot").shuffle(models)
-        key[name] = dict(zip(ascii_uppercase, models, strict=False))
-        responses = tuple(
-            Response(letter=letter, text=written[model][name]) for letter, model in key[name].items()
-        )
-        items.append(
-            Item(
-                id=name,
-                type=one.type,
-                language=one.language,
-                question=one.question,
-                image=one.image,
-                data=data,
-                responses=responses,
-            )
-        )
+        for number, shown in enumerate(_shown(models, pairs), 1):
+            if len({written[model][name] for model in shown}) < 2 and (pairs or len(shown) < 2):
+                continue
+            of = f"{name}/{number}" if pairs else name
+            Random(f"{seed}:{of}:0:ballot").shuffle(shown)
+            key[of] = dict(zip(ascii_uppercase, shown, strict=False))
+            items.append(_item(of, name if pairs else None, one, data, key[of], written))
     return items, key
+
+
+def _shown(models: Sequence[str], pairs: bool) -> list[list[str]]:
+    """Whose responses stand together: all, or two at a time."""
+    return [list(pair) for pair in combinations(models, 2)] if pairs else [list(models)]
+
+
+def _item(
+    of: str,
+    prompt: str | None,
+    one: Prompt,
+    data: str,
+    letters: Mapping[str, str],
+    written: Mapping[str, Mapping[str, str]],
+) -> Item:
+    return Item(
+        id=of,
+        prompt=prompt,
+        type=one.type,
+        language=one.language,
+        question=one.question,
+        image=one.image,
+        data=data,
+        responses=tuple(
+            Response(letter=letter, text=written[model][prompt or of]) for letter, model in letters.items()
+        ),
+    )
 
 
 def faults(votes: Sequence[Vote], key: Key) -> dict[int, str]:
@@ -173,6 +202,24 @@ def shares(
             made.append((type_, model, int(mine), float(mine / total), low, high))
         rows += sorted(made, key=lambda row: -row[2])
     return rows
+
+
+def rated(items: Sequence[Item], key: Key, votes: Sequence[Vote], seed: int = 0) -> dict[str, Rating]:
+    """The rating of each model from votes on pairs, best first; intervals over prompts.
+
+    Who chooses both of a pair, or neither, has voted for a tie.
+    """
+    models = sorted({model for letters in key.values() for model in letters.values()})
+    prompt_of = {item.id: item.prompt or item.id for item in items}
+    wins = {prompt: np.zeros((len(models), len(models))) for prompt in prompt_of.values()}
+    for vote in votes:
+        first, second = (models.index(model) for model in key[vote.id].values())
+        chosen = {models.index(key[vote.id][letter]) for letter in vote.letters}
+        for one, other in ((first, second), (second, first)):
+            wins[prompt_of[vote.id]][one, other] += 0.5 if len(chosen) != 1 else float(one in chosen)
+    voted = np.array([table for table in wins.values() if table.any()] or [np.zeros((len(models),) * 2)])
+    by_model = dict(zip(models, ratings(voted, seed), strict=True))
+    return dict(sorted(by_model.items(), key=lambda one: -(one[1].value or 0.0)))
 
 
 def _share(sums: Floats, place: int) -> Floats:

@@ -95,6 +95,8 @@ PREPARATIONS: dict[str, tuple[str, type[Form]]] = {
     "rewrite": ("rewriter", Rewrite),
 }
 """What a model writes before the candidate is asked: the step, who is asked, and the form."""
+TASKS = {"5t2": "task_two", "best_of_5": "task_best"}
+"""What is to be chosen, as a line of the prompt; by default the one right option."""
 WRITTEN = {"captioner": "caption", "rewriter": "rewrite"}
 """The steps in which options are written, by their origin."""
 
@@ -239,7 +241,7 @@ def _question(walk: Walk, step: str, form: type[Form], draw: int = 0, order: int
         loglik = settings.scoring == "loglik"
         values["form"] = lines.line("letter") if loglik else lines.line("form", shape=shape(form))
     if name == "choose":
-        values["task"] = lines.line("task_two" if one.wanted > 1 else "task_one")
+        values["task"] = lines.line(TASKS.get(one.kind, "task_one"))
     if name == "write":
         del values["options"]
     messages = walk.prompt(name).messages(**values)

@@ -23,8 +23,10 @@ from lotbench.metrics.headline import Headline, Weighted, of_sums
 from lotbench.metrics.intervals import Floats, bounded, studentised
 from lotbench.types import Metric, Score, Trace
 
-CHOICES: Mapping[Kind, float] = {"2t1": 1 / 2, "3t1": 1 / 3, "4t1": 1 / 4, "5t2": 1 / 10}
+CHOICES: Mapping[Kind, float] = {"2t1": 1 / 2, "3t1": 1 / 3, "4t1": 1 / 4, "5t2": 1 / 10, "best_of_5": 1 / 5}
 """Chance of each kind of choice: one over the answers that can be given."""
+OF_PAPER: tuple[Kind, ...] = ("2t1", "3t1", "4t1", "5t2")
+"""The choices of the paper, which every run tells of (Sec. 4)."""
 REVOTES = 200
 
 
@@ -71,7 +73,8 @@ def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NO
     """The metrics of a run, with 95 % intervals over pictures and questions, which n counts; observations are problems."""
     all_of = answered(traces, evidence)
     made = {
-        f"accuracy_{kind}": accuracy([one for one in all_of if one.problem.kind == kind]) for kind in CHOICES
+        f"accuracy_{kind}": accuracy([one for one in all_of if one.problem.kind == kind])
+        for kind in choices(all_of)
     }
     ranked = [one for one in all_of if one.problem.kind == "rank"]
     return made | {"rank_top1": top1(ranked, settings), "rank_ndcg": ndcg(ranked, settings)}
@@ -116,6 +119,12 @@ def answered(traces: Sequence[Trace], evidence: Evidence) -> list[Answered]:
         for trace in traces
         if "answers" in trace.score.parts
     ]
+
+
+def choices(found: Sequence[Answered]) -> tuple[Kind, ...]:
+    """The kinds of choice that a run tells of: the paper's, and ours where it was asked."""
+    asked = {one.problem.kind for one in found}
+    return tuple(kind for kind in CHOICES if kind in OF_PAPER or kind in asked)
 
 
 def accuracy(found: Sequence[Answered], *, parsed: bool = False) -> Metric:

@@ -110,21 +110,27 @@ def _cells(found: Sequence[Answered], settings: Settings) -> Section:
         type_, language = one.problem.type, one.problem.language
         for place in ((type_, "all"), ("all", language), (type_, language)):
             groups.setdefault(place, []).append(one)
-    rows = [(*place, *_values(groups[place], settings)) for place in sorted(groups)]
     note = "Avg. is the paper's: the mean of 3T1, 4T1, 5T2 and NDCG. It is left out where one of them is missing."
-    columns = ("type", "language", "problems", "2T1", "3T1", "4T1", "5T2", "top-1", "NDCG", "Avg.")
+    choices = score.choices(found)
+    rows = [(*place, *_values(groups[place], choices, settings)) for place in sorted(groups)]
+    columns = ("type", "language", "problems", *(kind.upper() for kind in choices), "top-1", "NDCG", "Avg.")
     return Section("By type and language", (note,), (Table(columns, tuple(rows)),))
 
 
-def _values(found: Sequence[Answered], settings: Settings) -> tuple[Cell, ...]:
-    kinds: tuple[Kind, ...] = (*CHOICES, "rank")
+def _values(found: Sequence[Answered], choices: Sequence[Kind], settings: Settings) -> tuple[Cell, ...]:
+    kinds: tuple[Kind, ...] = (*choices, "rank")
     of = {kind: [one for one in found if one.problem.kind == kind] for kind in kinds}
-    worth: dict[Kind, float | None] = {kind: score.accuracy(of[kind]).value for kind in CHOICES}
+    worth: dict[Kind, float | None] = {kind: score.accuracy(of[kind]).value for kind in choices}
     worth["rank"] = score.ndcg(of["rank"], settings).value
     papers = [worth[kind] for kind in PAPERS]
     average = None if None in papers else fmean(value for value in papers if value is not None)
-    choices = (worth[kind] for kind in CHOICES)
-    return (len(found), *choices, score.top1(of["rank"], settings).value, worth["rank"], average)
+    return (
+        len(found),
+        *(worth[kind] for kind in choices),
+        score.top1(of["rank"], settings).value,
+        worth["rank"],
+        average,
+    )
 
 
 def _origins(asked: Sequence[Problem]) -> Section:
@@ -133,7 +139,7 @@ def _origins(asked: Sequence[Problem]) -> Section:
         (one.kind, option.slot, option.origin)
         for one in asked
         for option in one.options
-        if option.slot not in ("right", "ranked")
+        if option.slot not in ("right", "weaker", "ranked")
     )
     rows: list[tuple[Cell, ...]] = []
     for (kind, slot, origin), count in sorted(counts.items()):

@@ -23,6 +23,7 @@ KINDS: Mapping[str, tuple[Kind, ...]] = {
     "3t1": ("3t1",),
     "4t1": ("4t1",),
     "5t2": ("5t2",),
+    "best_of_5": ("best_of_5",),
     "rank": ("rank",),
     "generate": ("generate",),
 }
@@ -33,8 +34,8 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    kind: Literal["all", "choice", "2t1", "3t1", "4t1", "5t2", "rank", "generate"] = "all"
-    """all: the choices and ranking; generate: free responses, for people to vote on."""
+    kind: Literal["all", "choice", "2t1", "3t1", "4t1", "5t2", "best_of_5", "rank", "generate"] = "all"
+    """all: the paper's choices and ranking; best_of_5: the best of five that people gave to one prompt; generate: free responses, for people to vote on."""
     arm: Literal["image", "caption", "blind"] = "image"
     """What the candidate sees of a picture: itself, its caption, or nothing."""
     framework: Literal["direct", "cot", "cot_sc", "ddcot", "plot"] = "direct"

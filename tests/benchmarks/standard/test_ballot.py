@@ -11,7 +11,7 @@ import pytest
 
 from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.cli import main
-from lotbench.harness.ballot import Item, Vote, ballot, faults, shares
+from lotbench.harness.ballot import Item, Vote, ballot, faults, rated, shares
 from lotbench.run.evaluate import evaluate_sync
 from tests.choosing import FOUR
 from tests.fakes import RuleModel
@@ -151,3 +151,56 @@ def test_runs_that_do_not_belong_on_one_ballot(tmp_path: Path, capsys: pytest.Ca
     ):
         assert main(["ballot", "make", *runs, "--out", str(tmp_path / "vote.jsonl")]) == 2
         assert said in capsys.readouterr().err
+
+
+def test_pairs_show_two_at_a_time_and_leave_out_those_who_wrote_the_same() -> None:
+    written = {"ada": {"p0": "a", "p1": "same"}, "bob": {"p0": "b", "p1": "same"}, "cyd": {"p0": "c"}}
+    items, key = ballot(written, PROBLEMS, "oogiri", seed=0, pairs=True)
+    assert [item.id for item in items] == ["p0/1", "p0/2", "p0/3"] == list(key)
+    assert {item.prompt for item in items} == {"p0"}
+    shown = [frozenset(key[item.id].values()) for item in items]
+    assert shown == [frozenset(pair) for pair in (("ada", "bob"), ("ada", "cyd"), ("bob", "cyd"))]
+    for item in items:
+        assert [one.text for one in item.responses] == [
+            written[key[item.id][one.letter]]["p0"] for one in item.responses
+        ]
+
+
+def test_pairs_are_rated_and_both_or_neither_is_a_tie() -> None:
+    items, key = ballot(WRITTEN, PROBLEMS, "oogiri", seed=0, pairs=True)
+    ranks = {"ada": 0, "bob": 1, "cyd": 2}
+
+    def better(item: Item) -> str:
+        return min(key[item.id], key=lambda letter: ranks[key[item.id][letter]])
+
+    always = [Vote(id=item.id, voter="v", letters=(better(item),)) for item in items]
+    found = rated(items, key, always)
+    assert list(found) == ["ada", "bob", "cyd"]
+    values = [one.value for one in found.values()]
+    assert values[0] is not None and values[1] == pytest.approx(0, abs=1e-6) and values[0] > 3
+    for letters in ((), ("A", "B")):
+        ties = rated(items, key, [Vote(id=item.id, voter="v", letters=letters) for item in items])
+        assert [one.value for one in ties.values()] == pytest.approx([0, 0, 0])
+
+
+def test_from_runs_to_pairs_to_ratings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    three = {"samples": ["generate-ac9369da-1", "generate-a32633de-1", "generate-11d284dc-1"]}
+    runs = [run(name, tmp_path / "runs", **three) for name in ("ada", "bob", "cyd")]
+    out, given = tmp_path / "pairs.jsonl", tmp_path / "votes.jsonl"
+    assert main(["ballot", "make", *runs, "--pairs", "--out", str(out)]) == 0
+    assert "3 of 3 prompts in 9 pairs, 3 models" in capsys.readouterr().out
+    items = [Item.model_validate_json(line) for line in out.read_text().splitlines()]
+    named = json.loads((tmp_path / "pairs.jsonl.key.json").read_text())
+    for name, score in zip(named["scores"], (0.9, 0.5, 0.1), strict=True):
+        named["scores"][name] = {"metric": "score", "value": score}
+    (tmp_path / "pairs.jsonl.key.json").write_text(json.dumps(named))
+    best = [min(named["models"][item.id].items(), key=lambda one: one[1])[0] for item in items]
+    lines = [
+        {"id": item.id, "voter": "me", "letters": [letter]} for item, letter in zip(items, best, strict=True)
+    ]
+    given.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    assert main(["ballot", "count", str(out), str(given)]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == "1 voters, 9 votes on 9 pairs"
+    assert [line.split()[0] for line in printed[2:5]] == ["python:ada", "python:bob", "python:cyd"]
+    assert printed[-1].startswith("rating and score: Kendall's tau 1.000 over 3 models")

@@ -190,3 +190,41 @@ def test_the_shipped_rows_make_every_kind_in_every_type_and_language() -> None:
     assert len(cells) == 5 * 3 * 3
     assert len(found) == 5 * 42
     assert all(one.left_out == {} for one in found)
+
+
+def contest(name: str, size: int) -> list[Row]:
+    """A contest of `size` captions with 100 votes each, the best rated far above the rest."""
+    return rated(name, (5, 5, 90), (6, 6, 88), *((90 - n, 5, 5 + n) for n in range(size - 2)))
+
+
+def test_the_best_of_five_stands_among_weaker_responses_of_people_to_its_own_prompt() -> None:
+    [one] = made(contest("bar", 30), kind="best_of_5", top_ratings=0.03)
+    assert slots(one) == [("right", "response"), *[("weaker", "response")] * 4]
+    assert one.wanted == 1 and one.options[0].row == "bar-0"
+    assert all(str(option.row).startswith("bar-") for option in one.options)
+    best = one.options[0].ratings
+    for other in (option.ratings for option in one.options[1:]):
+        assert best and other
+        assert best.mean - other.mean >= 2 * (best.error**2 + other.error**2) ** 0.5
+
+
+def test_no_response_comes_twice_in_the_best_of_fives_of_a_run() -> None:
+    twice = contest("bar", 30) + [
+        row.model_copy(update={"id": f"again-{row.id}", "group": "pub", "image": "pub.png"})
+        for row in contest("bar", 30)
+    ]
+    found = made(twice, kind="best_of_5", per_prompt=40, top_ratings=0.1)
+    texts = [same(str(option.text)) for one in found for option in one.options]
+    assert len(texts) == len(set(texts)) and len(found) == 3
+    reasons = {reason for one in found for reason in one.left_out}
+    assert "the response that people like best stands in another problem" in reasons
+
+
+def test_what_people_like_nearly_as_much_is_no_weaker_response() -> None:
+    close = rated("bar", *((50 - n, 20, 30 + n) for n in range(6)))
+    with pytest.raises(UsageError, match="no problem of kind=best_of_5"):
+        made(close, kind="best_of_5")
+
+
+def test_the_best_of_five_is_no_kind_of_the_paper() -> None:
+    assert "best_of_5" not in {one.kind for one in made(FOUR, kind="all")}

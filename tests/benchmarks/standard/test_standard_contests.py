@@ -14,9 +14,9 @@ import pytest
 from scipy import stats
 
 from lotbench.benchmarks.standard.oogiri import Row
-from lotbench.benchmarks.standard.oogiri.problems import Problem
+from lotbench.benchmarks.standard.oogiri.problems import Problem, same
 from lotbench.benchmarks.standard.score import (
-    CHOICES,
+    OF_PAPER,
     Answered,
     accuracy,
     answered,
@@ -117,8 +117,8 @@ def test_chance_lies_within_the_intervals_of_lotteries_as_often_as_it_should(row
     for lottery in range(lotteries):
         rng = Random(f"lottery {lottery}")
         found = [Answered(one, (tuple(rng.sample(range(len(one.options)), one.wanted)),)) for one in problems]
-        by_kind = {kind: [one for one in found if one.problem.kind == kind] for kind in (*CHOICES, "rank")}
-        measured = {kind: accuracy(by_kind[kind]) for kind in CHOICES}  # type: ignore[index]
+        by_kind = {kind: [one for one in found if one.problem.kind == kind] for kind in (*OF_PAPER, "rank")}
+        measured = {kind: accuracy(by_kind[kind]) for kind in OF_PAPER}  # type: ignore[index]
         measured |= {"top-1": top1(by_kind["rank"], settings), "NDCG": ndcg(by_kind["rank"], settings)}  # type: ignore[dict-item]
         measured["Spearman"] = spearman(by_kind["rank"])  # type: ignore[index]
         for name, metric in measured.items():
@@ -134,3 +134,22 @@ async def test_in_all_its_orders_the_first_letter_is_at_chance_to_the_point(rows
     for name in ("accuracy_2t1", "accuracy_3t1", "accuracy_4t1", "rank_top1"):
         metric = walked.metrics()[name]
         assert metric.value == pytest.approx(metric.baselines["chance"]), name
+
+
+async def test_the_best_of_five_is_built_on_every_contest_and_a_lottery_is_at_chance(
+    rows: tuple[Row, ...],
+) -> None:
+    settings = benchmark.resolve(benchmark.Settings(kind="best_of_5", per_prompt=PER_PROMPT), {})
+    problems = list(benchmark.data.build(rows, settings, 0))
+    assert {one.group for one in problems} == {row.group for row in rows} and len(problems) == 180
+    shown = [same(str(option.text)) for one in problems for option in one.options]
+    assert len(shown) == len(set(shown)) == 900
+    walked = await walk(
+        benchmark,
+        rows,
+        {"candidate": chooser(by_lot, problems)},
+        kind="best_of_5",
+        per_prompt=PER_PROMPT,
+    )
+    metric = walked.metrics()["accuracy_best_of_5"]
+    assert metric.low <= metric.baselines["chance"] == 0.2 <= metric.high  # type: ignore[operator]
