@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -20,7 +21,9 @@ def compare(parsed: argparse.Namespace) -> int:
     from lotbench.report.html.page import drawn as drawings
 
     runs = [load_run(name, Path(parsed.out)) for name in parsed.runs]
-    comparison = compared(runs, Path(parsed.table) if parsed.table else None)
+    if parsed.difference is not None and not 0 < parsed.difference < math.inf:
+        raise UsageError(f"--difference {parsed.difference}: a difference to show is above 0")
+    comparison = compared(runs, Path(parsed.table) if parsed.table else None, parsed.difference)
     print(to_text(comparison.sections), end="")
     folder = Path(parsed.to)
     try:

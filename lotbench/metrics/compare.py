@@ -1,8 +1,7 @@
-"""Whether one model is better than another on the samples that both have: differences, tests, ties, plans.
+"""Whether one model is better than another on the samples that both have: differences, tests, ties.
 
 Everything is paired by sample, since samples differ far more than models do. The test flips the signs of
-the differences and assumes nothing of their shape; power, which must be known before there are data, takes
-them for normal.
+the differences and assumes nothing of their shape.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, stats
+from scipy import stats
 
 from lotbench.metrics.headline import Headline, Weighted
 from lotbench.metrics.intervals import Floats
 
-ALPHA, POWER = 0.05, 0.8
+ALPHA = 0.05
 DRAWS = 10_000
 """Sign patterns that are drawn; up to 13 samples all 2**n of them are gone through instead."""
 _WEIGHTS = 200_000
@@ -37,8 +36,8 @@ class Difference:
             `high` are its 95 % interval: the means that the test does not reject, so that it holds 0 just
             where p is above 5 %; None where no mean is rejected (below six samples) or all differences are one.
         p: Of the two-sided sign-flip or exchange test; None for fewer than two samples.
-        detectable: The mean difference that n samples would show with a power of 80 % at the 5 % level.
-        needed: Samples with which the difference that was seen would be shown so; None if it is 0.
+        sd: The standard deviation of the n differences, or of a metric's pseudo-values of them; None if they do not
+            vary.
     """
 
     n: int
@@ -46,8 +45,7 @@ class Difference:
     low: float | None
     high: float | None
     p: float | None
-    detectable: float | None
-    needed: int | None
+    sd: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +74,16 @@ def difference(one: Mapping[str, float], other: Mapping[str, float], seed: int =
     shared = sorted(one.keys() & other.keys())
     found = np.array([one[name] - other[name] for name in shared])
     if not shared:
-        return Difference(0, None, None, None, None, None, None)
+        return Difference(0, None, None, None, None)
     flipped = sign_flips(found, seed=seed)
     mean, sd = float(found.mean()), float(found.std(ddof=1)) if len(found) > 1 else math.nan
-    varies = math.isfinite(sd) and sd > 0
     return Difference(
         n=len(found),
         mean=mean,
         low=flipped.low,
         high=flipped.high,
         p=flipped.p,
-        detectable=sd * detectable(len(found)) if varies else None,
-        needed=needed(mean / sd) if varies and mean else None,
+        sd=sd if math.isfinite(sd) and sd > 0 else None,
     )
 
 
@@ -115,7 +111,7 @@ def exchanged(metric: Weighted, n: int, seed: int = 0) -> Difference:
     """
     seen = float(_ahead(metric, np.ones((1, n)))[0])
     if not math.isfinite(seen):
-        return Difference(n, None, None, None, None, None, None)
+        return Difference(n, None, None, None, None)
     # Leaving a pair out: for a mean, the pseudo-values are the pairs' very differences.
     pseudo = n * seen - (n - 1) * _ahead(metric, 1 - np.eye(n), np.zeros((n, n)))
     sd = float(pseudo.std(ddof=1)) if n > 1 else math.nan
@@ -130,8 +126,7 @@ def exchanged(metric: Weighted, n: int, seed: int = 0) -> Difference:
         low=None if reach is None else round(seen - reach, 12),
         high=None if reach is None else round(seen + reach, 12),
         p=p,
-        detectable=sd * detectable(n) if varies else None,
-        needed=needed(seen / sd) if varies and abs(seen) > 1e-12 else None,
+        sd=sd if varies else None,
     )
 
 
@@ -219,44 +214,13 @@ def holm(ps: Sequence[float]) -> list[float]:
     return made
 
 
-def power(n: int, effect: float) -> float:
-    """The chance that a paired t test on n samples finds an effect, in standard deviations of the differences."""
-    if n < 2:
-        return 0.0
-    limit, shift = stats.t.ppf(1 - ALPHA / 2, n - 1), abs(effect) * math.sqrt(n)
-    right, wrong = stats.nct.sf(limit, n - 1, shift), stats.nct.cdf(-limit, n - 1, shift)
-    # Far from it, the tail on the wrong side is too small to be had.
-    return float(right) + (float(wrong) if math.isfinite(wrong) else 0.0)
-
-
-def detectable(n: int) -> float:
-    """The smallest effect, in standard deviations of the differences, that n samples show.
-
-    Raises:
-        ValueError: Fewer than two samples show nothing.
-    """
-    if n < 2:
-        raise ValueError(f"nothing can be shown with {n} samples")
-    least = _normal() / math.sqrt(n)
-    most = least
-    while power(n, most) < POWER:
-        most *= 2
-    return float(optimize.brentq(lambda effect: power(n, effect) - POWER, least / 2, most))
-
-
-def needed(effect: float) -> int:
-    """Samples that show an effect, in standard deviations of the differences.
-
-    Raises:
-        ValueError: No number of samples shows an effect of 0.
-    """
-    if not effect:
-        raise ValueError("an effect of 0 cannot be shown")
-    # The normal's answer is short of the t distribution's by two or three.
-    n = max(2, math.ceil((_normal() / effect) ** 2))
-    while power(n, effect) < POWER:
-        n += 1
-    return n
+def levels(ps: Sequence[float]) -> list[float]:
+    """The level at which each p is tested by Holm; for those that fail, the level of the next that is to pass."""
+    order = sorted(range(len(ps)), key=ps.__getitem__)
+    passed, made = sum(p < ALPHA for p in holm(ps)), [0.0] * len(ps)
+    for rank, at in enumerate(order):
+        made[at] = ALPHA / (len(ps) - min(rank, max(0, min(passed, len(ps) - 1))))
+    return made
 
 
 def ties(order: Sequence[str], apart: Collection[tuple[str, str]]) -> dict[str, str]:
@@ -283,11 +247,6 @@ def ties(order: Sequence[str], apart: Collection[tuple[str, str]]) -> dict[str, 
                 letters[name] += _letter(group)
             reach, group = last, group + 1
     return letters
-
-
-def _normal() -> float:
-    """Standard errors between nothing and an effect that is shown, for a normal mean."""
-    return float(stats.norm.ppf(1 - ALPHA / 2) + stats.norm.ppf(POWER))
 
 
 def _letter(at: int) -> str:

@@ -43,8 +43,10 @@ class Comparison:
     sections: tuple[Section, ...]
 
 
-def compare(entries: Sequence[Entry], across: Across, table: Published | None = None) -> Comparison:
-    """Compare runs, of one benchmark or of several.
+def compare(
+    entries: Sequence[Entry], across: Across, table: Published | None = None, wanted: float | None = None
+) -> Comparison:
+    """Compare runs, of one benchmark or of several; `wanted` is the difference to plan for, by default what was seen.
 
     Raises:
         UsageError: Fewer than two runs, one twice, or runs of a benchmark that differ in too much, with what differs.
@@ -57,7 +59,7 @@ def compare(entries: Sequence[Entry], across: Across, table: Published | None = 
     boards, sections = [], []
     for name in names:
         runs = [entry for entry in entries if entry.benchmark == name]
-        board, of_benchmark = _of_benchmark(runs, across, table or {})
+        board, of_benchmark = _of_benchmark(runs, across, table or {}, wanted)
         boards += [board] if board else []
         start = f"{name}: " if len(names) > 1 else ""
         sections += [replace(section, title=start + section.title) for section in of_benchmark]
@@ -88,7 +90,7 @@ def _finite(value: Any) -> Any:
 
 
 def _of_benchmark(
-    runs: Sequence[Entry], across: Across, table: Published
+    runs: Sequence[Entry], across: Across, table: Published, wanted: float | None
 ) -> tuple[Board | None, list[Section]]:
     """What there is to say of the runs of one benchmark, and their ranking if they can be ranked."""
     names = setups(runs)
@@ -99,7 +101,7 @@ def _of_benchmark(
         if len(runs) == 1 or len(names) > 1:
             raise UsageError(f"{error}{_also(runs, names)}") from None
         apart = str(error)
-    sections = ranking_sections.sections(board) if board else []
+    sections = ranking_sections.sections(board, wanted=wanted) if board else []
     if len(runs) > 1:
         sections.append(side_by_side(runs, apart))
         sections += across(runs[0].benchmark, called(runs))

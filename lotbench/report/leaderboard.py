@@ -18,6 +18,8 @@ from lotbench.errors import UsageError
 from lotbench.metrics import compare
 from lotbench.metrics.compare import ALPHA, Difference
 from lotbench.metrics.headline import Headline, mean_score, of_traces
+from lotbench.metrics.planning import Cost
+from lotbench.metrics.variance import Cells
 from lotbench.report.sections import Plot
 from lotbench.types import JSON, Metric, Trace
 
@@ -44,6 +46,9 @@ class Entry:
         reasons: Why the run may not be ranked; none if it may.
         curves: Plots of steps in the run's report, by caption.
         headline: What it is ranked by; None for the mean of `values`.
+        cells: What each walk adds to the headline, by sample (`variance.of_walks`); empty if that is not known.
+        price: Of a walk, on the average.
+        of: Samples of the data set; None if that was not written down.
     """
 
     name: str
@@ -59,6 +64,9 @@ class Entry:
     reasons: tuple[str, ...] = ()
     curves: Mapping[str, Plot] = field(default_factory=dict)
     headline: Headline | None = None
+    cells: Cells = field(default_factory=dict)
+    price: Cost = field(default_factory=lambda: Cost(0.0, None))
+    of: int | None = None
 
     @property
     def metric(self) -> Headline:
@@ -101,12 +109,16 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two runs of a ranking, the better one first; `p` is corrected for the number of pairs."""
+    """Two runs of a ranking, the better one first; `p` is corrected for the number of pairs.
+
+    `level` is the one at which its own p is tested, so corrected.
+    """
 
     better: str
     other: str
     difference: Difference
     p: float
+    level: float = ALPHA
 
     @property
     def apart(self) -> bool:
@@ -223,8 +235,9 @@ def _pairs(order: Sequence[str], entries: Mapping[str, Entry], seed: int) -> tup
         return (one, other, ahead) if (ahead.mean or 0.0) >= 0 else pair(other, one)
 
     found = [pair(one, other) for one, other in combinations(order, 2)]
-    corrected = compare.holm([1.0 if difference.p is None else difference.p for *_, difference in found])
-    return tuple(Pair(*given, p) for given, p in zip(found, corrected, strict=True))
+    ps = [1.0 if difference.p is None else difference.p for *_, difference in found]
+    corrected = zip(found, compare.holm(ps), compare.levels(ps), strict=True)
+    return tuple(Pair(*given, p, level) for given, p, level in corrected)
 
 
 def labels_of(entries: Sequence[Entry]) -> list[str]:

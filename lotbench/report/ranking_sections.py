@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from statistics import fmean
 
 from lotbench.metrics import people
 from lotbench.metrics.correlation import Correlation, coefficient
-from lotbench.report.leaderboard import Board, Pair, Place, labels_of
+from lotbench.report import difference_sections
+from lotbench.report.leaderboard import Board, Place, labels_of
 from lotbench.report.markdown import number
 from lotbench.report.sections import Plot, Section, Table
 from lotbench.types import Metric
@@ -20,11 +21,10 @@ MOST_BANDS = 3
 """Curves that have their intervals drawn; those of more would hide each other."""
 
 
-def sections(made: Board, seed: int = 0) -> list[Section]:
-    """A ranking laid out: places, pairs, curves one over the other, people."""
+def sections(made: Board, seed: int = 0, wanted: float | None = None) -> list[Section]:
+    """A ranking laid out: places, pairs, plans for a wanted difference, curves one over the other, people."""
     found = [_ranking(made)] if made.places else []
-    if made.pairs:
-        found.append(_differences(made))
+    found += difference_sections.sections(made, wanted)
     found += _curves(made)
     if made.people:
         found.append(_people(made, seed))
@@ -127,56 +127,6 @@ def _unpaired(place: Place, made: Board) -> str:
     alone = len(own.records) - made.shared
     whole = number(own.whole().value or 0.0)
     return f"{place.label}: {alone} samples that not every run has are left out; with them {whole}."
-
-
-def _differences(made: Board) -> Section:
-    rows = tuple(
-        (
-            pair.better,
-            pair.other,
-            pair.difference.n,
-            pair.difference.mean,
-            pair.difference.low,
-            pair.difference.high,
-            pair.difference.p,
-            pair.p,
-            "yes" if pair.apart else "no",
-            pair.difference.detectable,
-            pair.difference.needed,
-        )
-        for pair in made.pairs
-    )
-    columns = (
-        "better",
-        "than",
-        "samples",
-        "difference",
-        "low",
-        "high",
-        "p",
-        "p (Holm)",
-        "told apart",
-        "detectable",
-        "needed",
-    )
-    notes = [
-        "Paired by sample; p of a two-sided test that flips the signs of the samples' differences or, for a metric "
-        "that is no mean, exchanges the samples of two runs; corrected after Holm for all pairs; told apart: below 0.05.",
-        "Detectable: the difference that so many samples show with a power of 80 %, uncorrected. Needed: "
-        "samples with which a true difference of the size that was seen would be shown so.",
-        *_plans(made.pairs),
-    ]
-    return Section("Differences", tuple(notes), (Table(columns, rows),))
-
-
-def _plans(pairs: Iterable[Pair]) -> list[str]:
-    """What it would take to tell apart what was not."""
-    return [
-        f"To separate {pair.better} and {pair.other} you need about {pair.difference.needed:,} samples "
-        f"({pair.difference.n:,} here)."
-        for pair in pairs
-        if not pair.apart and pair.difference.needed is not None
-    ]
 
 
 def _curves(made: Board) -> list[Section]:

@@ -26,6 +26,8 @@ from lotbench.edge.files.traces import Traces
 from lotbench.errors import RunFolderError, UsageError
 from lotbench.harness.evidence import Evidence
 from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, judged_by
+from lotbench.metrics.planning import Cost
+from lotbench.metrics.variance import of_walks
 from lotbench.report.leaderboard import Entry, by_sample
 from lotbench.report.report import Facts, Report, Spent, build, to_markdown, to_summary
 from lotbench.report.sections import Reading, Section
@@ -367,7 +369,7 @@ def entry(run: Run, *, curves: bool = False) -> Entry:
 
     Args:
         run: A run that has ended.
-        curves: Whether the plots of steps are wanted too; they are made from the traces anew.
+        curves: Whether the plots of steps and what each walk adds are wanted too; they are made from the traces anew.
 
     Raises:
         RunFolderError: It has not ended in order yet, or `curves` and its data are no longer what they were.
@@ -379,8 +381,10 @@ def entry(run: Run, *, curves: bool = False) -> Entry:
     digests = {name: run.digests.get(name) for name in ("data", "prompts")}
     values, failed = by_sample(run.traces)
     declared = benchmarks.get(config.benchmark)
-    headline = declared.comparison.headline(run.traces, validate(declared.Settings, config.settings))
+    settings = validate(declared.Settings, config.settings)
+    headline = declared.comparison.headline(run.traces, settings)
     drawn = _drawn(run) if curves else ()
+    usage, walks = run.summary["usage"], max(1, run.summary["n_traces"])
     return Entry(
         name=run.path.name,
         asked=config.model,
@@ -419,6 +423,9 @@ def entry(run: Run, *, curves: bool = False) -> Entry:
             if plot.kind == "step"
         },
         headline=headline,
+        cells=of_walks(declared.comparison.headline, run.traces, settings) if curves else {},
+        price=Cost(usage["calls"] / walks, None if usage["cost_usd"] is None else usage["cost_usd"] / walks),
+        of=record.get("recorded", {}).get("of"),
     )
 
 

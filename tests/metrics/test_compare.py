@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
-from statsmodels.stats.power import TTestPower
 
 from lotbench.metrics import compare, survival
 from lotbench.metrics.compare import difference, holm, sign_flips, ties
@@ -64,22 +63,14 @@ def test_holm_agrees_with_statsmodels(n: int) -> None:
     assert holm(ps) == pytest.approx(list(multipletests(ps, method="holm")[1]))
 
 
-@pytest.mark.parametrize("n", [2, 5, 30, 106, 1180])
-def test_what_can_be_detected_agrees_with_statsmodels(n: int) -> None:
-    theirs = TTestPower().solve_power(nobs=n, alpha=0.05, power=0.8)
-    assert compare.detectable(n) == pytest.approx(float(np.squeeze(theirs)), rel=1e-4)
-    assert compare.power(n, 0.3) == pytest.approx(TTestPower().power(0.3, n, 0.05), rel=1e-6)
-
-
-@pytest.mark.parametrize("effect", [0.04, 0.2, -0.5, 1.3])
-def test_the_planner_agrees_with_statsmodels(effect: float) -> None:
-    theirs = TTestPower().solve_power(effect_size=abs(effect), alpha=0.05, power=0.8)
-    assert compare.needed(effect) == math.ceil(float(np.squeeze(theirs)))
-    assert compare.needed(1e6) == 2 and compare.power(1, 5.0) == 0
-    with pytest.raises(ValueError, match="0"):
-        compare.needed(0.0)
-    with pytest.raises(ValueError, match="1 samples"):
-        compare.detectable(1)
+def test_the_level_is_the_one_at_which_holm_tests() -> None:
+    ps = [0.04, 0.001, 0.5, 0.012, 0.9]
+    found = compare.levels(ps)
+    # The first two pass; what fails is tested at the level of the third.
+    assert found == pytest.approx([0.05 / 3, 0.05 / 5, 0.05 / 3, 0.05 / 4, 0.05 / 3])
+    assert [p < level for p, level in zip(ps, found, strict=True)] == [p < 0.05 for p in holm(ps)]
+    assert compare.levels([0.3]) == [0.05] and compare.levels([]) == []
+    assert compare.levels([0.001, 0.001]) == pytest.approx([0.025, 0.05])
 
 
 def test_a_difference_is_paired_by_sample() -> None:
@@ -90,8 +81,7 @@ def test_a_difference_is_paired_by_sample() -> None:
     assert found.low is not None and found.high is not None and found.low < gaps.mean() < found.high
     t = stats.ttest_1samp(gaps, 0).confidence_interval()
     assert (found.low, found.high) == pytest.approx((t.low, t.high), abs=0.01)
-    assert found.detectable == pytest.approx(gaps.std(ddof=1) * compare.detectable(50))
-    assert found.needed is not None and found.needed < 50
+    assert found.sd == pytest.approx(gaps.std(ddof=1))
     assert found.p == sign_flips(gaps).p == pytest.approx(stats.ttest_1samp(gaps, 0).pvalue, abs=0.005)
     back = difference(SCORES, partly)
     assert back.mean == pytest.approx(-gaps.mean()) and back.p == found.p
@@ -100,10 +90,10 @@ def test_a_difference_is_paired_by_sample() -> None:
 def test_a_difference_without_samples_or_without_spread() -> None:
     assert difference({"a": 1.0}, {"b": 1.0}).mean is None
     same = difference(SCORES, SCORES)
-    assert (same.mean, same.p, same.detectable, same.needed) == (0.0, 1.0, None, None)
+    assert (same.mean, same.p, same.sd) == (0.0, 1.0, None)
     assert (same.low, same.high) == (None, None)
     single = difference({"a": 1.0}, {"a": 0.0})
-    assert (single.mean, single.p, single.detectable) == (1.0, None, None)
+    assert (single.mean, single.p, single.sd) == (1.0, None, None)
 
 
 def test_letters_are_shared_by_what_was_not_told_apart() -> None:

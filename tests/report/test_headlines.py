@@ -154,7 +154,7 @@ def test_of_a_mean_exchanging_is_flipping_signs_and_never_contradicts_its_p(n: i
         found = exchanged(of_sums(both, lambda sums: sums[..., 0] / sums[..., 1]), n)
         flips = difference(by_number(one), by_number(other))
         assert found.p == pytest.approx(flips.p, abs=0.03) and found.mean == pytest.approx(flips.mean)
-        assert found.detectable == pytest.approx(flips.detectable) and found.needed == flips.needed
+        assert found.sd == pytest.approx(flips.sd)
         assert (found.low is None) == (n == 5)
         if found.low is not None and found.high is not None and found.p is not None:
             assert (found.low <= 0 <= found.high) == (found.p >= 0.05)
