@@ -34,6 +34,8 @@ LINES = re.compile(
     # The version itself, notes on intervals, and where the chance line comes from.
     r"- benchmark \w+ version|- Low and high: 95 % interval|- creativity_score over games without a leak:"
     r"|- Chance line \(placebo\):"
+    # HIC-Bench: classes change the score only, and are scored both ways.
+    r"|classes \|"
     rf"|- An interval is missing or open|- oracle: 408 rows, .* 1.000 \((1 to 1|{SPREADLESS})\)"
 )
 IN_CELLS = re.compile(r" \([^()]* to [^()]*, n = \d+\)| \(n = \d+\)")

@@ -148,6 +148,7 @@ class Comparison:
         reference: The preset under configs/ that reports compare with; the default settings if empty.
         headline: The metric by which runs are ranked, sample by sample; the mean score if none is declared.
         score_only: Settings that change the score of a finished trace, not the walk.
+        also_walked: Of these, what under some settings changes the walk as well; it is scored both ways all the same.
         unrankable: What makes a score of these settings stand apart.
         texts: The texts whose embeddings the report needs, and `encoder` the name of what embeds them.
         across: Sections on several runs at once, from the traces and settings of each by its name.
@@ -156,6 +157,7 @@ class Comparison:
     reference: str = ""
     headline: Callable[[Sequence[Trace], Any], Headline] = of_traces
     score_only: frozenset[str] = frozenset()
+    also_walked: Callable[[Any], frozenset[str]] = lambda settings: frozenset()
     unrankable: Callable[[Any], Sequence[str]] = lambda settings: ()
     texts: Callable[[Sequence[Trace], Any], Sequence[str]] = lambda traces, settings: ()
     encoder: Callable[[Any], str] = lambda settings: ""

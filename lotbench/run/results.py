@@ -190,7 +190,7 @@ def _measured(
         settings=settings.model_dump(mode="json") | {"repeats": made.experiment.repeats},
         preset=preset,
         reference=theirs.model_dump(mode="json") | {"repeats": benchmark.walks.repeats},
-        score_only=benchmark.comparison.score_only,
+        score_only=benchmark.comparison.score_only - benchmark.comparison.also_walked(settings),
         spent=spending,
         footprint=footprint(works),
         notes=(quality.said,) if quality.said else (),

@@ -50,7 +50,7 @@ def grade(walk: Walk) -> Score:
     rated = ratings([trace])
     ih, dh = shares(rated, settings.panel_rule, settings.classes)
     marks: dict[str, JSON] = {name: finite(mean_mark(rated, at)) for at, name in enumerate(MARKS)}
-    over_length = sum(bool(step["value"].get("over_length")) for step in state["steps"])
+    over_length = sum(one.over_length for one in read_answered(state["steps"]))
     parts: dict[str, JSON] = {
         "field": walk.sample.field,
         "answers": len(rated.texts),

@@ -77,8 +77,13 @@ Walk: TypeAlias = state.Walk[Item, Settings]
 """A walk of this benchmark: what its sample and its settings are."""
 
 
-SCORE_ONLY = frozenset({"panel_rule", "w1", "encoder", "flips"})
+SCORE_ONLY = frozenset({"panel_rule", "classes", "w1", "encoder", "flips"})
 """Settings that change the score of a finished trace and not the walk."""
+
+
+def also_walked(settings: Settings) -> frozenset[str]:
+    """What of these changes the walk too: with dhp the classes decide which answers become examples."""
+    return frozenset({"classes"} if settings.dhp else ())
 
 
 def resolve(settings: Settings, seats: Mapping[str, int]) -> Settings:

@@ -19,7 +19,7 @@ from lotbench.benchmarks.hicbench.reviewing import Label, rows
 from lotbench.benchmarks.hicbench.sample import Item
 from lotbench.benchmarks.hicbench.score import grade, headline, metrics, texts
 from lotbench.benchmarks.hicbench.sections import sections
-from lotbench.benchmarks.hicbench.settings import SCORE_ONLY, Settings, resolve
+from lotbench.benchmarks.hicbench.settings import SCORE_ONLY, Settings, also_walked, resolve
 from lotbench.config.model_names import kin
 from lotbench.errors import UsageError
 from lotbench.harness.benchmark import (
@@ -121,6 +121,7 @@ benchmark = Benchmark(
         reference="paper/hicbench.toml",
         headline=headline,
         score_only=SCORE_ONLY,
+        also_walked=also_walked,
         unrankable=unrankable,
         texts=texts,
         encoder=lambda settings: str(settings.encoder),

@@ -1,7 +1,7 @@
 """The candidate's half: ask for ideas, and read what comes back as an idea or as what else it is (v2, Methods).
 
-A reply is excluded for what it is and counted as that: refused, truncated, too long, empty. A refusal is
-what a reply opens with, in the first person, never a bare substring: "as an air filter" declines nothing.
+A reply is excluded for what it is and counted as that: refused, truncated, too long, empty; `refusals.py` tells a
+refusal from an idea that only sounds like one.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from lotbench.benchmarks.liveideabench.masking import masked
+from lotbench.benchmarks.liveideabench.refusals import refused
 from lotbench.benchmarks.liveideabench.settings import Settings, Walk
 from lotbench.errors import Unread
 from lotbench.harness.benchmark import record
@@ -20,28 +21,6 @@ from lotbench.types import JSON, Answer, Question, Reply
 
 STATUSES = ("ok", "refused", "truncated", "too_long", "unparsed")
 _CJK = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
-_CANNOT = (
-    r"can(?:no|['’])t|can not|not able to|unable to|won['’]t|will not|(?:must |have to |need to )?(?:respectfully )?"
-    r"(?:decline|refuse)"
-)
-_I_CANNOT = rf"\bi(?:['’]m| am)? (?:really |truly )?(?:{_CANNOT})\b"
-_SORRY = r"(?:i['’]?m|i am) (?:so |very )?(?:sorry|afraid)|sorry|i apologi[sz]e|my apologies|unfortunately"
-_BEFORE = rf"(?:(?:{_SORRY})[^.!?\n]{{0,80}}?[,.!;:]?\s*(?:but |and )?)?"
-_MODEL = r"(?:as an? (?:ai|(?:large )?language model|assistant)(?![\w-])[^.!?,\n]{0,80},?\s+)?"
-_REFUSED_ZH = (
-    r"(?:抱歉|对不起|很遗憾|不好意思)?[^。！？\n]{0,20}?(?:我|本人)(?:无法|不能|不便)"
-    r"(?:提供|回答|协助|帮助|继续|讨论|满足|参与|生成)"
-)
-_DECLINED = re.compile(rf"^\W*(?:{_BEFORE}{_MODEL}{_I_CANNOT}|{_REFUSED_ZH})", re.IGNORECASE)
-# "I can't help thinking that ..." declines nothing; nor does what then offers an idea all the same.
-_NO_DECLINE = re.compile(
-    r"^\W*i can(?:no|['’])t (?:help (?:but|\w+ing)|overstate|stress|imagine)\b", re.IGNORECASE
-)
-_OFFER = re.compile(
-    r"\b(?:here(?:['’]s| is)|instead,|however,|that said,|idea:|propos(?:e|al))", re.IGNORECASE
-)
-OFFERED_WORDS = 25
-"""A reply that declines something and goes on for so many words with an offer is read as the offer."""
 SAID_CHARACTERS = 2000
 """How much of a reply that is no idea stands in the trace."""
 
@@ -55,8 +34,8 @@ def respond_ask(walk: Walk) -> Sequence[Question]:
         )
     if not settings.rules.fallback or any(step["step"] == "fallback" for step in steps):
         return ()
-    refused = [step["round"] for step in steps if step["value"]["status"] == "refused"]
-    return tuple(_question(walk, "fallback", "fallback", number) for number in refused)
+    declined = [step["round"] for step in steps if step["value"]["status"] == "refused"]
+    return tuple(_question(walk, "fallback", "fallback", number) for number in declined)
 
 
 def respond_read(walk: Walk, answers: Sequence[Answer]) -> Update:
@@ -101,7 +80,7 @@ def _idea(reply: Reply, settings: Settings) -> tuple[str, bool]:
     if reply.refusal or reply.finish == "content_filter":
         raise Unread("refused", "the answer was withheld")
     text, whole = visible(reply), False
-    if refused(text):
+    if refused(text, lambda part: sum(length(part))):
         raise Unread("refused", "the answer declines the task")
     if settings.final_marker:
         _, found, after = text.rpartition(settings.final_marker)
@@ -114,15 +93,6 @@ def _idea(reply: Reply, settings: Settings) -> tuple[str, bool]:
     if not re.search(r"\w", text):
         raise Unread("unparsed", "the answer is empty")
     return text.strip(), whole
-
-
-def refused(text: str) -> bool:
-    """Whether a reply opens by declining the task and offers nothing after that."""
-    found = _DECLINED.match(text)
-    if found is None or _NO_DECLINE.match(text):
-        return False
-    rest = text[found.end() :]
-    return not (_OFFER.search(rest) and sum(length(rest)) >= OFFERED_WORDS)
 
 
 def length(text: str) -> tuple[int, int]:

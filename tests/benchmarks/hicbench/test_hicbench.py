@@ -115,6 +115,25 @@ async def test_each_strategy_has_its_own_words(
         assert words not in said
 
 
+@pytest.mark.parametrize("strategy", ["scp", "cot", "rag", "rcp"])
+async def test_an_answer_shall_have_value_for_the_area_that_the_question_aims_at(strategy: str) -> None:
+    """App. A.1: tasks cross fields, so the area is not that of the expert."""
+    candidate = counting()
+    await walked({"candidate": candidate, "judge": judge(lambda _: NEUTRAL)}, answers=1, strategy=strategy)
+    assert "value for the area that the question aims at" in sent(candidate)
+
+
+async def test_a_judge_is_told_what_the_paper_tells_it_of_hallucination_and_no_more() -> None:
+    one = judge(lambda _: NEUTRAL)
+    await walked({"candidate": counting(), "judge": one}, answers=1)
+    _, _, told = sent(one).partition("decide on hallucination")
+    said = told.partition("Answer with one JSON object")[0]
+    assert all(
+        words in said for words in ("core of the question", "departs from reality", "contradicts", "made up")
+    )
+    assert "new" not in said and "untried" not in said
+
+
 async def test_a_whole_answer_is_judged_whole_and_counted_as_too_long() -> None:
     long = " ".join(["word"] * 71)
     candidate = ScriptedModel(long, " ".join(["word"] * 70))
@@ -191,6 +210,14 @@ async def test_one_call_asks_for_all_answers_and_splits_the_reply() -> None:
     assert [value["answer"] for value in done.steps("judge")] == [0, 1]
     ratio = done.metrics()["ih_ratio"]
     assert (ratio.n, ratio.observations) == (1, 2)
+
+
+async def test_of_answers_in_one_reply_each_is_counted_as_too_long_and_the_reply_is_not() -> None:
+    long = " ".join(["word"] * 71)
+    candidate = ScriptedModel(f"1. {long}\n2. {long}\n3. short")
+    done = await walked({"candidate": candidate, "judge": judge(lambda _: IH)}, answers=3, one_call=True)
+    assert done.traces[0].score.parts["over_length"] == 2
+    assert done.section("replies").tables[0].rows[-1] == ("of the ok: over length", 2, 2 / 3)
 
 
 async def test_a_verdict_that_cannot_be_read_is_asked_for_again_and_then_a_gap() -> None:

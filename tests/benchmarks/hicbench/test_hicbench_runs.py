@@ -26,6 +26,7 @@ from lotbench.errors import DataError, UsageError
 from lotbench.run import plan, results
 from lotbench.run.results import Run
 from tests.benchmarks.hicbench.test_hicbench import DH, IH, NEUTRAL, judged
+from tests.benchmarks.hicbench.test_hicbench_score import BOTH
 from tests.fakes import RuleModel, text_of
 from tests.killing import essence, finish, journaled, lost, running, serving, stop_at, the_run
 from tests.rules import chance
@@ -98,6 +99,31 @@ def test_a_run_has_every_metric_and_says_what_embedded_its_answers(
     assert "| fluency (minilm) |" in run.report.read_text(encoding="utf-8")
     assert len(embedding) == len(set(embedding)) == 12
     assert len(run.traces) == 4
+
+
+@pytest.mark.parametrize(
+    ("dhp", "changes"), [(False, "the score only (both values above)"), (True, "the walk")]
+)
+def test_the_papers_column_scores_by_the_papers_classes(tmp_path: Path, dhp: bool, changes: str) -> None:
+    """An answer that is IH and DH to every judge: no IH in this run, one in the paper's reading."""
+    judges = [Player(name) for name in ("one", "two", "chooses")]
+    for judge in judges:
+        judge._rule = lambda _: BOTH
+    run = evaluate_sync(
+        "hicbench",
+        model=Player(),
+        roles={"judge": judges[:2], "dhp_judge": judges[2]},
+        out=tmp_path,
+        limit=2,
+        settings={"answers": 2, "dhp": dhp},
+        check=False,
+    )
+    text = run.report.read_text(encoding="utf-8")
+    (row,) = [line for line in text.splitlines() if line.startswith("| ih_ratio")]
+    header = next(line for line in text.splitlines() if "as paper/hicbench scores" in line)
+    columns = dict(zip(header.split("|"), row.split("|"), strict=True))
+    assert float(columns[" value "]) == 0 and float(columns[" as paper/hicbench scores "]) == 1
+    assert f'| classes | "exclusive" | "overlapping" | yes, changes {changes} |' in text
 
 
 def test_scoring_again_needs_no_encoder_and_gives_the_same(

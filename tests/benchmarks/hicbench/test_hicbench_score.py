@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from lotbench.benchmarks.hicbench import keywords, reviewing, similarity
 from lotbench.benchmarks.hicbench.ratings import READINGS, RULES, ratings
 from lotbench.benchmarks.hicbench.score import ifs, overlap, rescaled, sampling_part
-from lotbench.benchmarks.hicbench.settings import SCORE_ONLY, Settings
+from lotbench.benchmarks.hicbench.settings import SCORE_ONLY, Settings, also_walked
 from lotbench.benchmarks.hicbench.task import benchmark
 from lotbench.report.sections import Section
 from tests.benchmarks.hicbench.test_hicbench import (
@@ -337,13 +337,33 @@ def done_evidence() -> Any:
 
 @pytest.mark.parametrize("name", sorted(SCORE_ONLY))
 async def test_settings_that_change_the_score_only_change_no_question(name: str) -> None:
-    other = {"panel_rule": "majority", "w1": 0.5, "encoder": "other", "flips": 100}[name]
+    other = {"panel_rule": "majority", "classes": "overlapping", "w1": 0.5, "encoder": "other", "flips": 100}[
+        name
+    ]
     candidate, changed = counting(), counting()
-    one, two = judge(lambda _: IH), judge(lambda _: IH)
-    players = {"candidate": candidate, "judge": one, "dhp_judge": judge(lambda _: IH, "k")}
-    await walked(players, answers=2, dhp=True)
-    await walked(players | {"candidate": changed, "judge": two}, answers=2, dhp=True, **{name: other})
+    one, two = judge(lambda _: BOTH), judge(lambda _: BOTH)
+    # With dhp the classes choose the examples: that setting changes the score alone only without.
+    dhp = name not in also_walked(Settings(dhp=True))
+    players = {"candidate": candidate, "judge": one, "dhp_judge": judge(lambda _: BOTH, "k")}
+    tasks = [task(1), task(2)]
+    await walked(players, tasks, answers=2, dhp=dhp)
+    await walked(players | {"candidate": changed, "judge": two}, tasks, answers=2, dhp=dhp, **{name: other})
     assert candidate.heard() == changed.heard() and one.heard() == two.heard()
+
+
+async def test_classes_change_the_prompts_of_a_dynamic_run_and_no_other() -> None:
+    heard = []
+    for classes in READINGS:
+        candidate, players = (
+            counting(),
+            {"judge": judge(lambda _: BOTH), "dhp_judge": judge(lambda _: BOTH, "k")},
+        )
+        await walked(
+            {"candidate": candidate, **players}, [task(1), task(2)], answers=1, dhp=True, classes=classes
+        )
+        heard.append(candidate.heard())
+    assert heard[0] != heard[1]
+    assert also_walked(Settings(dhp=True)) == {"classes"} and not also_walked(Settings())
 
 
 # Human review.

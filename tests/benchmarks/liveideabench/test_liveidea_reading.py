@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
-from lotbench.benchmarks.liveideabench.candidate import length, read_idea, refused
+from lotbench.benchmarks.liveideabench.candidate import length, read_idea
 from lotbench.benchmarks.liveideabench.judge import COMPARING, SCORING
 from lotbench.benchmarks.liveideabench.masking import MASKED, masked
 from lotbench.benchmarks.liveideabench.settings import Settings
 from lotbench.errors import JudgeError
 from lotbench.types import Answer, Key, Question, Reply
 
+CASES = Path(__file__).parents[2] / "cases"
 IDEA = "Use granular flow in hourglasses to time chemical reactions without electronics."
 
 
@@ -18,45 +22,40 @@ def status(text: str, **settings: object) -> str:
     return str(read_idea(Reply(text, "m"), Settings(**settings))["status"])
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "I'm sorry, but I can't help with that.",
-        "I cannot provide ideas on this keyword.",
-        "I can’t assist with this request.",
-        "As an AI language model, I cannot propose research on this.",
-        "I apologize, but I am unable to discuss this.",
-        "Unfortunately, I must decline.",
-        "I won't write about this topic.",
-        "抱歉，我无法提供这方面的内容。",
-        "I cannot help with weapons. However, ask me something else.",
-        "I'm afraid I can't do that.",
-        "Sorry! I am not able to take part.",
-    ],
-)
-def test_a_refusal_is_what_a_reply_opens_with(text: str) -> None:
-    assert refused(text)
-    assert status(text) == "refused"
+def cases(name: str) -> list[tuple[str, str]]:
+    """Replies of our own with what they are: 60 that decline, 60 ideas that only sound as if they did."""
+    lines = (CASES / "refusals" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    assert [sum(row["is"] == kind for row in rows) for kind in ("refused", "ok")] == [60, 60]
+    return [(row["text"], row["is"]) for row in rows]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Zeolites serve as an air filter that catches ammonia where it leaves the stable.",
-        "As an air filter, moss cleans what fans blow through it.",
-        "AI cannot yet tell a reef's noise apart; train it on hydrophones.",
-        "As an AI-driven network of buoys, the system maps currents that I cannot see from shore.",
-        "Patients say 'I cannot sleep'; measure what they breathe.",
-        "I can't overstate how little is known of sea foam: sample it.",
-        "I propose a sensor of ice. Sorry colleagues will call it a toy.",
-        "I cannot discuss pathogens. However, here is an idea on their history: read the parish registers of "
-        "three counties against tree rings, and test whether epidemics follow two wet summers in a row.",
-        "Unfortunately, AI cannot smell: teach it with dogs.",
-        "Unfortunately, corals bleach before anyone looks: let ships' lidars look.",
-    ],
-)
-def test_an_idea_is_not_a_refusal(text: str) -> None:
-    assert status(text) == "ok"
+@pytest.mark.parametrize(("text", "what"), cases("tuned"))
+def test_a_refusal_is_told_from_an_idea_that_sounds_like_one(text: str, what: str) -> None:
+    assert status(text) == what
+
+
+def test_refusals_in_words_that_nobody_tuned_to_are_found() -> None:
+    """Written before the rules and never read while they were made: recall .95, at most 2 of 60 ideas taken for one."""
+    read_as = [(status(text), what) for text, what in cases("held_out")]
+    assert sum(said == what == "refused" for said, what in read_as) >= 0.95 * 60
+    assert sum(said == "refused" and what == "ok" for said, what in read_as) <= 2
+
+
+def test_a_refusal_that_offers_other_help_is_one_and_one_that_has_an_idea_is_not() -> None:
+    declined = "I cannot provide ideas on made-up data. "
+    help_ = "Instead, I would be happy to talk with you about how such data are found, how students are taught good practice, "
+    assert (
+        status(declined + help_ + "or how journals could check what they print before they print it.")
+        == "refused"
+    )
+    idea = "Instead, here is one on finding them: compare the last digits of every table with those that people make up, "
+    assert (
+        status(
+            declined + idea + "journal by journal, and publish the share of tables that fail beside its name."
+        )
+        == "ok"
+    )
 
 
 def test_what_was_withheld_is_a_refusal_and_kept() -> None:
@@ -111,6 +110,21 @@ def test_the_idea_stands_after_the_final_marker() -> None:
         ("I am Claude, made by Anthropic.", ("Claude", "Anthropic")),
         ("Fine-tune Llama 3 and qwen2.5-max.", ("Llama 3", "qwen2.5-max")),
         ("通义千问认为可以。", ("通义千问",)),
+        ("As Gemini, I suggest tides.", ("Gemini",)),
+        ("I'm Claude, and I suggest tides.", ("Claude",)),
+        ("I am a language model trained by Google.", ("Google",)),
+        (
+            "GPT4 could plan it, GPT-5.1-mini too, and so could o3-mini-high.",
+            ("GPT4", "GPT-5.1-mini", "o3-mini-high"),
+        ),
+        ("Prompt Gemini 2.0 Flash and gemini-2.5-pro.", ("Gemini 2.0 Flash", "gemini-2.5-pro")),
+        (
+            "Mistral AI's mistral-large-2411 and Mixtral-8x7B vote.",
+            ("Mistral AI", "mistral-large-2411", "Mixtral-8x7B"),
+        ),
+        ("Microsoft's Phi-4 is small, phi-3-mini smaller.", ("Microsoft's Phi-4", "phi-3-mini")),
+        ("DeepSeek-R1 reasons; Google DeepMind folds.", ("DeepSeek-R1", "Google DeepMind")),
+        ("我是豆包，由字节跳动训练。", ("豆包", "字节跳动")),
     ],
 )
 def test_names_of_models_and_makers_are_hidden(text: str, names: tuple[str, ...]) -> None:
@@ -125,6 +139,19 @@ def test_names_of_models_and_makers_are_hidden(text: str, names: tuple[str, ...]
         "Watch the Gemini meteors with Claude Shannon's theory.",
         "A llama's minimax strategy in the Amazon; a meta-analysis of nova remnants, phi and grok.",
         "Mistral winds cohere over Titan.",
+        "Amplify the clone with phi-29 polymerase; phage phi-6 and phi-X174 are controls.",
+        "The liver gene GPT2 and its sister GPT code for transaminases; knock GPT2 down.",
+        "Map it in Google Earth Engine, with Google Trends and Google Scholar beside it.",
+        "A mistral-driven upwelling feeds krill; mistral-like winds do so elsewhere.",
+        "The anthropic principle bounds the constant, anthropic emissions do not.",
+        "Anthropic carbon and Anthropic reasoning are two things.",
+        "Photograph Gemini 8 from Gemini South; the Gemini 4 capsule had no lock.",
+        "The quantum yield phi-2 falls with light, dihedral phi-1 with strain.",
+        "Read Amazon bedrock from rivers; Microsoft Kinect films gait, Azure-blue dyes stain.",
+        "A meta AI that chooses among models; GLM-2 is a generalised linear model.",
+        "Train it in OpenAI Gym with xAI that explains the net.",
+        "As Claude Bernard held, the milieu is constant. As Nova shells cool, dust forms.",
+        "嫦娥四号在月之暗面着陆；百度指数预测流感；腾讯位置数据估计人流；豆包的发酵。",
     ],
 )
 def test_words_that_mean_something_else_stay(text: str) -> None:

@@ -62,7 +62,9 @@ async def test_a_refused_keyword_is_offered_once_more_as_an_academic_task() -> N
     )
     walked = await play(items("moss"), candidate, panel(3))
     (said,) = candidate.heard("fallback")
-    assert "seminar" in said and "moss" in said
+    assert "academic" in said and "moss" in said
+    # The jury and the prize of the first prompt stay: only the frame is another.
+    assert "A jury of working scientists" in said and "you win a prize" in said
     section = walked.section("Refusals")
     assert section.tables[0].rows == (("moss", 1, REFUSED, "ok", "Moss clocks."),)
     assert "1 of 2 (50.0 %) requests were refused" in section.notes[0]
@@ -77,6 +79,15 @@ async def test_refused_twice_is_no_idea_and_no_score() -> None:
     assert walked.traces[0].score.why == "no two ideas could be compared (refused)"
     assert walked.metrics()["originality"].value == 6
     assert walked.metrics()["average"].value is None
+
+
+async def test_v2_scores_a_new_approach_to_a_known_problem_as_original() -> None:
+    one = judge()
+    await play(items("moss"), ideas("Moss clocks.", "Moss maps."), [one], judges=1)
+    assert "come at a known problem by a new approach" in one.heard("judge")[0]
+    old = judge()
+    await play(items("moss"), ideas("Moss clocks.", "Moss maps."), [old], judges=1, version="v1")
+    assert "approach" not in old.heard("judge")[0]
 
 
 async def test_v1_has_no_fallback() -> None:

@@ -74,6 +74,9 @@ def conference() -> list[dict[str, Any]]:
         paper("loose", (2, 2), title="Leaping loose"),
         paper("empty", (2, 2), title="Leaping empty"),
         paper("mumbled", (2, 2), title="Leaping mumbled"),
+        paper("spoken", (2, 2), title="Leaping spoken"),
+        paper("voiced", (2, 2), title="Leaping voiced"),
+        paper("reported", (2, 2), title="Leaping reported"),
     ]  # fmt: skip
 
 
@@ -84,8 +87,8 @@ def writer_rule(request: Any) -> Any:
     if step == "idea":
         return {
             "problem_statement": f"Problem of {request.key.sample}.",
-            "objective": "We want to leap.",
-            "solution_approach": "We look first.",
+            "objective": "We want to leap." if request.key.sample == "spoken" else "The aim is to leap.",
+            "solution_approach": "Look first, then leap.",
         }
     assert "(1) " in said
     number = "It scores 4 for novelty. " if request.key.sample == "leaky" else ""
@@ -99,8 +102,8 @@ def judge_rule(request: Any) -> Any:
     if step == "formal":
         return {
             "reason": "read it",
-            "idea_in_first_person": True,
-            "justification_in_one_voice": True,
+            "idea_in_first_person": sample == "voiced",
+            "justification_in_one_voice": sample != "reported",
             "summary_of_several_reviews": sample == "plural",
             "novelty_score_as_number": False,
         }
@@ -149,15 +152,18 @@ async def test_a_conference_becomes_two_splits_and_every_paper_left_out_has_its_
         "plural": ("quality", "a text sums up several reviews: read it"),
         "loose": ("quality", "not grounded: k1: Looking is known."),
         "empty": ("quality", "the justification has no arguments"),
+        "spoken": ("quality", "the idea is in the first person: 'We'"),
+        "voiced": ("quality", "the idea is in the first person: read it"),
+        "reported": ("quality", "the justification is not in one reviewer's voice: read it"),
         "mumbled": (
             "judge_failed",
             "gold_arguments: the answer is not one JSON object of the form asked for",
         ),
     }
     assert made.stages == {
-        "papers": 29,
-        "with ratings that agree": 26,
-        "with enough related works": 25,
+        "papers": 32,
+        "with ratings that agree": 29,
+        "with enough related works": 28,
         "with an idea and a justification that hold": 20,
     }
     train = datasets.samples(tmp_path / "out" / "train", Item)
@@ -167,11 +173,11 @@ async def test_a_conference_becomes_two_splits_and_every_paper_left_out_has_its_
         f"idea-good{group}{one}" for group in range(5) for one in range(4)
     }
     one = train[0]
-    assert one.research_idea.solution_approach == "We look first."
+    assert one.research_idea.solution_approach == "Look first, then leap."
     assert one.gold_writers == ("gpt-oss-120b",)
     assert one.source.startswith("https://example.org/")
-    # A paper whose text gives its score away is not shown to the judge at all.
-    assert "leaky" not in {request.key.sample for request in judge.asked}
+    # A paper whose text gives its score away, or an idea that says "we", is not shown to the judge at all.
+    assert not {"leaky", "spoken"} & {request.key.sample for request in judge.asked}
 
 
 async def test_the_card_says_how_the_scores_were_cut(tmp_path: Path) -> None:
@@ -179,13 +185,13 @@ async def test_the_card_says_how_the_scores_were_cut(tmp_path: Path) -> None:
     card = json.loads((tmp_path / "out" / "card.json").read_text(encoding="utf-8"))
 
     means = [float(np.mean(Paper.model_validate(row).ratings)) for row in conference() if "good" in row["id"]]
-    means += [2.0] * 6
+    means += [2.0] * 9
     width = np.linspace(min(means), max(means), 6)
     edges = 0.7 * np.quantile(means, np.linspace(0, 1, 6)) + 0.3 * width
     assert card["edges"] == {"*": pytest.approx(edges.tolist())}
     assert card["models"] == {"writer": "gpt-oss-120b", "judge": "judge"}
-    assert sum(card["support"]["rated"].values()) == 26
-    assert card["dropped"] == {"ratings": 3, "related works": 1, "quality": 4, "judge_failed": 1}
+    assert sum(card["support"]["rated"].values()) == 29
+    assert card["dropped"] == {"ratings": 3, "related works": 1, "quality": 7, "judge_failed": 1}
     assert card["rules"]["binning"] == "blend"
 
 
@@ -202,8 +208,9 @@ async def test_a_build_goes_on_where_it_was_and_takes_from_the_store(tmp_path: P
     assert not (tmp_path / "out" / "card.json").exists()
     made, writer, _ = await built(tmp_path)
     assert len(made.train) + len(made.test) == 20
-    # Two calls for each of 25 papers, without the eleven that had come before, and one to test the connection.
-    assert len([r for r in writer.asked if r.key.step != "preflight"]) == 2 * 25 - 11
+    # Two calls for each of 28 papers but one (an idea that says "we" gets no justification), without the eleven that
+    # had come before, and one to test the connection.
+    assert len([r for r in writer.asked if r.key.step != "preflight"]) == 2 * 28 - 1 - 11
 
     (tmp_path / "again").mkdir()
     again, writer, judge = await built(tmp_path / "again")

@@ -6,6 +6,7 @@ justification, the judge looks at both. What does not hold is dropped with its r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -29,6 +30,7 @@ ROLES = {
     "writer": Role("turns papers into ideas, and reviews into justifications", Sampling(temperature=0.0)),
     "judge": Role("looks at what was written, and checks that it is grounded", Sampling(temperature=0.0)),
 }
+_FIRST_PERSON = re.compile(r"\b(?:we|our|ours)\b", re.IGNORECASE)
 NO_GOLD: claims.Arguments = {kind: {} for kind in KINDS}
 """A justification that is itself to be the gold is checked against nothing."""
 
@@ -85,12 +87,16 @@ class Formal(Form):
 
 
 WANTED = {
-    "idea_in_first_person": (True, "the idea is not in the first person"),
-    "justification_in_one_voice": (True, "the justification is not of one voice"),
+    "idea_in_first_person": (False, "the idea is in the first person"),
+    "justification_in_one_voice": (True, "the justification is not in one reviewer's voice"),
     "summary_of_several_reviews": (False, "a text sums up several reviews"),
     "novelty_score_as_number": (False, "a text gives a novelty score as a number"),
 }
-"""What a formally correct sample has, and what it lacks otherwise."""
+"""What a formally correct sample has, and what it lacks otherwise.
+
+The paper (Sec. 4.1.1) says that the idea has to be in the first person. The public scripts, which made the data, ask
+for neutral ideas and check the justification for the voice of one reviewer; so does this.
+"""
 
 
 def item(draft: Draft, found: Mapping[str, Any], writers: Sequence[str] = ()) -> Item:
@@ -137,6 +143,8 @@ def fault(found: Mapping[str, Any]) -> str | None:
     for name in ("idea", "justification"):
         if number := leak("\n".join(found.get(name, {}).values())):
             return f"the {name} may give its score away: {number!r}"
+    if said := _FIRST_PERSON.search("\n".join(found.get("idea", {}).values())):
+        return f"the idea is in the first person: {said[0]!r}"
     for name, (wanted, wrong) in WANTED.items():
         if found.get("formal", {}).get(name, wanted) is not wanted:
             return f"{wrong}: {found['formal']['reason']}"
