@@ -147,8 +147,7 @@ class Comparison:
     Attributes:
         reference: The preset under configs/ that reports compare with; the default settings if empty.
         headline: The metric by which runs are ranked, sample by sample; the mean score if none is declared.
-        score_only: Settings that change the score of a finished trace, not the walk.
-        also_walked: Of these, what under some settings changes the walk as well; it is scored both ways all the same.
+        score_only: Settings that change the score of a finished trace, not the walk; `also_walked`, under some, both.
         unrankable: What makes a score of these settings stand apart.
         texts: The texts whose embeddings the report needs, and `encoder` the name of what embeds them.
         across: Sections on several runs at once, from the traces and settings of each by its name.
