@@ -46,7 +46,7 @@ def draw(run: Run, n: int, out: Path) -> Path:
     """
     made = results.planned(run, Limits())
     validation = made.benchmark.judges.validation
-    if validation is None:
+    if validation is None or validation.fillings is None:
         raise UsageError(f"{made.benchmark.name} has no judge whose verdicts people could label")
     role, seats = validation.judged(made.settings)
     key = key_of(made, role, seats, made.settings, run.totals().ids())

@@ -86,8 +86,7 @@ async def _judge_all(made: Prepared, caller: Caller, judged: list[Judged]) -> No
     work = [
         piece(panel, probe, repeat)
         for panel in made.panels
-        for probe in made.probes
-        if probe.role == panel.role
+        for probe in made.taken(panel)
         for repeat in range(1, made.repeats + 1)
     ]
     await side_by_side(made.plan.limits.concurrency, work)
@@ -113,7 +112,7 @@ def _written(made: Prepared, calls: Calls, judged: Sequence[Judged]) -> Checked:
     panels = {id(panel): index for index, panel in enumerate(made.panels)}
     rows = sorted(judged, key=lambda one: (panels[id(one.panel)], order[one.probe.id], one.repeat))
     names = {role: [name.text for name in given] for role, given in made.names.items()}
-    found = judge_rates.measures(rows, made.plan.experiment.seed)
+    found = judge_rates.measures(rows, made.plan.experiment.seed, made.validation.rulings)
     notes = tuple(_notes(made, len(rows)))
     spent = results.spent(calls.caller.journal.totals, made.names)[0]
     place = calls.folder
@@ -153,6 +152,7 @@ def _summary(one: Measure, names: Mapping[str, Sequence[str]]) -> dict[str, Any]
         "mode": one.variant,
         "what": one.what,
         "groups": {name: asdict(group) for name, group in one.groups.items()},
+        **({"marks": {name: asdict(group) for name, group in one.marks.items()}} if one.marks else {}),
         "unreadable": one.unreadable,
         "of": one.of,
         "flips": list(one.flips),
@@ -214,6 +214,7 @@ def _kept(made: Prepared, checked: Checked, ids: Mapping[str, Sequence[Sequence[
         if key is None:
             continue
         names = [checked.names[one.role][seat] for seat in one.seats]
+        key |= {"criterion": one.criterion} if one.criterion else {}
         record = judge_rates.record(one, key, names, about)
         before = judge_records.find(key)
         if before and before["set"].get("digest") == made.rows.digest and before["of"] > record["of"]:

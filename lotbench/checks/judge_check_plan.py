@@ -6,16 +6,17 @@ first call and before a folder is made.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lotbench.config.experiment import Config
+from lotbench import benchmarks
+from lotbench.config.experiment import Config, Experiment
 from lotbench.config.model_names import ModelName
 from lotbench.edge.calls.caller import CallStats
-from lotbench.edge.files import judge_set
-from lotbench.errors import DataError, UsageError, at
+from lotbench.edge.files import datasets, judge_set
+from lotbench.errors import DataError, UsageError
 from lotbench.harness.judge_validation import JudgePanel, Probe, Validation, stratified
 from lotbench.run import plan
 from lotbench.run.plan import Plan
@@ -72,8 +73,11 @@ class Prepared:
     @property
     def total(self) -> int:
         """Judgings in all."""
-        rows = {role: sum(one.role == role for one in self.probes) for role in self.names}
-        return self.repeats * sum(rows[panel.role] for panel in self.panels)
+        return self.repeats * sum(len(self.taken(panel)) for panel in self.panels)
+
+    def taken(self, panel: JudgePanel) -> list[Probe]:
+        """The probes that a panel is put."""
+        return [one for one in self.probes if (one.role, one.task) == (panel.role, panel.task)]
 
     @property
     def frozen(self) -> dict[str, JSON]:
@@ -100,21 +104,21 @@ def prepare(wanted: Wanted) -> Prepared:
         DataError: The judge set has faults.
     """
     given = wanted.config.experiment
+    declared = benchmarks.get(given.benchmark).judges.validation
+    if declared is None:
+        raise UsageError(f"{given.benchmark} has no judge set")
+    found = judge_set.find(wanted.judge_set, declared.folder)
     config = wanted.config.model_copy(
-        update={"experiment": given.model_copy(update={"model": given.model or "human"})}
+        update={"experiment": given.model_copy(update=_filled(given, wanted, found))}
     )
+    if not any(role in given.roles for role in declared.rows):
+        flags = " or ".join(f"--{role} M" for role in declared.rows)
+        raise UsageError(f"nobody to check: give {flags}")
     made = plan.make(config)
-    validation = made.benchmark.judges.validation
-    if validation is None:
-        raise UsageError(f"{made.benchmark.name} has no judge set")
-    names = {role: made.names[role] for role in validation.rows if role in given.roles}
-    if not names:
-        raise UsageError("nobody to check: give --judge M or --oracle M")
-    found = judge_set.find(wanted.judge_set, validation.folder)
-    rows = judge_set.load(found, dict(validation.rows[role] for role in names))
-    if rows.about.data != made.folder.name:
-        raise UsageError(f"{found}: is about the data set {rows.about.data!r}, not {made.folder.name!r}")
-    every_row = _probes(rows, validation, made, names)
+    names = {role: made.names[role] for role in declared.rows if role in given.roles}
+    files = {name: row for role in names for name, row in declared.rows[role].items()}
+    rows = judge_set.load(found, files)
+    every_row = _probes(rows, wanted, declared, made, names)
     probes = [one for one in every_row if not one.contested and wanted.split in ("all", one.split)]
     if wanted.limit is not None:
         seed = f"{made.experiment.seed}:judge-check"
@@ -128,26 +132,73 @@ def prepare(wanted: Wanted) -> Prepared:
     panels = [
         panel
         for role in names
-        for panel in validation.panels(role, len(names[role]), made.settings, wanted.every)
+        for panel in declared.panels(role, len(names[role]), made.settings, wanted.every)
     ]
-    return Prepared(wanted, made, validation, names, rows, every_row, probes, panels)
+    put = {(one.role, one.task) for one in probes}
+    panels = [one for one in panels if (one.role, one.task) in put]
+    return Prepared(wanted, made, declared, names, rows, every_row, probes, panels)
+
+
+def _filled(given: Experiment, wanted: Wanted, found: Path) -> dict[str, str]:
+    """What a check asks of an experiment: a candidate in name only, and the samples that the rows are about."""
+    own = found / "samples.jsonl"
+    return {"model": given.model or "human", "data": given.data or (str(found) if own.is_file() else "")}
 
 
 def _probes(
-    rows: judge_set.JudgeSet, validation: Validation, made: Plan, names: Mapping[str, Any]
+    rows: judge_set.JudgeSet, wanted: Wanted, validation: Validation, made: Plan, names: Mapping[str, Any]
+) -> list[Probe]:
+    """The probes of the set's rows and those that the data set brings itself.
+
+    Raises:
+        UsageError: The set is about other samples, or has no rows for a role.
+        DataError: Every fault of every row, with file, line and field.
+    """
+    if not rows.is_about(made.folder):
+        brought = [one for role in names for one in validation.built(role, made.by_id)]
+        if brought and not wanted.judge_set:
+            return brought
+        raise UsageError(
+            f"{rows.folder}: is about the data set {rows.about.data!r}, not {made.folder.name!r}"
+        )
+    for role in names:
+        if not any(file in rows.rows for file in validation.rows[role]):
+            either = " or ".join(validation.rows[role])
+            raise UsageError(f"{rows.folder}: no {either}, which a check of the {role} needs")
+    return _found(rows, validation, names, made.by_id)
+
+
+def _found(
+    rows: judge_set.JudgeSet, validation: Validation, roles: Iterable[str], data: Mapping[str, Any]
 ) -> list[Probe]:
     found: list[Probe] = []
     faults: list[str] = []
-    for role in names:
-        file = validation.rows[role][0]
-        if file not in rows.rows:
-            raise UsageError(f"{rows.folder}: no {file}, which a check of the {role} needs")
-        numbers = [number for number, _ in rows.rows[file]]
-        probes, wrong = validation.probes(role, [row for _, row in rows.rows[file]], made.by_id)
-        found.extend(probes)
-        for fault in wrong:
-            row, _, message = fault.partition(": ")
-            faults.append(at(rows.folder / file, numbers[int(row) - 1]) + f": {message}")
+    for role in roles:
+        for file in (name for name in validation.rows[role] if name in rows.rows):
+            probes, wrong = validation.probes(role, [row for _, row in rows.rows[file]], data)
+            found.extend(probes)
+            faults += rows.places(file, wrong)
+        found.extend(validation.built(role, data))
     if faults:
         raise DataError(faults)
     return found
+
+
+def read_set(folder: Path) -> tuple[judge_set.JudgeSet, Sequence[Probe]]:
+    """A judge set by itself, whoever is to be checked with it: its rows, and what a judge is put.
+
+    Raises:
+        UsageError: It is of no benchmark that has judges, or its data set is not there.
+        DataError: Every fault of every row, with file, line and field.
+    """
+    about = judge_set.about_of(folder)
+    benchmark = benchmarks.get(about.benchmark)
+    validation = benchmark.judges.validation
+    if validation is None:
+        raise UsageError(f"{folder / 'set.toml'}: benchmark: {benchmark.name} has no judges to check")
+    rows = judge_set.load(
+        folder, {name: row for files in validation.rows.values() for name, row in files.items()}
+    )
+    own = folder if (folder / "samples.jsonl").is_file() else datasets.data_folder(about.data, "")
+    data = {item.id: item for item in datasets.samples(own, benchmark.Item)}
+    return rows, _found(rows, validation, validation.rows, data)

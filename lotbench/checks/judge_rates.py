@@ -6,16 +6,18 @@ each row; further ones say only how often a verdict flips.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from statistics import fmean
+from typing import Any, TypeAlias, TypeVar
 
-from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult
+from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult, Ruling, decided
 from lotbench.metrics.agreement import Agreement, Rate, agreement, flips, kappa
+from lotbench.metrics.correlation import pearson, spearman
 from lotbench.report.markdown import bullets, number, plain, table
 from lotbench.report.report import Spent
 from lotbench.report.sections import Table
-from lotbench.types import JSON
+from lotbench.types import JSON, Metric
 
 Cell = str | float | int | None
 AUTHOR = "author labels: no other people have reviewed them yet"
@@ -32,13 +34,32 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
-    """One judge, or several as one, on all the rows it was given.
+class Marks:
+    """Numbers that a judge gave beside the true ones.
 
     Attributes:
-        what: How many verdicts a yes takes.
-        groups: By name; `all` is first.
-        readable: The first verdict on each probe, of those that could be read.
+        n: Numbers that could be read.
+        mean: What the judge gave on average; `truth` is the mean of the true ones.
+    """
+
+    n: int
+    spearman: Metric
+    pearson: Metric
+    mean: float | None
+    truth: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One judge, or several as one, on all the rows it was given, by one criterion.
+
+    Attributes:
+        what: How many verdicts a yes takes, or the criterion.
+        criterion: As rulings name it; "" where there is but one.
+        groups: Of decisions, by name; `all` is first.
+        marks: Of numbers, by name likewise; a criterion has one of the two.
+        readable: The first ruling on each row, of those that could be read.
+        probes: The probe of each row that is one probe, by row.
         unreadable: Verdicts of all repeats that could not be read, and calls without a reply.
         of: Verdicts of all repeats.
         flips: Pairs of verdicts on one row that differ, and all such pairs.
@@ -50,70 +71,104 @@ class Measure:
     what: str
     settings: Any
     groups: Mapping[str, Agreement]
-    readable: Sequence[tuple[Probe, bool]]
+    readable: Sequence[Ruling]
     unreadable: int
     of: int
     flips: tuple[int, int]
+    criterion: str = ""
+    marks: Mapping[str, Marks] = field(default_factory=dict)
+    probes: Mapping[str, Probe] = field(default_factory=dict)
 
 
-def measures(judged: Sequence[Judged], seed: int) -> list[Measure]:
+Rule: TypeAlias = Callable[[Sequence[tuple[Probe, ProbeResult]]], Sequence[Ruling]]
+
+
+def measures(judged: Sequence[Judged], seed: int, rule: Rule = decided) -> list[Measure]:
     """Every panel's rates; of a panel that confirms, those of its first verdict alone too."""
-    made = []
+    made: list[Measure] = []
     for panel_id in dict.fromkeys(id(one.panel) for one in judged):
         mine = [one for one in judged if id(one.panel) == panel_id]
         panel = mine[0].panel
         if panel.alone is not None:
             first = replace(panel, seats=panel.seats[:1], settings=panel.alone)
-            made.append(_measure(mine, first, "check alone", lambda said: said.first, seed))
+            alone = [replace(one, said=replace(one.said, last=one.said.first)) for one in mine]
+            made += _measured(alone, first, "check alone", rule, seed)
         what = "check alone" if panel.alone is None else "check, then confirm"
-        if panel.role == "oracle":
-            what = "answer"
-        made.append(_measure(mine, panel, what, lambda said: said.last, seed))
+        made += _measured(mine, panel, "answer" if panel.role == "oracle" else what, rule, seed)
     return made
 
 
-def _measure(
-    mine: Sequence[Judged],
-    panel: JudgePanel,
-    what: str,
-    pick: Callable[[ProbeResult], bool | None],
-    seed: int,
-) -> Measure:
-    """One measure; rows that words decide without a judge are no part of it."""
-    verdicts = [(one.probe, one.repeat, pick(one.said)) for one in mine if one.said.how == "judge"]
-    by_row: dict[str, list[bool]] = {}
-    for probe, _, verdict in verdicts:
-        if verdict is not None:
-            by_row.setdefault(probe.id, []).append(verdict)
-    readable = [
-        (probe, verdict) for probe, repeat, verdict in verdicts if repeat == 1 and verdict is not None
+def _measured(
+    mine: Sequence[Judged], panel: JudgePanel, what: str, rule: Rule, seed: int
+) -> Iterator[Measure]:
+    """A measure of each criterion; the rulings of each repeat are made of that repeat alone."""
+    repeats = sorted({one.repeat for one in mine})
+    ruled = [
+        ruling
+        for repeat in repeats
+        for ruling in rule([(one.probe, one.said) for one in mine if one.repeat == repeat])
     ]
+    probes = {one.probe.id: one.probe for one in mine}
+    for criterion in dict.fromkeys(one.criterion for one in ruled):
+        found = [one for one in ruled if one.criterion == criterion]
+        made = measure(found, panel, criterion or what, seed)
+        rows = {one.row for one in found}
+        yield replace(made, probes={name: one for name, one in probes.items() if name in rows})
+
+
+def measure(found: Sequence[Ruling], panel: JudgePanel, what: str, seed: int) -> Measure:
+    """What the rulings of one criterion come to, those of all repeats; rates are of the first on each row."""
+    first: dict[str, Ruling] = {}
+    decisions: dict[str, list[bool]] = {}
+    for one in found:
+        first.setdefault(one.row, one)
+        if isinstance(one.said, bool):
+            decisions.setdefault(one.row, []).append(one.said)
+    readable = [one for one in first.values() if one.said is not None]
+    decides = all(isinstance(one.truth, bool) for one in found)
     return Measure(
         role=panel.role,
         seats=panel.seats,
         variant=panel.variant,
         what=what,
         settings=panel.settings,
-        groups=_groups(readable, seed),
+        groups=_grouped(readable, lambda chosen: _agreement(chosen, seed)) if decides else {},
         readable=readable,
-        unreadable=sum(verdict is None for _, _, verdict in verdicts),
-        of=len(verdicts),
-        flips=flips(list(by_row.values())),
+        unreadable=sum(one.said is None for one in found),
+        of=len(found),
+        flips=flips(list(decisions.values())),
+        criterion=found[0].criterion,
+        marks={} if decides else _grouped(readable, _marks),
     )
 
 
-def _groups(readable: Sequence[tuple[Probe, bool]], seed: int) -> dict[str, Agreement]:
-    """All rows, those of each language, and those of each kind; positives without a kind stand with every kind."""
+def _agreement(chosen: Sequence[Ruling], seed: int) -> Agreement:
+    labels, said = [bool(one.truth) for one in chosen], [bool(one.said) for one in chosen]
+    return agreement(labels, said, [one.item for one in chosen], seed)
 
-    def rated(chosen: Sequence[tuple[Probe, bool]]) -> Agreement:
-        labels, verdicts = [probe.label for probe, _ in chosen], [verdict for _, verdict in chosen]
-        return agreement(labels, verdicts, [probe.sample for probe, _ in chosen], seed)
 
+def _marks(chosen: Sequence[Ruling]) -> Marks:
+    truth, said = [float(one.truth) for one in chosen], [float(one.said or 0) for one in chosen]
+    items = [one.item for one in chosen]
+    return Marks(
+        n=len(chosen),
+        spearman=spearman(truth, said, items),
+        pearson=pearson(truth, said, items),
+        mean=fmean(said) if said else None,
+        truth=fmean(truth) if truth else None,
+    )
+
+
+T = TypeVar("T")
+
+
+def _grouped(readable: Sequence[Ruling], rated: Callable[[Sequence[Ruling]], T]) -> dict[str, T]:
+    """All rows, those of each language, and those of each kind; rows without a kind stand with every kind."""
     made = {"all": rated(readable)}
-    for language in sorted({probe.language for probe, _ in readable}):
-        made[language] = rated([one for one in readable if one[0].language == language])
-    for kind in sorted({probe.kind for probe, _ in readable if probe.kind}):
-        made[kind] = rated([one for one in readable if one[0].kind in (kind, None)])
+    for language in sorted({one.language for one in readable}):
+        made[language] = rated([one for one in readable if one.language == language])
+    for kind in sorted({one.kind for one in readable if one.kind}):
+        made[kind] = rated([one for one in readable if one.kind in (kind, None)])
     return made
 
 
@@ -121,6 +176,11 @@ def record(
     one: Measure, key: Mapping[str, JSON], names: Sequence[str], about: Mapping[str, JSON]
 ) -> dict[str, Any]:
     """What the store keeps of a measure: all that a later report says, and each row's verdict for anchors."""
+    rows = [
+        {"probe": asdict(one.probes[ruling.row]), "accepted": ruling.said}
+        for ruling in one.readable
+        if ruling.row in one.probes
+    ]
     return {
         "schema": 1,
         "key": dict(key),
@@ -128,10 +188,11 @@ def record(
         "set": dict(about),
         "what": one.what,
         "groups": {name: asdict(group) for name, group in one.groups.items()},
+        "marks": {name: asdict(group) for name, group in one.marks.items()},
         "unreadable": one.unreadable,
         "of": one.of,
         "flips": list(one.flips),
-        "rows": [{"probe": asdict(probe), "accepted": verdict} for probe, verdict in one.readable],
+        "rows": rows,
         "field": [],
     }
 
@@ -164,6 +225,21 @@ def rates(found: Sequence[Measure], names: Mapping[str, Sequence[str]]) -> Table
     columns = ["role", "model", "mode", "what", "rows of", "negatives", "positives"]
     for name in ("accuracy", "FPR", "FNR", "kappa"):
         columns += [name, f"{name}: 95 %"]
+    return Table(tuple(columns), tuple(rows))
+
+
+def correlations(found: Sequence[Measure], names: Mapping[str, Sequence[str]]) -> Table:
+    """Every measure of numbers, and each of its groups, as a row."""
+    rows: list[tuple[Cell, ...]] = []
+    for one in found:
+        who = " + ".join(names[one.role][seat] for seat in one.seats)
+        for name, group in one.marks.items():
+            cells = [cell for r in (group.spearman, group.pearson) for cell in (r.value, interval(asdict(r)))]
+            rows.append(
+                (one.role, who, one.variant, one.what, name, group.n, *cells, group.mean, group.truth)
+            )
+    columns = ["role", "model", "mode", "what", "rows of", "n", "Spearman", "Spearman: 95 %"]
+    columns += ["Pearson", "Pearson: 95 %", "mean given", "mean of the truth"]
     return Table(tuple(columns), tuple(rows))
 
 
@@ -213,6 +289,7 @@ def to_markdown(
         bullets(notes),
         "## Rates",
         table(rates(found, names)),
+        table(correlations(found, names)),
         bullets(
             [
                 "FPR: negatives accepted (oracle: No answered Yes). FNR: positives not accepted.",

@@ -7,6 +7,7 @@ import asyncio
 from pathlib import Path
 
 from lotbench import benchmarks
+from lotbench.checks import judge_check_plan
 from lotbench.config import experiment as config
 from lotbench.edge.files import datasets
 from lotbench.edge.files.jsonl import texts
@@ -24,6 +25,8 @@ def listing(parsed: argparse.Namespace) -> int:
 
 def check(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data check`."""
+    if (Path(parsed.path) / "set.toml").is_file():
+        return _check_judge_set(Path(parsed.path))
     declared = benchmarks.get(parsed.benchmark)
     asked = config.load(None, [pair if "." in pair else f"settings.{pair}" for pair in parsed.sets])
     settings = declared.resolve(
@@ -45,6 +48,18 @@ def check(parsed: argparse.Namespace) -> int:
     if faults:
         raise DataError(faults)
     print(f"{folder}: {len(items)} samples, no faults")
+    return 0
+
+
+def _check_judge_set(folder: Path) -> int:
+    """Name every fault of a judge set, and count its rows."""
+    rows, probes = judge_check_plan.read_set(folder)
+    for file, found in rows.rows.items():
+        contested = sum(row.contested for _, row in found)
+        unread = sum(getattr(row, "checker", None) == "" for _, row in found)
+        notes = f"{contested} contested" + (f", {unread} not read by a checker yet" if unread else "")
+        print(f"{folder / file}: {len(found)} rows, {notes}")
+    print(f"{folder}: {len(probes)} questions to a judge, no faults")
     return 0
 
 

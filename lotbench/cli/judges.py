@@ -6,7 +6,8 @@ import argparse
 import asyncio
 import signal
 import sys
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -15,12 +16,14 @@ import numpy as np
 from lotbench.checks import judge_rates
 from lotbench.checks.judge_check import Checked, Watch, judge_check
 from lotbench.checks.judge_check_plan import Prepared, Wanted
+from lotbench.checks.judge_rates import Measure
 from lotbench.cli.evaluate import LIMITS
 from lotbench.config import experiment as config
 from lotbench.edge.files.datasets import config_file
 from lotbench.errors import LotbenchError
 from lotbench.metrics.agreement import Rate
 from lotbench.run.results import load_run
+from lotbench.types import Metric
 
 PIPE_S = 15.0
 
@@ -32,6 +35,7 @@ def check(parsed: argparse.Namespace) -> int:
     if parsed.from_run:
         return _draw(parsed)
     flags: dict[str, Any] = {
+        "benchmark": parsed.benchmark,
         "data": parsed.data,
         "repeats": parsed.repeats,
         "seed": parsed.seed,
@@ -64,18 +68,9 @@ def print_result(checked: Checked) -> int:
         print(note)
     for one in checked.measures:
         who = " + ".join(checked.names[one.role][seat] for seat in one.seats)
-        print(f"{one.role} {who}, {one.variant}, {one.what}:")
-        for name, group in one.groups.items():
-            shown = ", ".join(
-                f"{word} {_value(rate)}"
-                for word, rate in (
-                    ("accuracy", group.accuracy),
-                    ("FPR", group.fpr),
-                    ("FNR", group.fnr),
-                    ("kappa", group.kappa),
-                )
-            )
-            print(f"  {name:8} n = {group.n:4}  {shown}")
+        print(", ".join(filter(None, (f"{one.role} {who}", one.variant, one.what))) + ":")
+        for name, n, shown in _groups(one):
+            print(f"  {name:8} n = {n:4}  {shown}")
         flipped, pairs = one.flips
         rate = f"{flipped / pairs:.1%}" if pairs else "not known"
         print(f"  unreadable {one.unreadable} of {one.of}; flip rate {rate} ({flipped} of {pairs} pairs)")
@@ -84,10 +79,21 @@ def print_result(checked: Checked) -> int:
     return 0
 
 
-def _value(rate: Rate) -> str:
+def _groups(one: Measure) -> Iterator[tuple[str, int, str]]:
+    """Each group of a measure: its name, its rows, and its rates or correlations in words."""
+    for name, group in one.groups.items():
+        named = {"accuracy": group.accuracy, "FPR": group.fpr, "FNR": group.fnr, "kappa": group.kappa}
+        yield name, group.n, ", ".join(f"{word} {_value(rate)}" for word, rate in named.items())
+    for name, marks in one.marks.items():
+        shown = f"Spearman {_value(marks.spearman)}, Pearson {_value(marks.pearson)}"
+        means = "" if marks.mean is None else f", mean given {marks.mean:.2f}"
+        yield name, marks.n, shown + means
+
+
+def _value(rate: Rate | Metric) -> str:
     if rate.value is None:
         return "none"
-    ends = judge_rates.interval(rate)
+    ends = judge_rates.interval(asdict(rate))
     return f"{rate.value:.3f}" + (f" [{ends}]" if ends else "")
 
 

@@ -253,6 +253,7 @@ def _people(commands: Commands) -> None:
 
 def _judges(commands: Commands) -> None:
     one = _command(commands, "judge-check", "judges:check", "measure how often judges and the oracle err")
+    one.add_argument("benchmark", nargs="?", metavar="BENCHMARK", help="whose judges (default: lotbench)")
     who = one.add_argument_group("who is checked")
     who.add_argument(
         "--judge", metavar="M", action="append", help="a judge; twice for a pair, the second confirming"
@@ -263,7 +264,7 @@ def _judges(commands: Commands) -> None:
     what.add_argument(
         "--judge-set",
         metavar="DIR",
-        help="a folder with daeso.jsonl, oracle.jsonl (default: the shipped one)",
+        help="a folder with rows whose answer is known (default: the shipped one of the benchmark)",
     )
     what.add_argument(
         "--split", choices=["test", "tune", "all"], default="test", help="only a check on test is kept"
@@ -295,7 +296,9 @@ def _data(commands: Commands) -> None:
         title="commands", metavar="COMMAND", required=True
     )
     _command(data, "list", "data:listing", "the data sets that come with lotbench")
-    one = _command(data, "check", "data:check", "name every fault of a data set by file, line and field")
+    one = _command(
+        data, "check", "data:check", "name every fault of a data set or a judge set by file, line and field"
+    )
     one.add_argument("path", metavar="PATH")
     one.add_argument("--benchmark", metavar="NAME", default=DEFAULT_BENCHMARK)
     one.add_argument("--set", metavar="K=V", action="append", default=[], dest="sets")

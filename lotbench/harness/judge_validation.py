@@ -6,13 +6,14 @@ then asks its own questions, so that what is measured is what is used.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, TypeAlias
 
 from pydantic import BaseModel
 
+from lotbench.config.experiment import digest
 from lotbench.harness.state import State
 from lotbench.prompting.prompt import Pack
 from lotbench.report.sections import Section
@@ -21,14 +22,19 @@ from lotbench.types import JSON, Metric, Trace
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One labelled row.
+    """One labelled row, or the part of it that a judge is put at once.
 
     Attributes:
         id: Stable while the row says the same.
         step: The node of the graph that asks.
         turn: What has come of the round when that node is reached.
+        label: The right answer where that is a yes or a no; else what `rulings` makes of `known` counts.
         kind: What makes the row easy or hard; None where that means nothing.
         contested: The two labellings differ: the row is left out of rates.
+        state: What else of the walk's state is there when that node is reached (steps, draft).
+        task: Which of the things that a role is asked for this is; panels of the same task take it.
+        group: What is ruled on together: a limit takes all of a group or none; each probe is its own if empty.
+        known: What the row says of the truth, for `rulings`.
     """
 
     id: str
@@ -42,6 +48,10 @@ class Probe:
     split: str
     labels: tuple[bool, ...]
     contested: bool
+    state: Mapping[str, JSON] = field(default_factory=dict)
+    task: str = ""
+    group: str = ""
+    known: Mapping[str, JSON] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +67,28 @@ class ProbeResult:
     how: str = "judge"
     stages: Mapping[str, str] | None = None
     """What the judge wrote on its way, by stage, for people to mark."""
+    values: Mapping[str, JSON] | None = None
+    """What the judge said, by name, where that is more than a yes or a no."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """One thing that a judge said where the truth is known: a decision beside a decision, or a number beside one.
+
+    Attributes:
+        criterion: What is ruled on; each has rates of its own.
+        row: What is ruled on, unique in its criterion.
+        item: What rows have in common that err together (a story, a task): the cluster of intervals.
+        said: None if it could not be read.
+    """
+
+    criterion: str
+    row: str
+    item: str
+    kind: str | None
+    language: str
+    truth: bool | float
+    said: bool | float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +99,7 @@ class JudgePanel:
         seats: Their places among the models of the role, in the order in which they judge.
         variant: What is compared with other panels of the role (the judge mode, what the oracle sees).
         alone: The settings under which the first verdict would stand alone; None if it does.
+        task: Which probes it takes; see `Probe`.
     """
 
     role: str
@@ -74,6 +107,7 @@ class JudgePanel:
     variant: str
     settings: Any
     alone: Any = None
+    task: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +182,15 @@ PlaceboLines: TypeAlias = Mapping[str, Sequence[str]]
 """What a placebo says for each field of a form, one after the other as the rounds of a walk go by."""
 
 
+def decided(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
+    """A ruling a probe: its last verdict beside its label; what words decided without a judge is none of a judge's."""
+    return [
+        Ruling("", one.id, one.sample, one.kind, one.language, one.label, said.last)
+        for one, said in judged
+        if said.how == "judge"
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class Validation:
     """How a benchmark's judges are checked; every function is pure.
@@ -160,8 +203,11 @@ class Validation:
             of `True` wants every variant there is.
         read: What became of a probe, from the state after its step.
         key: What a role's verdicts depend on beside the models: settings, prompts, data.
-        fillings: Verdicts of a run, stratified, at most so many.
-        standing: See `Standing`.
+        rulings: What a panel's results come to, from all probes that it was put once.
+        deciding: The criteria that a score rests on, from the settings; the game's rulings are of one, "".
+        built: Probes that a data set brings itself, without any judge set.
+        fillings: Verdicts of a run, stratified, at most so many; None if people label none.
+        standing: How well a run's judges are known to judge; None if that is not said of a run.
         anchors: How many rows a full run judges again.
         judged: The role, and the seats that judge together in a game.
         placebo: What a candidate says that knows other samples only, from the sample that is played, all samples
@@ -169,15 +215,18 @@ class Validation:
     """
 
     folder: str
-    rows: Mapping[str, tuple[str, type[BaseModel]]]
+    rows: Mapping[str, Mapping[str, type[BaseModel]]]
     probes: Callable[[str, Sequence[Any], Mapping[str, Any]], tuple[Sequence[Probe], Sequence[str]]]
     panels: Callable[[str, int, Any, bool], Sequence[JudgePanel]]
     read: Callable[[Probe, State], ProbeResult]
     key: Callable[[str, Any, Pack, JSON, str], dict[str, JSON]]
-    fillings: Callable[[Sequence[Trace], Mapping[str, Mapping[str, Any]], Any, int, int], Draw]
-    standing: Callable[[JudgeContext], JudgeQuality]
-    anchors: Callable[[Any], int]
-    judged: Callable[[Any], tuple[str, tuple[int, ...]]]
+    rulings: Callable[[Sequence[tuple[Probe, ProbeResult]]], Sequence[Ruling]] = decided
+    deciding: Callable[[Any], tuple[str, ...]] = lambda settings: ("",)
+    built: Callable[[str, Mapping[str, Any]], Sequence[Probe]] = lambda role, data: ()
+    fillings: Callable[[Sequence[Trace], Mapping[str, Mapping[str, Any]], Any, int, int], Draw] | None = None
+    standing: Callable[[JudgeContext], JudgeQuality] | None = None
+    anchors: Callable[[Any], int] = lambda settings: 0
+    judged: Callable[[Any], tuple[str, tuple[int, ...]]] = lambda settings: ("judge", (0,))
     placebo: Callable[[Any, Sequence[Any], Any, Random], PlaceboLines] | None = None
 
 
@@ -188,12 +237,22 @@ def judged_by(models: Sequence[str], addresses: Sequence[str]) -> dict[str, JSON
 
 
 def stratified(probes: Sequence[Probe], n: int, seed: str) -> list[Probe]:
-    """At most n probes, one after the other from each stratum of kind, language and label; in their order."""
-    strata: dict[tuple[Any, ...], list[Probe]] = {}
+    """At most n probes or groups of them, in turn from each stratum of task, kind, language and label; in their order."""
+    first: dict[str, Probe] = {}
     for one in probes:
-        strata.setdefault((one.kind or "", one.language, one.label), []).append(one)
+        first.setdefault(one.group or one.id, one)
+    strata: dict[tuple[Any, ...], list[str]] = {}
+    for name, one in first.items():
+        strata.setdefault((one.task, one.kind or "", one.language, one.label), []).append(name)
     rng = Random(seed)
     piles = [rng.sample(strata[name], len(strata[name])) for name in sorted(strata)]
     turns = [pile[at] for at in range(max(map(len, piles), default=0)) for pile in piles if at < len(pile)]
-    chosen = {one.id for one in turns[:n]}
-    return [one for one in probes if one.id in chosen]
+    chosen = set(turns[:n])
+    return [one for one in probes if (one.group or one.id) in chosen]
+
+
+def prompts_heard(pack: Pack, names: Set[str]) -> str:
+    """The digest of the prompts of these names, in every language."""
+    return digest(
+        {path: text for path, text in pack.files.items() if path.split("/")[-1].removesuffix(".txt") in names}
+    )

@@ -78,13 +78,29 @@ def spearman(one: Sequence[float], other: Sequence[float], clusters: Sequence[st
     """
     if why := _none(one, other):
         return Metric(None, n=len(one), why=why)
-    x, y = (stats.rankdata(each) for each in (one, other))
+    return _over_clusters(stats.rankdata(one), stats.rankdata(other), clusters)
+
+
+def pearson(one: Sequence[float], other: Sequence[float], clusters: Sequence[str]) -> Metric:
+    """Pearson's r with an interval that draws clusters again.
+
+    Raises:
+        ValueError: The three are not of one length.
+    """
+    if why := _none(one, other):
+        return Metric(None, n=len(one), why=why)
+    # Centred: far from 0 the sums of squares would leave nothing of the spread.
+    x, y = (np.asarray(each, dtype=float) - np.mean(each) for each in (one, other))
+    return _over_clusters(x, y, clusters)
+
+
+def _over_clusters(x: Floats, y: Floats, clusters: Sequence[str]) -> Metric:
     places = {name: index for index, name in enumerate(dict.fromkeys(clusters))}
     sums = np.zeros((len(places), 6))
     for name, a, b in zip(clusters, x, y, strict=True):
         sums[places[name]] += (1, a, b, a * a, b * b, a * b)
     low, high = bootstrap(sums, _pearson, 0)
-    return Metric(float(_pearson(sums.sum(axis=0))), low, high, n=len(one))
+    return Metric(float(_pearson(sums.sum(axis=0))), low, high, n=len(x))
 
 
 def _pearson(sums: Floats) -> Floats:

@@ -37,7 +37,7 @@ async def put(caller: Caller, made: Plan, panel: JudgePanel, probe: Probe, repea
         # The benchmark reads its own question back: for it, the panel is all the judges there are.
         return replace(await caller.ask(walk, seated), question=question)
 
-    state: dict[str, Any] = {**start(probe.sample, repeat, ""), "turn": dict(probe.turn)}
+    state: dict[str, Any] = {**start(probe.sample, repeat, ""), **probe.state, "turn": dict(probe.turn)}
     update = await take(probe.step, state, Context(made.benchmark, view, ask))
     return validation.read(probe, joined(state, update))
 

@@ -277,7 +277,7 @@ def _labels(path: Path) -> tuple[dict[str, Any], ...]:
 def _judge_quality(made: plan.Plan, path: Path, traces: Sequence[Trace], totals: Totals) -> JudgeQuality:
     """What is known of the run's judges, from the store and from what the run has kept of it."""
     validation = made.benchmark.judges.validation
-    if validation is None:
+    if validation is None or validation.standing is None:
         return JudgeQuality()
     kept = run_folder.read_json(path / "judge.json")["records"] if (path / "judge.json").is_file() else []
     anchors = path / "anchors.json"
@@ -338,7 +338,7 @@ def spent(
 
 def _reasons(made: plan.Plan, ids: Mapping[str, set[str]]) -> list[str]:
     """Why the scores of a run may not stand in a ranking."""
-    reasons = []
+    reasons, validation = [], made.benchmark.judges.validation
     local = sorted({name.text for given in made.names.values() for name in given if name.kind == "local"})
     if local:
         reasons.append("an embedded model played: it is for trying the tool, and its score means nothing")
@@ -350,7 +350,7 @@ def _reasons(made: plan.Plan, ids: Mapping[str, set[str]]) -> list[str]:
         theirs = {*(name.text for name in names), *ids.get(role, set())}
         if any(_kin(one, other) for one in mine for other in theirs):
             reasons.append(f"the candidate and the {role} are one model or siblings")
-        if made.benchmark.roles[role].checked and made.benchmark.judges.validation is None:
+        if made.benchmark.roles[role].checked and (validation is None or validation.standing is None):
             unchecked = ", ".join(sorted(ids.get(role, set())) or [name.text for name in names])
             reasons.append(f"the {role} was never checked (unchecked: {unchecked})")
     return reasons

@@ -11,7 +11,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lotbench.benchmarks.hicbench import candidate, judge
+from lotbench.benchmarks.hicbench import candidate, judge, validation
 from lotbench.benchmarks.hicbench.comparing import across
 from lotbench.benchmarks.hicbench.official import published
 from lotbench.benchmarks.hicbench.preview import preview
@@ -33,6 +33,7 @@ from lotbench.harness.benchmark import (
     Walks,
     by_step,
 )
+from lotbench.harness.judge_validation import Validation
 from lotbench.types import Sample, Sampling
 
 STEPS = {
@@ -98,6 +99,17 @@ def unrankable(settings: Settings) -> list[str]:
     return ["only one judge sits"] if settings.judges == 1 else []
 
 
+CHECKED = Validation(
+    folder="judge_sets/hicbench",
+    rows=validation.ROWS,
+    probes=validation.probes,
+    panels=validation.panels,
+    read=validation.probe_result,
+    key=validation.key,
+    rulings=validation.rulings,
+    deciding=validation.deciding,
+)
+
 benchmark = Benchmark(
     name="hicbench",
     version="2",
@@ -115,7 +127,7 @@ benchmark = Benchmark(
     resolve=resolve,
     data=Data(strata=("field",), published=published),
     walks=Walks(repeated=lambda settings: settings.orders if settings.dhp else None, lane=lane, order=order),
-    judges=Judges(seat=seat),
+    judges=Judges(seat=seat, validation=CHECKED),
     people=People(review=rows, Label=Label),
     comparison=Comparison(
         reference="paper/hicbench.toml",

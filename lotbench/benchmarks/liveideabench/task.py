@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import comb
 
-from lotbench.benchmarks.liveideabench import candidate, judge
+from lotbench.benchmarks.liveideabench import candidate, judge, validation
 from lotbench.benchmarks.liveideabench.across import across
 from lotbench.benchmarks.liveideabench.official import published
 from lotbench.benchmarks.liveideabench.people import Label, review
@@ -19,6 +19,7 @@ from lotbench.benchmarks.liveideabench.score import grade, headline, metrics
 from lotbench.benchmarks.liveideabench.sections import sections, texts
 from lotbench.benchmarks.liveideabench.settings import SCORE_ONLY, Settings, resolve, seat, unrankable
 from lotbench.harness.benchmark import Benchmark, Comparison, Data, Judges, People, Role, by_step
+from lotbench.harness.judge_validation import Validation
 from lotbench.types import Sampling
 
 STEPS = {
@@ -61,6 +62,17 @@ def faults(items: Sequence[Item], settings: Settings) -> list[str]:
     ]
 
 
+CHECKED = Validation(
+    folder="judge_sets/liveideabench",
+    rows=validation.ROWS,
+    probes=validation.probes,
+    panels=validation.panels,
+    read=validation.probe_result,
+    key=validation.key,
+    rulings=validation.rulings,
+    deciding=validation.deciding,
+)
+
 benchmark = Benchmark(
     name="liveideabench",
     version="2",
@@ -77,7 +89,7 @@ benchmark = Benchmark(
     preview=preview,
     resolve=resolve,
     data=Data(strata=("category",), beside=(), faults=faults, published=published),
-    judges=Judges(seat=seat),
+    judges=Judges(seat=seat, validation=CHECKED),
     people=People(review=review, Label=Label),
     comparison=Comparison(
         reference="paper/liveideabench-v2.toml",

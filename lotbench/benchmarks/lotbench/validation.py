@@ -18,7 +18,7 @@ from lotbench.benchmarks.lotbench.games import Game, Opinion, game, read_rounds
 from lotbench.benchmarks.lotbench.sample import Item, Text
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.config.experiment import digest
-from lotbench.harness.judge_validation import Draw, JudgePanel, Place, Probe, ProbeResult
+from lotbench.harness.judge_validation import Draw, JudgePanel, Place, Probe, ProbeResult, prompts_heard
 from lotbench.harness.state import State
 from lotbench.prompting.prompt import Pack
 from lotbench.types import JSON, Trace
@@ -71,9 +71,9 @@ class Asked(_Row):
     kind: Literal["plain", "negation", "double", "edge"]
 
 
-ROWS: Mapping[str, tuple[str, type[BaseModel]]] = {
-    "judge": ("daeso.jsonl", Filled),
-    "oracle": ("oracle.jsonl", Asked),
+ROWS: Mapping[str, Mapping[str, type[BaseModel]]] = {
+    "judge": {"daeso.jsonl": Filled},
+    "oracle": {"oracle.jsonl": Asked},
 }
 
 
@@ -191,16 +191,11 @@ def key(role: str, settings: Settings, prompts: Pack, sampling: JSON, data: str)
         if settings.confirm == "same_judge":
             heard.add("confirm")
         chosen["confirm"] = settings.confirm or "never"
-    texts = {
-        path: text
-        for path, text in prompts.files.items()
-        if path.split("/")[-1].removesuffix(".txt") in heard
-    }
     return {
         "benchmark": "lotbench",
         "role": role,
         **chosen,
-        "prompts": digest(texts),
+        "prompts": prompts_heard(prompts, heard),
         "sampling": sampling,
         "data": data,
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lotbench.benchmarks.rinobench import candidate, judge
+from lotbench.benchmarks.rinobench import candidate, judge, validation
 from lotbench.benchmarks.rinobench.lints import lints
 from lotbench.benchmarks.rinobench.official import published
 from lotbench.benchmarks.rinobench.preview import preview
@@ -16,7 +16,8 @@ from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.benchmarks.rinobench.score import grade, headline, metrics
 from lotbench.benchmarks.rinobench.sections import sections
 from lotbench.benchmarks.rinobench.settings import SCORE_ONLY, Settings, resolve
-from lotbench.harness.benchmark import Benchmark, Comparison, Data, Role, by_step
+from lotbench.harness.benchmark import Benchmark, Comparison, Data, Judges, Role, by_step
+from lotbench.harness.judge_validation import Validation
 from lotbench.types import Sampling
 
 STEPS = {
@@ -51,6 +52,18 @@ def unrankable(settings: Settings) -> list[str]:
     return [] if settings.justification else ["justifications were not judged"]
 
 
+CHECKED = Validation(
+    folder="judge_sets/rinobench",
+    rows=validation.ROWS,
+    probes=validation.probes,
+    panels=validation.panels,
+    read=validation.probe_result,
+    key=validation.key,
+    rulings=validation.rulings,
+    deciding=validation.deciding,
+    built=validation.built,
+)
+
 benchmark = Benchmark(
     name="rinobench",
     version="2",
@@ -74,6 +87,7 @@ benchmark = Benchmark(
         predicted="novelty_score",
         published=published,
     ),
+    judges=Judges(validation=CHECKED),
     comparison=Comparison(
         reference="paper/rinobench.toml", headline=headline, score_only=SCORE_ONLY, unrankable=unrankable
     ),

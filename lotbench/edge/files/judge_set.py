@@ -1,12 +1,13 @@
 """A judge set on disk: a folder of labelled rows, and what people have labelled of a run.
 
-`set.toml` names the data set that the rows are about (`data`) and who labelled them (`labels`: `author`, or
-`people` once they have reviewed them); the rows stand in the files that the benchmark names.
+`set.toml` names the benchmark whose judges are checked (`benchmark`), the data set that the rows are about (`data`)
+and where their labels are from (`labels`: the `author`, `people`, or `planted` into the texts); the rows stand in the
+files that the benchmark names. A set may bring samples of its own, in a samples.jsonl beside them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -16,7 +17,7 @@ from pydantic import BaseModel, ConfigDict
 from lotbench.config.experiment import digest, read_toml, validate
 from lotbench.edge.files import jsonl
 from lotbench.edge.files.datasets import shipped
-from lotbench.errors import DataError, UsageError
+from lotbench.errors import DataError, UsageError, at
 
 
 class About(BaseModel):
@@ -24,8 +25,9 @@ class About(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    benchmark: str = "lotbench"
     data: str = "lotbench"
-    labels: Literal["author", "people"] = "author"
+    labels: Literal["author", "people", "planted"] = "author"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,18 @@ class JudgeSet:
     rows: Mapping[str, tuple[tuple[int, Any], ...]]
     digest: str
 
+    def is_about(self, data: Path) -> bool:
+        """Whether the rows are about the samples of this folder: the data set that is named, or the set's own."""
+        return data.name == self.about.data or data.resolve() == self.folder.resolve()
+
+    def places(self, file: str, faults: Sequence[str]) -> list[str]:
+        """Faults of a file's rows (`ROW: reason`, rows counted from 1) with file and line."""
+        told = []
+        for fault in faults:
+            row, _, message = fault.partition(": ")
+            told.append(at(self.folder / file, self.rows[file][int(row) - 1][0]) + f": {message}")
+        return told
+
 
 def find(name: str, default: str) -> Path:
     """The folder of a judge set: a path, or the one that is shipped.
@@ -55,6 +69,12 @@ def find(name: str, default: str) -> Path:
     return folder
 
 
+def about_of(folder: Path) -> About:
+    """What set.toml says; the defaults where there is none."""
+    place = folder / "set.toml"
+    return validate(About, read_toml(place), place) if place.is_file() else About()
+
+
 def load(folder: Path, files: Mapping[str, type[BaseModel]]) -> JudgeSet:
     """Read the files of a judge set that are there.
 
@@ -62,8 +82,7 @@ def load(folder: Path, files: Mapping[str, type[BaseModel]]) -> JudgeSet:
         DataError: Every fault, with file, line and field.
         UsageError: None of the files is there.
     """
-    place = folder / "set.toml"
-    about = validate(About, read_toml(place), place) if place.is_file() else About()
+    about = about_of(folder)
     there = {name: model for name, model in files.items() if (folder / name).is_file()}
     if not there:
         raise UsageError(f"{folder}: no judge set: none of {', '.join(files)} is there")

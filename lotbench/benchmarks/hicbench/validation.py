@@ -1,0 +1,155 @@
+"""How the judges are checked: answers in which it is known what is false and what is inventive.
+
+A row of answers.jsonl is an answer, put where a candidate's answer to the task stands; the judge's node does
+the rest. An answer is one of four: false, inventive, dull, or inventive and false.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from pydantic import BaseModel, StrictBool, model_validator
+
+from lotbench.benchmarks.hicbench.ratings import LEAST, MARKS
+from lotbench.benchmarks.hicbench.settings import Settings
+from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult, Ruling, prompts_heard
+from lotbench.harness.planted import PlantedRow, Text, faults_of_rows
+from lotbench.harness.rated_uses import USES, RatedUse, use_probe, use_rulings
+from lotbench.harness.state import State
+from lotbench.prompting.prompt import Pack
+from lotbench.types import JSON
+
+
+class Planted(PlantedRow):
+    """An answer of which it is known whether it is sound and whether it is inventive."""
+
+    answer: Text
+    kind: Literal["false", "inventive", "dull", "inventive_false"]
+    fault: Literal["figure", "law", "task"] | None = None
+    """What makes it false: a wrong figure, a broken law of nature, another task than the one given."""
+    planted: str = ""
+    """What is false about it, in a sentence that names the truth."""
+    blind_false: StrictBool | None = None
+    """What the checker thinks of it: is it false?"""
+    blind_inventive: StrictBool | None = None
+
+    @model_validator(mode="after")
+    def _false_answers_say_what_is_false(self) -> Planted:
+        if (self.fault is not None) is not self.false or bool(self.planted) is not self.false:
+            raise ValueError(
+                "fault: a false answer names its fault and says what was planted, a sound one does not"
+            )
+        return self
+
+    @property
+    def false(self) -> bool:
+        """Whether something is wrong with it."""
+        return self.kind in ("false", "inventive_false")
+
+    @property
+    def inventive(self) -> bool | None:
+        """Whether it is inventive; None of a false answer that may be either."""
+        return None if self.kind == "false" else self.kind != "dull"
+
+    @property
+    def contested(self) -> bool:
+        """Whether the checker found something else than what was planted."""
+        pairs = ((self.false, self.blind_false), (self.inventive, self.blind_inventive))
+        return any(None not in pair and pair[0] is not pair[1] for pair in pairs)
+
+
+ROWS: Mapping[str, Mapping[str, type[BaseModel]]] = {
+    "judge": {"answers.jsonl": Planted, "uses.jsonl": RatedUse}
+}
+
+
+def probes(
+    role: str, rows: Sequence[Planted | RatedUse], data: Mapping[str, Any]
+) -> tuple[list[Probe], list[str]]:
+    """The probes of a file's rows, and its faults as `ROW: field: reason`, rows counted from 1."""
+    made = [
+        use_probe(role, row, turn={"answers": [row.use]})
+        if isinstance(row, RatedUse)
+        else _answer_probe(role, row)
+        for row in rows
+    ]
+    return made, faults_of_rows(rows, data.keys())
+
+
+def _answer_probe(role: str, row: Planted) -> Probe:
+    return Probe(
+        id=row.id,
+        role=role,
+        sample=row.sample,
+        step="judge",
+        turn={"answers": [row.answer]},
+        label=row.false,
+        kind=row.fault or row.kind,
+        language="en",
+        split=row.split,
+        labels=(row.false,) if row.blind_false is None else (row.false, row.blind_false),
+        contested=row.contested,
+        known={"false": row.false, "inventive": row.inventive},
+    )
+
+
+def panels(role: str, seats: int, settings: Settings, every: bool) -> list[JudgePanel]:
+    """Each judge alone: a panel's verdicts are taken one by one."""
+    alone = settings.model_copy(update={"dhp": False, "judges": 1})
+    return [JudgePanel(role, (seat,), "", alone, task=task) for seat in range(seats) for task in ("", USES)]
+
+
+def probe_result(probe: Probe, state: State) -> ProbeResult:
+    """The last verdict on the answer: its three marks, and whether it is a hallucination."""
+    values = [step["value"] for step in state["steps"] if step["role"] == "judge"]
+    last = values[-1] if values else {"status": state["why"]}
+    if last["status"] != "ok":
+        return ProbeResult(None, None, str(state["why"] or last["status"]))
+    said = bool(last["hallucination"])
+    marks = {name: last[name] for name in MARKS}
+    return ProbeResult(said, said, values={**marks, "hallucination": said})
+
+
+def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
+    """Of a planted answer: false or not, inventive or not, and IH or not; of a rated use its originality."""
+    made: list[Ruling] = []
+    for probe, result in judged:
+        said = result.values
+        if probe.task == USES:
+            made += use_rulings(probe, said and said["originality"])
+            continue
+        made += [
+            Ruling(criterion, probe.id, probe.sample, probe.kind, probe.language, bool(truth), verdict)
+            for criterion, truth, verdict in _ruled(probe.known, said)
+            if truth is not None
+        ]
+    return made
+
+
+def _ruled(known: Mapping[str, Any], said: Mapping[str, Any] | None) -> Iterator[tuple[str, Any, Any]]:
+    """Each criterion with the truth, and with what the judge said; None where it could not be read."""
+    yield "hallucination", known["false"], said and said["hallucination"]
+    yield "originality", known["inventive"], said and bool(said["originality"] >= LEAST[0])
+    # An answer that is false is no IH, inventive or not (Algorithm 1).
+    yield "IH", bool(known["inventive"]) and not known["false"], said and _is_ih(said)
+
+
+def _is_ih(said: Mapping[str, Any]) -> bool:
+    over = all(said[name] >= least for name, least in zip(MARKS, LEAST, strict=True))
+    return over and not said["hallucination"]
+
+
+def key(role: str, settings: Settings, prompts: Pack, sampling: JSON, data: str) -> dict[str, JSON]:
+    """What a judge's verdicts depend on beside the model; tasks are not among it: any may be judged."""
+    return {
+        "benchmark": "hicbench",
+        "role": role,
+        "prompts": prompts_heard(prompts, {"judge", "lines"}),
+        "sampling": sampling,
+    }
+
+
+def deciding(settings: Settings) -> tuple[str, ...]:
+    """The criteria that a score rests on."""
+    return ("hallucination", "IH")

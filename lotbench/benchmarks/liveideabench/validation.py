@@ -1,0 +1,237 @@
+"""How the judges are checked: pairs of ideas of a known letter, and ideas that were damaged in one respect.
+
+A row of pairs.jsonl is two ideas on a keyword; one of triples.jsonl an idea in three versions, from whole to badly
+damaged. Ideas stand where a candidate's ideas stand, and the panel's node does the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import permutations
+from typing import Any, Literal
+
+from pydantic import BaseModel, model_validator
+
+from lotbench.benchmarks.liveideabench.settings import Settings
+from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult, Ruling, prompts_heard
+from lotbench.harness.planted import PlantedRow, Text, faults_of_rows
+from lotbench.harness.rated_uses import USES, RatedUse, use_probe, use_rulings
+from lotbench.harness.state import State
+from lotbench.prompting.prompt import Pack
+from lotbench.types import JSON
+
+LETTERS = "ABCD"
+RELATIONS: Mapping[str, str] = {"paraphrase": "D", "elsewhere": "C", "other": "AB"}
+"""The letters that a pair may have: the same idea in other words; the same idea for another place, material or
+organism; another idea, on another problem (A) or a similar one (B)."""
+ALIKE = "CD"
+"""The letters that call two ideas one."""
+Letter = Literal["A", "B", "C", "D"]
+
+
+class Pair(PlantedRow):
+    """Two ideas on one keyword, and the letter that they deserve."""
+
+    one: Text
+    other: Text
+    relation: Literal["paraphrase", "elsewhere", "other"]
+    letter: Letter
+    blind_letter: Letter | None = None
+    """The letter that the checker gave."""
+
+    @model_validator(mode="after")
+    def _letter_is_of_the_relation(self) -> Pair:
+        if self.letter not in RELATIONS[self.relation]:
+            raise ValueError(f"letter: {self.relation} is {' or '.join(RELATIONS[self.relation])}")
+        return self
+
+    @property
+    def contested(self) -> bool:
+        """Whether the checker gave another letter."""
+        return self.blind_letter not in (None, self.letter)
+
+
+class Triple(PlantedRow):
+    """An idea whole, damaged and badly damaged in one respect, the other respects left as they are."""
+
+    respect: Literal["clarity", "feasibility"]
+    versions: tuple[Text, Text, Text]
+    """From best to worst."""
+    planted: tuple[Text, Text]
+    """What was done to the second and to the third, each in a sentence."""
+    blind_order: tuple[Literal[0, 1, 2], Literal[0, 1, 2], Literal[0, 1, 2]] | None = None
+    """The places in `versions` from best to worst, as the checker put them."""
+
+    @model_validator(mode="after")
+    def _versions_differ(self) -> Triple:
+        if len(set(self.versions)) < 3:
+            raise ValueError("versions: two of them are one text")
+        if self.blind_order is not None and len(set(self.blind_order)) < 3:
+            raise ValueError("blind_order: not an order of 0, 1 and 2")
+        return self
+
+    @property
+    def contested(self) -> bool:
+        """Whether the checker put them in another order."""
+        return self.blind_order not in (None, (0, 1, 2))
+
+
+ROWS: Mapping[str, Mapping[str, type[BaseModel]]] = {
+    "judge": {"pairs.jsonl": Pair, "triples.jsonl": Triple, "uses.jsonl": RatedUse}
+}
+
+
+def probes(
+    role: str, rows: Sequence[Pair | Triple | RatedUse], data: Mapping[str, Any]
+) -> tuple[list[Probe], list[str]]:
+    """The probes of a file's rows, and its faults as `ROW: field: reason`, rows counted from 1."""
+    faults = faults_of_rows(rows, data.keys())
+    made: list[Probe] = []
+    for row in rows:
+        if isinstance(row, RatedUse):
+            thing = data[row.sample].keyword if row.sample in data else ""
+            idea = f"An unusual use for {thing}: {row.use}"
+            made.append(use_probe(role, row, turn={}, state=_walked(idea)))
+        elif isinstance(row, Pair):
+            made.append(_pair_probe(role, row))
+        else:
+            made.extend(_triple_probes(role, row))
+    return made, faults
+
+
+def _walked(*ideas: str) -> dict[str, JSON]:
+    """The steps of a candidate that had these ideas."""
+    return {
+        "steps": [
+            {"step": "respond", "round": number, "role": "candidate", "draw": 0, "value": {"status": "ok", "shown": idea}}
+            for number, idea in enumerate(ideas, 1)
+        ]
+    }  # fmt: skip
+
+
+def _pair_probe(role: str, row: Pair) -> Probe:
+    alike = row.letter in ALIKE
+    return Probe(
+        id=row.id,
+        role=role,
+        sample=row.sample,
+        step="judge",
+        turn={},
+        label=alike,
+        kind=row.relation,
+        language="en",
+        split=row.split,
+        labels=(alike,) if row.blind_letter is None else (alike, row.blind_letter in ALIKE),
+        contested=row.contested,
+        state=_walked(row.one, row.other),
+        task="pairs",
+        known={"letter": row.letter},
+    )
+
+
+def _triple_probes(role: str, row: Triple) -> Iterator[Probe]:
+    for place, version in enumerate(row.versions):
+        yield Probe(
+            id=f"{row.id}/{place}",
+            role=role,
+            sample=row.sample,
+            step="judge",
+            turn={},
+            label=place == 0,
+            kind=None,
+            language="en",
+            split=row.split,
+            labels=(),
+            contested=row.contested,
+            state=_walked(version),
+            task="triples",
+            group=row.id,
+            known={"respect": row.respect, "place": place},
+        )
+
+
+def panels(role: str, seats: int, settings: Settings, every: bool) -> list[JudgePanel]:
+    """Each judge alone, on ideas that it scores and on pairs that it compares."""
+    # Without judges an idea is compared and not scored.
+    scores, compares = (settings.model_copy(update={"judges": n, "fluency_pairs": 0}) for n in (1, 0))
+    tasks = {"triples": scores, USES: scores, "pairs": compares}
+    return [
+        JudgePanel(role, (seat,), settings.version, asked, task=task)
+        for seat in range(seats)
+        for task, asked in tasks.items()
+    ]
+
+
+def probe_result(probe: Probe, state: State) -> ProbeResult:
+    """The scores of an idea, or the letter of each order of a pair."""
+    values = [
+        (step["step"], step["draw"], step["value"]) for step in state["steps"] if step["role"] == "judge"
+    ]
+    # A second asking comes later and takes the place of the first.
+    last = {(step, draw): value for step, draw, value in values}
+    read: dict[str, Any] = {}
+    for (step, draw), value in last.items():
+        if value["status"] != "ok":
+            continue
+        if step == "compare":
+            read[f"letter {draw}"] = value["grade"]
+        else:
+            read |= {name: value[name] for name in ("originality", "feasibility", "clarity") if name in value}
+    why = next((value["reason"] for value in last.values() if value["status"] != "ok"), state["why"])
+    return ProbeResult(None, None, None if read else str(why), values=read or None)
+
+
+def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
+    """Of a pair alike or not, and its letter; of a triple which of two is better; of a use its originality."""
+    triples: dict[str, dict[int, tuple[Probe, Mapping[str, Any]]]] = {}
+    made: list[Ruling] = []
+    for probe, result in judged:
+        said = result.values or {}
+        if probe.task == "triples":
+            triples.setdefault(probe.group, {})[int(str(probe.known["place"]))] = probe, said
+        elif probe.task == "pairs":
+            made.extend(_compared(probe, said))
+        else:
+            made += use_rulings(probe, said.get("originality"))
+    return made + [ruling for versions in triples.values() for ruling in _ordered(versions)]
+
+
+def _compared(probe: Probe, said: Mapping[str, Any]) -> Iterator[Ruling]:
+    """A pair in each of the orders in which it was put."""
+    letter = str(probe.known["letter"])
+    for order in (0, 1):
+        grade, row = said.get(f"letter {order}"), f"{probe.id}/{order}"
+        place = row, probe.sample, probe.kind, probe.language
+        yield Ruling("alike", *place, letter in ALIKE, grade and grade in ALIKE)
+        yield Ruling("letter", *place, _number(letter), grade and _number(grade))
+
+
+def _ordered(versions: Mapping[int, tuple[Probe, Mapping[str, Any]]]) -> Iterator[Ruling]:
+    """Of each two versions, both ways: does the first get more? Equal scores are a no."""
+    for (one, (probe, mine)), (other, (_, yours)) in permutations(versions.items(), 2):
+        respect = str(probe.known["respect"])
+        unread = respect not in mine or respect not in yours
+        more = None if unread else bool(mine[respect] > yours[respect])
+        row = f"{probe.group}/{one}>{other}"
+        yield Ruling(respect, row, probe.sample, None, probe.language, one < other, more)
+
+
+def _number(letter: str) -> float:
+    return float(LETTERS.index(letter))
+
+
+def key(role: str, settings: Settings, prompts: Pack, sampling: JSON, data: str) -> dict[str, JSON]:
+    """What a judge's verdicts depend on beside the model; keywords are not among it: any may be judged."""
+    version = settings.version
+    return {
+        "benchmark": "liveideabench",
+        "role": role,
+        "version": version,
+        "prompts": prompts_heard(prompts, {f"judge_{version}", f"compare_{version}", "lines"}),
+        "sampling": sampling,
+    }
+
+
+def deciding(settings: Settings) -> tuple[str, ...]:
+    """The criteria that a score rests on."""
+    return ("alike", "feasibility") if settings.version == "v1" else ("alike", "clarity", "feasibility")

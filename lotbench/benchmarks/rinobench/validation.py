@@ -1,0 +1,208 @@
+"""How the judge is checked: claims of which it is known whether they are grounded, and gold that recalls itself.
+
+A row of justifications.jsonl is a justification with its claims. They are put twice: as claims, straight to the
+check, and as a text, from which the judge takes them. Any data set brings more by itself: each gold justification
+put in the place of a candidate's, on its own idea (recall 1) and on the next (recall near 0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
+
+from lotbench.benchmarks.rinobench.claims import KINDS
+from lotbench.benchmarks.rinobench.settings import Settings
+from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult, Ruling, prompts_heard
+from lotbench.harness.planted import PlantedRow, Text, faults_of_rows
+from lotbench.harness.state import State
+from lotbench.prompting.prompt import Pack
+from lotbench.types import JSON
+
+CLAIMS, JUSTIFICATION, RECALL = "claims", "justification", "recall"
+"""What is put: the claims themselves, a text that holds them, a gold justification."""
+
+
+class Claim(BaseModel):
+    """One claim of a justification."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["known", "novelty"]
+    text: Text
+    grounded: StrictBool
+    """Known: a related work of the sample bears it out. Novelty: the idea contains what it says."""
+    how: Literal["", "another_idea", "contradicts"] = ""
+    """Of an ungrounded claim: it is true of another idea, or says the opposite of a work or of the idea."""
+    blind_grounded: StrictBool | None = None
+    """What the checker thinks."""
+
+    @model_validator(mode="after")
+    def _ungrounded_says_how(self) -> Claim:
+        if bool(self.how) is self.grounded:
+            raise ValueError("how: an ungrounded claim says how it came to be, a grounded one does not")
+        return self
+
+
+class Justification(PlantedRow):
+    """A justification of known claims; its text makes each of them, in their order, and no other."""
+
+    claims: Annotated[tuple[Claim, ...], Field(min_length=2, max_length=12)]
+    justification: Text
+
+    @property
+    def contested(self) -> bool:
+        """Whether the checker found a claim grounded that was planted as ungrounded, or the reverse."""
+        return any(one.blind_grounded not in (None, one.grounded) for one in self.claims)
+
+
+ROWS: Mapping[str, Mapping[str, type[BaseModel]]] = {"judge": {"justifications.jsonl": Justification}}
+
+
+def probes(
+    role: str, rows: Sequence[Justification], data: Mapping[str, Any]
+) -> tuple[list[Probe], list[str]]:
+    """Two probes a row, and the file's faults as `ROW: field: reason`, rows counted from 1."""
+    made = []
+    for row in rows:
+        ids = _ids(row.claims)
+        claims = {kind: {name: one.text for name, one in ids.items() if one.kind == kind} for kind in KINDS}
+        known: dict[str, JSON] = {name: [one.grounded, one.how] for name, one in ids.items()}
+        for task, done in ((CLAIMS, {"claims": claims}), (JUSTIFICATION, {})):
+            one = _probe(role, row.sample, task, row.justification, f"{row.id}/{task}", known)
+            state: dict[str, JSON] = {"draft": {"done": {**_STEPS, **done}, "unread": {}}}
+            made.append(replace(one, state=state, split=row.split, contested=row.contested))
+    return made, faults_of_rows(rows, data.keys())
+
+
+def built(role: str, data: Mapping[str, Any]) -> list[Probe]:
+    """The gold justification of every sample, put as an answer to its own idea and to the next one."""
+    names = list(data)
+    made = []
+    for place, name in enumerate(names):
+        made.append(_probe(role, name, RECALL, data[name].novelty_reasoning, f"{name}/self", {"own": True}))
+        if (other := names[(place + 1) % len(names)]) != name:
+            text = data[other].novelty_reasoning
+            made.append(_probe(role, name, RECALL, text, f"{name}/other", {"own": False}))
+    return made
+
+
+def _ids(claims: Sequence[Claim]) -> dict[str, Claim]:
+    """Each claim by the id that it would have had if a judge had taken it from the text."""
+    return {
+        f"{kind[0]}{number}": one
+        for kind in KINDS
+        for number, one in enumerate((one for one in claims if one.kind == kind), 1)
+    }
+
+
+_STEPS: Mapping[str, JSON] = {"steps": {"steps": ["none"]}}
+"""Alignment is not asked: its steps count as found out."""
+
+
+def _probe(role: str, sample: str, task: str, text: str, name: str, known: Mapping[str, JSON]) -> Probe:
+    """A probe of a justification, from which the judge takes the claims."""
+    return Probe(
+        id=name,
+        role=role,
+        sample=sample,
+        step="judge",
+        turn={"reasoning": text, "status": "ok"},
+        label=True,
+        kind=None,
+        language="en",
+        split="test",
+        labels=(),
+        contested=False,
+        state={"draft": {"done": dict(_STEPS), "unread": {}}},
+        task=task,
+        known=known,
+    )
+
+
+def panels(role: str, seats: int, settings: Settings, every: bool) -> list[JudgePanel]:
+    """The judge, without its alignment calls, on every task."""
+    asked = settings.model_copy(update={"justification": True, "alignment_calls": 0})
+    return [
+        JudgePanel(role, (seat,), settings.grounding, asked, task=task)
+        for seat in range(seats)
+        for task in (CLAIMS, JUSTIFICATION, RECALL)
+    ]
+
+
+def probe_result(probe: Probe, state: State) -> ProbeResult:
+    """The arguments of the gold, the claims and what was found of each."""
+    done = state["draft"].get("done", {})
+    if state["outcome"] is not None or not {"gold", "claims"} <= done.keys():
+        return ProbeResult(None, None, str(state["why"]))
+    checks = {name: found for piece in done.values() for name, found in piece.get("claims", {}).items()}
+    return ProbeResult(None, None, values={"gold": done["gold"], "claims": done["claims"], "checks": checks})
+
+
+def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
+    """Of planted claims grounded or not; of gold which arguments were found again; of a text what was taken from it."""
+    by_task = {CLAIMS: _grounded, JUSTIFICATION: _taken, RECALL: _recalled}
+    return [
+        Ruling(criterion, row, probe.sample, kind, probe.language, truth, said)
+        for probe, result in judged
+        for criterion, row, kind, truth, said in by_task[probe.task](probe, result.values)
+    ]
+
+
+Found = tuple[str, str, str | None, bool | float, bool | float | None]
+
+
+def _grounded(probe: Probe, said: Mapping[str, Any] | None) -> Iterator[Found]:
+    known: Mapping[str, Any] = probe.known
+    for name, (grounded, how) in known.items():
+        verdict = None if said is None else bool(said["checks"][name]["grounded"])
+        yield "grounded", f"{probe.id}/{name}", how or None, grounded, verdict
+
+
+def _taken(probe: Probe, said: Mapping[str, Any] | None) -> Iterator[Found]:
+    """How many claims the judge took from the text, and which share of them it called ungrounded."""
+    known: Mapping[str, Any] = probe.known
+    checks = said and list(said["checks"].values())
+    share = sum(not one["grounded"] for one in checks) / len(checks) if checks else None
+    yield "claims taken", probe.id, None, float(len(known)), None if checks is None else float(len(checks))
+    yield "share ungrounded", probe.id, None, sum(not one[0] for one in known.values()) / len(known), share
+
+
+def _recalled(probe: Probe, said: Mapping[str, Any] | None) -> Iterator[Found]:
+    """Each gold argument that was found again; and, of gold put to its own idea, each claim that was grounded.
+
+    The official gold passed a filter that every claim of it is grounded: what the judge calls ungrounded there
+    bounds its false alarms.
+    """
+    own = bool(probe.known["own"])
+    if said is None:
+        yield "recalled", probe.id, None, own, None
+        return
+    found = {name for one in said["checks"].values() for name in one["gold"]}
+    for kind in KINDS:
+        for name in said["gold"][kind]:
+            yield "recalled", f"{probe.id}/{name}", None, own, name in found
+    if own:
+        for name, one in said["checks"].items():
+            yield "gold grounded", f"{probe.id}/{name}", None, True, bool(one["grounded"])
+
+
+def key(role: str, settings: Settings, prompts: Pack, sampling: JSON, data: str) -> dict[str, JSON]:
+    """What a judge's verdicts depend on beside the model; ideas are not among it: any may be judged."""
+    heard = {"extract", "lines"} | (
+        {"ground_joint"} if settings.grounding == "joint" else {"ground_known", "ground_novelty"}
+    )
+    return {
+        "benchmark": "rinobench",
+        "role": role,
+        "grounding": settings.grounding,
+        "prompts": prompts_heard(prompts, heard),
+        "sampling": sampling,
+    }
+
+
+def deciding(settings: Settings) -> tuple[str, ...]:
+    """The criteria that a score rests on."""
+    return ("grounded", "recalled")

@@ -1,0 +1,50 @@
+"""Rows with planted truths: what somebody wrote into a text on purpose, and what a reader who was not told found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, StringConstraints
+
+Text: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+
+
+class PlantedRow(BaseModel):
+    """What every row of a planted set has; fields whose name begins with `blind` are the checker's."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+    """Unique in its file; by convention the sample's and the writer's, `hic-001-a-figure`."""
+    sample: Text
+    """The sample of the data set that the row is about."""
+    split: Literal["tune", "test"]
+    """By sample: all rows of one are in one split."""
+    writer: Text
+    """Who planted it: a model's name, or `people`."""
+    checker: str = ""
+    """Who read it without being told what was planted; empty while nobody has."""
+    canary: str = ""
+
+    @property
+    def contested(self) -> bool:
+        """Whether the checker found something else than what was planted."""
+        raise NotImplementedError
+
+
+def faults_of_rows(rows: Sequence[PlantedRow], samples: Set[str]) -> list[str]:
+    """What is wrong with the rows of a file together, as `ROW: field: reason`, rows counted from 1."""
+    faults: list[str] = []
+    ids: dict[str, int] = {}
+    splits: dict[str, str] = {}
+    for number, row in enumerate(rows, 1):
+        if row.sample not in samples:
+            faults.append(f"{number}: sample: no sample {row.sample!r} in the data set")
+        if (first := ids.setdefault(row.id, number)) != number:
+            faults.append(f"{number}: id: {row.id!r} stands in row {first} already")
+        if splits.setdefault(row.sample, row.split) != row.split:
+            faults.append(f"{number}: split: sample {row.sample} is in {splits[row.sample]} already")
+        if row.checker == row.writer:
+            faults.append(f"{number}: checker: {row.checker!r} wrote the row")
+    return faults

@@ -1,0 +1,219 @@
+"""Planted sets: a perfect judge gets 1, a constant one what arithmetic says, through the benchmark's own questions."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lotbench.checks.judge_check import Checked, judge_check
+from lotbench.checks.judge_check_plan import Wanted, prepare, read_set
+from lotbench.cli import main
+from lotbench.config.experiment import Config, Experiment, Limits
+from lotbench.edge.files import datasets
+from lotbench.errors import DataError
+from lotbench.metrics.agreement import Agreement
+from tests.fakes import RuleModel
+from tests.rules import hear
+
+SETS = datasets.shipped("data", "judge_sets")
+PLANTED = ("hicbench", "liveideabench", "rinobench")
+Saying = Callable[[Any], Mapping[str, Any]]
+
+
+def rows(benchmark: str, file: str) -> list[dict[str, Any]]:
+    text = (SETS / benchmark / file).read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def perfect_hic(request: Any) -> Mapping[str, Any]:
+    (row,) = [row for row in rows("hicbench", "answers.jsonl") if row["answer"] in hear(request).text]
+    inventive = "inventive" in row["kind"]
+    marks = {"originality": 5 if inventive else 2, "feasibility": 4, "value": 4}
+    return {**marks, "hallucination": "Yes" if "false" in row["kind"] else "No"}
+
+
+def constant_hic(request: Any) -> Mapping[str, Any]:
+    return {"originality": 4, "feasibility": 4, "value": 4, "hallucination": "No"}
+
+
+def perfect_liveidea(request: Any) -> Mapping[str, Any]:
+    text = hear(request).text
+    if request.key.step == "compare":
+        (row,) = [r for r in rows("liveideabench", "pairs.jsonl") if r["one"] in text and r["other"] in text]
+        return {"grade": row["letter"]}
+    (row,) = [r for r in rows("liveideabench", "triples.jsonl") if any(v in text for v in r["versions"])]
+    place = next(number for number, version in enumerate(row["versions"]) if version in text)
+    marks = {"originality": 5, "feasibility": 5, "clarity": 5} | {row["respect"]: 9 - 3 * place}
+    return {"analysis": "so so", **marks}
+
+
+def constant_liveidea(request: Any) -> Mapping[str, Any]:
+    if request.key.step == "compare":
+        return {"grade": "C"}
+    return {"analysis": "so so", "originality": 5, "feasibility": 5, "clarity": 5}
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a justification: what a tidy judge takes for its arguments."""
+    return [one.strip() for one in re.split(r"(?<=[.!?])\s+", text) if one.strip()]
+
+
+def rino(decide: Callable[[str, str, str], tuple[bool, bool]]) -> Saying:
+    """A judge of RINoBench that takes sentences for arguments and decides on each: (found in the gold, grounded)."""
+
+    def rule(request: Any) -> Mapping[str, Any]:
+        text = hear(request).text
+        if request.key.step in ("gold_arguments", "claims"):
+            whole = text.partition("JUSTIFICATION\n")[2].partition("\nOUTPUT")[0]
+            return {"known": sentences(whole)[:10], "novelty": []}
+        gold = dict(re.findall(r"^(g[kn]\d+): (.*)$", text, re.MULTILINE))
+        claims = dict(re.findall(r"^([kn]\d+): (.*)$", text, re.MULTILINE))
+        made: dict[str, Any] = {}
+        for name, claim in claims.items():
+            mine = {one: said for one, said in gold.items() if one[1] == name[0]}
+            made[f"{name}_reason"] = "so"
+            if mine:
+                made[f"{name}_gold"] = [one for one, said in mine.items() if decide(claim, said, text)[0]]
+            grounded = decide(claim, "", text)[1]
+            if name[0] == "k":
+                made[f"{name}_works"] = ["w1"] if grounded else []
+            else:
+                made[f"{name}_in_idea"] = "Yes" if grounded else "No"
+        return made
+
+    return rule
+
+
+def true_claims() -> dict[str, bool]:
+    return {
+        claim["text"]: claim["grounded"]
+        for row in rows("rinobench", "justifications.jsonl")
+        for claim in row["claims"]
+    }
+
+
+JUDGES: Mapping[str, Mapping[str, Saying]] = {
+    "hicbench": {"perfect": perfect_hic, "constant": constant_hic},
+    "liveideabench": {"perfect": perfect_liveidea, "constant": constant_liveidea},
+    "rinobench": {
+        "perfect": rino(lambda claim, gold, text: (claim == gold, true_claims().get(claim, True))),
+        "constant": rino(lambda claim, gold, text: (True, True)),
+    },
+}
+
+
+async def check(benchmark: str, judge: str, out: Path, **more: Any) -> Checked:
+    experiment = Experiment(
+        benchmark=benchmark, roles={"judge": ("python:j",)}, repeats=more.pop("repeats", 1)
+    )
+    wanted = Wanted(
+        Config(experiment=experiment, limits=Limits()), split="all", out=out, preflight=False, **more
+    )
+    return await judge_check(wanted, own={"python:j": RuleModel(JUDGES[benchmark][judge], model_id="judge")})
+
+
+def found(checked: Checked) -> dict[str, Agreement]:
+    return {one.what: one.groups["all"] for one in checked.measures if one.groups}
+
+
+CRITERIA = {
+    "hicbench": {"hallucination", "originality", "IH"},
+    "liveideabench": {"alike", "clarity", "feasibility"},
+    "rinobench": {"grounded", "recalled"},
+}
+
+
+@pytest.mark.parametrize("benchmark", PLANTED)
+async def test_a_perfect_judge_gets_one(benchmark: str, tmp_path: Path) -> None:
+    checked = await check(benchmark, "perfect", tmp_path)
+    by_criterion = found(checked)
+    assert by_criterion.keys() >= CRITERIA[benchmark]
+    for criterion in CRITERIA[benchmark]:
+        one = by_criterion[criterion]
+        assert (one.accuracy.value, one.fpr.value, one.fnr.value) == (1.0, 0.0, 0.0), criterion
+        assert one.kappa.value == pytest.approx(1.0)
+    assert not any(one.unreadable for one in checked.measures)
+
+
+@pytest.mark.parametrize("benchmark", PLANTED)
+async def test_a_constant_judge_gets_what_arithmetic_says(benchmark: str, tmp_path: Path) -> None:
+    by_criterion = found(await check(benchmark, "constant", tmp_path))
+    expected = {
+        # Nothing is false, everything is inventive: an answer is IH whatever it is.
+        "hicbench": {"hallucination": (0.0, 1.0), "originality": (1.0, 0.0), "IH": (1.0, 0.0)},
+        # Every pair is C; no version gets more than another.
+        "liveideabench": {"alike": (1.0, 0.0), "clarity": (0.0, 1.0), "feasibility": (0.0, 1.0)},
+        "rinobench": {"grounded": (1.0, 0.0), "recalled": (1.0, 0.0)},
+    }[benchmark]
+    for criterion, rates in expected.items():
+        one = by_criterion[criterion]
+        assert (one.fpr.value, one.fnr.value) == rates, criterion
+        assert one.kappa.value == pytest.approx(0.0)
+
+
+async def test_gold_that_is_sound_bounds_false_alarms(tmp_path: Path) -> None:
+    by_criterion = found(await check("rinobench", "perfect", tmp_path, limit=60))
+    assert by_criterion["gold grounded"].fnr.value == 0.0 and by_criterion["gold grounded"].fpr.n == 0
+
+
+@pytest.mark.parametrize("benchmark", PLANTED)
+def test_the_shipped_sets_have_no_faults_and_no_sample_in_both_splits(
+    benchmark: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["data", "check", str(SETS / benchmark)]) == 0
+    assert "no faults" in capsys.readouterr().out
+    read, probes = read_set(SETS / benchmark)
+    assert read.about.labels == "planted" and probes
+    for number, split in {
+        (p.sample, p.split) for p in probes if "/self" not in p.id and "/other" not in p.id
+    }:
+        assert split == ("tune" if int(number.rpartition("-")[2]) % 5 < 2 else "test")
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "file", "change", "told"),
+    [
+        ("hicbench", "answers.jsonl", {"sample": "hic-999"}, "sample: no sample 'hic-999'"),
+        ("hicbench", "answers.jsonl", {"fault": "law"}, "fault: a false answer names its fault"),
+        ("hicbench", "answers.jsonl", {"checker": "claude"}, "checker: 'claude' wrote the row"),
+        ("hicbench", "answers.jsonl", {"id": "hic-003-a-dull"}, "id: 'hic-003-a-dull' stands in row"),
+        ("hicbench", "answers.jsonl", {"split": "tune"}, "split: sample hic-003 is in"),
+        ("liveideabench", "pairs.jsonl", {"letter": "A"}, "letter: paraphrase is D"),
+        ("liveideabench", "triples.jsonl", {"blind_order": [0, 0, 2]}, "blind_order: not an order"),
+        ("rinobench", "justifications.jsonl", {"claims": []}, "claims: "),
+        ("rinobench", "justifications.jsonl", {"colour": "red"}, "colour: "),
+    ],
+)
+def test_a_set_names_its_faults(
+    benchmark: str, file: str, change: dict[str, Any], told: str, tmp_path: Path
+) -> None:
+    (tmp_path / "set.toml").write_bytes((SETS / benchmark / "set.toml").read_bytes())
+    lines = rows(benchmark, file)
+    lines[0] |= change
+    (tmp_path / file).write_text("".join(json.dumps(row) + "\n" for row in lines), encoding="utf-8")
+    with pytest.raises(DataError, match=rf"{file}:\d+: {re.escape(told)}"):
+        read_set(tmp_path)
+
+
+def test_a_row_that_the_checker_read_otherwise_is_contested_and_left_out(tmp_path: Path) -> None:
+    (tmp_path / "set.toml").write_bytes((SETS / "hicbench" / "set.toml").read_bytes())
+    lines = rows("hicbench", "answers.jsonl")
+    lines[0] |= {"checker": "somebody", "blind_false": True, "blind_inventive": True}
+    (tmp_path / "answers.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in lines), encoding="utf-8"
+    )
+    experiment = Experiment(benchmark="hicbench", roles={"judge": ("python:j",)})
+    wanted = Wanted(Config(experiment=experiment, limits=Limits()), judge_set=str(tmp_path), split="all")
+    made = prepare(wanted)
+    assert lines[0]["id"] not in {one.id for one in made.probes}
+    assert len(made.every_row) == len(lines) == len(made.probes) + 1
+
+
+async def test_a_limit_takes_triples_whole(tmp_path: Path) -> None:
+    checked = await check("liveideabench", "perfect", tmp_path, limit=4)
+    # A pair of each relation in both orders; of one triple each two versions both ways.
+    assert {"alike", "letter"} < {one.what for one in checked.measures}
+    assert [one.of for one in checked.measures] == [6, 6, 6]
