@@ -11,12 +11,12 @@ import hashlib
 import json
 import shutil
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
 from clot_training.config import Config
 from clot_training.data.roles import Album, asked, batched
@@ -28,16 +28,13 @@ from lotbench.config.experiment import Limits
 from lotbench.config.model_names import parse
 from lotbench.edge.calls.caller import RoleModel
 from lotbench.edge.calls.store import Store
-from lotbench.edge.files import atomic_write, datasets
+from lotbench.edge.files import datasets, review_decisions
 from lotbench.edge.models.registry import Models
-from lotbench.edge.pictures.picture_facts import sights
-from lotbench.edge.pictures.picture_file import encoded
 from lotbench.errors import Unread, UsageError, faults_of
 from lotbench.prompting import reply as replies
 from lotbench.types import Key, Request, Sampling
 
 MAX_TOKENS = 800
-MAX_PX = 1024
 LICENCE = "not cleared: the picture is its owner's, the row its author's"
 """What a proposal says of its rights; who publishes a set has to know better."""
 
@@ -50,16 +47,6 @@ class Proposal(replies.Form):
     explanation: str = replies.prose(800, "why it works, cause by cause")
     leap: str = replies.prose(40, "the kind of leap from picture to joke")
     clues: str = replies.prose(600, "three hints, a line each, from wide to narrow")
-
-
-class Decision(BaseModel):
-    """What a person decided about a proposal: a line of the file that `lotbench data review` writes."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    sample: str
-    decision: Literal["accept", "edit", "reject"]
-    changes: dict[str, Any] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,17 +87,18 @@ def synthesize(config: Config, own: Mapping[str, Any] | None = None) -> Made:
             raise UsageError(
                 f"{config.out}: no candidate became a proposal ({_counted(left) or 'none kept'})"
             )
-        _write(folder, [(item, Path(kept[item.id].image or "")) for item in items])
+        review_decisions.write(folder, [(item, Path(kept[item.id].image or "")) for item in items])
     proposed = datasets.samples(folder, Item)
-    review = folder.with_name("proposals.review.jsonl")
-    if not review.exists():
+    accepted = review_decisions.accepted(benchmark, proposed, folder, left)
+    if accepted is None:
         return Made(len(proposed), None, left, folder)
-    accepted = _accepted(proposed, review, left, folder)
     if not accepted:
-        raise UsageError(f"{review}: no proposal became a sample ({_counted(left)})")
+        raise UsageError(
+            f"{review_decisions.decisions_of(folder)}: no proposal became a sample ({_counted(left)})"
+        )
     chosen = work.synthesized / "dataset"
     shutil.rmtree(chosen, ignore_errors=True)
-    _write(chosen, [(item, folder / item.image) for item in accepted])
+    review_decisions.write(chosen, [(item, folder / item.image) for item in accepted])
     return Made(len(proposed), len(accepted), left, chosen)
 
 
@@ -195,37 +183,6 @@ def _tuned(config: Config, work: Work) -> str:
         if (stage / "tune.json").exists():
             return str(json.loads((stage / "tune.json").read_text(encoding="utf-8"))["model"])
     raise UsageError(f"{work.stage1}: nothing is tuned yet; run `clot tune`, or name synthesize.model")
-
-
-def _accepted(proposed: Sequence[Item], review: Path, left: Counter[str], folder: Path) -> list[Item]:
-    """The samples that a person accepted, as edited, and that `lotbench data check` finds no fault with."""
-    # Whoever decided last has decided.
-    decided = {line.sample: line for line in read_records(review, Decision)}
-    items = []
-    for item in proposed:
-        line = decided.get(item.id)
-        if line is None or line.decision == "reject":
-            left["rejected" if line else "not decided"] += 1
-            continue
-        try:
-            items.append(Item.model_validate({**item.model_dump(mode="json"), **line.changes}))
-        except ValidationError:
-            left["no sample after the edit"] += 1
-    seen, broken = sights(folder, items)
-    grave = {one.sample: one for one in (*benchmark.data.lints(items, seen), *broken) if one.grave}
-    for one in grave.values():
-        left[f"{one.field} {one.text}"] += 1
-    return [item for item in items if item.id not in grave]
-
-
-def _write(folder: Path, items: Sequence[tuple[Item, Path]]) -> None:
-    """Write a data set: the pictures first, as PNG without metadata, then the samples."""
-    (folder / "images").mkdir(parents=True, exist_ok=True)
-    for item, picture in items:
-        (folder / item.image).write_bytes(encoded(picture, MAX_PX))
-    atomic_write.write(
-        folder / "samples.jsonl", (item.model_dump_json(exclude_none=True) + "\n" for item, _ in items)
-    )
 
 
 def _counted(left: Mapping[str, int]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from lotbench import benchmarks
 from lotbench.checks import judge_check_plan
@@ -13,6 +14,9 @@ from lotbench.edge.files import datasets
 from lotbench.edge.files.jsonl import texts
 from lotbench.edge.pictures import picture_facts
 from lotbench.errors import DataError, UsageError, at
+
+if TYPE_CHECKING:
+    from lotbench.run.construction import Wanted
 
 
 def listing(parsed: argparse.Namespace) -> int:
@@ -66,26 +70,31 @@ def _check_judge_set(folder: Path) -> int:
 def build(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data build-rinobench`."""
     from lotbench.benchmarks.rinobench.construction.papers import Rules
-    from lotbench.cli.evaluate import LIMITS
     from lotbench.run import construct_rinobench
 
-    limits = {f"limits.{name}": getattr(parsed, name) for name in LIMITS}
-    asked = config.load(None, parsed.sets, limits)
-    wanted = construct_rinobench.Wanted(
-        sources=tuple(map(Path, parsed.sources)),
-        out=Path(parsed.out),
-        writer=parsed.writer,
-        judge=parsed.judge,
-        rules=config.validate(Rules, asked.experiment.settings, prefix="settings."),
-        seed=parsed.seed,
-        limits=asked.limits,
-        preflight=not parsed.no_preflight,
-    )
+    wanted = _wanted(parsed, Rules, {"writer": parsed.writer, "judge": parsed.judge})
     built = asyncio.run(construct_rinobench.build(wanted))
     for stage, count in built.stages.items():
         print(f"{count:7,}  {stage}")
     print(f"{wanted.out}: {len(built.train)} ideas to train on, {len(built.test)} to test on")
     return 0
+
+
+def _wanted(parsed: argparse.Namespace, rules: type[Any], models: dict[str, str]) -> Wanted:
+    """What a data set is to be built of, from the flags that all builds have."""
+    from lotbench.cli.evaluate import LIMITS
+    from lotbench.run.construction import Wanted
+
+    asked = config.load(None, parsed.sets, {f"limits.{name}": getattr(parsed, name) for name in LIMITS})
+    return Wanted(
+        sources=tuple(map(Path, parsed.sources)),
+        out=Path(parsed.out),
+        models=models,
+        rules=config.validate(rules, asked.experiment.settings, prefix="settings."),
+        seed=parsed.seed,
+        limits=asked.limits,
+        preflight=not parsed.no_preflight,
+    )
 
 
 def render(parsed: argparse.Namespace) -> int:

@@ -6,44 +6,24 @@ when the same command is given again. What was dropped stands beside what was ke
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lotbench.benchmarks.rinobench.construction import papers as construction
+from lotbench.benchmarks.rinobench.construction import papers as screening
 from lotbench.benchmarks.rinobench.construction.papers import Paper, Rated, Rules
-from lotbench.benchmarks.rinobench.construction.writing import ROLES, Draft, benchmark, item
+from lotbench.benchmarks.rinobench.construction.writing import Draft, benchmark, item
 from lotbench.benchmarks.rinobench.sample import LABELS, Item
-from lotbench.config.experiment import Experiment, Limits
-from lotbench.config.model_names import parse
-from lotbench.edge.calls.budget import refuse_unpriced
-from lotbench.edge.files import datasets, run_folder
+from lotbench.edge.files import run_folder
 from lotbench.edge.importers import published
 from lotbench.errors import DataError
-from lotbench.prompting.prompt import Pack, pack
-from lotbench.run import plan
-from lotbench.run.calling import Calls, calling
-from lotbench.run.plan import Plan
-from lotbench.run.session import loop
+from lotbench.run import construction
+from lotbench.run.calling import calling
+from lotbench.run.construction import Dropped, Wanted
 from lotbench.types import Trace
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is to be built, of which files, by which models."""
-
-    sources: tuple[Path, ...]
-    out: Path
-    writer: str
-    judge: str
-    rules: Rules
-    seed: int = 0
-    limits: Limits = field(default_factory=Limits)
-    preflight: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +33,6 @@ class Built:
     train: tuple[Item, ...]
     test: tuple[Item, ...]
     stages: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Dropped:
-    """A paper that is no sample, and why."""
-
-    paper: str
-    stage: str
-    reason: str
 
 
 async def build(wanted: Wanted, own: Mapping[str, Any] | None = None) -> Built:
@@ -77,20 +48,18 @@ async def build(wanted: Wanted, own: Mapping[str, Any] | None = None) -> Built:
     """
     papers = _papers(wanted.sources)
     dropped: list[Dropped] = []
-    agreed = _left(papers, "ratings", construction.disagreement, wanted.rules, dropped)
+    agreed = _left(papers, "ratings", screening.disagreement, wanted.rules, dropped)
     if not agreed:
         raise DataError([f"{wanted.sources[0]}: of {len(papers)} papers none has ratings that agree"])
-    rated, edges = construction.binned(agreed, wanted.rules)
-    rich = {one.id for one in _left(agreed, "related works", construction.poverty, wanted.rules, dropped)}
+    rated, edges = screening.binned(agreed, wanted.rules)
+    rich = {one.id for one in _left(agreed, "related works", screening.poverty, wanted.rules, dropped)}
     drafts = [Draft(one.paper, one.score) for one in rated if one.paper.id in rich]
     if not drafts:
         raise DataError([f"{wanted.sources[0]}: no paper has {wanted.rules.min_works} related works"])
-    made = _plan(wanted, drafts)
+    made = construction.plan(wanted, benchmark, drafts)
     async with calling(made, partial(run_folder.Folder, wanted.out), own) as calls:
-        traces = await _walked(calls, preflight=wanted.preflight)
-        models = {
-            role: given[0].model_id or given[0].name for role, given in calls.caller.role_models.items()
-        }
+        traces = await construction.walked(calls, preflight=wanted.preflight)
+        models = construction.models(calls)
         kept = _kept(drafts, traces, models["writer"], dropped)
         stages = {
             "papers": len(papers),
@@ -100,14 +69,13 @@ async def build(wanted: Wanted, own: Mapping[str, Any] | None = None) -> Built:
         }
         built = _split(kept, wanted, stages)
         _write(calls.folder, built, dropped)
-        card = _card(wanted, built, edges, rated, models) | {"prompts": made.prompts.digest}
-        card["dropped"] = dict(Counter(one.stage for one in dropped))
-        calls.folder.write_json("card.json", card)
+        card = construction.card(made, wanted, models, built.stages, dropped)
+        calls.folder.write_json("card.json", card | _about(built, edges, rated))
     return built
 
 
 def _papers(sources: Sequence[Path]) -> list[Paper]:
-    found = [paper for source in sources for paper in construction.published(published.Files(source))]
+    found = [paper for source in sources for paper in screening.published(published.Files(source))]
     counts = Counter(paper.id for paper in found)
     if twice := [name for name, count in counts.items() if count > 1]:
         raise DataError([f"{sources[0]}: paper {name!r} comes {counts[name]} times" for name in twice])
@@ -125,52 +93,13 @@ def _left(papers: Sequence[Paper], stage: str, why: Any, rules: Rules, dropped: 
     return left
 
 
-def _plan(wanted: Wanted, drafts: Sequence[Draft]) -> Plan:
-    """The walks of all drafts as a run's, though no experiment of a user's."""
-    names = {role: (parse(getattr(wanted, role)),) for role in ROLES}
-    refuse_unpriced(wanted.limits, {given[0].text: given[0] for given in names.values()})
-    return Plan(
-        benchmark=benchmark,
-        experiment=Experiment(benchmark=benchmark.name, seed=wanted.seed, repeats=1),
-        limits=wanted.limits,
-        settings=wanted.rules,
-        folder=wanted.out,
-        data=tuple(drafts),
-        chosen=tuple(drafts),
-        beside=(),
-        of=len(drafts),
-        pictures=datasets.Pictures(wanted.out, (), 1024),
-        prompts=_prompts(),
-        names=names,
-        by_id={draft.id: draft for draft in drafts},
-    )
-
-
-async def _walked(calls: Calls, *, preflight: bool) -> list[Trace]:
-    """The walks of all drafts."""
-    if preflight:
-        await calls.check()
-    walks = loop(calls.plan, calls.caller.ask)
-    traces = [trace async for trace in walks.traces(calls.plan.lanes())]
-    for error in walks.crashed.values():
-        raise error
-    return traces
-
-
-def _prompts() -> Pack:
-    """The prompts of the benchmark, whose checks are used here too, and those of the construction alone."""
-    more = datasets.PACKAGE / "benchmarks" / "rinobench" / "construction" / "prompts"
-    return pack({**datasets.prompts("rinobench").files, **datasets.prompt_files(more)})
-
-
 def _kept(
-    drafts: Sequence[Draft], traces: Sequence[Trace], writer: str, dropped: list[Dropped]
+    drafts: Sequence[Draft], traces: Mapping[str, Trace], writer: str, dropped: list[Dropped]
 ) -> list[Item]:
     """The samples, in the order of the papers; walks that ended otherwise are noted with their reason."""
-    ends = {trace.sample: trace for trace in traces}
     kept = []
     for draft in drafts:
-        trace = ends[draft.id]
+        trace = traces[draft.id]
         if trace.outcome == "kept":
             found: Any = trace.memory
             kept.append(item(draft, found, [writer]))
@@ -182,7 +111,7 @@ def _kept(
 
 def _split(kept: Sequence[Item], wanted: Wanted, stages: Mapping[str, int]) -> Built:
     scores = {one.id: int(one.novelty_score) for one in kept}
-    test = construction.split(scores, wanted.rules.test_share, wanted.seed)
+    test = screening.split(scores, wanted.rules.test_share, wanted.seed)
     return Built(
         train=tuple(one for one in kept if one.id not in test),
         test=tuple(one for one in kept if one.id in test),
@@ -196,34 +125,20 @@ def _write(place: run_folder.Folder, built: Built, dropped: Sequence[Dropped]) -
         if items:
             lines = (f"{one.model_dump_json(exclude_defaults=True)}\n" for one in items)
             place.write(f"{name}/samples.jsonl", lines)
-    rows = ({"paper": one.paper, "stage": one.stage, "reason": one.reason} for one in dropped)
-    place.write("dropped.jsonl", "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    construction.note_dropped(place, "paper", dropped)
 
 
-def _card(
-    wanted: Wanted,
-    built: Built,
-    edges: Mapping[str, Sequence[float]],
-    rated: Sequence[Rated],
-    models: Mapping[str, str],
-) -> dict[str, Any]:
-    """What a user of the data has to know of how they came about."""
+def _about(built: Built, edges: Mapping[str, Sequence[float]], rated: Sequence[Rated]) -> dict[str, Any]:
+    """How the scores came about, and how many of each there are."""
 
     def support(scores: Sequence[int]) -> dict[str, int]:
         return {str(label): sum(one == label for one in scores) for label in LABELS}
 
     return {
-        "schema": 1,
-        "sources": [source.name for source in wanted.sources],
-        "rules": wanted.rules.model_dump(mode="json"),
-        "seed": wanted.seed,
-        "models": dict(models),
         "edges": {venue: list(its) for venue, its in edges.items()},
-        "stages": dict(built.stages),
         "support": {
             "rated": support([one.score for one in rated]),
             "train": support([one.novelty_score for one in built.train]),
             "test": support([one.novelty_score for one in built.test]),
         },
-        "version": plan.version(),
     }

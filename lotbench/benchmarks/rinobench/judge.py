@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from lotbench.benchmarks.rinobench import alignment, claims, pieces
+from lotbench.benchmarks.rinobench import alignment, claims
 from lotbench.benchmarks.rinobench.claims import KINDS
-from lotbench.benchmarks.rinobench.pieces import Piece
 from lotbench.benchmarks.rinobench.settings import Walk
+from lotbench.harness import pieces
+from lotbench.harness.pieces import Piece
 from lotbench.harness.state import Update
 from lotbench.types import Answer, Question
 

@@ -18,9 +18,11 @@ from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.cli import main
 from lotbench.edge.files import datasets
 from lotbench.errors import CallFailed, DataError, TooManyFailures
-from lotbench.run.construct_rinobench import Built, Wanted, build
+from lotbench.run.construct_rinobench import Built, build
+from lotbench.run.construction import Wanted
 from tests.fakes import RuleModel, text_of
 
+MODELS = {"writer": "python:writer", "judge": "python:judge"}
 TECHNICAL, EMPIRICAL = construction.DIMENSIONS
 
 
@@ -123,7 +125,7 @@ async def built(folder: Path, rows: Any = None, **more: Any) -> tuple[Built, Rul
     writer = RuleModel(more.pop("writer", writer_rule), model_id="gpt-oss-120b")
     judge = RuleModel(more.pop("judge", judge_rule), model_id="judge")
     rules = Rules(**more.pop("rules", {}))
-    wanted = Wanted((source,), folder / "out", "python:writer", "python:judge", rules, **more)
+    wanted = Wanted((source,), folder / "out", MODELS, rules, **more)
     made = await build(wanted, {"python:writer": writer, "python:judge": judge})
     return made, writer, judge
 

@@ -12,16 +12,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any, TypeAlias
 
-from lotbench.benchmarks.rinobench import claims, judge, pieces
+from lotbench.benchmarks.rinobench import claims, judge
 from lotbench.benchmarks.rinobench.candidate import says_something
 from lotbench.benchmarks.rinobench.claims import KINDS
 from lotbench.benchmarks.rinobench.construction.papers import SUMMARY, Paper, Rules, leak
-from lotbench.benchmarks.rinobench.pieces import Piece
 from lotbench.benchmarks.rinobench.sample import Idea, Item, Work
 from lotbench.benchmarks.rinobench.settings import Settings
 from lotbench.errors import Unread
-from lotbench.harness import state
+from lotbench.harness import pieces, state
 from lotbench.harness.benchmark import Benchmark, Role
+from lotbench.harness.pieces import Piece
 from lotbench.harness.state import AnyWalk, Update
 from lotbench.prompting.reply import Form, YesNo, prose, read_form, schema, shape
 from lotbench.types import Answer, Question, Sampling, Score

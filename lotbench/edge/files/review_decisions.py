@@ -1,0 +1,91 @@
+"""What people decided about proposals for samples: the accepted ones, as edited, and data sets made of them.
+
+A proposal is no sample before somebody accepted it; decisions are the lines that `lotbench data review` writes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from lotbench.edge.files import atomic_write
+from lotbench.edge.files.jsonl import rows
+from lotbench.edge.pictures.picture_facts import sights
+from lotbench.edge.pictures.picture_file import encoded
+from lotbench.harness.benchmark import Benchmark
+
+MAX_PX = 1024
+
+
+class Decision(BaseModel):
+    """What a person decided about a proposal: a line of the file that `lotbench data review` writes."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    sample: str
+    decision: Literal["accept", "edit", "reject"]
+    changes: dict[str, Any] = Field(default_factory=dict)
+    by: str = ""
+
+
+def decisions_of(folder: Path) -> Path:
+    """Where `lotbench data review` writes what was decided about the proposals in a folder."""
+    return folder.with_name(f"{folder.name}.review.jsonl")
+
+
+def accepted(
+    declared: Benchmark, proposed: Sequence[Any], folder: Path, left: Counter[str]
+) -> list[Any] | None:
+    """The samples that somebody accepted, as edited, and that `lotbench data check` finds no fault with.
+
+    Args:
+        declared: The benchmark that the samples are of.
+        proposed: The proposals.
+        folder: Theirs.
+        left: Where proposals that became nothing are counted, by reason.
+
+    Returns:
+        None before there is a decision.
+
+    Raises:
+        DataError: The file of decisions has a line that is none.
+    """
+    review = decisions_of(folder)
+    if not review.exists():
+        return None
+    # Whoever decided last has decided.
+    decided = {line.sample: line for _, line in rows(review, Decision.model_validate)}
+    items = []
+    for item in proposed:
+        line = decided.get(item.id)
+        if line is None or line.decision == "reject":
+            left["rejected" if line else "not decided"] += 1
+            continue
+        try:
+            items.append(declared.Item.model_validate({**item.model_dump(mode="json"), **line.changes}))
+        except ValidationError:
+            left["no sample after the edit"] += 1
+    seen, broken = sights(folder, items)
+    grave = {one.sample: one for one in (*declared.data.lints(items, seen), *broken) if one.grave}
+    for one in grave.values():
+        left[f"{one.field} {one.text}"] += 1
+    return [item for item in items if item.id not in grave]
+
+
+def write(folder: Path, items: Sequence[tuple[Any, Path]]) -> None:
+    """Write a data set: the pictures first, as PNG without metadata, then the samples.
+
+    Args:
+        folder: The data set's.
+        items: Samples whose `image` is relative to the folder, each with the file that its picture is made of.
+    """
+    (folder / "images").mkdir(parents=True, exist_ok=True)
+    for item, picture in items:
+        (folder / item.image).write_bytes(encoded(picture, MAX_PX))
+    atomic_write.write(
+        folder / "samples.jsonl", (item.model_dump_json(exclude_none=True) + "\n" for item, _ in items)
+    )

@@ -1,0 +1,140 @@
+"""A data set under construction: the walks of its drafts, through the caller, journal and store of a run.
+
+A build that was stopped goes on where it was when the same command is given again: what was asked stands in the
+journal of the folder that is made, and what depends on the material alone in the store.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lotbench import benchmarks
+from lotbench.config.experiment import Experiment, Limits
+from lotbench.config.model_names import parse
+from lotbench.edge.calls.budget import refuse_unpriced
+from lotbench.edge.files import datasets
+from lotbench.edge.files.run_folder import Folder
+from lotbench.harness.benchmark import Benchmark
+from lotbench.prompting.prompt import Pack, pack
+from lotbench.run.calling import Calls
+from lotbench.run.plan import Plan, version
+from lotbench.run.session import loop
+from lotbench.types import Sample, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be built, of what, and by which models.
+
+    Attributes:
+        sources: The files or folders that it is made of.
+        out: The folder that is made.
+        models: The model of each role, by name.
+        rules: The settings of the construction.
+    """
+
+    sources: tuple[Path, ...]
+    out: Path
+    models: Mapping[str, str]
+    rules: Any
+    seed: int = 0
+    limits: Limits = field(default_factory=Limits)
+    preflight: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A piece of the material that is no sample, at which stage, and why."""
+
+    id: str
+    stage: str
+    reason: str
+
+
+def plan(wanted: Wanted, benchmark: Benchmark, drafts: Sequence[Sample]) -> Plan:
+    """The walks of all drafts as a run's, though no experiment of a user's.
+
+    Args:
+        wanted: What is to be built.
+        benchmark: The steps of the construction.
+        drafts: What is walked; pictures are named by whole paths.
+
+    Raises:
+        UsageError: A limit of cost is set and a model has no price.
+    """
+    names = {role: (parse(wanted.models[role]),) for role in benchmark.roles}
+    refuse_unpriced(wanted.limits, {given[0].text: given[0] for given in names.values()})
+    return Plan(
+        benchmark=benchmark,
+        experiment=Experiment(benchmark=benchmark.name, seed=wanted.seed, repeats=1),
+        limits=wanted.limits,
+        settings=wanted.rules,
+        folder=wanted.out,
+        data=tuple(drafts),
+        chosen=tuple(drafts),
+        beside=(),
+        of=len(drafts),
+        pictures=datasets.Pictures(wanted.out, drafts, 1024),
+        prompts=_prompts(benchmark),
+        names=names,
+        by_id={draft.id: draft for draft in drafts},
+    )
+
+
+async def walked(calls: Calls, *, preflight: bool) -> dict[str, Trace]:
+    """The walks of all drafts, by id.
+
+    Raises:
+        LotbenchError: A model cannot be reached, or a limit is used up.
+    """
+    if preflight:
+        await calls.check()
+    walks = loop(calls.plan, calls.caller.ask)
+    traces = {trace.sample: trace async for trace in walks.traces(calls.plan.lanes())}
+    for error in walks.crashed.values():
+        raise error
+    return traces
+
+
+def models(calls: Calls) -> dict[str, str]:
+    """The model of each role, by the id that it gave itself, if it gave one."""
+    return {role: given[0].model_id or given[0].name for role, given in calls.caller.role_models.items()}
+
+
+def note_dropped(folder: Folder, of: str, dropped: Sequence[Dropped]) -> None:
+    """Write what is no sample, a line each; `of` says what it is."""
+    rows = ({of: one.id, "stage": one.stage, "reason": one.reason} for one in dropped)
+    folder.write("dropped.jsonl", "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+
+
+def card(
+    made: Plan,
+    wanted: Wanted,
+    models: Mapping[str, str],
+    stages: Mapping[str, int],
+    dropped: Sequence[Dropped],
+) -> dict[str, Any]:
+    """What a user of the data has to know of how they came about, whatever the benchmark."""
+    return {
+        "schema": 1,
+        "sources": [source.name for source in wanted.sources],
+        "rules": wanted.rules.model_dump(mode="json"),
+        "seed": wanted.seed,
+        "models": dict(models),
+        "stages": dict(stages),
+        "version": version(),
+        "prompts": made.prompts.digest,
+        "dropped": dict(Counter(one.stage for one in dropped)),
+    }
+
+
+def _prompts(benchmark: Benchmark) -> Pack:
+    """The prompts of the benchmark that the data are for, and those of the construction alone."""
+    of = benchmark.name.removesuffix("-construction")
+    more = benchmarks.folder(of) / "construction" / "prompts"
+    return pack({**datasets.prompts(of).files, **datasets.prompt_files(more)})
