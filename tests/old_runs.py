@@ -12,6 +12,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from lotbench.report.trust import BOUNDS
 from tests.fakes import RuleModel
 from tests.rules import game_rule
 
@@ -29,6 +30,8 @@ MOVED = {
 """What may differ in a score of summary.json."""
 COLUMNS = {"low", "high", "95 % interval", "n", "observations", "never solves", "placebo"}
 """The columns of MOVED in a report."""
+ADDED = BOUNDS | {"max_oracle_error"}
+"""Settings that there were not: their rows in a report."""
 SPREADLESS = "no interval: drawing rows again shows no spread"
 LINES = re.compile(
     # The version itself, notes on intervals, and where the chance line comes from.
@@ -36,8 +39,12 @@ LINES = re.compile(
     r"|- Chance line \(placebo\):"
     # HIC-Bench: classes change the score only, and are scored both ways.
     r"|classes \|"
+    # The rule of trust is stricter than it was, and the reasons stand in moved.json.
+    r"|\*\*Not rankable:\*\*|- arm: answers=3"
     rf"|- An interval is missing or open|- oracle: 408 rows, .* 1.000 \((1 to 1|{SPREADLESS})\)"
 )
+ARMS = re.compile(r", max_rounds=7, clue_interval=3| \(answers=3\)")
+"""What sets the arms of these runs apart, which was not part of their names."""
 IN_CELLS = re.compile(r" \([^()]* to [^()]*, n = \d+\)| \(n = \d+\)")
 """An interval in the cell of a heat map."""
 
@@ -108,6 +115,7 @@ def recorded(name: str) -> dict[str, Any]:
     """What a recorded run comes to: what it came to then, and what has moved since."""
     found = summary(FOLDER / name)
     moved = json.loads((FOLDER / "moved.json").read_text("utf-8"))[name]
+    found |= {"remarks": [], **moved.pop("")}
     for score, values in moved.items():
         assert values.keys() <= MOVED.keys(), score
         found["scores"][score].update(values)
@@ -123,9 +131,11 @@ def told(report: Path) -> list[str]:
             kept = None
         elif kept is None:
             kept = [at for at, name in enumerate(cells(line)) if name not in COLUMNS]
+        if kept is not None and cells(line)[0] in ADDED:
+            continue
         shown = line if kept is None else " | ".join(cells(line)[at] for at in kept)
         if shown and not LINES.match(shown):
-            lines.append(IN_CELLS.sub("", shown))
+            lines.append(ARMS.sub("", IN_CELLS.sub("", shown)))
     return lines
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lotbench import benchmarks
+from lotbench.config.before import as_before
 from lotbench.config.experiment import Config, Experiment
 from lotbench.config.model_names import ModelName
 from lotbench.edge.calls.caller import CallStats
@@ -85,7 +86,11 @@ class Prepared:
         wanted = self.wanted
         return {
             "schema": 1,
-            "experiment": self.plan.experiment.model_dump(mode="json"),
+            # Without settings that were added since: a check that was begun before them goes on.
+            "experiment": {
+                **self.plan.experiment.model_dump(mode="json"),
+                "settings": as_before(self.plan.settings),
+            },
             "roles": {role: [name.text for name in given] for role, given in self.names.items()},
             "set": self.rows.digest,
             "split": wanted.split,

@@ -49,7 +49,7 @@ class Role:
     impartial: bool = False
     """Whether it must not be played by the candidate or its sibling."""
     checked: bool = False
-    """Whether its error rates must be known for a score to be rankable."""
+    """Whether scores rest on its verdicts, so that it must have been checked (`report.trust`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class Comparison:
         reference: The preset under configs/ that reports compare with; the default settings if empty.
         headline: The metric by which runs are ranked, sample by sample; the mean score if none is declared.
         score_only: Settings that change the score of a finished trace, not the walk; `also_walked`, under some, both.
-        unrankable: What makes a score of these settings stand apart.
+        unrankable: What the benchmark asks of a run, beside the rule of all (`report.trust`), and these settings lack.
         texts: The texts whose embeddings the report needs, and `encoder` the name of what embeds them.
         across: Sections on several runs at once, from the traces and settings of each by its name.
     """

@@ -17,6 +17,7 @@ from lotbench.config.experiment import digest
 from lotbench.harness.state import State
 from lotbench.prompting.prompt import Pack
 from lotbench.report.sections import Section
+from lotbench.report.trust import Check
 from lotbench.types import JSON, Metric, Trace
 
 
@@ -139,16 +140,18 @@ class JudgeContext:
 
 @dataclass(frozen=True, slots=True)
 class JudgeQuality:
-    """How well a run's judges are known to judge: what the report says, and why the run may not be ranked.
+    """How well a run's judges are known to judge: what the report says, and what the rule of trust is told.
 
     Attributes:
+        checks: What is known of the verdicts that the scores rest on, a check for each role, task and judge: what the
+            rule of trust decides by (`report.trust`).
         used: The records that this rests on; a run keeps them.
         chance: The chance line: what a placebo gets in each metric; None where that is not known.
         said: Where the chance line comes from.
         played: The record of this very run, if it is a placebo's that has ended.
     """
 
-    reasons: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
     sections: tuple[Section, ...] = ()
     scores: Mapping[str, Metric] | None = None
     used: tuple[Mapping[str, Any], ...] = ()

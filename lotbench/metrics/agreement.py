@@ -108,6 +108,14 @@ class Field:
         fpr, fnr = self._rates(shares)
         return float(fpr[0]), float(fnr[0])
 
+    def kappa(self) -> float:
+        """Cohen's kappa of verdicts and labels over all verdicts; NaN where chance alone would agree always."""
+        table = np.zeros((2, 2))
+        for one in self.strata:
+            right = one.size * _over(one.true, one.labelled) if one.size else 0.0
+            table[:, int(one.accepted)] += (one.size - right, right)
+        return float(_kappa(table)) if table.any() else math.nan
+
     def draw(self, rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
         """Draws of FPR and FNR, [size] each."""
         kept = [one for one in self.strata if one.size]

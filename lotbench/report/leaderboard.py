@@ -21,12 +21,11 @@ from lotbench.metrics.headline import Headline, mean_score, of_traces
 from lotbench.metrics.planning import Cost
 from lotbench.metrics.variance import Cells
 from lotbench.report.sections import Plot
+from lotbench.report.trust import MOST_UNANSWERED
 from lotbench.types import JSON, Metric, Trace
 
 Cell = str | float | int | None
 HUMAN = "human"
-MOST_UNANSWERED = 0.10
-"""The share of its samples that a run's metric may leave out, as of walks that may fail (`max_failed`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,8 @@ class Facts:
         arm: The variant of the benchmark that was run, part of every score's name; None if it has one only.
         n_samples: Samples that the run covers.
         n_walks: Walks that the run is to have when it is complete.
-        reasons: Why the run may not be ranked; none if it may.
+        reasons: Why the run may not be ranked; none if it may (`trust.reasons`).
+        remarks: What has to be said of a run whether it may be ranked or not (`trust.remarks`).
         settings: The settings of the run by name.
         preset: The name of the reference preset.
         reference: The settings of the reference preset by name.
@@ -83,6 +84,7 @@ class Facts:
     wall_s: float
     footprint: Mapping[str, Any] | None = None
     notes: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +111,8 @@ class Report:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why the run may not be ranked: those given, and that it is not complete."""
-        missing = f"the run is not complete: {self.n_traces} of {self.facts.n_walks} walks are done"
-        return self.facts.reasons if self.complete else (*self.facts.reasons, missing)
+        """Why the run may not be ranked."""
+        return self.facts.reasons
 
     @property
     def rankable(self) -> bool:
@@ -156,6 +157,7 @@ def to_summary(report: Report) -> dict[str, JSON]:
         "complete": report.complete,
         "rankable": report.rankable,
         "reasons": list(report.reasons),
+        "remarks": list(facts.remarks),
         "n_samples": facts.n_samples,
         "n_traces": report.n_traces,
         "outcomes": dict(report.outcomes),
@@ -267,7 +269,7 @@ def score_notes(report: Report) -> list[str]:
             "An interval is missing or open where the data do not bound the metric: for a single sample, "
             "for samples that are all alike, or where without one sample there is no value."
         )
-    return [*notes, *report.facts.notes]
+    return [*notes, *report.facts.notes, *report.facts.remarks]
 
 
 def laid_out(section: Section, page: str = "report.html") -> list[str]:

@@ -7,6 +7,7 @@ alone, by any later version, without a call.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -14,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from lotbench import benchmarks
+from lotbench.config.arm import arm
 from lotbench.config.experiment import Config, Experiment, Limits, validate
-from lotbench.config.model_names import ModelName, address, identity, parse, related
+from lotbench.config.model_names import ModelName, address, identity, parse
 from lotbench.edge.calls import embeddings, judge_records
 from lotbench.edge.calls.footprint import Work, footprint
 from lotbench.edge.calls.journal import Totals, read_totals
@@ -28,6 +30,7 @@ from lotbench.harness.evidence import Evidence
 from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, judged_by
 from lotbench.metrics.planning import Cost
 from lotbench.metrics.variance import of_walks
+from lotbench.report import trust
 from lotbench.report.leaderboard import Entry, by_sample
 from lotbench.report.report import Facts, Report, Spent, build, to_markdown, to_summary
 from lotbench.report.sections import Reading, Section
@@ -176,6 +179,7 @@ def _measured(
     spending, ids, works = spent(totals, made.names)
     beside = evidence(made, path, traces, out, embed=embed)
     quality = _judge_quality(made, path, traces, totals)
+    case = _case(made, ids, traces, quality)
     facts = Facts(
         benchmark=benchmark.name,
         version=benchmark.version,
@@ -183,10 +187,11 @@ def _measured(
             role: sorted(ids.get(role, set())) or [n.text for n in names]
             for role, names in made.names.items()
         },
-        arm=getattr(settings, "arm", None),
+        arm=arm(settings),
         n_samples=len(made.chosen),
         n_walks=sum(map(len, made.lanes())),
-        reasons=(*_reasons(made, ids), *quality.reasons),
+        reasons=trust.reasons(case),
+        remarks=trust.remarks(case),
         settings=settings.model_dump(mode="json") | {"repeats": made.experiment.repeats},
         preset=preset,
         reference=theirs.model_dump(mode="json") | {"repeats": benchmark.walks.repeats},
@@ -336,32 +341,49 @@ def spent(
     return spending, ids, {role: list(found.values()) for role, found in works.items()}
 
 
-def _reasons(made: plan.Plan, ids: Mapping[str, set[str]]) -> list[str]:
-    """Why the scores of a run may not stand in a ranking."""
-    reasons, validation = [], made.benchmark.judges.validation
-    local = sorted({name.text for given in made.names.values() for name in given if name.kind == "local"})
-    if local:
-        reasons.append("an embedded model played: it is for trying the tool, and its score means nothing")
-    reasons.extend(made.benchmark.comparison.unrankable(made.settings))
-    for role, names in made.names.items():
-        if role == "candidate" or not made.benchmark.roles[role].impartial:
-            continue
-        mine = {made.experiment.model, *ids.get("candidate", set())}
-        theirs = {*(name.text for name in names), *ids.get(role, set())}
-        if any(_kin(one, other) for one in mine for other in theirs):
-            reasons.append(f"the candidate and the {role} are one model or siblings")
-        if made.benchmark.roles[role].checked and (validation is None or validation.standing is None):
-            unchecked = ", ".join(sorted(ids.get(role, set())) or [name.text for name in names])
-            reasons.append(f"the {role} was never checked (unchecked: {unchecked})")
-    return reasons
+def _case(
+    made: plan.Plan, ids: Mapping[str, set[str]], traces: Sequence[Trace], quality: JudgeQuality
+) -> trust.Case:
+    """What the rule of trust is told of a run."""
+    benchmark, settings = made.benchmark, made.settings
+    roles = {role: names for role, names in made.names.items() if role != "candidate"}
+    players = {
+        role: trust.Player(
+            tuple(name.text for name in names),
+            frozenset(name.kind for name in names),
+            tuple(sorted(ids.get(role, ()))),
+        )
+        for role, names in made.names.items()
+    }
+    most = benchmark.calls(settings)
+    return trust.Case(
+        candidate=players["candidate"],
+        bounds=settings if isinstance(settings, trust.Bounds) else trust.Bounds(),
+        others={role: players[role] for role in roles},
+        impartial=[role for role in roles if benchmark.roles[role].impartial],
+        checked=[
+            role
+            for role in roles
+            if benchmark.roles[role].checked and most.get(role) and players[role].kinds != {"human"}
+        ],
+        checks=quality.checks,
+        writers=_writers(made.chosen),
+        samples=len(made.chosen),
+        whole=made.of,
+        unanswered=benchmark.comparison.headline(traces, settings).unanswered,
+        walks=(len(traces), sum(map(len, made.lanes()))),
+        demands=benchmark.comparison.unrankable(settings),
+    )
 
 
-def _kin(one: str, other: str) -> bool:
-    def bare(name: str) -> str:
-        found = parse(name) if "@http" in name else None
-        return found.model if found else name
-
-    return related(bare(one), bare(other))
+def _writers(samples: Sequence[Any]) -> dict[str, int]:
+    """How many samples each writer wrote, or their gold."""
+    return Counter(
+        name
+        for sample in samples
+        if hasattr(sample, "writer")
+        for name in {sample.writer, *getattr(sample, "gold_writers", ())}
+    )
 
 
 def entry(run: Run, *, curves: bool = False) -> Entry:

@@ -75,7 +75,7 @@ def wanted(data: Path, rows: Path, out: Path, judges: int = 1, oracle: bool = Fa
 
 def players(*judges: PlantedJudge) -> dict[str, Player]:
     made = {f"python:j{seat}": Player(judge, f"judge-{seat}") for seat, judge in enumerate(judges)}
-    return made | {"python:o": Player(PlantedJudge(ITEMS), "oracle")}
+    return made | {"python:o": Player(PlantedJudge(ITEMS), "o")}
 
 
 def planted(judge: PlantedJudge) -> dict[str, int]:
@@ -224,7 +224,7 @@ async def game(data: Path, out: Path, judge: Any, **more: Any) -> results.Run:
         out=out,
         data=str(data),
         repeats=more.pop("repeats", 1),
-        settings={"max_rounds": 6, **more.pop("settings", {})},
+        settings={"max_rounds": 6, "min_positives": 20, **more.pop("settings", {})},
         **more,
     )
 
@@ -240,7 +240,11 @@ async def test_reports_know_whether_the_judge_was_checked(data: Path, rows: Path
     unchecked = await game(data, tmp_path, judge)
     assert "the judge was never checked (unchecked: judge-0)" in unchecked.summary["reasons"]
     assert "Anchors: skipped (no stored check of this judge)" in section(unchecked)
+    assert "the oracle was never checked (unchecked: o)" in unchecked.summary["reasons"]
     await judge_check(wanted(data, rows, tmp_path), own=players(judge))
+    results.rewritten(unchecked)
+    assert load_run(unchecked.path).summary["reasons"] == ["the oracle was never checked (unchecked: o)"]
+    await judge_check(wanted(data, rows, tmp_path, judges=0, oracle=True), own=players())
     # The report of the old run, written again, knows of it; so does a new one, which judges anchors.
     results.rewritten(unchecked)
     assert load_run(unchecked.path).summary["reasons"] == []
@@ -298,18 +302,21 @@ async def test_a_check_counts_for_its_settings_only(data: Path, rows: Path, tmp_
 
 
 @pytest.mark.parametrize(
-    ("judge", "limit", "reason"),
+    ("judge", "limit", "reasons"),
     [
-        (PlantedJudge(ITEMS, fpr=0.2), None, "above max_fpr 0.05"),
-        (PlantedJudge(ITEMS), 60, "negatives only, fewer than 100"),
+        (PlantedJudge(ITEMS, fpr=0.2), None, ["above max_fpr 0.05"]),
+        (PlantedJudge(ITEMS), 60, ["negatives only, fewer than 100"]),
+        (PlantedJudge(ITEMS, fnr=1.0), None, ["above max_fnr 0.3", "kappa with the labels is 0.000, below"]),
     ],
 )
 async def test_a_judge_that_errs_too_often_or_was_checked_on_too_little_makes_a_run_not_rankable(
-    data: Path, rows: Path, tmp_path: Path, judge: PlantedJudge, limit: int | None, reason: str
+    data: Path, rows: Path, tmp_path: Path, judge: PlantedJudge, limit: int | None, reasons: list[str]
 ) -> None:
     await judge_check(wanted(data, rows, tmp_path, limit=limit), own=players(judge))
+    await judge_check(wanted(data, rows, tmp_path, judges=0, oracle=True), own=players())
     run = await game(data, tmp_path, judge, settings={"anchors": 0})
-    assert [reason in one for one in run.summary["reasons"]] == [True]
+    found = run.summary["reasons"]
+    assert [reason in one for reason, one in zip(reasons, found, strict=True)] == [True] * len(reasons)
     assert "Anchors: skipped (anchors = 0)" in section(run)
 
 
@@ -318,6 +325,7 @@ async def test_a_judge_that_changed_under_its_name_is_found_by_its_anchors(
 ) -> None:
     twice = wanted(data, rows, tmp_path, experiment={"repeats": 2})
     await judge_check(twice, own=players(PlantedJudge(ITEMS, 0.02, 0.05)))
+    await judge_check(wanted(data, rows, tmp_path, judges=0, oracle=True), own=players())
     same = await game(data, tmp_path, PlantedJudge(ITEMS, 0.02, 0.05))
     assert "no drift" in section(same) and same.summary["reasons"] == []
     other = await game(data, tmp_path, PlantedJudge(ITEMS, 0.25, 0.3, seed="new"))

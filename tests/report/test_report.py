@@ -49,10 +49,9 @@ def row(text: str, first: str) -> list[str]:
 
 
 def test_the_first_line_says_why_a_run_is_not_rankable() -> None:
-    facts = replace(FACTS, reasons=("the judge was never checked", "the embedded model\nplays"), n_walks=5)
+    facts = replace(FACTS, reasons=("the judge was never checked", "the embedded model\nplays"))
     assert to_markdown(report(facts)).split("\n")[0] == (
-        "**Not rankable:** the judge was never checked; the embedded model ⏎ plays; "
-        "the run is not complete: 4 of 5 walks are done"
+        "**Not rankable:** the judge was never checked; the embedded model ⏎ plays"
     )
     assert to_markdown(report()).split("\n")[0] == "# lotbench: gpt-x"
 
@@ -110,6 +109,7 @@ def test_the_summary_has_its_fields_and_survives_json() -> None:
         "complete",
         "rankable",
         "reasons",
+        "remarks",
         "n_samples",
         "n_traces",
         "outcomes",
@@ -154,10 +154,16 @@ def test_the_summary_has_its_fields_and_survives_json() -> None:
     assert found["models"] == {"candidate": ["gpt-x"], "judge": ["gpt-y", "gpt-z"]}
 
 
-def test_an_incomplete_run_is_not_rankable() -> None:
-    found = to_summary(report(replace(FACTS, n_walks=9)))
-    assert found["complete"] is False and found["rankable"] is False
-    assert found["reasons"] == ["the run is not complete: 4 of 9 walks are done"]
+def test_a_run_is_complete_when_every_walk_is_done() -> None:
+    assert to_summary(report())["complete"] is True
+    assert to_summary(report(replace(FACTS, n_walks=9)))["complete"] is False
+
+
+def test_remarks_stand_under_the_scores_and_bar_from_nothing() -> None:
+    marked = report(replace(FACTS, remarks=("The judge is of the family that wrote the samples (claude).",)))
+    assert to_summary(marked)["rankable"] is True
+    assert to_summary(marked)["remarks"] == ["The judge is of the family that wrote the samples (claude)."]
+    assert "- The judge is of the family that wrote the samples (claude)." in to_markdown(marked)
 
 
 def test_a_missing_value_is_a_dash_with_its_reason() -> None:

@@ -6,31 +6,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from lotbench.benchmarks.hicbench.sample import Item
+from lotbench.config.arm import SETS_ARM
 from lotbench.errors import UsageError
 from lotbench.harness import state
+from lotbench.report.trust import BOUNDS, Bounds
 
 
-class Settings(BaseModel):
+class Settings(Bounds):
     """How answers are drawn, judged and counted (Sec. 3, 4; App. A-D)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    strategy: Literal["scp", "cot", "rag", "rcp"] = "scp"
+    strategy: Annotated[Literal["scp", "cot", "rag", "rcp"], SETS_ARM] = "scp"
     """The prompt: strict, strict with thinking step by step, strict with knowledge, relaxed (App. A.1)."""
-    rag_source: Literal["knowledge", "principle"] = "knowledge"
+    rag_source: Annotated[Literal["knowledge", "principle"], SETS_ARM] = "knowledge"
     """What rag hands to the candidate: the knowledge text, or the principle's few words (the paper's code)."""
-    answers: int = Field(default=10, ge=1, le=100)
+    answers: Annotated[int, SETS_ARM] = Field(default=10, ge=1, le=100)
     """Answers to one task."""
-    one_call: bool = False
+    one_call: Annotated[bool, SETS_ARM] = False
     """Whether all answers come in one reply, which is split (the public code), or in a call each."""
-    answer_tokens: int = Field(default=70, gt=0)
+    answer_tokens: Annotated[int, SETS_ARM] = Field(default=70, gt=0)
     """How long an answer may be; the prompt asks for it."""
-    answer_cap: Literal["whole", "cut"] = "whole"
+    answer_cap: Annotated[Literal["whole", "cut"], SETS_ARM] = "whole"
     """Whether a longer answer is judged whole, or cut off at answer_tokens by the server (the paper's)."""
     exclude_self: bool = True
     """Whether a judge that is the candidate or its sibling leaves the panel."""
@@ -47,9 +49,9 @@ class Settings(BaseModel):
     """What embeds answers: minilm, a sentence-transformers name or folder, or NAME#pooler."""
     flips: int = Field(default=10_000, ge=100)
     """Sign flips of the permutation test between runs (App. B.3)."""
-    dhp: bool = False
+    dhp: Annotated[bool, SETS_ARM] = False
     """Whether the prompt shows examples that come of the answers so far (App. D)."""
-    dhp_policy: Literal["algorithm1", "code", "text"] = "algorithm1"
+    dhp_policy: Annotated[Literal["algorithm1", "code", "text"], SETS_ARM] = "algorithm1"
     """What is the best answer so far: of all tasks; of the latest task that had one (the public code); of all
     tasks, beginning with examples that people gave (the paper's text)."""
     dhp_judge: Literal["separate", "panel"] = "separate"
@@ -77,7 +79,7 @@ Walk: TypeAlias = state.Walk[Item, Settings]
 """A walk of this benchmark: what its sample and its settings are."""
 
 
-SCORE_ONLY = frozenset({"panel_rule", "classes", "w1", "encoder", "flips"})
+SCORE_ONLY = BOUNDS | {"panel_rule", "classes", "w1", "encoder", "flips"}
 """Settings that change the score of a finished trace and not the walk."""
 
 

@@ -44,7 +44,12 @@ STEPS = {
 
 ROLES = {
     "candidate": Role("answers the tasks", Sampling(temperature=1.0)),
-    "judge": Role("gives the marks and decides on hallucination", Sampling(temperature=0.0), impartial=True),
+    "judge": Role(
+        "gives the marks and decides on hallucination",
+        Sampling(temperature=0.0),
+        impartial=True,
+        checked=True,
+    ),
     "dhp_judge": Role("chooses the examples of dhp", Sampling(temperature=0.0), required=False),
 }
 
@@ -95,7 +100,7 @@ def order(lane: str, walks: Sequence[Any], settings: Settings, seed: int) -> Seq
 
 
 def unrankable(settings: Settings) -> list[str]:
-    """What makes a score of these settings stand apart."""
+    """What the benchmark asks for and these settings do not have: two judges."""
     return ["only one judge sits"] if settings.judges == 1 else []
 
 

@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from lotbench.benchmarks.liveideabench.sample import Item
+from lotbench.config.arm import SETS_ARM
 from lotbench.config.model_names import ModelName, kin
 from lotbench.errors import UsageError
 from lotbench.harness import state
 from lotbench.harness.benchmark import Names
+from lotbench.report.trust import BOUNDS, Bounds
 
 JUDGES = 3
 """How many judges an idea has (v2, Methods: Judge LLM panel formation)."""
@@ -52,7 +54,7 @@ VERSIONS = {
 }
 
 
-class Settings(BaseModel):
+class Settings(Bounds):
     """How ideas are asked for, judged and scored (v1, Methods; v2, Methods)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -61,19 +63,19 @@ class Settings(BaseModel):
     """Which paper: prompts, judged dimensions, grades of fluency and handling of refusals, all together."""
     panel: str = ""
     """The id of the panel file that the judges are from; `--panel` fills it in."""
-    ideas: int = Field(default=2, gt=0, le=20)
+    ideas: Annotated[int, SETS_ARM] = Field(default=2, gt=0, le=20)
     """Ideas asked for on each keyword."""
     judges: int = Field(default=JUDGES, gt=0, le=20)
     """Judges of each idea; fewer if the panel has fewer."""
     exclude: Literal["siblings", "self"] = "siblings"
     """Who may not judge: the candidate and every variant of its base model, or the candidate alone (the paper's)."""
-    target_words: int = Field(default=100, gt=0)
+    target_words: Annotated[int, SETS_ARM] = Field(default=100, gt=0)
     """The length of an idea that the candidate is told."""
-    max_words: int = Field(default=200, gt=0)
+    max_words: Annotated[int, SETS_ARM] = Field(default=200, gt=0)
     """An idea with more words is excluded and counted."""
-    max_characters: int = Field(default=400, gt=0)
+    max_characters: Annotated[int, SETS_ARM] = Field(default=400, gt=0)
     """An idea with more CJK characters is excluded; in mixed text the two shares of the limits add up."""
-    final_marker: str = ""
+    final_marker: Annotated[str, SETS_ARM] = ""
     """What the candidate is told to write before its idea ('**Final Idea:**'), for models that think aloud."""
     no_final: Literal["truncated", "judge_all"] = "truncated"
     """What a reply without the marker is: cut off, or judged as a whole, however long (the paper's)."""
@@ -103,7 +105,7 @@ Walk: TypeAlias = state.Walk[Item, Settings]
 """A walk of this benchmark: what its sample and its settings are."""
 
 
-SCORE_ONLY = frozenset({"flexibility_unit", "encoder"})
+SCORE_ONLY = BOUNDS | {"flexibility_unit", "encoder"}
 """Settings that change the score of a finished trace, and not the walk."""
 
 
@@ -132,7 +134,7 @@ def seat(settings: Settings, names: Names, seed: int) -> Names:
 
 
 def unrankable(settings: Settings) -> list[str]:
-    """What makes a score of these settings stand apart from the leaderboard."""
+    """What the benchmark asks for and these settings do not have: a panel of three from a file."""
     reasons = []
     if settings.judges < JUDGES:
         reasons.append(f"each idea has {settings.judges} of the {JUDGES} judges that the benchmark asks for")

@@ -12,12 +12,14 @@ from typing import Any
 
 from lotbench.benchmarks.lotbench.score import expected, metrics
 from lotbench.harness.judge_validation import JudgeContext
+from lotbench.report.trust import BOUNDS
 from lotbench.types import JSON
 
 Record = Mapping[str, Any]
-UNSEEN = frozenset({
-    "arm", "ask", "clues", "clue_interval", "clue_reveal", "framework", "votes", "oracle_sees", "max_fpr", "anchors",
-})  # fmt: skip
+UNSEEN = BOUNDS | {
+    "arm", "ask", "clues", "clue_interval", "clue_reveal", "framework", "votes", "oracle_sees", "max_oracle_error",
+    "anchors",
+}  # fmt: skip
 """Settings that change nothing for a candidate that reads nothing."""
 NAMES = (
     "creativity_score",

@@ -1,7 +1,7 @@
 """What a report says about the judge of a run: its error rates, whether they still hold, the corrected scores.
 
 Rates on the judge set stand beside the score; only labels of this very run's fillings correct it.
-A judge that was never checked, on too little, or that errs too often makes the run not rankable.
+Whether judge and oracle are good enough is decided in `report.trust`, which is told here what is known of them.
 """
 
 from __future__ import annotations
@@ -21,12 +21,11 @@ from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, judged
 from lotbench.metrics.agreement import Field, Stratum
 from lotbench.metrics.intervals import Floats
 from lotbench.report.sections import Section, Table
+from lotbench.report.trust import Check, Rates
 from lotbench.types import JSON, Metric
 
 Record = Mapping[str, Any]
 Cell = str | float | int | None
-ENOUGH = 100
-"""Negatives below which a check says too little of the FPR: 0 of 100 is compatible with 3.7 % (Wilson)."""
 DRIFT = 0.01
 """The chance of the flips that are seen, below which a judge is taken to have changed."""
 
@@ -60,19 +59,46 @@ def _checked(inquiry: JudgeContext) -> JudgeQuality:
         ("oracle", _record(inquiry, "oracle", (0,), inquiry.settings)),
     ]
     known = [(name, one) for name, one in others if one is not None]
+    checks = (_check(inquiry, record), _oracle(inquiry, others[-1][1]))
     if record is None:
-        unchecked = ", ".join(name for one in ids for name in one) or "no call came back"
-        reason = f"the judge was never checked (unchecked: {unchecked})"
-        notes = [f"unchecked: {unchecked}", *_nearest(inquiry, ids), *_anchors(inquiry)]
+        notes = [f"unchecked: {checks[0].who}", *_nearest(inquiry, ids), *_anchors(inquiry)]
         section = Section("Judge", tuple(notes), _tables(known))
-        return JudgeQuality((reason,), (section,), {}, tuple(one for _, one in known))
+        return JudgeQuality(checks, (section,), {}, tuple(one for _, one in known))
     rates = _field(record, inquiry)
     notes = [*_about(record), *_fielded(record, rates, inquiry), *_anchors(inquiry)]
     section = Section("Judge", tuple(notes), _tables([("the run's judge", record), *known]))
     used = (record, *(one for _, one in known))
-    return JudgeQuality(
-        tuple(_reasons(record, rates, inquiry)), (section,), _scores(record, rates, inquiry), used
-    )
+    return JudgeQuality(checks, (section,), _scores(record, rates, inquiry), used)
+
+
+def _check(inquiry: JudgeContext, record: Record | None) -> Check:
+    """What is known of those who end a game: on the judge set, and by the labels of this run where there are some."""
+    role, seats = judged(inquiry.settings)
+    who = ", ".join(name for seat in seats for name in _ids(inquiry, role, seat)) or "no call came back"
+    if record is None:
+        return Check(role, who, None)
+    rates, field = tested(record), _field(record, inquiry)
+    if field is not None:
+        # A candidate that never says the right thing leaves no right filling to be refused.
+        fpr, fnr, kappa = (None if np.isnan(rate) else rate for rate in (*field.point(), field.kappa()))
+        rates = replace(
+            rates,
+            fpr=rates.fpr if fpr is None else fpr,
+            fnr=rates.fnr if fnr is None else fnr,
+            kappa=kappa if rates.kappa is None else rates.kappa,
+            negatives=rates.negatives + sum(one.labelled - one.true for one in field.strata),
+            positives=rates.positives + sum(one.true for one in field.strata),
+            where="in the field",
+        )
+    return Check(role, who, rates, labels=record["set"].get("labels", ""), drifted=_drifted(inquiry))
+
+
+def _oracle(inquiry: JudgeContext, record: Record | None) -> Check:
+    who = ", ".join(_ids(inquiry, "oracle", 0)) or "no call came back"
+    if record is None:
+        return Check("oracle", who, None)
+    labels = record["set"].get("labels", "")
+    return Check("oracle", who, tested(record), labels=labels, bound="max_oracle_error")
 
 
 def _ids(inquiry: JudgeContext, role: str, seat: int) -> Sequence[str]:
@@ -185,19 +211,20 @@ def _rate(value: float, draws: Floats) -> str:
     return f"{value:.3f} ({low:.3f} to {high:.3f})"
 
 
-def _reasons(record: Record, rates: Field | None, inquiry: JudgeContext) -> list[str]:
-    reasons = []
-    tested = record["groups"].get("all", {}).get("fpr", {"value": None, "n": 0})
-    fpr = rates.point()[0] if rates else tested["value"]
-    counted = tested["n"] + (sum(one.labelled - one.true for one in rates.strata) if rates else 0)
-    if fpr is not None and fpr > inquiry.settings.max_fpr:
-        where = "in the field" if rates else "on the judge set"
-        reasons.append(f"the judge's FPR {where} is {fpr:.3f}, above max_fpr {inquiry.settings.max_fpr:g}")
-    if counted < ENOUGH:
-        reasons.append(f"the judge was checked on {counted} negatives only, fewer than {ENOUGH}")
-    if _drifted(inquiry):
-        reasons.append("the judge no longer judges as it did when it was checked (anchors)")
-    return reasons
+def tested(record: Record) -> Rates:
+    """What a check in the store found, over all its rows."""
+    if "all" not in record["groups"]:
+        # People have labelled verdicts of it, and it has judged no judge set.
+        return Rates(fpr=None, fnr=None, kappa=None, negatives=0, positives=0)
+    of = record["groups"]["all"]
+    return Rates(
+        fpr=of["fpr"]["value"],
+        fnr=of["fnr"]["value"],
+        kappa=of["kappa"]["value"],
+        negatives=of["fpr"]["n"],
+        positives=of["fnr"]["n"],
+        unreadable=record["unreadable"] / record["of"] if record["of"] else 0.0,
+    )
 
 
 def _drifted(inquiry: JudgeContext) -> bool:

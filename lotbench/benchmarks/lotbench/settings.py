@@ -6,41 +6,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.config.arm import SETS_ARM
+from lotbench.config.before import Before
 from lotbench.errors import UsageError
 from lotbench.harness import state
+from lotbench.report.trust import BOUNDS, Bounds
 
 
-class Settings(BaseModel):
+class Settings(Bounds):
     """How the game is played and scored (Alg. 1, Eq. 8, App. A-D)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    max_rounds: int = Field(default=15, gt=0, le=1000)
+    max_rounds: Annotated[int, SETS_ARM] = Field(default=15, gt=0, le=1000)
     """N: attempts at most."""
     arm: Literal["image+caption", "caption", "image"] = "image+caption"
     """What the candidate sees of the scene."""
-    ask: bool = True
+    ask: Annotated[bool, SETS_ARM] = True
     """Whether the candidate may ask questions."""
-    clues: bool = True
+    clues: Annotated[bool, SETS_ARM] = True
     """Whether clues are revealed."""
-    feedback: bool = True
+    feedback: Annotated[bool, SETS_ARM] = True
     """Whether a round knows of the rounds before it; without, N independent attempts."""
-    clue_interval: int = Field(default=5, gt=0)
+    clue_interval: Annotated[int, SETS_ARM] = Field(default=5, gt=0)
     """Failed rounds between two reveals."""
-    clue_reveal: Literal["spread", "next", "all"] = "spread"
+    clue_reveal: Annotated[Literal["spread", "next", "all"], SETS_ARM] = "spread"
     """spread: all clues over the usable reveals; next: one a reveal (the paper's); all: at the first."""
-    framework: Literal["direct", "cot", "cot_sc", "ddcot", "plot"] = "direct"
+    framework: Annotated[Literal["direct", "cot", "cot_sc", "ddcot", "plot"], SETS_ARM] = "direct"
     """How the candidate is made to think when it responds and asks (Sec. 7.4)."""
     votes: int = Field(default=5, gt=0)
     """Draws of cot_sc."""
-    max_words: int = Field(default=8, gt=0)
+    max_words: Annotated[int, SETS_ARM] = Field(default=8, gt=0)
     """Words of a filling, at most."""
-    max_characters: int = Field(default=16, gt=0)
+    max_characters: Annotated[int, SETS_ARM] = Field(default=16, gt=0)
     """CJK characters of a filling, at most."""
     judge_mode: Literal["zero_shot", "explained", "causal"] = "causal"
     """What E1 is given: neither explanation nor chain, the explanation, or both (Fig. 15 right)."""
@@ -60,6 +63,11 @@ class Settings(BaseModel):
     beta: float = Field(default=1.0, gt=0)
     max_fpr: float = Field(default=0.05, ge=0, le=1)
     """The judge's false positive rate above which a run is not rankable."""
+    max_oracle_error: Annotated[float, Before(0.2)] = Field(default=0.2, ge=0, le=1)
+    """The share of questions with either answer that the oracle may answer wrongly, above which a run is not rankable."""
+    min_negatives: Annotated[int, Before(100)] = Field(default=100, ge=0)
+    """Labelled negatives that a check needs to say anything of the false positive rate: a game has fifteen fillings, and
+    0 of 100 is compatible with 3.7 % (Wilson)."""
     anchors: int = Field(default=50, ge=0)
     """Rows of the judge set that a full run judges again, to see whether the judge is still what it was."""
 
@@ -68,7 +76,7 @@ Walk: TypeAlias = state.Walk[Item, Settings]
 """A walk of this benchmark: what its sample and its settings are."""
 
 
-SCORE_ONLY = frozenset({"round_origin", "unsolved", "alpha", "beta", "max_fpr", "anchors"})
+SCORE_ONLY = BOUNDS | {"round_origin", "unsolved", "alpha", "beta", "max_oracle_error", "anchors"}
 """Settings that change the score of a finished trace, or what is said of it, and not the walk."""
 
 

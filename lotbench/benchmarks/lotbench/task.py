@@ -39,7 +39,11 @@ ROLES = {
         checked=True,
     ),
     "oracle": Role(
-        "E2, answers questions with yes or no", Sampling(temperature=0.0), ("gpt-4o-mini",), impartial=True
+        "E2, answers questions with yes or no",
+        Sampling(temperature=0.0),
+        ("gpt-4o-mini",),
+        impartial=True,
+        checked=True,
     ),
 }
 
@@ -65,11 +69,6 @@ def faults(items: Sequence[Item], settings: Settings) -> list[str]:
         for item in items
         for hidden in item.clues[sum(map(len, reveals(item.clues, settings))) :]
     ]
-
-
-def unrankable(settings: Settings) -> list[str]:
-    """What makes a score of these settings stand apart from the leaderboard."""
-    return [] if settings.arm == "image+caption" else [f"the arm is {settings.arm}, not image+caption"]
 
 
 benchmark = Benchmark(
@@ -113,7 +112,5 @@ benchmark = Benchmark(
             placebo=placebo.lines,
         )
     ),
-    comparison=Comparison(
-        reference="paper/lotbench.toml", headline=headline, score_only=SCORE_ONLY, unrankable=unrankable
-    ),
+    comparison=Comparison(reference="paper/lotbench.toml", headline=headline, score_only=SCORE_ONLY),
 )

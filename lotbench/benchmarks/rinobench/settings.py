@@ -6,25 +6,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from lotbench.benchmarks.rinobench.sample import Item
+from lotbench.config.arm import SETS_ARM
 from lotbench.errors import UsageError
 from lotbench.harness import state
+from lotbench.report.trust import BOUNDS, Bounds
 
 
-class Settings(BaseModel):
+class Settings(Bounds):
     """How ideas are shown, justifications taken apart and claims counted (Sec. 4.2)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     join: Literal["id", "position"] = "id"
     """How recorded predictions find their idea; by position only where the file names no ids."""
-    justification: bool = True
+    justification: Annotated[bool, SETS_ARM] = True
     """Whether justifications are judged; without, only the novelty scores are measured and no judge is needed."""
-    works_chars: int = Field(default=60_000, gt=0)
+    works_chars: Annotated[int, SETS_ARM] = Field(default=60_000, gt=0)
     """Characters that the related works may take up in one prompt; longer abstracts are cut evenly and marked."""
     max_claims: int = Field(default=20, gt=0, le=50)
     """Arguments of one kind that the judge may find in one justification."""
@@ -44,7 +46,7 @@ Walk: TypeAlias = state.Walk[Item, Settings]
 """A walk of this benchmark: what its sample and its settings are."""
 
 
-SCORE_ONLY = frozenset({"hallucination", "permutations"})
+SCORE_ONLY = BOUNDS | {"hallucination", "permutations"}
 """Settings that change what is counted in a finished trace, and not the walk."""
 
 

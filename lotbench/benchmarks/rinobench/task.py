@@ -33,6 +33,7 @@ ROLES = {
         Sampling(temperature=0.0),
         required=False,
         impartial=True,
+        checked=True,
     ),
 }
 
@@ -45,11 +46,6 @@ def calls(settings: Settings) -> Mapping[str, int]:
     checks = 1 if settings.grounding == "joint" else 2
     judging = 3 + checks + settings.alignment_calls if settings.justification else 0
     return {"candidate": 1} | ({"judge": judging} if judging else {})
-
-
-def unrankable(settings: Settings) -> list[str]:
-    """What makes scores of these settings stand apart from the leaderboard."""
-    return [] if settings.justification else ["justifications were not judged"]
 
 
 CHECKED = Validation(
@@ -88,7 +84,5 @@ benchmark = Benchmark(
         published=published,
     ),
     judges=Judges(validation=CHECKED),
-    comparison=Comparison(
-        reference="paper/rinobench.toml", headline=headline, score_only=SCORE_ONLY, unrankable=unrankable
-    ),
+    comparison=Comparison(reference="paper/rinobench.toml", headline=headline, score_only=SCORE_ONLY),
 )

@@ -6,15 +6,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.benchmarks.standard.oogiri.building import problems
 from lotbench.benchmarks.standard.oogiri.problems import Kind, Problem, Rules
+from lotbench.config.arm import SETS_ARM
 from lotbench.errors import UsageError
 from lotbench.harness import state
+from lotbench.report.trust import BOUNDS, Bounds
 
 KINDS: Mapping[str, tuple[Kind, ...]] = {
     "all": ("2t1", "3t1", "4t1", "5t2", "rank"),
@@ -29,16 +31,18 @@ KINDS: Mapping[str, tuple[Kind, ...]] = {
 }
 
 
-class Settings(BaseModel):
+class Settings(Bounds):
     """What is asked, of which rows, in which way, and how rankings are scored (Sec. 4, 6.1, 7.1)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    kind: Literal["all", "choice", "2t1", "3t1", "4t1", "5t2", "best_of_5", "rank", "generate"] = "all"
+    kind: Annotated[
+        Literal["all", "choice", "2t1", "3t1", "4t1", "5t2", "best_of_5", "rank", "generate"], SETS_ARM
+    ] = "all"
     """all: the paper's choices and ranking; best_of_5: the best of five that people gave to one prompt; generate: free responses, for people to vote on."""
     arm: Literal["image", "caption", "blind"] = "image"
     """What the candidate sees of a picture: itself, its caption, or nothing."""
-    framework: Literal["direct", "cot", "cot_sc", "ddcot", "plot"] = "direct"
+    framework: Annotated[Literal["direct", "cot", "cot_sc", "ddcot", "plot"], SETS_ARM] = "direct"
     """How the candidate is made to think (Fig. 9)."""
     votes: int = Field(default=5, gt=0)
     """Draws of cot_sc."""
@@ -48,13 +52,13 @@ class Settings(BaseModel):
     """Temperature of free responses."""
     orders: int = Field(default=1, ge=1, le=5)
     """In how many orders the options are shown, each scored: cyclic permutations of a shuffled one, at most one an option."""
-    scoring: Literal["generate", "loglik"] = "generate"
+    scoring: Annotated[Literal["generate", "loglik"], SETS_ARM] = "generate"
     """Whether the answer is written, or read off how likely each option's letter is."""
     captions: Literal["captioner", "rows"] | None = None
     """Who captions pictures: a model, or the rows; where they do not, a response to another picture stands in. By default the captioner if one is named."""
     rewrites: Literal["rewriter", "rows"] | None = None
     """The rewritten response: a model's, or a little liked response to the same picture or question. By default the rewriter's if one is named."""
-    part: Literal["all", "held_out"] = "all"
+    part: Annotated[Literal["all", "held_out"], SETS_ARM] = "all"
     """Which rows problems are made of."""
     share: float = Field(default=0.05, gt=0, lt=1)
     """The share of the rows that is held out."""
@@ -82,7 +86,7 @@ Walk: TypeAlias = state.Walk[Problem, Settings]
 """A walk of this benchmark: what its sample and its settings are."""
 
 
-SCORE_ONLY = frozenset({"gain"})
+SCORE_ONLY = BOUNDS | {"gain"}
 """Settings that change the score of a finished trace and not the walk."""
 
 
@@ -131,9 +135,3 @@ def build(rows: Sequence[Row], settings: Settings, seed: int) -> tuple[Problem, 
                 "the rows, --role captioner=MODEL, or --set arm=blind"
             )
     return made
-
-
-def unrankable(settings: Settings) -> list[str]:
-    """What makes a score of these settings stand apart from the leaderboard."""
-    reasons = [] if settings.arm == "image" else [f"the arm is {settings.arm}, not image"]
-    return reasons + ([f"only kind={settings.kind} was asked"] if settings.kind != "all" else [])

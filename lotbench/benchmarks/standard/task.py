@@ -13,7 +13,7 @@ from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.benchmarks.standard.preview import preview
 from lotbench.benchmarks.standard.score import grade, headline, metrics
 from lotbench.benchmarks.standard.sections import sections
-from lotbench.benchmarks.standard.settings import SCORE_ONLY, Settings, build, resolve, unrankable
+from lotbench.benchmarks.standard.settings import SCORE_ONLY, Settings, build, resolve
 from lotbench.harness.ballot import Ballot
 from lotbench.harness.benchmark import Benchmark, Comparison, Data, People, Role
 from lotbench.types import Sampling, Trace
@@ -69,7 +69,5 @@ benchmark = Benchmark(
     people=People(
         ballot=Ballot("evaluate standard with --set kind=generate", responses, Problem.model_validate)
     ),
-    comparison=Comparison(
-        reference="paper/standard.toml", headline=headline, score_only=SCORE_ONLY, unrankable=unrankable
-    ),
+    comparison=Comparison(reference="paper/standard.toml", headline=headline, score_only=SCORE_ONLY),
 )

@@ -10,6 +10,7 @@ from lotbench.benchmarks.lotbench.settings import SCORE_ONLY, Settings
 from lotbench.benchmarks.lotbench.task import benchmark
 from lotbench.config.experiment import load
 from lotbench.edge.files import datasets
+from lotbench.report.trust import BOUNDS
 from lotbench.run.plan import reference
 
 LITERAL: dict[str, Any] = {
@@ -31,7 +32,7 @@ LITERAL: dict[str, Any] = {
     "alpha": 0.2,
     "beta": 1.0,
 }
-PAPER_SILENT = {"votes", "max_words", "max_characters", "max_fpr", "anchors"}
+PAPER_SILENT = {"votes", "max_words", "max_characters", "max_oracle_error", "anchors"} | BOUNDS
 """The paper says nothing of these: votes of CoT-SC here, length of a filling, when a judge is good enough."""
 OURS = {"clue_reveal", "chain", "verdict", "confirm", "oracle_sees", "unsolved"}
 """Where our default is another reading than the letter."""
@@ -74,5 +75,6 @@ def test_the_preset_opens_with_the_command_that_runs_it() -> None:
 
 
 def test_settings_that_change_the_score_alone_are_those_that_no_message_depends_on() -> None:
-    assert {"round_origin", "unsolved", "alpha", "beta", "max_fpr", "anchors"} == SCORE_ONLY
+    scored = {"round_origin", "unsolved", "alpha", "beta"}
+    assert scored | {"max_oracle_error", "anchors"} | BOUNDS == SCORE_ONLY
     assert benchmark.comparison.score_only == SCORE_ONLY

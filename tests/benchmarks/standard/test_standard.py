@@ -17,9 +17,11 @@ from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.benchmarks.standard.settings import Settings, build, resolve
 from lotbench.benchmarks.standard.task import benchmark
+from lotbench.config.arm import arm as arm_of
 from lotbench.config.experiment import load
 from lotbench.edge.files import datasets
 from lotbench.errors import CallFailed, Unescapable, UsageError
+from lotbench.report.trust import BOUNDS
 from lotbench.run.evaluate import evaluate_sync
 from lotbench.run.plan import make
 from lotbench.run.rescore import rewalk, sent
@@ -92,7 +94,7 @@ async def test_the_arm_says_what_is_shown_of_a_picture(arm: str, picture: bool, 
         one = walked.evidence.samples[request.key.sample]
         assert ("[picture]" in heard, one.caption in heard) == (picture, caption)
         assert one.question in heard
-    assert benchmark.comparison.unrankable(walked.settings)[0] == f"the arm is {arm}, not image"
+    assert arm_of(walked.settings) == f"{arm}, kind=rank"
 
 
 def test_every_order_of_the_options_is_as_likely_as_any_other() -> None:
@@ -366,7 +368,7 @@ async def test_the_report_says_that_likes_are_guessed() -> None:
 def test_the_defaults_written_out_are_the_defaults_and_the_papers_preset_runs() -> None:
     written = load(datasets.shipped("configs", "standard.toml")).experiment
     assert Settings(**written.settings) == Settings()
-    assert set(written.settings) == set(Settings.model_fields) - {"captions", "rewrites"}
+    assert set(written.settings) == set(Settings.model_fields) - {"captions", "rewrites"} - BOUNDS
     paper = load(datasets.shipped("configs", "paper", "standard.toml"), ["share=0.5"], {"model": "human"})
     assert make(paper).settings.captions == "captioner"
 
@@ -418,7 +420,7 @@ def test_a_run_over_http_with_loglik_pictures_and_a_resume(tmp_path: Path) -> No
             out=tmp_path,
             limit=5,
             check=False,
-            settings={"scoring": "loglik"},
+            settings={"scoring": "loglik", "min_samples": 5},
         )
         bodies = server.bodies
     assert [trace.outcome for trace in run.traces] == ["scored"] * 5

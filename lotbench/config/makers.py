@@ -1,0 +1,56 @@
+"""Who makes a model, by its name: whoever wrote a sample has an advantage, and so have its maker's other models.
+
+Kinship (`model_names`) says whether two names are one model or siblings; makers are the wider circle.
+"""
+
+from __future__ import annotations
+
+import re
+
+PEOPLE = "people"
+"""The `writer` of what no model wrote."""
+
+_MAKERS = {
+    "AI21": r"jamba|ai21",
+    "Alibaba": r"qwen|qwq|qvq|tongyi|alibaba",
+    "Allen AI": r"olmo|tulu|allenai",
+    "Amazon": r"nova-(?:pro|lite|micro|premier)|titan-text|amazon",
+    "Anthropic": r"claude|anthropic",
+    "Baidu": r"ernie|baidu",
+    "ByteDance": r"doubao|seed-(?:oss|\d)|bytedance",
+    "Cohere": r"command-[ra]|aya-|cohere",
+    "DeepSeek": r"deepseek",
+    "Google": r"gemini|gemma|palm-2|google|deepmind",
+    "Hugging Face": r"smol(?:lm|vlm)|zephyr",
+    "IBM": r"granite|ibm-",
+    "Meta": r"llama|meta-",
+    "Microsoft": r"phi-?\d|microsoft|wizardlm",
+    "MiniMax": r"minimax|abab",
+    "Mistral": r"mistral|mixtral|ministral|codestral|pixtral|magistral|devstral",
+    "Moonshot": r"kimi|moonshot",
+    "NVIDIA": r"nemotron|nvidia",
+    "OpenAI": r"gpt-?[3-9o]|gpt-oss|chatgpt|openai|davinci|o[134](?=-|$)",
+    "Shanghai AI Lab": r"internlm|internvl",
+    "StepFun": r"step-[\dr]|stepfun",
+    "Tencent": r"hunyuan|tencent",
+    "xAI": r"grok|xai",
+    "01.AI": r"yi-(?:\d|large|lightning|vl)",
+    "Zhipu": r"glm-?\d|chatglm|zhipu|z-ai",
+}
+_PATTERNS = {name: re.compile(rf"(?<![a-z])(?:{pattern})") for name, pattern in _MAKERS.items()}
+_PROVIDERS = re.compile(r"^(?:openai|openrouter|ollama|vllm|anthropic|gemini|deepseek|dashscope)/(?=.)")
+"""Where a model is asked for is not who made it: `openai/` stands before whatever its API serves."""
+
+
+def makers(name: str) -> frozenset[str]:
+    """The makers that a model's name, or a family's (`claude`), tells of; two for a distillation, none if it tells none."""
+    text = name.partition("@http")[0].lower()
+    if text == PEOPLE or text.startswith(("python:", "human")):
+        return frozenset()
+    told = _PROVIDERS.sub("", text)
+    return frozenset(maker for maker, pattern in _PATTERNS.items() if pattern.search(told))
+
+
+def one_maker(one: str, other: str) -> bool:
+    """Whether two names tell of a maker that both have."""
+    return bool(makers(one) & makers(other))

@@ -1,0 +1,280 @@
+"""Whether the scores of a run may stand in a ranking: one rule for all benchmarks, in this file and nowhere else.
+
+A run is trusted, within its arm (`config/arm.py`), if it is complete and large enough, every judge and oracle that its
+scores rest on was checked under its conditions and errs little on both sides, nobody in it is kin to the candidate, and
+the candidate has neither written nor been trained on what it is asked. `reasons` has every way to fail, `remarks` what
+a reader must know of a run that does not.
+
+What a check found comes as a `Check`, whoever made it; what is known of the run as a `Case`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from lotbench.config.before import Before
+from lotbench.config.makers import PEOPLE, one_maker
+from lotbench.config.model_names import Kind, parse, related
+
+MOST_UNANSWERED = 0.10
+"""The share of its samples that a run's headline may leave out, as of walks that may fail (`max_failed`)."""
+
+
+class Bounds(BaseModel):
+    """The named settings of the rule; the settings of every benchmark have them, and none of them changes a score."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_fpr: Annotated[float, Before(0.05)] = Field(default=0.05, ge=0, le=1)
+    """The judge's false positive rate above which a run is not rankable."""
+    max_fnr: Annotated[float, Before(0.3)] = Field(default=0.3, ge=0, le=1)
+    """The judge's false negative rate above which a run is not rankable."""
+    min_kappa: Annotated[float, Before(0.6)] = Field(default=0.6, ge=-1, le=1)
+    """Cohen's kappa of a judge or oracle with the labels, below which a run is not rankable."""
+    min_rho: Annotated[float, Before(0.3)] = Field(default=0.3, ge=-1, le=1)
+    """Spearman's rho of a judge's marks with people's, below which a run is not rankable."""
+    max_unreadable: Annotated[float, Before(0.05)] = Field(default=0.05, ge=0, le=1)
+    """The share of a check's verdicts that could not be read, above which a run is not rankable."""
+    min_negatives: Annotated[int, Before(30)] = Field(default=30, ge=0)
+    """Labelled negatives that a check needs to say anything of the false positive rate."""
+    min_positives: Annotated[int, Before(30)] = Field(default=30, ge=0)
+    """Labelled positives that a check needs to say anything of the false negative rate."""
+    min_samples: Annotated[int, Before(50)] = Field(default=50, ge=0)
+    """Independent samples that a run needs to be rankable; the whole data set is enough where it is smaller."""
+
+
+BOUNDS = frozenset(Bounds.model_fields)
+"""The names of these settings: part of every benchmark's `score_only`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """What a check found of verdicts in one task.
+
+    Attributes:
+        fpr: Of the negatives, the share accepted; `fnr` of the positives, that not accepted. None: not known.
+        kappa: Cohen's with the labels; None where nothing can be said.
+        negatives: Labelled negatives with a readable verdict; `positives` likewise.
+        unreadable: The share of all verdicts that could not be read.
+        rho: Spearman's with the labels where verdicts are marks, which have no two sides: then it stands in the place of
+            fpr, fnr and kappa, and `positives` counts the rows.
+        where: What the rates are of: `on the judge set`, `in the field`.
+    """
+
+    fpr: float | None
+    fnr: float | None
+    kappa: float | None
+    negatives: int
+    positives: int
+    unreadable: float = 0.0
+    rho: float | None = None
+    where: str = "on the judge set"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What is known of one role's verdicts in one task: how they were checked under the conditions of the run, if ever.
+
+    A benchmark gives one for each role, task and judge (or judges that decide together) that its scores rest on.
+
+    Attributes:
+        role: `judge`, `oracle`.
+        who: Whose verdicts, by the ids that answered.
+        rates: What was found; None if it was never checked under these conditions.
+        task: What it is asked to do, if its role has several tasks: `originality`.
+        labels: Whose labels it was held against: `author`, `people`, `planted`.
+        drifted: It no longer judges as it did when it was checked.
+        bound: The setting of the benchmark that bounds both error rates of this role in the place of max_fpr and max_fnr.
+    """
+
+    role: str
+    who: str
+    rates: Rates | None
+    task: str = ""
+    labels: str = ""
+    drifted: bool = False
+    bound: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Player:
+    """Who plays a role: as they were asked for, of what kind, and the ids that they answered with."""
+
+    asked: tuple[str, ...]
+    kinds: frozenset[Kind] = frozenset()
+    answered: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name that is known of them."""
+        return (*self.asked, *self.answered)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What the rule is told of a run.
+
+    Attributes:
+        others: Who sits in each other role.
+        impartial: The roles that the candidate and its siblings may not play.
+        checked: The roles whose verdicts the scores rest on.
+        writers: How many samples each writer wrote (a model's name or family, `people`), or their gold; "" if not said.
+        samples: Samples that are played, of `whole` in the data set (None: not known).
+        unanswered: Samples that the headline metric knows nothing of.
+        walks: Walks that are done, and that the run is to have.
+        seen: Samples that the candidate's adapter was trained on.
+        demands: What the benchmark itself asks of a run and does not find.
+        bounds: The settings of the run.
+    """
+
+    candidate: Player
+    bounds: Bounds
+    others: Mapping[str, Player] = field(default_factory=dict)
+    impartial: Collection[str] = ()
+    checked: Collection[str] = ()
+    checks: Sequence[Check] = ()
+    writers: Mapping[str, int] = field(default_factory=dict)
+    samples: int = 0
+    whole: int | None = None
+    unanswered: int = 0
+    walks: tuple[int, int] = (0, 0)
+    seen: int = 0
+    demands: Sequence[str] = ()
+
+
+def reasons(case: Case) -> tuple[str, ...]:
+    """Every reason why the scores of a run may not stand in a ranking; none if they may."""
+    return tuple(
+        dict.fromkeys(
+            (*_played(case), *case.demands, *_kin(case), *_written(case), *_checked(case), *_size(case))
+        )
+    )
+
+
+def remarks(case: Case) -> tuple[str, ...]:
+    """What is to be said of a run that bars it from nothing."""
+    found = []
+    for role in case.impartial:
+        names = case.others[role].names
+        theirs = sorted({writer for writer in case.writers for name in names if one_maker(name, writer)})
+        found += (
+            [f"The {role} is of the family that wrote the samples ({', '.join(theirs)})."] if theirs else []
+        )
+    if unsaid := case.writers.get("", 0):
+        found.append(f"Who wrote {unsaid} of the {case.samples} samples is not said (`writer`).")
+    return tuple(found)
+
+
+def _played(case: Case) -> Iterator[str]:
+    """What kind of player bars a run, whatever it scored."""
+    kinds = case.candidate.kinds.union(*(player.kinds for player in case.others.values()))
+    if "local" in kinds:
+        yield "an embedded model played: it is for trying the tool, and its score means nothing"
+    if "placebo" in case.candidate.kinds:
+        yield "the candidate is the placebo: its score is the chance line of others"
+
+
+def _kin(case: Case) -> Iterator[str]:
+    for role in case.impartial:
+        names = case.others[role].names
+        if any(related(_bare(one), _bare(other)) for one in case.candidate.names for other in names):
+            yield f"the candidate and the {role} are one model or siblings"
+
+
+def _bare(name: str) -> str:
+    """A name without its address."""
+    return parse(name).model if "@http" in name else name
+
+
+def _written(case: Case) -> Iterator[str]:
+    """The candidate's own samples: those that its maker's models wrote, and those that its adapter was trained on."""
+    mine = [
+        writer
+        for writer in case.writers
+        if writer not in ("", PEOPLE)
+        and any(one_maker(name, writer) or related(_bare(name), writer) for name in case.candidate.names)
+    ]
+    if mine:
+        of = sum(case.writers[writer] for writer in mine)
+        by = ", ".join(sorted(mine))
+        yield f"the candidate is of the family that wrote {of} of the {case.samples} samples or their gold ({by})"
+    if case.seen:
+        yield f"the candidate's adapter was trained on {case.seen} of the {case.samples} samples"
+
+
+def _checked(case: Case) -> Iterator[str]:
+    for role in case.checked:
+        mine = [check for check in case.checks if check.role == role]
+        if not mine:
+            sits = case.others[role]
+            mine = [Check(role, ", ".join(sits.answered or sits.asked), None)]
+        for check in mine:
+            yield from _faults(check, case.bounds)
+
+
+def _faults(check: Check, bounds: Bounds) -> Iterator[str]:
+    """What a check leaves to be wished for."""
+    name = f"the {check.role}" + (f" of {check.task}" if check.task else "")
+    rates = check.rates
+    if rates is None:
+        yield f"{name} was never checked (unchecked: {check.who})"
+        return
+    if rates.rho is not None:
+        yield from _marks(name, rates, bounds)
+    else:
+        yield from _decisions(name, rates, bounds, check.bound)
+    if rates.unreadable > bounds.max_unreadable:
+        yield (
+            f"{rates.unreadable:.1%} of the verdicts of {name}'s check could not be read, above max_unreadable "
+            f"{bounds.max_unreadable:g}"
+        )
+    if check.drifted:
+        yield f"{name} no longer judges as it did when it was checked (anchors)"
+
+
+def _decisions(name: str, rates: Rates, bounds: Bounds, bound: str) -> Iterator[str]:
+    """Verdicts of yes and no: both error rates, agreement beyond chance, and enough rows of either side."""
+    sides = (("FPR", rates.fpr, bound or "max_fpr"), ("FNR", rates.fnr, bound or "max_fnr"))
+    for rate, value, setting in sides:
+        most = getattr(bounds, setting)
+        if value is None:
+            yield f"{name}'s {rate} {rates.where} is not known"
+        elif value > most:
+            yield f"{name}'s {rate} {rates.where} is {value:.3f}, above {setting} {most:g}"
+    if rates.kappa is None:
+        yield f"{name}'s kappa with the labels is not known"
+    elif rates.kappa < bounds.min_kappa:
+        yield f"{name}'s kappa with the labels is {rates.kappa:.3f}, below min_kappa {bounds.min_kappa:g}"
+    for what, n, least in (
+        # How many negatives it takes is a matter of max_fpr.
+        ("negatives", rates.negatives, bounds.min_positives if bound else bounds.min_negatives),
+        ("positives", rates.positives, bounds.min_positives),
+    ):
+        if n < least:
+            yield f"{name} was checked on {n} {what} only, fewer than {least}"
+
+
+def _marks(name: str, rates: Rates, bounds: Bounds) -> Iterator[str]:
+    """Verdicts that are marks: how they go together with people's, on enough rows."""
+    assert rates.rho is not None
+    if rates.rho < bounds.min_rho:
+        yield f"{name}'s rho with the labels is {rates.rho:.3f}, below min_rho {bounds.min_rho:g}"
+    if rates.positives < bounds.min_positives:
+        yield f"{name} was checked on {rates.positives} rows only, fewer than {bounds.min_positives}"
+
+
+def _size(case: Case) -> Iterator[str]:
+    """Whether there is enough of the run, and all of it."""
+    wanted = case.bounds.min_samples if case.whole is None else min(case.bounds.min_samples, case.whole)
+    if case.samples < wanted:
+        of = "" if case.whole is None else f" of {case.whole}"
+        yield f"the run is of {case.samples}{of} samples, fewer than min_samples {wanted}"
+    if case.unanswered > MOST_UNANSWERED * case.samples:
+        yield f"the headline metric knows nothing of {case.unanswered} of the {case.samples} samples"
+    done, wanted_walks = case.walks
+    if done < wanted_walks:
+        yield f"the run is not complete: {done} of {wanted_walks} walks are done"

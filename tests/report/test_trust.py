@@ -1,0 +1,194 @@
+"""The rule of trust: each of its parts with a run that it bars, and the run beside it that it does not."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from lotbench.report.trust import Bounds, Case, Check, Player, Rates, reasons, remarks
+
+GOOD = Rates(fpr=0.02, fnr=0.1, kappa=0.85, negatives=120, positives=60, unreadable=0.01)
+JUDGE = Check("judge", "gpt-4o-mini-2024-07-18", GOOD, labels="author")
+ORACLE = Check("oracle", "o", replace(GOOD, fpr=0.1, fnr=0.15, kappa=0.75))
+
+
+class Game(Bounds):
+    """The settings of a game with an oracle."""
+
+    max_oracle_error: float = 0.2
+
+
+TRUSTED = Case(
+    candidate=Player(("openai/gpt-4.1", "gpt-4.1-2025-04-14"), frozenset({"api"})),
+    bounds=Game(),
+    others={"judge": Player(("deepseek/deepseek-chat",)), "oracle": Player(("gemini/gemini-2.0-flash",))},
+    impartial=("judge", "oracle"),
+    checked=("judge", "oracle"),
+    checks=(JUDGE, replace(ORACLE, bound="max_oracle_error")),
+    writers={"claude": 108},
+    samples=108,
+    whole=108,
+    walks=(324, 324),
+)
+
+
+def case(**changed: Any) -> Case:
+    return replace(TRUSTED, **changed)
+
+
+def judged(**rates: Any) -> Case:
+    return case(checks=(replace(JUDGE, rates=replace(GOOD, **rates)), TRUSTED.checks[1]))
+
+
+def answered(**rates: Any) -> Case:
+    found = replace(TRUSTED.checks[1], rates=replace(GOOD, **rates))
+    return case(checks=(JUDGE, found))
+
+
+def test_a_run_of_which_all_is_known_is_trusted() -> None:
+    assert reasons(TRUSTED) == ()
+    assert remarks(TRUSTED) == ()
+
+
+@pytest.mark.parametrize(
+    ("barred", "beside", "reason"),
+    [
+        # The judges.
+        (
+            case(checks=(TRUSTED.checks[1],)),
+            TRUSTED,
+            "the judge was never checked (unchecked: deepseek/deepseek-chat)",
+        ),
+        (case(checks=(JUDGE,)), case(checks=(JUDGE,), checked=("judge",)), "the oracle was never checked"),
+        (
+            case(checks=(replace(JUDGE, rates=None), ORACLE)),
+            TRUSTED,
+            "the judge was never checked (unchecked: gpt-4o-m",
+        ),
+        (
+            judged(fpr=0.051),
+            judged(fpr=0.05),
+            "the judge's FPR on the judge set is 0.051, above max_fpr 0.05",
+        ),
+        (judged(fpr=0.2, where="in the field"), judged(), "FPR in the field is 0.200"),
+        (judged(fnr=0.31), judged(fnr=0.3), "the judge's FNR on the judge set is 0.310, above max_fnr 0.3"),
+        (judged(fnr=None), judged(), "the judge's FNR on the judge set is not known"),
+        (judged(kappa=0.59), judged(kappa=0.6), "kappa with the labels is 0.590, below min_kappa 0.6"),
+        (judged(kappa=None), judged(), "kappa with the labels is not known"),
+        (
+            judged(unreadable=450 / 1102),
+            judged(unreadable=0.05),
+            "40.8% of the verdicts of the judge's check",
+        ),
+        (judged(negatives=29), judged(negatives=30), "was checked on 29 negatives only, fewer than 30"),
+        (judged(positives=29), judged(positives=30), "was checked on 29 positives only, fewer than 30"),
+        (
+            case(checks=(replace(JUDGE, drifted=True), TRUSTED.checks[1])),
+            TRUSTED,
+            "no longer judges as it did",
+        ),
+        # An oracle errs with less harm than a judge, and has a bound of its own.
+        (answered(fpr=0.5, fnr=0.5, kappa=0.0), TRUSTED, "the oracle's FPR on the judge set is 0.500"),
+        (
+            case(checks=(JUDGE, ORACLE)),
+            TRUSTED,
+            "the oracle's FPR on the judge set is 0.100, above max_fpr 0.05",
+        ),
+        # A judge of several tasks, each checked.
+        (
+            case(checks=(*TRUSTED.checks, Check("judge", "j", None, task="clarity"))),
+            case(checks=(*TRUSTED.checks, Check("judge", "j", GOOD, task="clarity"))),
+            "the judge of clarity was never checked (unchecked: j)",
+        ),
+        (judged(rho=0.29), judged(rho=0.3), "the judge's rho with the labels is 0.290, below min_rho 0.3"),
+        (
+            judged(rho=0.5, positives=10),
+            judged(rho=0.5),
+            "the judge was checked on 10 rows only, fewer than 30",
+        ),
+        # Size and completeness.
+        (case(samples=1), case(samples=50), "the run is of 1 of 108 samples, fewer than min_samples 50"),
+        (
+            case(samples=19, whole=20),
+            case(samples=20, whole=20),
+            "the run is of 19 of 20 samples, fewer than",
+        ),
+        (case(samples=49, whole=None), case(samples=50, whole=None), "the run is of 49 samples, fewer than"),
+        (
+            case(bounds=Game(min_samples=109), whole=200),
+            case(bounds=Game(min_samples=108)),
+            "min_samples 109",
+        ),
+        (case(walks=(323, 324)), TRUSTED, "the run is not complete: 323 of 324 walks are done"),
+        (
+            case(unanswered=11),
+            case(unanswered=10),
+            "the headline metric knows nothing of 11 of the 108 samples",
+        ),
+        # Kinship.
+        (
+            case(others={**TRUSTED.others, "judge": Player(("gpt-4.1",))}),
+            case(others={**TRUSTED.others, "judge": Player(("gpt-4o",))}),
+            "the candidate and the judge are one model or siblings",
+        ),
+        (
+            case(others={**TRUSTED.others, "oracle": Player(("x", "gpt-4.1-2025-04-14@http://h:1/v1"))}),
+            case(others={**TRUSTED.others, "captioner": Player(("gpt-4.1",))}),
+            "the candidate and the oracle are one model or siblings",
+        ),
+        # Writers.
+        (
+            case(candidate=Player(("anthropic/claude-sonnet-4-5",))),
+            case(candidate=Player(("anthropic/claude-sonnet-4-5",)), writers={"people": 108}),
+            "the candidate is of the family that wrote 108 of the 108 samples or their gold (claude)",
+        ),
+        (
+            case(writers={"gpt-oss-120b": 3, "people": 105}),
+            case(writers={"people": 108}),
+            "wrote 3 of the 108",
+        ),
+        (case(seen=12), case(seen=0), "the candidate's adapter was trained on 12 of the 108 samples"),
+        # Who plays.
+        (
+            case(candidate=Player(("placebo",), frozenset({"placebo"}))),
+            case(candidate=Player(("human:anna",), frozenset({"human"}))),
+            "the candidate is the placebo",
+        ),
+        (
+            case(others={**TRUSTED.others, "judge": Player(("local",), frozenset({"local"}))}),
+            TRUSTED,
+            "an embedded model played",
+        ),
+        (case(demands=["only one judge sits"]), TRUSTED, "only one judge sits"),
+    ],
+)
+def test_each_part_of_the_rule_bars_one_run_and_lets_the_one_beside_it_pass(
+    barred: Case, beside: Case, reason: str
+) -> None:
+    found = reasons(barred)
+    assert any(reason in one for one in found), found
+    assert reasons(beside) == ()
+
+
+def test_the_judge_that_made_three_models_ranked_is_refused_on_every_side() -> None:
+    """It refused whatever it could be read on, and could not be read on 450 of 1,102."""
+    found = reasons(judged(fpr=0.0, fnr=1.0, kappa=0.0, unreadable=450 / 1102))
+    assert [one.split(",")[-1].split()[1] for one in found] == ["max_fnr", "min_kappa", "max_unreadable"]
+
+
+def test_a_judge_that_abstains_always_is_refused() -> None:
+    nothing = Rates(fpr=None, fnr=None, kappa=None, negatives=0, positives=0, unreadable=1.0)
+    found = " ".join(reasons(case(checks=(replace(JUDGE, rates=nothing), TRUSTED.checks[1]))))
+    assert "FPR on the judge set is not known" in found and "100.0% of the verdicts" in found
+
+
+def test_a_judge_of_the_writers_family_is_marked_and_not_barred() -> None:
+    marked = case(others={**TRUSTED.others, "judge": Player(("anthropic/claude-3-5-haiku",))})
+    assert reasons(marked) == ()
+    assert remarks(marked) == ("The judge is of the family that wrote the samples (claude).",)
+
+
+def test_samples_that_do_not_say_who_wrote_them_are_counted() -> None:
+    assert remarks(case(writers={"": 8, "people": 100})) == (
+        "Who wrote 8 of the 108 samples is not said (`writer`).",
+    )
