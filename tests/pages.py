@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from clot_training import cli, config
 from lotbench import benchmarks
 from lotbench.cli.parser import parser
+from lotbench.config.arm import SETS_ARM
 from lotbench.config.experiment import Experiment, Limits, RoleSampling
 from lotbench.harness.benchmark import Benchmark
 from lotbench.run import plan
@@ -177,7 +178,8 @@ def _benchmark(one: Benchmark) -> list[str]:
         f"`{one.data_set}`.",
         _rows(("role", "what it does", "default model", "temperature", "is shown pictures"), roles),
         f"The column {preset} has the values of the preset that reports compare with, where they differ. "
-        "A setting marked * changes the score of a finished game and not the game itself.",
+        "A setting marked * changes the score of a finished game, or what is said of it, and not the game itself; every "
+        "value but the default of one marked † is an arm of its own ([trust.md](trust.md)).",
         _table(one.Settings, reference, one.comparison.score_only, preset),
     ]
 
@@ -196,7 +198,8 @@ def _table(
             continue
         default = None if field.is_required() else field.get_default(call_default_factory=True)
         shown = "required" if field.is_required() else _shown(default)
-        row = [f"`{name}`" + ("*" if name in marked else ""), shown, _values(drawn[name])]
+        marks = ("*" if name in marked else "") + ("†" if SETS_ARM in field.metadata else "")
+        row = [f"`{name}`{marks}", shown, _values(drawn[name])]
         if reference is not None:
             theirs = getattr(reference, name)
             row.append("" if theirs == default else _shown(theirs))
@@ -211,10 +214,13 @@ def _about(place: str, docstring: str | None) -> str:
 
 
 def _docstrings(model: type[BaseModel]) -> dict[str, str]:
-    """The string beneath each field, which Python itself forgets."""
+    """The string beneath each field, its own or that of a class it inherits from, which Python itself forgets."""
+    found: dict[str, str] = {}
+    for above in model.__bases__:
+        if issubclass(above, BaseModel) and above is not BaseModel:
+            found |= _docstrings(above)
     body = ast.parse(textwrap.dedent(inspect.getsource(model))).body[0]
     assert isinstance(body, ast.ClassDef)
-    found = {}
     for field, below in zip(body.body, body.body[1:], strict=False):
         if isinstance(field, ast.AnnAssign) and isinstance(below, ast.Expr):
             assert isinstance(field.target, ast.Name) and isinstance(below.value, ast.Constant)

@@ -13,7 +13,7 @@ from typing import Any
 
 from lotbench import benchmarks
 from lotbench.config.before import as_before
-from lotbench.config.experiment import Config, Experiment
+from lotbench.config.experiment import Config, Experiment, digest
 from lotbench.config.model_names import ModelName
 from lotbench.edge.calls.caller import CallStats
 from lotbench.edge.files import datasets, judge_set
@@ -84,20 +84,21 @@ class Prepared:
     def frozen(self) -> dict[str, JSON]:
         """What the check's numbers depend on."""
         wanted = self.wanted
+        # Without settings that were added since: a check that was begun before them goes on.
+        experiment = {
+            **self.plan.experiment.model_dump(mode="json"),
+            "settings": as_before(self.plan.settings),
+        }
         return {
             "schema": 1,
-            # Without settings that were added since: a check that was begun before them goes on.
-            "experiment": {
-                **self.plan.experiment.model_dump(mode="json"),
-                "settings": as_before(self.plan.settings),
-            },
+            "experiment": experiment,
             "roles": {role: [name.text for name in given] for role, given in self.names.items()},
             "set": self.rows.digest,
             "split": wanted.split,
             "limit": wanted.limit,
             "every": wanted.every,
             "repeats": self.repeats,
-            "digests": self.plan.digests,
+            "digests": {**self.plan.digests, "experiment": digest(experiment)},
         }
 
 
