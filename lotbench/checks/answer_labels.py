@@ -1,7 +1,7 @@
 """Review by people: the answers of a run as rows to label, and the labels checked and kept in its folder.
 
 What people are shown says nothing of what judges said. A label is kept only if it is of an answer that the run
-has, word for word; the report made next counts with it.
+has, word for word; the report made next counts with it. Several people may label one answer, each under a name (`who`).
 """
 
 from __future__ import annotations
@@ -28,9 +28,11 @@ from lotbench.types import JSON
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Labels that were kept: how many, and of how many answers of the run."""
+    """Labels that were kept: how many, by how many people, on how many answers, of how many that the run has."""
 
     labels: int
+    people: int
+    answers: int
     rows: int
     path: Path
 
@@ -41,36 +43,45 @@ def rows(run: Run) -> Sequence[Mapping[str, JSON]]:
     Raises:
         UsageError: The benchmark has nothing that people label.
     """
-    return _rows(results.planned(run, Limits()), run)
+    return [{**row, "who": None} for row in _rows(results.planned(run, Limits()), run)]
 
 
-def keep(run: Run, file: Path) -> Kept:
+def keep(run: Run, files: Sequence[Path]) -> Kept:
     """Check labels against a run's answers, and keep them in its folder in place of those before.
 
+    Of several files, a row that does not say who labelled it is by whom the file is named for.
+
     Raises:
-        DataError: Every row that is no answer of the run, differs from it, comes twice, or is wrongly filled in.
-        UsageError: The file has no label, or the benchmark takes none.
+        DataError: Every row that is no answer of the run, differs from it, comes twice of one person, or is wrongly
+            filled in.
+        UsageError: No file has a label, or the benchmark takes none.
     """
     made = results.planned(run, Limits())
-    known = {row["row"]: row for row in _rows(made, run)}
+    known = {str(row["row"]): row for row in _rows(made, run)}
     faults: list[str] = []
-    found: dict[str, dict[str, JSON]] = {}
-    for number, row in tables(file):
-        name = row.get("row") if isinstance(row, Mapping) else None
-        if not isinstance(name, str) or name not in known:
-            faults.append(at(file, number, "row") + ": is no answer of this run")
-        elif name in found:
-            faults.append(at(file, number, "row") + f": {name!r} comes twice")
-        elif any(row.get(key) is not None for key, value in known[name].items() if value is None):
-            faults += _faults(made.benchmark, row, known[name], at(file, number))
-            found[name] = dict(row)
+    found: dict[tuple[str, str], dict[str, JSON]] = {}
+    for file in files:
+        for number, row in tables(file):
+            name = row.get("row") if isinstance(row, Mapping) else None
+            if not isinstance(name, str) or name not in known:
+                faults.append(at(file, number, "row") + ": is no answer of this run")
+                continue
+            if all(row.get(key) is None for key, value in known[name].items() if value is None):
+                continue
+            who = row.get("who") or (file.stem if len(files) > 1 else "")
+            faults += _faults(made.benchmark, {**row, "who": who}, known[name], at(file, number))
+            if (name, str(who)) in found:
+                of_whom = f" by {who!r}" if who else "; `who` says which of several people labelled it"
+                faults.append(at(file, number, "row") + f": {name!r} comes twice{of_whom}")
+            found[name, str(who)] = {**row, "who": who}
     if faults:
         raise DataError(faults)
     if not found:
-        raise UsageError(f"{file}: no row has a label yet")
+        raise UsageError(f"{', '.join(map(str, files))}: no row has a label yet")
     with run_folder.Folder(run.path) as place:
         place.write(LABELS, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in found.values()))
-    return Kept(len(found), len(known), run.path / LABELS)
+    answers, people = ({pair[at] for pair in found} for at in (0, 1))
+    return Kept(len(found), len(people), len(answers), len(known), run.path / LABELS)
 
 
 def _rows(made: Plan, run: Run) -> Sequence[Mapping[str, JSON]]:

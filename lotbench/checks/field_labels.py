@@ -17,7 +17,8 @@ from lotbench.edge.calls import judge_records
 from lotbench.edge.files import run_folder
 from lotbench.edge.files.jsonl import tables
 from lotbench.errors import DataError, UsageError, at
-from lotbench.metrics.agreement import Field, Stratum
+from lotbench.metrics.agreement import Field, Rate, Stratum
+from lotbench.metrics.people_agreement import ceiling
 from lotbench.run import results
 from lotbench.run.anchors import key_of
 from lotbench.run.results import Run
@@ -28,14 +29,16 @@ class Labelled:
     """Labels, read and kept.
 
     Attributes:
-        open: Rows that nobody has labelled.
+        open: Rows that nobody has labelled, or of which as many people say yes as no.
         kept: The record in the store.
+        people: How well one person agrees with another, and the judge with one person; None if no row has two.
     """
 
     run: str
     field: Field
     open: int
     kept: Path
+    people: tuple[Rate, Rate] | None = None
 
 
 def draw(run: Run, n: int, out: Path) -> Path:
@@ -75,16 +78,25 @@ def draw(run: Run, n: int, out: Path) -> Path:
     return place / "labels.jsonl"
 
 
-def labelled(file: Path) -> Labelled:
-    """Read labels, and keep the field rates that they give with the judge's checks.
+def labelled(*files: Path) -> Labelled:
+    """Read the labels of one draw, and keep the field rates that they give with the judge's checks.
+
+    Several people may label a row, under a name (`who`) or in a file each; what more of them say counts.
+
+    Args:
+        files: Of one draw; draw.json stands beside the first.
 
     Raises:
         DataError: A label is neither true, false nor null, or a row is not of the draw.
         UsageError: draw.json is missing, or a kind of verdict has no label yet.
     """
-    about = _drawn(file)
-    labels = _labels(file, len(about["strata"]))
+    file, about = files[0], _drawn(files[0])
+    said = _labels(files, len(about["strata"]))
+    labels = {
+        row: yes > 0 for row, each in said.items() if (yes := sum(1 if one else -1 for one in each.values()))
+    }
     counts = _counts(labels, about["strata"])
+    people = _people(said, about)
     strata = []
     for name, (size, accepted) in about["sizes"].items():
         seen, true = counts.get(name, (0, 0))
@@ -97,8 +109,18 @@ def labelled(file: Path) -> Labelled:
     mine: dict[str, Any] = {"run": about["run"], "strata": [asdict(one) for one in strata]}
     if "places" in about:
         mine["labels"] = [[*about["places"][row - 1], label] for row, label in sorted(labels.items())]
+    if people:
+        mine["people"] = [asdict(one) for one in people]
     kept = judge_records.keep({**record, "field": [*others, mine]})
-    return Labelled(str(about["run"]), field, len(about["strata"]) - len(labels), kept)
+    return Labelled(str(about["run"]), field, len(about["strata"]) - len(labels), kept, people)
+
+
+def _people(said: Mapping[int, Mapping[str, bool]], about: Mapping[str, Any]) -> tuple[Rate, Rate] | None:
+    """The agreement of people with each other, and of the judge with them; rows of one sample belong together."""
+    accepted = {row: bool(about["sizes"][about["strata"][row - 1]][1]) for row in said}
+    places = about.get("places")
+    samples = {row: str(places[row - 1][0]) if places else str(row) for row in said}
+    return ceiling(said, accepted, samples)
 
 
 def _drawn(file: Path) -> dict[str, Any]:
@@ -117,18 +139,21 @@ def _counts(labels: Mapping[int, bool], strata: Sequence[str]) -> dict[str, tupl
     return counts
 
 
-def _labels(file: Path, rows: int) -> dict[int, bool]:
-    """The label of each row of the draw that has one."""
-    labels: dict[int, bool] = {}
+def _labels(files: Sequence[Path], rows: int) -> dict[int, dict[str, bool]]:
+    """The labels of each row of the draw that has one, by who gave them; of several files, each is somebody's."""
+    labels: dict[int, dict[str, bool]] = {}
+    seen: set[tuple[int, str]] = set()
     faults: list[str] = []
-    for number, row in tables(file):
+    for file, (number, row) in ((each, line) for each in files for line in tables(each)):
         place = row.get("row") if isinstance(row, Mapping) else None
-        if not isinstance(place, int) or not 1 <= place <= rows or place in labels:
+        who = str((row.get("who") if isinstance(row, Mapping) else "") or (file if len(files) > 1 else ""))
+        if not isinstance(place, int) or not 1 <= place <= rows or (place, who) in seen:
             faults.append(at(file, number, "row") + ": is no row of the draw, or comes twice")
             continue
+        seen.add((place, who))
         label = row.get("label")
         if isinstance(label, bool):
-            labels[place] = label
+            labels.setdefault(place, {})[who] = label
         elif label is not None:
             faults.append(at(file, number, "label") + f": true, false or null, not {label!r}")
     if faults:

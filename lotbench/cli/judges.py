@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import signal
 import sys
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TextIO
@@ -31,7 +31,7 @@ PIPE_S = 15.0
 def check(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench judge-check`."""
     if parsed.labels:
-        return _labels(Path(parsed.labels))
+        return _labels([Path(file) for file in parsed.labels])
     if parsed.from_run:
         return _draw(parsed)
     flags: dict[str, Any] = {
@@ -107,10 +107,10 @@ def _draw(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _labels(file: Path) -> int:
+def _labels(files: Sequence[Path]) -> int:
     from lotbench.checks.field_labels import labelled
 
-    found = labelled(file)
+    found = labelled(*files)
     rng = np.random.default_rng(1)
     for name, value, draws in zip(
         ("FPR", "FNR"), found.field.point(), found.field.draw(rng, 4000), strict=True
@@ -122,7 +122,11 @@ def _labels(file: Path) -> int:
         word = "accepted" if one.accepted else "not accepted"
         print(f"  {word:13} {one.true} right of {one.labelled} labelled, of {one.size} in the run")
     if found.open:
-        print(f"{found.open} rows have no label yet; they are left out")
+        print(f"{found.open} rows have no label yet, or as many for as against; they are left out")
+    for who, rate in zip(
+        ("one person and another", "the judge and one person"), found.people or (), strict=False
+    ):
+        print(f"  {who}: kappa {_value(rate)}, {rate.hits} of {rate.n} pairs of labels agree")
     print(f"kept: {found.kept}")
     print(f"lotbench report {found.run} prints the corrected scores")
     return 0

@@ -150,7 +150,8 @@ def _runs(commands: Commands) -> None:
     one.add_argument(
         "--labels",
         metavar="FILE",
-        help="labels to be kept first: of `export --for-review`, or of `judge-check --from-run`",
+        action="append",
+        help="labels to be kept first: of `export --for-review`, or of `judge-check --from-run`; again for each person",
     )
     one.add_argument(
         "--embed", action="store_true", help="load the encoder that the run names for texts without a vector"
@@ -281,7 +282,12 @@ def _judges(commands: Commands) -> None:
     field = one.add_argument_group("field rates, without a call")
     field.add_argument("--from-run", metavar="RUN", help="draw fillings of a run for people to label")
     field.add_argument("--n", metavar="N", type=int, default=200, help="how many (default: 200)")
-    field.add_argument("--labels", metavar="FILE", help="read the labels of such a draw")
+    field.add_argument(
+        "--labels",
+        metavar="FILE",
+        action="append",
+        help="read the labels of such a draw; again for each person",
+    )
     _limits(one)
     how = one.add_argument_group("how")
     how.add_argument("--out", metavar="DIR", default="runs", help="where the folder is made (default: runs)")

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ def score(parsed: argparse.Namespace) -> int:
 
     path = run_folder.find(parsed.run, Path(parsed.out))
     if parsed.labels:
-        print(f"labels kept: {_labelled(load_run(path), Path(parsed.labels))}")
+        print(f"labels kept: {_labelled(load_run(path), [Path(file) for file in parsed.labels])}")
     # Locked before it is read: what a run that is going on adds meanwhile would be lost.
     with run_folder.opened(path) as place:
         run = load_run(path)
@@ -116,16 +117,17 @@ def export(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _labelled(run: Run, labels: Path) -> str:
+def _labelled(run: Run, labels: Sequence[Path]) -> str:
     """Keep labels: of answers with the run, of drawn fillings with the judge's checks."""
     if benchmarks.get(run.config.benchmark).people.review is None:
         from lotbench.checks.field_labels import labelled
 
-        return str(labelled(labels).kept)
+        return str(labelled(*labels).kept)
     from lotbench.checks import answer_labels
 
     kept = answer_labels.keep(run, labels)
-    return f"{kept.labels} of {kept.rows} answers, {kept.path}"
+    people = f"{kept.labels} labels by {kept.people} people on " if kept.people > 1 else ""
+    return f"{people}{kept.answers} of {kept.rows} answers, {kept.path}"
 
 
 def replay(parsed: argparse.Namespace) -> int:

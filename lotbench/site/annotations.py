@@ -126,7 +126,13 @@ class Annotations:
         if mark.stepName != "check" or not file.is_file():
             return False
         rows = [json.loads(text) for _, text in jsonl.texts(file)]
-        mine = [row for row in rows if (row.get("sample"), row.get("filling")) == (mark.sample, filling)]
+        mine = [
+            row
+            for row in rows
+            if (row.get("sample"), row.get("filling")) == (mark.sample, filling)
+            # What somebody else has labelled under their name is theirs.
+            and row.get("who") in (None, "", self.name)
+        ]
         for row in mine:
             row["label"] = label
         if mine:

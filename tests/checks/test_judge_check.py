@@ -368,6 +368,31 @@ async def test_people_label_fillings_of_a_run_and_its_scores_are_corrected(
     assert f"from 120 labelled fillings of {run.path.name}" in section(again)
 
 
+async def test_two_people_label_one_draw_and_the_judge_stands_beside_their_agreement(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = await game(data, tmp_path, PlantedJudge(ITEMS, 0.15, 0.3), repeats=2)
+    file = draw(run, 40, tmp_path)
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    truth = {(row["sample"], words.same(row["filling"])): row["label"] for row in filled(ITEMS)}
+    for row in rows:
+        row["label"] = truth[row["sample"], words.same(row["filling"])]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    other = tmp_path / "other.jsonl"
+    doubted = [
+        {**row, "label": row["label"] is False if at < 4 else row["label"]} for at, row in enumerate(rows)
+    ]
+    other.write_text("".join(json.dumps(row) + "\n" for row in doubted), encoding="utf-8")
+    assert main(["judge-check", "--labels", str(file), "--labels", str(other)]) == 0
+    said = capsys.readouterr().out
+    assert "one person and another: kappa" in said and "36 of 40 pairs of labels agree" in said
+    assert "the judge and one person: kappa" in said and "of 80 pairs" in said
+    # Where one says yes and one no, nobody has decided.
+    assert "4 rows have no label yet, or as many for as against" in said
+    results.rewritten(run)
+    assert "People among themselves: kappa" in section(load_run(run.path))
+
+
 async def test_labels_of_one_run_never_correct_another(data: Path, tmp_path: Path) -> None:
     judge = PlantedJudge(ITEMS, 0.15, 0.3)
     one = await game(data, tmp_path, judge, repeats=2)

@@ -25,6 +25,7 @@ from lotbench.benchmarks.hicbench.ratings import (
 from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics.agreement import rate
+from lotbench.metrics.people_agreement import ceiling
 from lotbench.report.sections import Section, Table
 from lotbench.types import JSON, Trace
 
@@ -47,6 +48,7 @@ class Label(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     row: str
+    who: str = ""
     field: str
     question: str
     answer: str
@@ -90,12 +92,15 @@ def names(rated: Ratings) -> list[str]:
 
 
 def section(rated: Ratings, settings: Settings, labels: Sequence[Mapping[str, Any]]) -> Section:
-    """Precision and recall of the judges' IH and DH against people's, and both sides' means (Table 8)."""
+    """Precision and recall of the judges' IH and DH against people's, and both sides' means (Table 8).
+
+    Several people who labelled an answer are one as several judges are: mean marks, and a hallucination for half.
+    """
     place = {name: index for index, name in enumerate(names(rated))}
     found = [one for one in labels if one["row"] in place]
-    at = np.array([place[one["row"]] for one in found], dtype=np.intp)
-    table = np.array([[one[name] for name in (*MARKS, "hallucination")] for one in found], dtype=float)
-    people = table.reshape(-1, 1, 4)[..., :3], table.reshape(-1, 1, 4)[..., 3]
+    at = np.array(list(dict.fromkeys(place[one["row"]] for one in found)), dtype=np.intp)
+    table, who = _said(found, [names(rated)[each] for each in at])
+    people = together(table[..., :3], table[..., 3])
     judges = together(rated.marks[at], rated.hallucinated[at])
     read = ~np.isnan(judges[1][:, 0])
     theirs, ours = classify(*people, settings.classes), classify(*judges, settings.classes)
@@ -104,7 +109,7 @@ def section(rated: Ratings, settings: Settings, labels: Sequence[Mapping[str, An
     for name, true, said in zip(("IH", "DH"), theirs, ours, strict=True):
         rows += _agreement(name, true[read, 0], said[read, 0], tasks[read])
     notes = (
-        f"{len(found)} of {len(rated.texts)} answers are labelled, {int(read.sum())} of them with a verdict "
+        f"{len(at)} of {len(rated.texts)} answers are labelled, {int(read.sum())} of them with a verdict "
         "of the judges; the class of an answer is that of the judges' mean marks. Intervals are Wilson's at "
         "the size that the answers are worth once those to one task are counted as alike.",
         f"{sum(len(one.get('spans') or ()) for one in found)} spans are marked.",
@@ -114,7 +119,42 @@ def section(rated: Ratings, settings: Settings, labels: Sequence[Mapping[str, An
         (_means("people", *people, theirs), _means("judges", *judges, ours)),
     )
     columns = ("class", "measure", "value", "low", "high", "hits", "of")
-    return Section("Human review", notes, (Table(columns, tuple(rows)), means))
+    beside = _ceiling(table, ours, read, tasks, settings) if len(who) > 1 else ()
+    return Section("Human review", notes, (Table(columns, tuple(rows)), means, *beside))
+
+
+def _said(labels: Sequence[Mapping[str, Any]], answers: Sequence[str]) -> tuple[Floats, list[str]]:
+    """What each person said of each answer, [answers, people, 4] with NaN where nothing, and the people."""
+    who = sorted({str(one.get("who") or "") for one in labels})
+    table = np.full((len(answers), len(who), 4), np.nan)
+    place = {name: index for index, name in enumerate(answers)}
+    for one in labels:
+        said = [one[name] for name in (*MARKS, "hallucination")]
+        table[place[one["row"]], who.index(str(one.get("who") or ""))] = said
+    return table, who
+
+
+def _ceiling(
+    table: Floats, ours: tuple[Booleans, Booleans], read: Booleans, tasks: Any, settings: Settings
+) -> tuple[Table, ...]:
+    """How well one person agrees with another on IH and on DH, and the judges with one person."""
+    classes = classify(table[..., :3], table[..., 3], settings.classes)
+    there = ~np.isnan(table[..., 3])
+    rows: list[tuple[Cell, ...]] = []
+    for name, theirs, judged in zip(("IH", "DH"), classes, ours, strict=True):
+        labels = {
+            row: {str(who): bool(theirs[row, who]) for who in np.flatnonzero(there[row])}
+            for row in range(len(table))
+        }
+        verdicts = {row: bool(judged[row, 0]) for row in np.flatnonzero(read).tolist()}
+        found = ceiling(labels, verdicts, {row: str(task) for row, task in enumerate(tasks)})
+        for pair, rate_ in zip(
+            ("one person and another", "the judges and one person"), found or (), strict=False
+        ):
+            rows.append((name, pair, rate_.hits, rate_.n, rate_.value, rate_.low, rate_.high))
+    columns = ("class", "who", "agree", "of", "kappa", "low", "high")
+    title = "People among themselves: the ceiling of what judges can agree with them"
+    return (Table(columns, tuple(rows), title),) if rows else ()
 
 
 def _agreement(name: str, true: Booleans, said: Booleans, tasks: Any) -> list[tuple[Cell, ...]]:

@@ -16,9 +16,11 @@ from lotbench.benchmarks.liveideabench.judged import Idea, Keyword, keyword_of, 
 from lotbench.benchmarks.liveideabench.settings import Settings, Version
 from lotbench.harness.evidence import Evidence
 from lotbench.metrics.agreement import icc
+from lotbench.metrics.people_agreement import against, between
 from lotbench.report.sections import Section, Table
 from lotbench.types import JSON, Trace
 
+Cell = str | float | int | None
 LEAST = 3
 
 
@@ -71,20 +73,53 @@ def agreement(keywords: Sequence[Keyword], version: Version, labels: Sequence[Ma
         "agreement of the two as single raters, 1 at best; a judge who gives two points more than people agrees less.",
     )
     columns = ("dimension", "ideas", "people, mean", "judges, mean", "Pearson", "Spearman", "ICC(2,1)")
-    return Section("People and judges", notes, (Table(columns, tuple(rows)),))
+    return Section(
+        "People and judges", notes, (Table(columns, tuple(rows)), *_ceiling(version, judged, said))
+    )
 
 
-def _row(
-    dimension: str, judged: Mapping[str, Idea], said: Mapping[str, Sequence[Label]]
-) -> tuple[str | float | int | None, ...]:
+def _ceiling(
+    version: Version, judged: Mapping[str, Idea], said: Mapping[str, Sequence[Label]]
+) -> tuple[Table, ...]:
+    """One person against another, and the judges against one person; nothing where no idea has two people."""
+    if all(len(labels) < 2 for labels in said.values()):
+        return ()
+    rows: list[tuple[Cell, ...]] = []
+    for dimension in version.dimensions:
+        labels = {
+            row: {one.who: float(mark) for one in given if (mark := getattr(one, dimension)) is not None}
+            for row, given in said.items()
+        }
+        means = {row: mark for row in said if (mark := judged[row].mean(dimension)) is not None}
+        for who, found in (
+            ("one person and another", between(labels)),
+            ("the judges and one person", against(labels, means)),
+        ):
+            rows.append((dimension, who, len(found), *_together([(one, other) for _, one, other in found])))
+    columns = ("dimension", "who", "pairs of scores", "Pearson", "Spearman", "ICC(2,1)")
+    title = "People among themselves: the ceiling of what judges can agree with them"
+    return (Table(columns, tuple(rows), title),)
+
+
+def _together(pairs: Sequence[tuple[float, float]]) -> tuple[Cell, Cell, Cell]:
+    """Pearson, Spearman and ICC(2,1) of pairs of scores; none for fewer than three, or where one side never changes."""
+    table = np.array(pairs, dtype=float).reshape(-1, 2)
+    if len(table) < LEAST or (table.min(axis=0) == table.max(axis=0)).any():
+        return None, None, None
+    one, other = table[:, 0], table[:, 1]
+    return (
+        float(stats.pearsonr(one, other).statistic),
+        float(stats.spearmanr(one, other).statistic),
+        icc(table),
+    )
+
+
+def _row(dimension: str, judged: Mapping[str, Idea], said: Mapping[str, Sequence[Label]]) -> tuple[Cell, ...]:
     both = []
     for row, labels in said.items():
         people, judges = mean(getattr(label, dimension) for label in labels), judged[row].mean(dimension)
         if people is not None and judges is not None:
             both.append((people, judges))
-    table = np.array(both, dtype=float).reshape(-1, 2)
-    if len(both) < LEAST or (table.min(axis=0) == table.max(axis=0)).any():
-        return dimension, len(both), None, None, None, None, None
-    one, other = table[:, 0], table[:, 1]
-    r, rho = stats.pearsonr(one, other).statistic, stats.spearmanr(one, other).statistic
-    return dimension, len(both), float(one.mean()), float(other.mean()), float(r), float(rho), icc(table)
+    found = _together(both)
+    means = np.array(both).mean(axis=0).tolist() if found[0] is not None else (None, None)
+    return dimension, len(both), *means, *found

@@ -194,6 +194,7 @@ def _fielded(record: Record, rates: Field | None, inquiry: JudgeContext) -> list
     ]
     known = sum(one.labelled for one in rates.strata)
     return [
+        *_ceiling(_own(record, inquiry) or {}),
         f"Field rates, from {known} labelled fillings of {inquiry.run}: {', '.join(shown)}.",
         "creativity_score_corrected and solve_rate_corrected go by the labels: a stop that people call false is "
         "censored there, and right fillings that the judge refused are added as often as a draw of refusals had them.",
@@ -201,6 +202,24 @@ def _fielded(record: Record, rates: Field | None, inquiry: JudgeContext) -> list
         "round; they are wrong where the judge errs more on some samples or in some rounds.",
         *unused,
     ]
+
+
+def _ceiling(own: Record) -> list[str]:
+    """How well the people who labelled this run agree with each other, beside the judge with them."""
+    if "people" not in own:
+        return []
+    people, judge = (_kappa(one) for one in own["people"])
+    return [
+        f"People among themselves: kappa {people}; the judge and one person: kappa {judge}. What people agree on with "
+        "each other is the ceiling of what a judge can."
+    ]
+
+
+def _kappa(rate: Mapping[str, Any]) -> str:
+    if rate["value"] is None:
+        return f"none ({rate['hits']} of {rate['n']} agree)"
+    ends = "" if rate["low"] is None else f" ({rate['low']:.2f} to {rate['high']:.2f})"
+    return f"{rate['value']:.2f}{ends}, n = {rate['n']}"
 
 
 def _rate(value: float, draws: Floats) -> str:

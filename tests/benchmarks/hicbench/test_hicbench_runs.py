@@ -347,6 +347,30 @@ def test_labels_go_out_and_come_back_into_the_report(
     assert "| IH | precision | 1 |" in report
 
 
+def test_two_people_label_one_answer_and_their_agreement_is_the_ceiling(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = play(tmp_path)
+    rows = to_label(run, tmp_path / "to-label.jsonl", capsys)
+    assert all(row["who"] is None for row in rows)
+    ann = put(tmp_path / "ann.jsonl", [{**row, **(IH if at % 2 else DH)} for at, row in enumerate(rows)])
+    ben = put(tmp_path / "ben.jsonl", [{**row, **(IH if at % 3 else DH)} for at, row in enumerate(rows[:6])])
+    assert main(["score", str(run.path), "--labels", str(ann), "--labels", str(ben)]) == 0
+    assert "labels kept: 18 labels by 2 people on 12 of 12 answers" in capsys.readouterr().out
+    report = run.report.read_text(encoding="utf-8")
+    assert "12 of 12 answers are labelled" in report
+    # Of six answers that both labelled, ann has IH in 1, 3, 5 and ben in 1, 2, 4, 5.
+    assert "| IH | one person and another | 3 | 6 |" in report
+    assert "| IH | the judges and one person |" in report and "| 18 |" in report
+
+    # In one file, the rows say who.
+    both = [{**row, **IH, "who": who} for row in rows[:2] for who in ("ann", "ben")]
+    assert main(["score", str(run.path), "--labels", str(put(ann, both))]) == 0
+    assert "labels kept: 4 labels by 2 people on 2 of 12 answers" in capsys.readouterr().out
+    assert main(["score", str(run.path), "--labels", str(put(ann, [*both, both[0]]))]) == 2
+    assert f"ann.jsonl:5: row: {rows[0]['row']!r} comes twice by 'ann'" in capsys.readouterr().err
+
+
 def test_labels_that_do_not_fit_the_run_are_named_by_line_and_field(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

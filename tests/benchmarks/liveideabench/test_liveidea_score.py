@@ -246,6 +246,23 @@ async def test_people_label_ideas_and_are_held_against_judges() -> None:
     # Mean squares: rows 2 * 10 / 7, columns 16 * 1, error 0; (20/7) / (20/7 + 2 * 16 / 8).
     assert icc == pytest.approx((20 / 7) / (20 / 7 + 4))
     assert section.tables[0].rows[1] == ("feasibility", 0, None, None, None, None, None)
+    assert len(section.tables) == 1
+
+
+async def test_two_people_on_one_idea_are_held_against_each_other_as_judges_are_against_one() -> None:
+    by_sample = {"originality": lambda request: int(request.key.sample[2:])}
+    walked = await play(items(*"abcd"), ideas("KEYWORD.", "Two."), panel(3, lambda place: by_sample))
+    rows = review(walked.traces, walked.settings, walked.evidence)
+    marks = [(str(row["row"]), int(str(row["row"])[2])) for row in rows]
+    labels = [{"row": row, "who": "ann", "originality": mark + 2} for row, mark in marks]
+    labels += [{"row": row, "who": "ben", "originality": 6 - mark} for row, mark in marks[:6]]
+    (section,) = [one for one in walked.sections(labels=tuple(labels)) if one.title == "People and judges"]
+    among, beside = section.tables[1].rows[:2]
+    assert among[:3] == ("originality", "one person and another", 6)
+    assert among[3:5] == pytest.approx((-1, -1))
+    assert beside[:3] == ("originality", "the judges and one person", 14)
+    # An idea that both labelled counts once, with their mean.
+    assert section.tables[0].rows[0][1] == 8
 
 
 async def test_models_side_by_side() -> None:

@@ -1,0 +1,56 @@
+"""How well people agree with each other, which is the ceiling of what a judge can agree with them.
+
+One person is held against another on what both labelled; a judge is held against each person in the same way, so that
+the two numbers compare. The mean of several people against a judge says less noise, not more agreement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from itertools import combinations
+from typing import TypeVar
+
+from lotbench.metrics.agreement import Rate, kappa
+
+Row = TypeVar("Row", bound=Hashable)
+Value = TypeVar("Value")
+Labels = Mapping[Row, Mapping[str, Value]]
+"""What each person said of each row."""
+
+
+def between(labels: Labels[Row, Value]) -> list[tuple[Row, Value, Value]]:
+    """What every two people said of a row that both labelled, the person whose name is first in the alphabet first."""
+    return [
+        (row, said[one], said[other])
+        for row, said in labels.items()
+        for one, other in combinations(sorted(said), 2)
+    ]
+
+
+def against(labels: Labels[Row, Value], judged: Mapping[Row, Value]) -> list[tuple[Row, Value, Value]]:
+    """What each person said of a row that was judged, and what the judge said."""
+    return [
+        (row, said[who], judged[row]) for row, said in labels.items() if row in judged for who in sorted(said)
+    ]
+
+
+def ceiling(
+    labels: Labels[Row, bool], judged: Mapping[Row, bool], clusters: Mapping[Row, str]
+) -> tuple[Rate, Rate] | None:
+    """Cohen's kappa of one person and another, and of the judge and one person; None if no row has two people.
+
+    Args:
+        labels: The decisions of people.
+        judged: That of the judge on each row that has one.
+        clusters: What rows belong together.
+    """
+    pairs = between(labels)
+    if not pairs:
+        return None
+    people, judge = (
+        kappa(
+            [one for _, one, _ in found], [other for *_, other in found], [clusters[row] for row, *_ in found]
+        )
+        for found in (pairs, against(labels, judged))
+    )
+    return people, judge
