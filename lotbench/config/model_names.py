@@ -7,7 +7,9 @@ A name is read from left to right: `hf:`, `local`, `file:`, `human` or `human:WH
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
@@ -40,6 +42,38 @@ _DATE = re.compile(r"[-@](?:20\d{2}-?\d{2}-?\d{2}|20\d{2}-\d{2}|\d{2}-20\d{2}|\d
 _VARIANT = re.compile(
     r"(?:-(?:high|medium|low|minimal|none|xhigh|thinking|reasoning|reasoner|latest|preview|beta|exp|instruct|chat)|:[a-z]+)$"
 )
+
+_OWN_NAMES = ("python:", "human:")
+_MAKER = re.compile(
+    r"^(?:(?:us|eu|apac|global)\.)?(?:ai21|amazon|anthropic|cohere|deepseek|meta|mistral|openai|qwen)\."
+)
+"""The maker as clouds put it before a name (`us.anthropic.claude-...`)."""
+_SERIAL = re.compile(r"-v\d+:\d+$|-v\d+(?=@\d{8}$)")
+"""The serial number that clouds put after a name or before its date."""
+_BUILD = re.compile(
+    r"[-_.:](?:i?q\d(?:_[a-z0-9]+)*|awq|gptq|gguf|mlx|fp8|fp16|bf16|int[48]|(?:bnb-)?[48]bit|w\da\d+)$|-v1$"
+    r"|(?<=-instruct)-turbo$"
+)
+"""How the weights are packed: not another model."""
+_ALSO: Mapping[str, tuple[str, ...]] = {
+    # What these two names of an API mean has changed with time.
+    "deepseek-chat": ("deepseek", "deepseek-v3", "deepseek-v3.1", "deepseek-v3.2"),
+    "deepseek-reasoner": ("deepseek", "deepseek-r1", "deepseek-v3.1", "deepseek-v3.2"),
+    "gpt-35-turbo": ("gpt-3.5-turbo",),
+    "llama-3.1-8b-instant": ("llama-3.1-8b",),
+    "llama-3.3-70b-versatile": ("llama-3.3-70b",),
+    "qwen-max": ("qwen2.5-max",),
+    "qwq": ("qwq-32b",),
+    "qwq-plus": ("qwq-32b",),
+}
+"""Names whose model no rule finds, without date and variant."""
+_NAME_WORD = re.compile(r"\d[\da-z.]*|[^\W\d_]+")
+_SPELLED = {"chatgpt": "gpt"}
+_UNTELLING = re.compile(
+    r"instruct|chat|it|base|hf|meta|thinking|nothinking|reasoning|reasoner|preview|latest|exp|experimental|beta|free"
+    r"|high|medium|low|minimal|none|xhigh|effort|\d+k|20\d{6}"
+)
+"""Words of a name that tell siblings apart and not their base: effort, context, date."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +211,34 @@ def base_model(model_id: str) -> str:
 
 
 def related(one: str, other: str) -> bool:
-    """Whether two model ids are one model or siblings of one base model."""
-    return base_model(one) == base_model(other)
+    """Whether two model ids are one model or siblings of one base model, however each provider spells it.
+
+    A callable or a person has a name of its own, which no rule takes apart.
+    """
+    if one.startswith(_OWN_NAMES) or other.startswith(_OWN_NAMES):
+        return one == other
+    return not _families(one).isdisjoint(_families(other))
+
+
+@cache
+def _families(model_id: str) -> frozenset[tuple[str, ...]]:
+    """The models that an id may mean, each as its words in no order."""
+    name = model_id.lower().removeprefix("hf:").partition("+")[0].rsplit("/", 1)[-1]
+    text = _SERIAL.sub("", _MAKER.sub("", name)).removesuffix(".gguf")
+    while text not in _ALSO:
+        shorter = _BUILD.sub("", _VARIANT.sub("", _DATE.sub("", text)))
+        if shorter == text:
+            return frozenset({_words(text)})
+        text = shorter
+    return frozenset(map(_words, _ALSO[text]))
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """What tells models apart in a name: `claude-3-5-sonnet` and `Claude 3.5 Sonnet` have the same words."""
+    joined = re.sub(r"(?<![\w.])(\d)[-_](\d)(?![\w.])", r"\1.\2", re.sub(r"(?<=[a-z])(?=\d)", "-", text))
+    found = (_SPELLED.get(word, word) for word in _NAME_WORD.findall(joined))
+    told = sorted(re.sub(r"(?:\.0)+$", "", word) for word in found if not _UNTELLING.fullmatch(word))
+    return tuple(told) or (text,)
 
 
 def kin(one: ModelName, other: ModelName) -> bool:

@@ -1,6 +1,9 @@
 """Model names: every form of them, and which ids are one model."""
 
+import csv
 import string
+from itertools import combinations
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -211,3 +214,33 @@ def test_a_slug_leaves_the_address_out() -> None:
 def test_kin_are_one_model_or_siblings_and_people_are_nobodys(one: str, other: str, alike: bool) -> None:
     assert kin(parse(one), parse(other)) is alike
     assert kin(parse(other), parse(one)) is alike
+
+
+def _spellings() -> list[tuple[str, str]]:
+    with (Path(__file__).parents[1] / "cases" / "kinship.csv").open(encoding="utf-8", newline="") as file:
+        return [(row["model"], row["spelling"]) for row in csv.DictReader(file)]
+
+
+def test_every_spelling_of_a_model_is_kin_to_every_other_and_to_no_other_models() -> None:
+    table = _spellings()
+    wrong = [
+        (one, other)
+        for (model, one), (of, other) in combinations(table, 2)
+        if related(one, other) is not (model == of)
+    ]
+
+    assert len(table) >= 60
+    assert wrong == []
+
+
+@pytest.mark.parametrize("version", ["deepseek-v3", "deepseek-v3.2", "deepseek/deepseek-chat-v3.1:free"])
+def test_a_name_that_has_meant_several_models_is_kin_to_each(version: str) -> None:
+    assert related("deepseek-chat", version)
+    assert not related("deepseek-r1", version)
+
+
+@pytest.mark.parametrize("name", ["python:cand", "human:Ann", "local"])
+def test_callables_and_people_of_two_names_are_two(name: str) -> None:
+    assert related(name, name)
+    assert not related(name, "python:judge")
+    assert not related(name, "human:Bob")
