@@ -1,0 +1,217 @@
+"""docs/reproduce.md keeps its word: it names every item of the papers, and every command on it runs.
+
+Commands are read from the page. The commands of a row run one after the other in an empty folder against a fake
+server that stands where each provider does; placeholders and files that a user would bring are made here
+(`GIVEN`). A row made smaller than on the page is made so by `SMALLER` alone.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import clot_training.cli
+from lotbench.cli import main
+from lotbench.config.model_names import PROVIDERS, Provider
+from tests.pages import ROOT
+from tests.server import FakeServer
+from tests.tiny import llama, tokenizer
+
+PAGE = ROOT / "docs/reproduce.md"
+CODE = re.compile(r"`([^`]+)`")
+FILE = re.compile(r"`([\w./*-]+\.(?:md|jsonl?|html|png|csv))`")
+BY_HAND = "**by hand**"
+HANDS = ("lotbench play", "lotbench ballot vote", "lotbench data review")
+"""Commands that wait for a person."""
+SLOW = ("clot ",)
+"""Commands that need torch."""
+
+
+def numbered(kind: str, last: int) -> list[str]:
+    return [f"{kind} {number}" for number in range(1, last + 1)]
+
+
+ITEMS = {
+    "LoTbench": [*numbered("Table", 4), *numbered("Fig.", 16), "Alg. 1", *numbered("Eq.", 8)],
+}
+"""What each paper has; a figure of two halves may have a row for each (`Fig. 15 left`)."""
+
+SMALLER = {
+    "clot ": ["--set", "tune.max_steps=2", "--set", "explore.keep_rule=one_order", "--set", "report.limit=2"],
+    "lotbench evaluate --config paper/lotbench": ["--limit", "2", "--repeats", "1", "--max-rounds", "2"],
+    "lotbench evaluate": ["--limit", "2", "--repeats", "1", "--concurrency", "4"],
+    "lotbench judge-check": ["--limit", "4", "--repeats", "1"],
+}
+"""What is added to a command here, so that it takes a second and not an hour."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the page: a paper item and the commands that make it."""
+
+    paper: str
+    item: str
+    commands: tuple[str, ...]
+    where: str
+    differs: str
+
+    def __str__(self) -> str:
+        return f"{self.paper}: {self.item}"
+
+
+def rows() -> Iterator[Row]:
+    """Every row of the tables of the page."""
+    for section in PAGE.read_text(encoding="utf-8").split("\n## ")[1:]:
+        paper, _, body = section.partition("\n")
+        for line in body.splitlines():
+            cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")]
+            if line.startswith("| ") and not line.startswith(("| paper item", "| ---")):
+                assert line.count(" | ") == 3, f"{paper}: not four cells: {line}"
+                item, commands, where, differs = cells
+                yield Row(paper, item, tuple(CODE.findall(commands)), where, differs)
+
+
+ROWS = list(rows())
+RUNNABLE = [row for row in ROWS if row.commands]
+
+
+@pytest.mark.parametrize("paper", ITEMS)
+def test_every_item_of_a_paper_has_a_row(paper: str) -> None:
+    named = {row.item for row in ROWS if row.paper == paper}
+
+    missing = [item for item in ITEMS[paper] if not any(re.match(rf"{item}\b", name) for name in named)]
+    unknown = [name for name in named if not any(re.match(rf"{item}\b", name) for item in ITEMS[paper])]
+
+    assert (missing, unknown) == ([], [])
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_a_row_has_a_command_and_a_place_or_says_why_not(row: Row) -> None:
+    if row.commands:
+        assert row.where
+        assert all(command.startswith(("lotbench ", "clot ")) for command in row.commands)
+        by_hand = any(command.startswith(HANDS) for command in row.commands)
+        assert not by_hand or BY_HAND in row.differs, row
+    else:
+        assert row.differs.startswith("No command: "), row
+
+
+def oogiri(folder: Path) -> None:
+    """Oogiri-GO as it is published: a file a language."""
+    row = {
+        "type": "T2T",
+        "question": "What does a clock dream of?",
+        "image": None,
+        "text": "Noon.",
+        "star": 7,
+    }
+    (folder / "SRC").mkdir()
+    (folder / "SRC/en.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+
+
+def shipped(folder: Path) -> None:
+    """The first shipped samples with their pictures."""
+    (folder / "data/lotbench/images").mkdir(parents=True)
+    lines = (ROOT / "data/lotbench/samples.jsonl").read_text(encoding="utf-8").splitlines()[:4]
+    for line in lines:
+        image = json.loads(line)["image"]
+        (folder / "data/lotbench" / image).write_bytes((ROOT / "data/lotbench" / image).read_bytes())
+    (folder / "data/lotbench/samples.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def votes(folder: Path) -> None:
+    """Two people's votes on every prompt of the ballot."""
+    prompts = [json.loads(line)["id"] for line in (folder / "ballot.jsonl").read_text("utf-8").splitlines()]
+    lines = [
+        json.dumps({"id": prompt, "voter": voter, "letters": [letter]})
+        for prompt in prompts
+        for voter, letter in (("Ann", "A"), ("Bob", "B"))
+    ]
+    (folder / "ballot.jsonl.votes.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def mmmu(folder: Path) -> None:
+    """Another benchmark's scores of three models."""
+    rows = ("model,MMMU", "gpt-4o-mini,59.4", "gpt-4.1,74.8", "gpt-4.1-mini,72.7")
+    (folder / "MMMU.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+
+
+Given = Callable[[Path], object]
+GIVEN: dict[str, Given] = {
+    "SRC": oogiri,
+    "data/lotbench": shipped,
+    "ballot.jsonl.votes.jsonl": votes,
+    "MMMU.csv": mmmu,
+}
+"""What a user would bring, by the word that stands for it on the page; made before the command that names it."""
+
+
+@pytest.fixture
+def providers(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeServer]:
+    """One fake server in the place of every provider."""
+    with FakeServer() as server:
+        for name, provider in PROVIDERS.items():
+            key = provider.key or "LOTBENCH_API_KEY"
+            monkeypatch.setitem(PROVIDERS, name, Provider(server.url, key))
+            monkeypatch.setenv(key, "a key")
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        yield server
+
+
+@pytest.fixture(scope="module")
+def tuned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny model of text with random weights, to be tuned."""
+    from transformers import LlamaForCausalLM
+
+    folder, words = tmp_path_factory.mktemp("model"), tokenizer()
+    LlamaForCausalLM(llama(len(words))).save_pretrained(folder)
+    words.save_pretrained(folder)
+    return folder
+
+
+def prepared(command: str, folder: Path) -> list[str]:
+    """The arguments of a command: runs and files in their places, and made small."""
+    runs = sorted((folder / "runs").glob("*/run.json"), key=lambda file: file.stat().st_mtime_ns)
+    words = shlex.split(command)
+    for index, word in enumerate(words):
+        if found := re.fullmatch(r"RUN(\d?)", word):
+            words[index] = str(runs[int(found[1]) - 1 if found[1] else -1].parent)
+        elif word in GIVEN and not (folder / word).exists():
+            GIVEN[word](folder)
+    return words + next((flags for start, flags in SMALLER.items() if command.startswith(start)), [])
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        pytest.param(
+            row, id=str(row), marks=[pytest.mark.slow] * any(one.startswith(SLOW) for one in row.commands)
+        )
+        for row in RUNNABLE
+    ],
+)
+def test_the_commands_of_a_row_run(
+    row: Row,
+    providers: FakeServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for command in row.commands:
+        if command.startswith(HANDS):
+            continue
+        program, *arguments = prepared(command, tmp_path)
+        if program == "lotbench":
+            assert main(arguments) == 0, command
+        else:
+            model = request.getfixturevalue("tuned")
+            assert clot_training.cli.main([*arguments, "--set", f"model={model}"]) == 0, command
+    for file in FILE.findall(row.where):
+        assert [*tmp_path.glob(file), *tmp_path.glob(f"runs/*/{file}")], f"{file} is not there"
