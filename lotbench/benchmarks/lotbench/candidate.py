@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator
 
 from lotbench.benchmarks.lotbench import words
+from lotbench.benchmarks.lotbench.questions import question
 from lotbench.benchmarks.lotbench.settings import Walk, reveals
 from lotbench.errors import Unread
 from lotbench.harness.benchmark import record, remark
@@ -175,7 +176,7 @@ def _asked(walk: Walk, answer: Answer) -> str:
     """
     before = [past["question"] for past in walk.state["history"] if past.get("question")]
     said = read_form(answer.reply, FRAMEWORKS[walk.settings.framework].asking).question
-    return words.question(said, before)
+    return question(said, before)
 
 
 def answer_ask(walk: Walk) -> Sequence[Question]:

@@ -1,4 +1,4 @@
-"""The rules about words: what a filling and a question may be, when two are the same, what the frame shows.
+"""The rules about words: what a filling may be, when two are the same, what the frame shows.
 
 Pure text in, text or a reason out. A candidate's words are never repaired beyond what stands here, so
 that every model meets the same rule.
@@ -16,32 +16,36 @@ from lotbench.errors import Unread
 MASK = "<MASK>"
 _HAN = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _KANA = r"\u3040-\u30ff"
-_CJK = re.compile(f"[{_HAN}{_KANA}]")
-_BETWEEN_CJK = re.compile(rf"(?<=[{_HAN}{_KANA}])\s+(?=[{_HAN}{_KANA}])")
+CJK = re.compile(f"[{_HAN}{_KANA}]")
+_BETWEENCJK = re.compile(rf"(?<=[{_HAN}{_KANA}])\s+(?=[{_HAN}{_KANA}])")
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 _ARTICLE = re.compile(r"^(?:an?|the)\s+", re.IGNORECASE)
 _NUMBERING = re.compile(r"^\s*(?:\(?\d+[.)、](?!\d)|[-*•])\s*")
-_LIST = re.compile(r"[/;；、|]|\s(?:or|and/or)\s|或(?!许|然)|还是", re.IGNORECASE)
+_LIST = re.compile(
+    # A slash stands between words: AC/DC, 24/7 and km/h are one.
+    rf"[;；、|]|\s/|/\s|[A-Za-z]{{3}}/[A-Za-z]{{3}}|[{_HAN}{_KANA}]/|\s(?:or|and/or)\s|(?<!不可)或(?!许|然|多或少)",
+    re.IGNORECASE,
+)
+_PAIRED = re.compile(
+    r"\b(?:all or (?:nothing|none)|believe it or not|boom or bust|by hook or by crook|dead or alive|do or die"
+    r"|double or (?:nothing|quits)|feast or famine|fight or flight|friend or foe|heads or tails|hit or miss|kill or be killed"
+    r"|life or death|like it or not|live or die|make or break|more or less|now or never|once or twice|one or two|or else"
+    r"|publish or perish|put up or shut up|rain or shine|ready or not|right or wrong|shape up or ship out|sink or swim"
+    r"|sooner or later|take it or leave it|to be or not to be|trick or treat|true or false|truth or dare|two or three"
+    r"|use it or lose it|win or lose|yes or no)\b|或多或少",
+    re.IGNORECASE,
+)
+"""Phrases that are one thing with an "or" in it."""
+EITHER_ZH = re.compile(
+    r"(?<![我你您他她它们这那谁也都就])(?<!^)(?<!现在)(?<!今天)(?<!至今)(?<!到底)(?<!最后)(?<!终究)(?<!毕竟)(?<!果然)"
+    r"(?<!终归)(?<!总归)还是"
+)
+"""An "or" between two offers; at the beginning, after a pronoun or an adverb it means "still"."""
 _MARKUP = re.compile(r"[<>{}\[\]=\\`]|[:：](?!\d)")
 """What belongs to a form, a page or a script and to no phrase; a time of day keeps its colon."""
 _SENTENCE = re.compile(r"(?<=\w{3})[.!]\s+\w|[。！]")
 """The end of a sentence within a filling; "Dr. No" and "St. Nicholas" have shorter ones."""
 _EDGES = " \t\"'`*_“”‘’「」『』《》.,!。，！:："
-_LABEL = re.compile(r"^\W*(?:q|question|问|问题)\s*[:：]\s*", re.IGNORECASE)
-_WH = re.compile(
-    r"^(?:what|which|who|whom|whose|where|when|why|how)\b|(?:什么|为什么|怎么|怎样|哪|谁|几个|多少)",
-    re.IGNORECASE,
-)
-_YES_NO_EN = re.compile(
-    r"(?:^|[,:]\s*)(?:(?:is|are|was|were|am|be|do|does|did|can|could|will|would|shall|should|has|have|had|may|might"
-    r"|must)(?:n?['’]t)?|won['’]t)\b",
-    re.IGNORECASE,
-)
-_YES_NO_ZH = re.compile(
-    r"吗|么[？?]?$|是不是|是否|能否|可否|有没有|会不会|能不能|可不可以|算不算|属不属于|[？?]$"
-)
-# With one of these, a question word is indefinite: "什么都没加的水，算不算它？" asks for yes or no.
-_ASKED_ZH = re.compile(r"吗|是否|是不是|能否|可否|有没有|会不会|能不能|可不可以|算不算|属不属于")
 _DETERMINERS = {
     "a": "a(n)", "an": "a(n)",
     "this": "this/these", "these": "this/these", "that": "that/those", "those": "that/those",
@@ -93,7 +97,7 @@ def filling(text: str, framed: str, max_words: int, max_cjk: int) -> str:
         raise Unread("not_a_phrase", "holds characters that steer a terminal or a page")
     if not re.search(r"\w", words) or re.search(r"\bMASK\b", words):
         raise Unread("not_a_phrase", "no word in it")
-    if _NUMBERING.match(words) or _LIST.search(words):
+    if _NUMBERING.match(words) or _lists(words):
         raise Unread("not_a_phrase", "a list, not one filling")
     if _MARKUP.search(words):
         raise Unread("not_a_phrase", "holds markup or an instruction, not only a phrase")
@@ -101,9 +105,15 @@ def filling(text: str, framed: str, max_words: int, max_cjk: int) -> str:
         raise Unread("not_a_phrase", "more than one sentence")
     if "?" in words or "？" in words:
         raise Unread("not_a_phrase", "a question, not a filling")
-    if len(words.split()) > max_words or len(_CJK.findall(words)) > max_cjk:
+    if len(words.split()) > max_words or len(CJK.findall(words)) > max_cjk:
         raise Unread("not_a_phrase", f"longer than {max_words} words or {max_cjk} characters")
     return words
+
+
+def _lists(words: str) -> bool:
+    """Whether a filling offers several things to choose from."""
+    rest = _PAIRED.sub(" ", words)
+    return _LIST.search(rest) is not None or EITHER_ZH.search(rest) is not None
 
 
 def _inside(text: str, framed: str) -> str:
@@ -127,26 +137,6 @@ def _any_form(token: str) -> str:
     return f"(?:{'|'.join(either)})"
 
 
-def question(text: str, asked: list[str]) -> str:
-    """A candidate's yes/no question.
-
-    Raises:
-        Unread: `not_a_question`, with the reason.
-    """
-    lines = [line for line in text.strip().splitlines() if line.strip()]
-    words = _LABEL.sub("", re.sub(r"\s+", " ", " ".join(lines))).strip("\"'`*“”「」 ")
-    if len(lines) != 1 or len(re.findall(r"[?？]", words)) > 1:
-        raise Unread("not_a_question", "not exactly one question")
-    if len(words) > 300:
-        raise Unread("not_a_question", "too long")
-    pattern = _YES_NO_ZH if _CJK.search(words) else _YES_NO_EN
-    if not pattern.search(words) or (_WH.search(words) and not _ASKED_ZH.search(words)):
-        raise Unread("not_a_question", "not a question that Yes or No answers")
-    if same(words) in {same(before) for before in asked}:
-        raise Unread("not_a_question", "asked before")
-    return words
-
-
 @lru_cache(maxsize=8192)
 def same(text: str) -> str:
     """The normal form by which two fillings or questions are the same.
@@ -154,8 +144,8 @@ def same(text: str) -> str:
     NFKC, case, quotes, punctuation, a leading article, and simplified for traditional Chinese.
     """
     text = unicodedata.normalize("NFKC", text).casefold()
-    if _CJK.search(text):
-        text = _BETWEEN_CJK.sub("", _simplifier().convert(text))
+    if CJK.search(text):
+        text = _BETWEENCJK.sub("", _simplifier().convert(text))
     text = re.sub(r"[^\w\s]", "", re.sub(r"[-‐‑–—_]", " ", text))
     return re.sub(r"\s+", " ", _ARTICLE.sub("", text.strip())).strip()
 
@@ -168,7 +158,7 @@ def leaks(question: str, secrets: list[str]) -> bool:
     # Most secrets are nowhere in the question: only for one that is there does the pattern pay.
     for secret in (known for known in map(same, secrets) if known and known in asked):
         whole = rf"(?<!{letter}){re.escape(secret)}(?!{letter})"
-        if _CJK.search(secret) or re.search(whole, asked):
+        if CJK.search(secret) or re.search(whole, asked):
             return True
     return False
 
@@ -179,7 +169,7 @@ def other_language(text: str, language: str) -> bool:
         return False
     if language == "zh":
         return re.search(f"[{_HAN}]", text) is None or re.search(f"[{_KANA}]", text) is not None
-    return _CJK.search(text) is not None or _LATIN.search(text) is None
+    return CJK.search(text) is not None or _LATIN.search(text) is None
 
 
 @cache

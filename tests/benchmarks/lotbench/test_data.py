@@ -10,7 +10,7 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from lotbench import benchmarks
-from lotbench.benchmarks.lotbench import lints, words
+from lotbench.benchmarks.lotbench import lints, questions, words
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.edge.files import datasets
@@ -122,7 +122,7 @@ def test_question_rows_ask_what_the_game_would_take(items: tuple[Item, ...]) -> 
         item = by_id[row["sample"]]
         assert row["language"] == item.language
         assert row["kind"] in ("plain", "negation", "double", "edge")
-        assert words.question(row["question"], [])
+        assert questions.question(row["question"], [])
         assert not words.leaks(row["question"], [item.key_text])
 
 

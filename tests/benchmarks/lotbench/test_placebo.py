@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from lotbench import load_run
-from lotbench.benchmarks.lotbench import words
+from lotbench.benchmarks.lotbench import questions, words
 from lotbench.benchmarks.lotbench.chance import NAMES
 from lotbench.benchmarks.lotbench.placebo import QUESTIONS, lines
 from lotbench.benchmarks.lotbench.sample import Item
@@ -56,10 +56,10 @@ def test_it_has_fillings_for_every_round_of_every_shipped_sample_and_none_is_rig
 
 
 def test_every_question_of_its_list_may_be_put() -> None:
-    for language, questions in QUESTIONS.items():
+    for language, listed in QUESTIONS.items():
         asked: list[str] = []
-        for text in questions:
-            asked.append(words.question(text, asked))
+        for text in listed:
+            asked.append(questions.question(text, asked))
             assert not words.other_language(text, language)
         assert len(asked) == 20
 

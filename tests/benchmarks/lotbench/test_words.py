@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from lotbench.benchmarks.lotbench import words
+from lotbench.benchmarks.lotbench import questions, words
 from lotbench.errors import Unread
 
 # ---- The frame ----
@@ -88,7 +88,18 @@ PHRASES = [
     ("《闹钟》", "闹钟"),
     ("a very old and quite rusty church bell", "a very old and quite rusty church bell"),
     ("日" * 16, "日" * 16),
-    ("AC/DC", None),
+    ("AC/DC fans", "AC/DC fans"),
+    ("24/7 support", "24/7 support"),
+    ("do or die", "do or die"),
+    ("a do-or-die meeting", "a do-or-die meeting"),
+    ("life or death", "life or death"),
+    ("还是领导", "还是领导"),
+    ("他还是老样子", "他还是老样子"),
+    ("终究还是领导", "终究还是领导"),
+    ("或多或少", "或多或少"),
+    ("bell/drum", None),
+    ("do or die or bell", None),
+    ("钟/鼓", None),
     ("bell / drum", None),
     ("bell; drum", None),
     ("bell or drum", None),
@@ -205,14 +216,9 @@ QUESTIONS = [
     ("人们会用它做什么吗？", "人们会用它做什么吗？"),
     ("它能吃？", "它能吃？"),
     ("问：它是活的吗？", "它是活的吗？"),
-    ("What does it do?", None),
-    ("How big is it?", None),
-    ("Which room is it in?", None),
     ("It is alive.", None),
     ("Is it alive? Is it big?", None),
     ("Is it alive?\nIs it big?", None),
-    ("它是什么？", None),
-    ("谁用它？", None),
     ("", None),
     ("Is it " + "very " * 80 + "big?", None),
 ]
@@ -221,28 +227,65 @@ QUESTIONS = [
 @pytest.mark.parametrize(("said", "question"), QUESTIONS)
 def test_a_question_is_one_that_yes_or_no_answers(said: str, question: str | None) -> None:
     if question is not None:
-        assert words.question(said, []) == question
+        assert questions.question(said, []) == question
         return
     with pytest.raises(Unread) as caught:
-        words.question(said, [])
+        questions.question(said, [])
     assert caught.value.kind == "not_a_question"
+
+
+WHAT = """What does it do?|How big is it?|Which room is it in?|So what is it?|In which room is it found?|Made of what?
+|Is it big, and what colour is it?|Can you tell me what it is?|Tell me, is it clear what it does?|When was it invented?
+|Could you describe how it works?|Where would you find it?|它是什么？|谁用它？|你说它多大？|它有多重？|它有几条腿？|它在哪儿？|它干吗用的？
+|你能告诉我它是什么颜色的吗？|请问它是做什么的？|它是怎么动的？|它值多少钱？"""
+WHICH = """Is it an animal or a plant?|Is it a person or an object?|Is it alive or dead?|Is it bigger or smaller than a car?
+|Is it red or blue?|Is it in the house or in the garden?|Is it something you eat or something you wear?|So, is it hot or cold?
+|Is it more like a tool or like a toy?|Is it big or is it small?|Does it belong to a man or a woman?
+|Would you find it indoors or outdoors?|Is the word literal or figurative?|Is it a person, or an animal?|它是动物还是植物？|它大还是小？
+|它是活的，还是死的？|它属于室内还是室外？|你觉得它是人还是物？|它是动物还是植物吗？|它是不是动物还是植物？"""
+EITHER_WAY = """Is it either an animal or a plant?|Is it a tool or something like it?|Is it alive or not?
+|Is it used for cooking or baking?|Is it a kind of food or drink?|Does it have wheels or legs?|Is it more or less round?
+|Is it a tool or device?|Is it found in kitchens or bathrooms?|When you use it, do you get wet?|Can you tell the time with it?
+|Does it show who you are?|Is it what people wear at night?|Is it for one or more people?|它还是活的吗？|人们今天还是用它吗？|它现在还是很常见吗？
+|它是动物或者植物吗？|无论大人还是小孩都会用它吗？|它能告诉人们现在几点吗？|许多大人会用它吗？|什么都没加的水，算不算它？|它是几乎人人都有的吗？
+|它会让人想起什么吗？"""
+
+
+def listed(questions: str) -> list[str]:
+    return questions.replace("\n", "").split("|")
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [("wh_question", one) for one in listed(WHAT)] + [("either_or", one) for one in listed(WHICH)],
+)
+def test_a_question_for_more_than_yes_or_no_is_told_apart_by_what_it_asks(kind: str, said: str) -> None:
+    with pytest.raises(Unread) as caught:
+        questions.question(said, [])
+    assert caught.value.kind == kind
+    assert {"wh_question": "what, who or how", "either_or": "which of two"}[kind] in caught.value.reason
+
+
+@pytest.mark.parametrize("said", listed(EITHER_WAY))
+def test_an_or_or_a_question_word_within_a_yes_no_question_costs_nothing(said: str) -> None:
+    assert questions.question(said, []) == said
 
 
 @pytest.mark.parametrize("again", ["Is it alive?", "is it ALIVE", "Is  it alive ?!", "“Is it alive?”"])
 def test_a_question_asked_before_is_none(again: str) -> None:
     with pytest.raises(Unread, match="asked before"):
-        words.question(again, ["Is it big?", "Is it alive?"])
+        questions.question(again, ["Is it big?", "Is it alive?"])
 
 
 @given(st.text(max_size=80))
 def test_any_text_is_a_question_or_refused_with_a_reason(said: str) -> None:
     try:
-        made = words.question(said, [])
+        made = questions.question(said, [])
     except Unread as error:
-        assert error.kind == "not_a_question"
+        assert error.kind in ("not_a_question", "wh_question", "either_or")
         return
     with pytest.raises(Unread):
-        words.question(made, [made])
+        questions.question(made, [made])
 
 
 # ---- The same words ----
