@@ -19,7 +19,7 @@ from lotbench.errors import CallFailed
 from lotbench.harness.ballot import Ballot
 from lotbench.harness.data_findings import Finding, Guess, Sight
 from lotbench.harness.evidence import Evidence
-from lotbench.harness.judge_validation import Validation
+from lotbench.harness.judge_validation import Place, Validation
 from lotbench.harness.published import Source
 from lotbench.harness.state import AnyWalk, State, Update, joined
 from lotbench.metrics.headline import Headline, of_traces
@@ -140,6 +140,12 @@ class People:
     replay: Callable[[Mapping[str, Any], Trace], Replay] | None = None
 
 
+ByLabels: TypeAlias = Callable[
+    [Sequence[Trace], Any, Mapping[Place, bool]], Callable[[Sequence[Trace], Any], Headline] | None
+]
+"""See `Comparison.by_labels`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """What scores are compared with, and what keeps them from being compared.
@@ -147,6 +153,8 @@ class Comparison:
     Attributes:
         reference: The preset under configs/ that reports compare with; the default settings if empty.
         headline: The metric by which runs are ranked, sample by sample; the mean score if none is declared.
+        by_labels: The headline by people's labels of a run's own verdicts, by place: what makes it of some or all
+            walks of the run; None if the labels do not give it. It is ranked by where every run has labels.
         score_only: Settings that change the score of a finished trace, not the walk; `also_walked`, under some, both.
         unrankable: What the benchmark asks of a run, beside the rule of all (`report.trust`), and these settings lack.
         texts: The texts whose embeddings the report needs, and `encoder` the name of what embeds them.
@@ -155,6 +163,7 @@ class Comparison:
 
     reference: str = ""
     headline: Callable[[Sequence[Trace], Any], Headline] = of_traces
+    by_labels: ByLabels = lambda traces, settings, labels: None
     score_only: frozenset[str] = frozenset()
     also_walked: Callable[[Any], frozenset[str]] = lambda settings: frozenset()
     unrankable: Callable[[Any], Sequence[str]] = lambda settings: ()

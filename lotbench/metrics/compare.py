@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,8 @@ class Difference:
         p: Of the two-sided sign-flip or exchange test; None for fewer than two samples.
         sd: The standard deviation of the n differences, or of a metric's pseudo-values of them; None if they do not
             vary.
+        noise: The variance of the difference that no number of samples would mend (few labels).
+        judgements: Labels that each of the two has, on the average.
     """
 
     n: int
@@ -46,6 +48,8 @@ class Difference:
     high: float | None
     p: float | None
     sd: float | None = None
+    noise: float = 0.0
+    judgements: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +96,31 @@ def of_headlines(one: Headline, other: Headline, seed: int = 0) -> Difference:
     if one.weighted is None:
         return difference(one.records, other.records, seed)
     shared = [name for name in one.records if name in other.records]
+    if not shared:
+        return difference({}, {})
     records = [run.records[name] for run in (one, other) for name in shared]
-    return exchanged(one.weighted(records), len(shared), seed) if shared else difference({}, {})
+    noise = _noise(one, other, shared, seed)
+    found = exchanged(one.weighted(records), len(shared), seed, noise)
+    if noise is None:
+        return found
+    return replace(found, noise=float(noise.var()), judgements=(one.judgements + other.judgements) // 2)
 
 
-def exchanged(metric: Weighted, n: int, seed: int = 0) -> Difference:
+def _noise(one: Headline, other: Headline, shared: Sequence[str], seed: int) -> Floats | None:
+    """Draws of how far a difference may be off for what is no sampling of samples; None if nothing is."""
+    found = [
+        None if run.noise is None else run.noise([run.records[name] for name in shared])
+        for run in (one, other)
+    ]
+    if all(draws is None for draws in found):
+        return None
+    rng = np.random.default_rng([seed % 2**63, 1])
+    # Both are drawn by one seed, so one's are put into another order; which of two equal runs is first is chance.
+    mine, theirs = (np.zeros(1) if draws is None else rng.permutation(draws) for draws in found)
+    return np.asarray((mine - theirs) * rng.choice((-1, 1), max(len(mine), len(theirs))))
+
+
+def exchanged(metric: Weighted, n: int, seed: int = 0, noise: Floats | None = None) -> Difference:
     """How far a metric of n records is ahead of that of the n records paired with them, by exchanging pairs.
 
     If two runs are alike, whose record of a sample is whose is chance, so every exchange was as likely as what was
@@ -108,6 +132,7 @@ def exchanged(metric: Weighted, n: int, seed: int = 0) -> Difference:
         metric: Of 2 n records by their weights: one run's, then the other's in the same order.
         n: Pairs.
         seed: Of the exchanges.
+        noise: Draws of what else makes the difference uncertain, as likely to either side; added to the exchanges.
     """
     seen = float(_ahead(metric, np.ones((1, n)))[0])
     if not math.isfinite(seen):
@@ -116,10 +141,11 @@ def exchanged(metric: Weighted, n: int, seed: int = 0) -> Difference:
     pseudo = n * seen - (n - 1) * _ahead(metric, 1 - np.eye(n), np.zeros((n, n)))
     sd = float(pseudo.std(ddof=1)) if n > 1 else math.nan
     varies = math.isfinite(sd) and sd > 1e-12
-    p, reach = _exchange_test(metric, n, seen, seed)
+    p, reach = _exchange_test(metric, n, seen, seed, np.zeros(1) if noise is None else noise)
     if p is not None and reach is not None and p >= ALPHA and varies:
         # Where few pairs differ at all, no exchange lies far from 0, and the truth may.
-        reach = max(reach, float(stats.t.ppf(1 - ALPHA / 2, n - 1)) * sd / math.sqrt(n))
+        error = math.hypot(sd / math.sqrt(n), 0.0 if noise is None else float(noise.std()))
+        reach = max(reach, float(stats.t.ppf(1 - ALPHA / 2, n - 1)) * error)
     return Difference(
         n=n,
         mean=seen,
@@ -130,7 +156,9 @@ def exchanged(metric: Weighted, n: int, seed: int = 0) -> Difference:
     )
 
 
-def _exchange_test(metric: Weighted, n: int, seen: float, seed: int) -> tuple[float | None, float | None]:
+def _exchange_test(
+    metric: Weighted, n: int, seen: float, seed: int, noise: Floats
+) -> tuple[float | None, float | None]:
     """The two-sided p, and from which distance on a difference is rejected at 5 %; None where there is none."""
     if n < 2:
         return None, None
@@ -139,10 +167,11 @@ def _exchange_test(metric: Weighted, n: int, seen: float, seed: int) -> tuple[fl
     else:
         patterns = np.random.default_rng(seed % 2**63).integers(0, 2, size=(EXCHANGES, n), dtype=np.int8)
     # An exchange that leaves no value says nothing against equality: it counts as far from 0.
-    far = np.nan_to_num(np.abs(_ahead(metric, patterns)), nan=np.inf)
+    far = np.abs(_ahead(metric, patterns) + np.resize(noise, len(patterns)))
     # Rounded, since one value summed in two orders is not the same to the last bit.
-    far = np.sort(np.append(far, abs(seen)).round(12))[::-1]
-    p = float((far >= round(abs(seen), 12)).sum()) / len(far)
+    far = np.sort(np.append(np.nan_to_num(far, nan=np.inf), abs(seen)).round(12))[::-1]
+    # However far what was seen is from 0, exchanging all pairs is as far.
+    p = max(float((far >= round(abs(seen), 12)).sum()) / len(far), 2 / 2**n)
     rejected = math.ceil(ALPHA * len(far)) - 1
     # What is as far on one side is so on the other when all pairs are exchanged: distances come in twos.
     reach = float(far[rejected]) if rejected > 1 else math.inf

@@ -32,6 +32,9 @@ class Headline:
         weighted: The metric of records (of several runs, one after the other) by their weights; None for the
             mean of records that are numbers.
         unanswered: Samples that were played and have no record.
+        noise: Draws, [draws], of how far the metric of some records may be off for what no number of samples would
+            mend (few labels); None if there is nothing of the kind. `judgements` are the labels.
+        rival: What beside the models would explain that the first records come to more than the second, in words.
     """
 
     name: str
@@ -39,6 +42,9 @@ class Headline:
     measure: Callable[[Sequence[Any]], Metric]
     weighted: Callable[[Sequence[Any]], Weighted] | None = None
     unanswered: int = 0
+    noise: Callable[[Sequence[Any]], Floats] | None = None
+    judgements: int = 0
+    rival: Callable[[Sequence[Any], Sequence[Any]], str | None] | None = None
 
     def over(self, samples: Sequence[str]) -> Metric:
         """The metric over some of the samples."""

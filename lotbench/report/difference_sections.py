@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from lotbench.metrics import variance
 from lotbench.metrics.planning import Needed, Separation, Way, separation
@@ -26,16 +28,22 @@ def sections(made: Board, wanted: float | None = None) -> list[Section]:
     entries = {place.label: place.entry for place in made.places}
     plans = [(pair, _plan(pair, entries, wanted)) for pair in made.pairs]
     open_plans = [(pair, plan) for pair, plan in plans if plan and (wanted is not None or not pair.apart)]
-    return [_differences(plans), *([_planned(open_plans, made, wanted)] if open_plans else [])]
+    return [_differences(made, plans), *([_planned(open_plans, made, wanted)] if open_plans else [])]
 
 
 def _plan(pair: Pair, entries: dict[str, Entry], wanted: float | None) -> Separation | None:
     one, other = entries[pair.better], entries[pair.other]
     components = variance.of_difference(one.cells, other.cells)
+    seen = pair.difference
+    if components is not None and seen.judgements:
+        components = replace(components, judge=seen.noise * seen.judgements, judgements=seen.judgements)
     return separation(pair.difference, components, one.price + other.price, pair.level, wanted)
 
 
-def _differences(plans: Sequence[tuple[Pair, Separation | None]]) -> Section:
+def _differences(made: Board, plans: Sequence[tuple[Pair, Separation | None]]) -> Section:
+    entries = {place.label: place.entry for place in made.places}
+    rivals = [_rival(pair, entries) for pair, _ in plans]
+    told = any(rivals)
     rows = tuple(
         (
             pair.better,
@@ -49,22 +57,63 @@ def _differences(plans: Sequence[tuple[Pair, Separation | None]]) -> Section:
             "yes" if pair.apart else "no",
             plan.detectable if plan else None,
             _needed(plan.needed) if plan else None,
+            *([rival] if told else []),
         )
-        for pair, plan in plans
+        for (pair, plan), rival in zip(plans, rivals, strict=True)
     )
     columns = (
         "better", "than", "samples", "difference", "low", "high", "p", "p (Holm)", "told apart", "detectable",
-        "samples needed",
+        "samples needed", *(["explained alone by"] if told else []),
     )  # fmt: skip
     notes = [
         "Paired by sample; p of a two-sided test that flips the signs of the samples' differences or, for a metric "
         "that is no mean, exchanges the samples of two runs; corrected after Holm for all pairs; told apart: below 0.05.",
         "Detectable: the difference that these very runs show with a power of 80 %, after Holm. Samples needed: those "
         "that show a true difference of the size that was seen, and of the ends of its 95 % interval.",
+        *_judge(made, told=told),
         *_found([plan.detectable for _, plan in plans if plan]),
         *(_in_words(pair, plan.needed) for pair, plan in plans if plan and not pair.apart),
     ]
     return Section("Differences", tuple(notes), (Table(columns, rows),))
+
+
+def _rival(pair: Pair, entries: dict[str, Entry]) -> str | None:
+    """What beside the models would explain a difference."""
+    one, other = entries[pair.better].metric, entries[pair.other].metric
+    shared = [name for name in one.records if name in other.records]
+    if one.rival is None or not (pair.difference.mean or 0) > 0:
+        return None
+    return one.rival([one.records[name] for name in shared], [other.records[name] for name in shared])
+
+
+def _judge(made: Board, *, told: bool) -> list[str]:
+    """What the judge's errors may have to do with differences of scores that are not corrected for them."""
+    notes = []
+    if told:
+        notes.append(
+            "Explained alone by: how much higher the judge's false positive rate would have to be on the fillings of the "
+            "better run for equal models to show this difference. The scores are not corrected for it: that takes labels of "
+            "each run's own fillings (lotbench judge-check --from-run RUN, then lotbench score RUN --labels FILE)."
+        )
+        known = {_rate(place.entry.checked) for place in made.places if place.entry.checked} - {""}
+        notes += [f"The judge's FPR, checked on rows that are neither's: {rate}." for rate in sorted(known)]
+    if made.unlabelled:
+        notes.append(
+            f"Some runs have labels of their own fillings, and these have none: {', '.join(made.unlabelled)}."
+        )
+    if any(pair.difference.judgements for pair in made.pairs):
+        notes.append(
+            "Scores are corrected by people's labels of each run's own fillings; what so few labels leave open is in "
+            "the intervals and in p."
+        )
+    return notes
+
+
+def _rate(rate: Mapping[str, Any]) -> str:
+    if rate["value"] is None:
+        return ""
+    ends = "" if None in (rate["low"], rate["high"]) else f" ({rate['low']:.3f} to {rate['high']:.3f})"
+    return f"{rate['value']:.3f}{ends}, n = {rate['n']}"
 
 
 def _found(detectable: Sequence[float]) -> list[str]:

@@ -8,7 +8,7 @@ metric leaves out more than a few samples is compared with nobody and stands las
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from statistics import fmean
 from typing import Any
@@ -47,6 +47,8 @@ class Entry:
         headline: What it is ranked by; None for the mean of `values`.
         cells: What each walk adds to the headline, by sample (`variance.of_walks`); empty if that is not known.
         price: Of a walk, on the average.
+        by_labels: Headline and cells by people's labels of the run's own verdicts; None without.
+        checked: The judge's FPR as a check of it found it: `value`, `low`, `high`, `n`; None without a check.
         of: Samples of the data set; None if that was not written down.
     """
 
@@ -65,6 +67,8 @@ class Entry:
     headline: Headline | None = None
     cells: Cells = field(default_factory=dict)
     price: Cost = field(default_factory=lambda: Cost(0.0, None))
+    by_labels: tuple[Headline, Cells] | None = None
+    checked: Mapping[str, Any] | None = None
     of: int | None = None
 
     @property
@@ -127,7 +131,10 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A ranking of runs that were measured alike by `metric`, best first; people stand beside it."""
+    """A ranking of runs that were measured alike by `metric`, best first; people stand beside it.
+
+    `unlabelled` are the runs that keep the ranking from being one of scores corrected by labels, if others have them.
+    """
 
     benchmark: str
     metric: str
@@ -135,6 +142,7 @@ class Board:
     pairs: tuple[Pair, ...]
     people: tuple[Entry, ...]
     shared: int
+    unlabelled: tuple[str, ...] = ()
 
 
 def by_sample(traces: Iterable[Trace]) -> tuple[dict[str, float], int]:
@@ -191,6 +199,7 @@ def board(entries: Sequence[Entry], seed: int = 0) -> Board:
     for other in entries[1:]:
         if found := differing(entries[0], other):
             raise UsageError(f"{entries[0].name} and {other.name} cannot be compared: {'; '.join(found)}")
+    entries, unlabelled = _corrected(entries)
     if len(names := {entry.metric.name for entry in entries}) > 1:
         raise UsageError(f"the runs have no metric in common: {', '.join(sorted(names))}")
     models = [entry for entry in entries if not entry.person]
@@ -210,7 +219,19 @@ def board(entries: Sequence[Entry], seed: int = 0) -> Board:
     letters = compare.ties(order[: len(paired)], {(one.better, one.other) for one in pairs if one.apart})
     places = tuple(Place(label, named[label], scores[label], letters.get(label, "")) for label in order)
     people = tuple(entry for entry in entries if entry.person)
-    return Board(entries[0].benchmark, names.pop(), places, pairs, people, len(shared))
+    return Board(entries[0].benchmark, names.pop(), places, pairs, people, len(shared), unlabelled)
+
+
+def _corrected(entries: Sequence[Entry]) -> tuple[Sequence[Entry], tuple[str, ...]]:
+    """The entries by their corrected metric if all models' have one; else as they are, and which have none."""
+    models = [entry for entry in entries if not entry.person]
+    without = tuple(entry.name for entry in models if entry.by_labels is None)
+    if without or not models:
+        return entries, without if len(without) < len(models) else ()
+    return [
+        replace(entry, headline=entry.by_labels[0], cells=entry.by_labels[1]) if entry.by_labels else entry
+        for entry in entries
+    ], ()
 
 
 def _rank(score: Metric) -> tuple[bool, float]:

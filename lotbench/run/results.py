@@ -27,7 +27,7 @@ from lotbench.edge.files.jsonl import texts
 from lotbench.edge.files.traces import Traces
 from lotbench.errors import RunFolderError, UsageError
 from lotbench.harness.evidence import Evidence
-from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, judged_by
+from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, Place, judged_by
 from lotbench.metrics.planning import Cost
 from lotbench.metrics.variance import of_walks
 from lotbench.report import trust
@@ -284,7 +284,7 @@ def _judge_quality(made: plan.Plan, path: Path, traces: Sequence[Trace], totals:
     validation = made.benchmark.judges.validation
     if validation is None or validation.standing is None:
         return JudgeQuality()
-    kept = run_folder.read_json(path / "judge.json")["records"] if (path / "judge.json").is_file() else []
+    kept = _kept_checks(path)
     anchors = path / "anchors.json"
     addresses = {role: [address(name) for name in names] for role, names in made.names.items()}
     return validation.standing(
@@ -405,7 +405,9 @@ def entry(run: Run, *, curves: bool = False) -> Entry:
     declared = benchmarks.get(config.benchmark)
     settings = validate(declared.Settings, config.settings)
     headline = declared.comparison.headline(run.traces, settings)
-    drawn = _drawn(run) if curves else ()
+    drawn, kept = _drawn(run) if curves else (), _kept_checks(run.path)
+    labels = _labelled_verdicts(kept, run.path.name)
+    by_labels = declared.comparison.by_labels(run.traces, settings, labels) if labels else None
     usage, walks = run.summary["usage"], max(1, run.summary["n_traces"])
     return Entry(
         name=run.path.name,
@@ -446,9 +448,32 @@ def entry(run: Run, *, curves: bool = False) -> Entry:
         },
         headline=headline,
         cells=of_walks(declared.comparison.headline, run.traces, settings) if curves else {},
+        by_labels=None
+        if by_labels is None
+        else (
+            by_labels(run.traces, settings),
+            of_walks(by_labels, run.traces, settings) if curves else {},
+        ),
+        checked=kept[0].get("groups", {}).get("all", {}).get("fpr") if kept else None,
         price=Cost(usage["calls"] / walks, None if usage["cost_usd"] is None else usage["cost_usd"] / walks),
         of=record.get("recorded", {}).get("of"),
     )
+
+
+def _kept_checks(path: Path) -> Sequence[Mapping[str, Any]]:
+    """The checks of its judges that a run has kept, that of the judges who decide first."""
+    file = path / "judge.json"
+    return run_folder.read_json(file)["records"] if file.is_file() else ()
+
+
+def _labelled_verdicts(records: Sequence[Mapping[str, Any]], run: str) -> dict[Place, bool]:
+    """What people said of the run's own fillings, as its report has it."""
+    found = [own for record in records for own in record.get("field", ()) if own["run"] == run]
+    return {
+        (sample, repeat, at): right
+        for own in found[:1]
+        for sample, repeat, at, right in own.get("labels", ())
+    }
 
 
 def _answered(names: Sequence[str], ids: AbstractSet[str]) -> list[str]:

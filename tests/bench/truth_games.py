@@ -7,11 +7,16 @@ from numpy.random import Generator
 from lotbench.benchmarks.lotbench.games import Game, Opinion, Round
 from lotbench.harness.judge_validation import Place
 from tests.bench import truth_worlds as worlds
-from tests.bench.truth_worlds import PLAYERS, ROUNDS, Errors, Player
+from tests.bench.truth_worlds import PLAYERS, ROUNDS, Errors, Fixed, Player
 
 STRONG, WEAK, NEVER = PLAYERS.values()
 VERDICTS = {accepted: (Opinion("check", 0, accepted, "judge", "ok", {}, {}),) for accepted in (True, False)}
-__all__ = ["NEVER", "STRONG", "WEAK", "Errors", "Player", "played"]
+__all__ = ["NEVER", "STRONG", "WEAK", "Errors", "Player", "on_the_same_samples", "played"]
+
+
+def on_the_same_samples(player: Player, samples: int, rng: Generator) -> Player:
+    """The player with its chance on each sample drawn once and for all: runs of it are of equal models."""
+    return Fixed(player.a, player.b, tuple(player.chances(samples, rng)))
 
 
 def played(

@@ -361,6 +361,9 @@ async def test_people_label_fillings_of_a_run_and_its_scores_are_corrected(
     score, plain = again.summary["scores"]["solve_rate_corrected"], again.summary["scores"]["solve_rate"]
     assert score["value"] != plain["value"] and score["low"] < score["value"] <= score["high"]
     by_labels = again.summary["scores"]["creativity_score_corrected"]
+    ranked = results.entry(again, curves=True).by_labels
+    assert ranked is not None and ranked[0].whole().value == pytest.approx(by_labels["value"], abs=1e-12)
+    assert ranked[1].keys() == ranked[0].records.keys()
     by_rates = again.summary["scores"]["creativity_score_rates"]
     assert (
         by_labels["low"] < by_labels["value"] < by_labels["high"] and by_labels["value"] != by_rates["value"]

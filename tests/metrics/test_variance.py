@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lotbench.benchmarks.lotbench.score import headline, metrics
+from lotbench.benchmarks.lotbench.headline import headline
+from lotbench.benchmarks.lotbench.score import metrics
 from lotbench.benchmarks.rinobench import score as rinobench
 from lotbench.benchmarks.rinobench.settings import Settings
 from lotbench.metrics.variance import components, judge_variance, of_difference, of_walks, pseudo_values

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lotbench.benchmarks.lotbench import score as lotbench
+from lotbench.benchmarks.lotbench import headline as lotbench
 from lotbench.benchmarks.rinobench import score as rinobench
 from lotbench.benchmarks.rinobench.settings import Settings
 from lotbench.metrics.compare import difference, exchanged, of_headlines

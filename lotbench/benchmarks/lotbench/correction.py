@@ -65,6 +65,16 @@ def curve(counts: Floats, fpr: Floats, fnr: Floats) -> Floats:
     return survival.curve(np.stack([counts[..., AT_RISK, :], solved], axis=-2))
 
 
+def scores(sums: Floats, fpr: Floats, fnr: Floats, rules: Rules) -> Floats:
+    """Solve rate and creativity score without the judge's errors, not clipped; [..., 5, N] and two [...] to [..., 2]."""
+    left = curve(sums, fpr, fnr)
+    values = np.array([worth(k + rules.round_origin, rules) for k in range(rules.max_rounds)])
+    lost = sums[..., AT_RISK, -1] - sums[..., CERTAIN, -1] - sums[..., ACCEPTED, -1]
+    valid = np.divide(sums[..., LOST, -1], lost, out=np.zeros(lost.shape), where=lost > 0)
+    rest = left[..., -1] * valid * unsolved_worth(rules)
+    return np.stack([1 - left[..., -1], (left[..., :-1] - left[..., 1:]) @ values + rest], axis=-1)
+
+
 def corrected(games: Sequence[Game], rules: Rules, errors: Errors) -> Corrected:
     """The corrected scores of games; see `of_counts`."""
     made = of_counts(tally(games, rules.max_rounds), rules, errors)
@@ -82,15 +92,10 @@ def of_counts(counts: Floats, rules: Rules, errors: Errors, draws: int = 2000) -
     The interval draws samples again and, with each draw, both error rates from their posteriors; only
     final figures are clipped.
     """
-    values = np.array([worth(k + rules.round_origin, rules) for k in range(rules.max_rounds)])
-    rest, best = unsolved_worth(rules), worth(rules.round_origin, rules)
+    best = worth(rules.round_origin, rules)
 
     def both(sums: Floats, fpr: Floats, fnr: Floats) -> Floats:
-        left = curve(sums, fpr, fnr)
-        lost = sums[..., AT_RISK, -1] - sums[..., CERTAIN, -1] - sums[..., ACCEPTED, -1]
-        valid = np.divide(sums[..., LOST, -1], lost, out=np.zeros(lost.shape), where=lost > 0)
-        score = (left[..., :-1] - left[..., 1:]) @ values + left[..., -1] * valid * rest
-        return np.stack([1 - left[..., -1], score], axis=-1)
+        return scores(sums, fpr, fnr, rules)
 
     fpr, fnr = errors.point()
     found = both(counts.sum(axis=0), np.array(fpr), np.array(fnr)) if len(counts) else np.full(2, np.nan)

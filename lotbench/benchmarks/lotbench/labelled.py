@@ -22,10 +22,10 @@ from lotbench.metrics import survival
 from lotbench.metrics.intervals import Floats, bounded, combined
 from lotbench.types import Metric
 
-AT_RISK, CERTAIN, RIGHT, UNLABELLED, REFUSED, OVERTURNED, LOST, VALID = range(8)
+AT_RISK, CERTAIN, RIGHT, UNLABELLED, REFUSED, OVERTURNED, LOST, VALID, MISSED = range(9)
 """Rows of a tally: games at risk in a round; solved there without a judge; right stops, weighted; stops that nobody
-labelled; first-seen fillings that the first judge refused, or the second; in the last column, the unsolved games
-and those of them with a valid filling."""
+labelled; first-seen fillings that the first judge refused, or the second; in the last column, the unsolved games,
+those of them with a valid filling, and the right fillings that labels let expect among what was refused."""
 DRAWS = 2000
 
 
@@ -66,9 +66,9 @@ def kinds(games: Sequence[Game], labels: Mapping[Place, bool], last: int) -> dic
 
 
 def tally(games: Sequence[Game], labels: Mapping[Place, bool], last: int, stops: Labelled) -> Floats:
-    """Counts by sample, [samples, 8, last], samples in order of id; see AT_RISK and what follows it."""
+    """Counts by sample, [samples, 9, last], samples in order of id, nothing expected yet; see AT_RISK and what follows it."""
     places = {name: index for index, name in enumerate(sorted({one.sample for one in games}))}
-    counts = np.zeros((len(places), 8, last))
+    counts = np.zeros((len(places), 9, last))
     for one in games:
         row, watched = counts[places[one.sample]], one.watched(last)
         for at, each in enumerate(watched):
@@ -86,66 +86,87 @@ def tally(games: Sequence[Game], labels: Mapping[Place, bool], last: int, stops:
     return counts
 
 
+def expecting(counts: Floats, found: Mapping[str, Labelled]) -> Floats:
+    """Counts, [..., 9, last], with the right fillings that the labels of their run let expect among what was refused."""
+    made = counts.copy()
+    made[..., MISSED, -1] = _missed(counts, np.array([found["refused"].share, found["overturned"].share]))
+    return made
+
+
 def curve(sums: Floats, missed: Floats, right: Floats) -> Floats:
-    """S_0..S_N of who is without a right filling; [..., 8, N] to [..., N + 1].
+    """S_0..S_N of who is without a right filling; [..., 9, N] to [..., N + 1].
 
     Args:
         sums: Counts.
-        missed: The shares of refused and of overturned fillings that were right, [..., 2].
+        missed: How many of the refused and overturned fillings were right, [...].
         right: What is added to the share of unlabelled stops that were right, [...].
     """
     found = sums[..., RIGHT, :] + np.asarray(right)[..., None] * sums[..., UNLABELLED, :]
     refused = sums[..., REFUSED, :] + sums[..., OVERTURNED, :]
-    lost = sums[..., (REFUSED, OVERTURNED), :].sum(axis=-1)
-    total = (np.asarray(missed) * lost).sum(axis=-1)[..., None]
     # Right fillings are missed where right ones are found; one more, spread as refusals are, for where none was.
     spread = refused / np.maximum(refused.sum(axis=-1, keepdims=True), 1)
     where = (found + spread) / (found.sum(axis=-1, keepdims=True) + 1)
-    events = sums[..., CERTAIN, :] + found + total * where
+    events = sums[..., CERTAIN, :] + found + np.asarray(missed)[..., None] * where
     at_risk = sums[..., AT_RISK, :]
     return survival.curve(np.stack([at_risk, np.minimum(events, at_risk)], axis=-2))
 
 
 def corrected(games: Sequence[Game], labels: Mapping[Place, bool], rules: Rules) -> tuple[Metric, Metric]:
-    """The solve rate, 1 - S_N, and the creativity score by the labels, with 95 % intervals over samples.
+    """The solve rate, 1 - S_N, and the creativity score by the labels, with 95 % intervals over samples."""
+    found = kinds(games, labels, rules.max_rounds)
+    if why := unknown(games, found):
+        none = Metric(None, why=why)
+        return none, none
+    return scores(tally(games, labels, rules.max_rounds, found["accepted"]), found, rules, len(games))
+
+
+def scores(counts: Floats, found: Mapping[str, Labelled], rules: Rules, games: int) -> tuple[Metric, Metric]:
+    """The solve rate and the creativity score of counts by sample, and of the labels of the run that they are from.
 
     What drawing samples leaves open and what drawing refusals does are two intervals, which are put together as
     variances are (Zou and Donner 2008).
     """
-    last = rules.max_rounds
-    found = kinds(games, labels, last)
-    if why := _unknown(games, found):
-        none = Metric(None, why=why)
+    value, draws = posterior(counts.sum(axis=0), found, rules)
+    if np.isnan(value).any():
+        none = Metric(None, why="no game was left to be watched before the last round")
         return none, none
-    counts = tally(games, labels, last, found["accepted"])
+    low, high = np.quantile(draws, (0.025, 0.975), axis=0)
+    made, metrics = expecting(counts, found), []
+    for at, span in enumerate(((0.0, 1.0), (0.0, worth(rules.round_origin, rules)))):
+        sampled = bounded(made, partial(_one, rules=rules, at=at), span)
+        interval = combined(float(value[at]), (sampled, (float(low[at]), float(high[at]))), span)
+        metrics.append(Metric(float(value[at]), *interval, n=len(counts), observations=games))
+    return metrics[0], metrics[1]
+
+
+def expected(sums: Floats, rules: Rules) -> Floats:
+    """Solve rate and creativity score of sums that have what is expected, [..., 9, N] to [..., 2]."""
+    return _values(sums, sums[..., MISSED, -1], np.array(0.0), rules)
+
+
+def _one(sums: Floats, rules: Rules, at: int) -> Floats:
+    """One of the two values of sums that have what is expected."""
+    return np.asarray(expected(sums, rules)[..., at])
+
+
+def posterior(sums: Floats, found: Mapping[str, Labelled], rules: Rules) -> tuple[Floats, Floats]:
+    """Solve rate and creativity score of sums, [2], and draws of what they may be for all that labels tell, [draws, 2]."""
     rng = np.random.default_rng([abs(getattr(rules, "seed", 0)), 1958])
-    point = np.array([found["refused"].share, found["overturned"].share])
     drawn = np.stack([found["refused"].drawn(rng), found["overturned"].drawn(rng)], axis=-1)
     # That no labelled stop was right does not say that no other is.
     stops, none_right = found["accepted"], found["accepted"].right == 0
     unseen = stops.drawn(rng) if none_right and stops.labelled < stops.size else np.zeros(DRAWS)
-    sums = counts.sum(axis=0)
-    value, nothing = _values(sums, point, np.array(0.0), rules), np.array(0.0)
-    if np.isnan(value).any():
-        none = Metric(None, why="no game was left to be watched before the last round")
-        return none, none
-    posterior = _values(np.broadcast_to(sums, (DRAWS, *sums.shape)), drawn, unseen, rules)
-    low, high = np.quantile(posterior, (0.025, 0.975), axis=0)
-    metrics = []
-    for at, span in enumerate(((0.0, 1.0), (0.0, worth(rules.round_origin, rules)))):
-        sampled = bounded(counts, partial(_value, missed=point, right=nothing, rules=rules, at=at), span)
-        interval = combined(float(value[at]), (sampled, (float(low[at]), float(high[at]))), span)
-        metrics.append(Metric(float(value[at]), *interval, n=len(counts), observations=len(games)))
-    return metrics[0], metrics[1]
+    every = np.broadcast_to(sums, (DRAWS, *sums.shape))
+    return expected(expecting(sums, found), rules), _values(every, _missed(every, drawn), unseen, rules)
 
 
-def _value(sums: Floats, missed: Floats, right: Floats, rules: Rules, at: int) -> Floats:
-    """One of the two values of sums."""
-    return np.asarray(_values(sums, missed, right, rules)[..., at])
+def _missed(sums: Floats, shares: Floats) -> Floats:
+    """How many of the refused and of the overturned fillings were right, of which the shares are given, [..., 2]."""
+    return np.asarray((shares * sums[..., (REFUSED, OVERTURNED), :].sum(axis=-1)).sum(axis=-1))
 
 
 def _values(sums: Floats, missed: Floats, right: Floats, rules: Rules) -> Floats:
-    """Solve rate and creativity score of sums, [..., 8, N] to [..., 2]."""
+    """Solve rate and creativity score of sums, [..., 9, N] to [..., 2]."""
     left = curve(sums, missed, right)
     values = np.array([worth(k + rules.round_origin, rules) for k in range(rules.max_rounds)])
     lost = sums[..., LOST, -1]
@@ -155,7 +176,7 @@ def _values(sums: Floats, missed: Floats, right: Floats, rules: Rules) -> Floats
     return np.stack([1 - left[..., -1], score], axis=-1)
 
 
-def _unknown(games: Sequence[Game], found: Mapping[str, Labelled]) -> str | None:
+def unknown(games: Sequence[Game], found: Mapping[str, Labelled]) -> str | None:
     """Why labels do not give a score, if they do not."""
     if not games:
         return "no games"

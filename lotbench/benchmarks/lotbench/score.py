@@ -17,7 +17,6 @@ from lotbench.benchmarks.lotbench.games import FAILED, Game, game, read_game
 from lotbench.benchmarks.lotbench.settings import Walk
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import survival
-from lotbench.metrics.headline import Headline, Weighted, by_sample, of_sums
 from lotbench.metrics.intervals import Floats, bounded
 from lotbench.types import Metric, Score, Trace
 
@@ -150,20 +149,6 @@ def estimate(
     """
     statistic = creativity(rules, unsolved)
     return _metric(games, rules, statistic, (0.0, worth(rules.round_origin, rules)), unconfirmed=unconfirmed)
-
-
-def headline(traces: Sequence[Trace], settings: Rules) -> Headline:
-    """S_c, sample by sample; a game that broke off is in it, censored."""
-    records = {name: [game(walk) for walk in walks] for name, walks in by_sample(traces).items()}
-
-    def weighted(samples: Sequence[Sequence[Game]]) -> Weighted:
-        counts = np.concatenate([tally(games, settings.max_rounds) for games in samples])
-        return of_sums(counts, creativity(settings))
-
-    def measure(samples: Sequence[Sequence[Game]]) -> Metric:
-        return estimate([one for games in samples for one in games], settings)
-
-    return Headline("creativity_score", records, measure, weighted)
 
 
 def creativity(rules: Rules, unsolved: str | None = None) -> Callable[[Floats], Floats]:

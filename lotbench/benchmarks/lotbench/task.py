@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from lotbench.benchmarks.lotbench import candidate, check, lints, placebo, validation
+from lotbench.benchmarks.lotbench.headline import by_labels, headline
 from lotbench.benchmarks.lotbench.judge_quality import standing
 from lotbench.benchmarks.lotbench.preview import preview
 from lotbench.benchmarks.lotbench.replay import replay
 from lotbench.benchmarks.lotbench.sample import Item
-from lotbench.benchmarks.lotbench.score import grade, headline, metrics
+from lotbench.benchmarks.lotbench.score import grade, metrics
 from lotbench.benchmarks.lotbench.sections import sections
 from lotbench.benchmarks.lotbench.settings import SCORE_ONLY, Settings, resolve, reveals
 from lotbench.harness.benchmark import Benchmark, Comparison, Data, Judges, People, Role, Walks, by_step
@@ -112,5 +113,7 @@ benchmark = Benchmark(
             placebo=placebo.lines,
         )
     ),
-    comparison=Comparison(reference="paper/lotbench.toml", headline=headline, score_only=SCORE_ONLY),
+    comparison=Comparison(
+        reference="paper/lotbench.toml", headline=headline, by_labels=by_labels, score_only=SCORE_ONLY
+    ),
 )

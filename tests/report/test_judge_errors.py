@@ -1,0 +1,154 @@
+"""What a judge's errors have to do with a difference: taken out where verdicts are labelled, said where not."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lotbench.benchmarks.lotbench.games import Game, game
+from lotbench.benchmarks.lotbench.headline import by_labels, headline
+from lotbench.benchmarks.lotbench.labelled import corrected
+from lotbench.benchmarks.lotbench.validation import drawn
+from lotbench.harness.judge_validation import Place
+from lotbench.metrics.compare import of_headlines
+from lotbench.metrics.headline import Headline
+from lotbench.metrics.variance import of_walks
+from lotbench.report.leaderboard import Entry, board
+from lotbench.report.ranking_sections import sections
+from lotbench.report.sections import Section
+from lotbench.types import Trace
+from tests.bench.truth_games import Errors, on_the_same_samples, played
+from tests.bench.truth_worlds import PLAYERS, ROUNDS, Player
+from tests.games import Rules, check, respond, trace, won
+from tests.report.test_leaderboard import CONDITIONS
+
+Labels = dict[Place, bool]
+
+
+def traces(games: Sequence[Game]) -> list[Trace]:
+    return [
+        trace(
+            one.sample,
+            one.repeat,
+            one.outcome,
+            [
+                step
+                for at in one.rounds
+                for step in (respond(at.number), check(at.number, at.opinions[0].accepted is True))
+            ],
+        )
+        for one in games
+    ]
+
+
+@cache
+def two(player: Player, seed: int, fprs: tuple[float, float]) -> list[tuple[list[Trace], Labels]]:
+    """Two runs of one player on the same samples, a judge that errs more on one of them, and 200 labels of each."""
+    rng = np.random.default_rng([seed, 21])
+    same = on_the_same_samples(player, 106, rng)
+    found = []
+    for turn, fpr in enumerate(fprs):
+        games, right = played(same, Errors(fpr), Errors(0.05), rng)
+        chosen = [place for _, place in drawn(games, ROUNDS, 200, 2 * seed + turn)[1]]
+        found.append((traces(games), {place: right[place] for place in chosen}))
+    return found
+
+
+def by_people(run: Sequence[Trace], labels: Labels) -> Headline:
+    made = by_labels(run, Rules(), labels)
+    assert made is not None
+    return made(run, Rules())
+
+
+def entry(name: str, run: Sequence[Trace], labels: Labels | None, **other: Any) -> Entry:
+    made = by_labels(run, Rules(), labels) if labels else None
+    given: dict[str, Any] = {"asked": name, "answered": (name,), "benchmark": "b", "failed": 0, "values": {}}
+    given |= {"conditions": CONDITIONS, "headline": headline(run, Rules())}
+    given |= {"by_labels": (made(run, Rules()), of_walks(made, run, Rules())) if made else None}
+    return Entry(name=name, **given | other)
+
+
+def differences(runs: Sequence[Entry]) -> Section:
+    return next(part for part in sections(board(runs)) if part.title == "Differences")
+
+
+def test_the_corrected_headline_is_the_score_of_the_summary() -> None:
+    run, labels = two(PLAYERS["strong"], 0, (0.01, 0.03))[0]
+    found = by_people(run, labels).whole()
+    theirs = corrected([game(one) for one in run], labels, Rules())[1]
+    assert (found.value, found.low, found.high, found.n) == pytest.approx(
+        (theirs.value, theirs.low, theirs.high, 106)
+    )
+    assert found.observations == theirs.observations == 318
+
+
+def test_labels_end_a_difference_that_only_the_judge_made() -> None:
+    (one, its), (other, theirs) = two(PLAYERS["weak"], 1, (0.01, 0.05))
+    raw = of_headlines(headline(other, Rules()), headline(one, Rules()))
+    assert raw.p is not None and raw.p < 0.01 and raw.mean is not None and raw.mean > 0.05
+    found = of_headlines(by_people(other, theirs), by_people(one, its))
+    assert found.p is not None and found.p > 0.05
+    assert found.low is not None and found.high is not None and found.low < 0 < found.high
+    made = board([entry("one", one, its), entry("other", other, theirs)])
+    assert made.metric == "creativity_score_corrected" and made.unlabelled == ()
+    section = differences([entry("one", one, its), entry("other", other, theirs)])
+    assert any("corrected by people's labels" in note for note in section.notes)
+    assert "explained alone by" not in section.tables[0].columns
+
+
+def test_without_labels_it_is_said_which_difference_in_fpr_would_explain_the_gap() -> None:
+    (one, its), (other, _) = two(PLAYERS["weak"], 1, (0.01, 0.05))
+    checked = {"value": 0.021, "low": 0.012, "high": 0.034, "hits": 12, "n": 571}
+    runs = [entry("one", one, its, checked=checked), entry("other", other, None)]
+    made = board(runs)
+    assert made.metric == "creativity_score" and made.unlabelled == ("other",)
+    section = differences(runs)
+    (row,) = section.tables[0].rows
+    assert row[:2] == ("other", "one") and section.tables[0].columns[-1] == "explained alone by"
+    # The judge's FPR was .04 higher on the fillings of the run that seems better.
+    assert float(str(row[-1]).removeprefix("FPR + ")) == pytest.approx(0.04, abs=0.015)
+    assert (
+        "The judge's FPR, checked on rows that are neither's: 0.021 (0.012 to 0.034), n = 571."
+        in section.notes
+    )
+    assert any("these have none: other" in note for note in section.notes)
+
+
+def test_no_fpr_explains_solves_that_no_judge_decided() -> None:
+    sure = [trace(f"s{at}", 1, "solved", [respond(1), check(1, True, how="exact")]) for at in range(8)]
+    late = [won(f"s{at}", 1, 12) for at in range(8)]
+    ahead = headline(sure, Rules())
+    behind = headline(late, Rules())
+    assert ahead.rival is not None and behind.rival is not None
+    both = [[run.records[f"s{at}"] for at in range(8)] for run in (ahead, behind)]
+    assert ahead.rival(both[0], both[1]) == "no FPR" and behind.rival(both[1], both[0]) is None
+
+
+@pytest.mark.parametrize("n", [5, 8, 40])
+def test_an_interval_with_noise_never_contradicts_its_p(n: int) -> None:
+    rng = np.random.default_rng(n)
+
+    def run(values: Sequence[float]) -> Headline:
+        def weighted(records: Sequence[float]) -> Any:
+            return lambda weights: weights @ np.array(records) / weights.sum(axis=1)
+
+        records = {f"s{at:02}": float(value) for at, value in enumerate(values)}
+        noise = rng.normal(0, 0.3, 2000)
+        return Headline("m", records, lambda some: None, weighted, noise=lambda some: noise, judgements=50)  # type: ignore[arg-type, return-value]
+
+    for shift in np.linspace(0, 3, 13):
+        found = of_headlines(run(rng.normal(shift, 0.5, n)), run(rng.normal(0, 0.5, n)))
+        assert found.p is not None and found.p >= 2 / 2**n
+        assert found.noise == pytest.approx(2 * 0.09, rel=0.2) and found.judgements == 50
+        if found.low is not None and found.high is not None:
+            assert (found.low <= 0 <= found.high) == (found.p >= 0.05)
+        else:
+            assert n == 5
+
+
+def test_labels_that_leave_a_kind_of_verdict_unknown_correct_nothing() -> None:
+    run, labels = two(PLAYERS["strong"], 0, (0.01, 0.03))[0]
+    assert by_labels(run, Rules(), {}) is None
+    assert by_labels(run, Rules(), dict(list(labels.items())[:1])) is None
