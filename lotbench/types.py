@@ -86,9 +86,8 @@ class Key:
 class Question:
     """What a benchmark wants to have asked: of which role, for which purpose, in which words.
 
-    `seat` chooses among the models of a role (the second judge is seat 1). A `shared` question belongs
-    to the sample, not to the walk: it is asked once for all walks and runs, and kept in the store. `about`
-    names what it belongs to where several samples have that in common (a picture), `*` where all have.
+    `seat` chooses among the models of a role (the second judge is seat 1). A `shared` question belongs to the sample: it
+    is asked once for all walks and runs, and kept in the store. `about` names what samples share it by, `*` for all.
     """
 
     role: str
@@ -213,9 +212,9 @@ class Model(Protocol):
 class Metric:
     """A number over samples with its 95 % interval, or None with the reason why there is none.
 
-    `n` counts the independent units that the interval rests on (samples); `observations` what they were seen
-    in (games, answers), 0 where that is not counted apart. `baselines` are the values of chance, trivial players and the reference preset, by name. `instrument` is
-    what it was measured with (an encoder), where that is part of what the number means.
+    `n` counts the independent units that the interval rests on (samples); `observations` what they were seen in (games,
+    answers), 0 where that is not counted apart. `baselines` are the values of chance and trivial players, by name.
+    `instrument` is what it was measured with (an encoder), where that is part of what the number means.
     """
 
     value: float | None

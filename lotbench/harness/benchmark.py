@@ -19,10 +19,10 @@ from lotbench.errors import CallFailed
 from lotbench.harness.ballot import Ballot
 from lotbench.harness.data_findings import Finding, Guess, Sight
 from lotbench.harness.evidence import Evidence
-from lotbench.harness.judge_validation import Place, Validation
+from lotbench.harness.judge_validation import Validation
 from lotbench.harness.published import Source
 from lotbench.harness.state import AnyWalk, State, Update, joined
-from lotbench.metrics.headline import Headline, of_traces
+from lotbench.metrics.headline import ByLabels, Headline, of_traces
 from lotbench.report.replay import Replay
 from lotbench.report.sections import Section
 from lotbench.types import JSON, Answer, Metric, Question, Sample, Sampling, Score, Trace
@@ -127,8 +127,7 @@ class People:
     """What people are shown and asked of a run.
 
     Attributes:
-        review: The answers of a run for people to label, a row each, by `row`, with nothing of what judges
-            said; a field that is None is one to fill in.
+        review: The answers of a run for people to label, a row each, without what judges said; None is to fill in.
         Label: The pydantic model of a row filled in.
         ballot: How what models wrote is put to the vote.
         replay: How a walk is told again, from its sample's fields and its trace; None tells it step by step.
@@ -140,21 +139,13 @@ class People:
     replay: Callable[[Mapping[str, Any], Trace], Replay] | None = None
 
 
-ByLabels: TypeAlias = Callable[
-    [Sequence[Trace], Any, Mapping[Place, bool]], Callable[[Sequence[Trace], Any], Headline] | None
-]
-"""See `Comparison.by_labels`."""
-
-
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """What scores are compared with, and what keeps them from being compared.
 
     Attributes:
         reference: The preset under configs/ that reports compare with; the default settings if empty.
-        headline: The metric by which runs are ranked, sample by sample; the mean score if none is declared.
-        by_labels: The headline by people's labels of a run's own verdicts, by place: what makes it of some or all
-            walks of the run; None if the labels do not give it. It is ranked by where every run has labels.
+        headline: The metric by which runs are ranked; `by_labels` is taken where each has labels of its verdicts.
         score_only: Settings that change the score of a finished trace, not the walk; `also_walked`, under some, both.
         unrankable: What the benchmark asks of a run, beside the rule of all (`report.trust`), and these settings lack.
         texts: The texts whose embeddings the report needs, and `encoder` the name of what embeds them.
@@ -178,8 +169,7 @@ class Benchmark:
 
     Attributes:
         roles: By name; `candidate` is the model under test.
-        Settings: Frozen pydantic model of the named settings; one that is added later says with `Before`
-            (config/before.py) what older runs had.
+        Settings: Frozen pydantic model of the named settings; `Before` says what runs had before one was there.
         Item: Pydantic model of one line of samples.jsonl.
         ask: The questions to put next at the walk's step; none when the step is done. It is called again
             after every `read`, so **a step is done when what was read is in the turn** (or in the draft, for

@@ -55,6 +55,14 @@ class Headline:
         return self.over(list(self.records))
 
 
+ByLabels: TypeAlias = Callable[
+    [Sequence[Trace], Any, Mapping[tuple[str, int, int], bool]],
+    Callable[[Sequence[Trace], Any], Headline] | None,
+]
+"""The headline by people's labels of a run's own verdicts, given by sample, repeat and round, from the walks and
+settings of the run: what makes it of some or all of the walks; None if the labels do not give it."""
+
+
 def by_sample(traces: Sequence[Trace]) -> dict[str, list[Trace]]:
     """The walks of each sample, samples in order of id."""
     found: dict[str, list[Trace]] = {}
