@@ -173,6 +173,7 @@ def _sample(id: str, one: Candidate, told: Proposal, proposer: str) -> Item:
         # Until somebody has played it.
         tier="medium",
         source=f"written by {one.policy} to row {one.row}, proposed by {proposer}, decided by a person",
+        writer=one.policy,
         licence=LICENCE,
     )
 

@@ -41,6 +41,8 @@ LINES = re.compile(
     r"|classes \|"
     # The rule of trust is stricter than it was, and the reasons stand in moved.json.
     r"|\*\*Not rankable:\*\*|- arm: answers=3"
+    # Samples did not say who wrote them.
+    r"|- Who wrote \d+ of the \d+ samples is not said"
     rf"|- An interval is missing or open|- oracle: 408 rows, .* 1.000 \((1 to 1|{SPREADLESS})\)"
 )
 ARMS = re.compile(r", max_rounds=7, clue_interval=3| \(answers=3\)")

@@ -18,9 +18,13 @@ from pydantic import BaseModel
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """Metadata of a field (in `Annotated`) that was added later: what older records had, as JSON."""
+    """Metadata of a field (in `Annotated`) that was added later: what older records had, as JSON.
+
+    A field of which nothing depends that is played or judged does not count in digests, whatever it says.
+    """
 
     value: Any
+    counts: bool = True
 
 
 def completed(model: type[BaseModel], table: Mapping[str, Any]) -> dict[str, Any]:
@@ -36,7 +40,7 @@ def completed(model: type[BaseModel], table: Mapping[str, Any]) -> dict[str, Any
 
 
 def as_before(record: BaseModel) -> dict[str, Any]:
-    """A record as JSON without the fields that were added since and are as they were before.
+    """A record as JSON without the fields that were added since and are as they were before, or do not count.
 
     Its digest is the one that it had before those fields were added.
     """
@@ -55,7 +59,8 @@ def _completed_inside(model: type[BaseModel], value: Any) -> Any:
 def _strip(record: BaseModel, values: dict[str, Any]) -> None:
     for name, field in type(record).model_fields.items():
         inner = getattr(record, name)
-        if any(isinstance(mark, Before) and mark.value == values[name] for mark in field.metadata):
+        marks = [mark for mark in field.metadata if isinstance(mark, Before)]
+        if any(mark.value == values[name] or not mark.counts for mark in marks):
             del values[name]
         elif isinstance(inner, BaseModel):
             _strip(inner, values[name])

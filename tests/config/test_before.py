@@ -44,3 +44,12 @@ def test_what_is_as_before_leaves_no_trace_in_the_record() -> None:
     }
     now = Whole(name="a", parts=(Part(text="c"),))
     assert as_before(now) == now.model_dump(mode="json")
+
+
+class Sourced(BaseModel):
+    text: str
+    writer: Annotated[str, Before("", counts=False)] = ""
+
+
+def test_a_field_that_does_not_count_leaves_no_trace_whatever_it_says() -> None:
+    assert as_before(Sourced(text="a", writer="claude")) == as_before(Sourced(text="a")) == {"text": "a"}

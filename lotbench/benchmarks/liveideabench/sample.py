@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
+from lotbench.config.before import Before
+
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
@@ -20,6 +22,8 @@ class Item(BaseModel):
     category: Text
     similarity: float | None = None
     """How near the keyword is to its category, where the category was found by embedding similarity."""
+    writer: Annotated[str, Before("", counts=False)] = ""
+    """Who wrote it: a model's name or family, or `people`; empty where it is not said."""
     licence: str = ""
     canary: str = ""
 

@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from lotbench.benchmarks.lotbench import words
+from lotbench.config.before import Before
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
@@ -50,6 +51,8 @@ class Item(BaseModel):
     accept: tuple[Text, ...] = ()
     reject: tuple[Rejected, ...] = ()
     source: str = ""
+    writer: Annotated[str, Before("", counts=False)] = ""
+    """Who wrote it: a model's name or family, or `people`; empty where it is not said."""
     licence: str = ""
     canary: str = ""
 

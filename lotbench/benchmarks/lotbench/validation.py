@@ -17,6 +17,7 @@ from lotbench.benchmarks.lotbench import words
 from lotbench.benchmarks.lotbench.games import Game, Opinion, game, read_rounds
 from lotbench.benchmarks.lotbench.sample import Item, Text
 from lotbench.benchmarks.lotbench.settings import Settings
+from lotbench.config.before import Before
 from lotbench.config.experiment import digest
 from lotbench.harness.judge_validation import Draw, JudgePanel, Place, Probe, ProbeResult, prompts_heard
 from lotbench.harness.state import State
@@ -40,6 +41,8 @@ class _Row(BaseModel):
     """The first labelling and the second, blind one."""
     contested: bool = False
     why: str = ""
+    writer: Annotated[str, Before("", counts=False)] = ""
+    """Who wrote the row: a model's name or family, or `people`."""
     canary: str = ""
 
     @model_validator(mode="after")

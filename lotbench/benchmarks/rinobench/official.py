@@ -46,6 +46,7 @@ def item(row: object, name: str) -> Item:
             else works,
             "novelty_score": given.get("novelty_score"),
             "novelty_reasoning": given.get("novelty_reasoning"),
+            "writer": WRITER,
             "gold_writers": [WRITER],
             "source": str(given.get("source") or "RINoBench"),
         }

@@ -10,6 +10,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from lotbench.config.before import Before
+
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Lines: TypeAlias = Text | Annotated[tuple[Text, ...], Field(min_length=1)]
 """A text, or the points it is made of."""
@@ -66,6 +68,8 @@ class Item(BaseModel):
     gold_writers: tuple[str, ...] = ()
     """Models or families (`claude`) that wrote the gold justification: they do not compete on equal terms."""
     source: str = ""
+    writer: Annotated[str, Before("", counts=False)] = ""
+    """Who wrote idea and related works: a model's name or family, or `people`; empty where it is not said."""
     licence: str = ""
     canary: str = ""
 

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from lotbench.benchmarks.standard.oogiri import Ratings, Row
+from lotbench.config.makers import PEOPLE
 from lotbench.edge.importers.importing import BrokenError, Pictures, Raw, SkippedError, Source
 from lotbench.errors import DataError, UsageError, at
 
@@ -80,4 +81,5 @@ def _row(cells: Mapping[str, str], contest: str, drawing: Path, pictures: Pictur
         image=image,
         text=text,
         ratings=ratings,
+        writer=PEOPLE,
     )

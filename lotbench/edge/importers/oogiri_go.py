@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
 
 from lotbench.benchmarks.standard.oogiri import Language, Row
+from lotbench.config.makers import PEOPLE
 from lotbench.edge.importers.importing import BrokenError, Pictures, Raw, SkippedError, Source
 from lotbench.edge.pictures.picture_file import MAX_BYTES
 from lotbench.errors import UsageError
@@ -158,4 +159,5 @@ def _row(table: Callable[[], Any], language: Language, number: int, find: Find, 
         image=image or (None if kind == "I2T" else stem),
         text=text,
         star=found.get("star"),
+        writer=PEOPLE,
     )

@@ -116,6 +116,7 @@ def item(draft: Draft, found: Mapping[str, Any], writers: Sequence[str] = ()) ->
         ),
         novelty_score=draft.score,
         novelty_reasoning=found["justification"]["justification"],
+        writer=writers[0] if writers else "",
         gold_writers=tuple(writers),
         source=draft.paper.pdf or draft.paper.venue,
     )

@@ -153,6 +153,7 @@ def _problem(
         question=first.question,
         caption=prompt.caption,
         guessed=first.guessed,
+        writer=first.writer,
         options=options,
     )
 
