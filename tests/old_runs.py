@@ -32,6 +32,14 @@ COLUMNS = {"low", "high", "95 % interval", "n", "observations", "never solves", 
 """The columns of MOVED in a report."""
 ADDED = BOUNDS | {"max_oracle_error"}
 """Settings that there were not: their rows in a report."""
+SECTIONS = {
+    "Solves before and after clues",
+    "Contamination",
+    "Likeness of answers",
+    "Reliability of the ranking",
+    "Difficulty of samples",
+}
+"""Sections of report.md that came later; what they say stands in summary.json under `diagnostics`."""
 SPREADLESS = "no interval: drawing rows again shows no spread"
 LINES = re.compile(
     # The version itself, notes on intervals, and where the chance line comes from.
@@ -96,10 +104,11 @@ def benchmark_of(name: str) -> str:
 
 
 def summary(run: Path) -> dict[str, Any]:
-    """What a run came to, without the time that it took and the version that scored it."""
+    """What a run came to, without the time that it took, the version that scored it, and what was added since."""
     values: dict[str, Any] = json.loads((run / "summary.json").read_text("utf-8"))
     values.pop("wall_s")
     values["digests"].pop("code")
+    values.pop("diagnostics", None)
     return values
 
 
@@ -125,10 +134,14 @@ def recorded(name: str) -> dict[str, Any]:
 
 
 def told(report: Path) -> list[str]:
-    """The lines of a report without what has moved."""
+    """The lines of a report without what has moved or come since."""
     lines: list[str] = []
     kept: list[int] | None = None
+    added = False
     for line in report.read_text("utf-8").splitlines():
+        added = line[3:] in SECTIONS if line.startswith("## ") else added
+        if added:
+            continue
         if not line.startswith("| "):
             kept = None
         elif kept is None:

@@ -148,7 +148,7 @@ class Comparison:
         headline: The metric by which runs are ranked; `by_labels` is taken where each has labels of its verdicts.
         score_only: Settings that change the score of a finished trace, not the walk; `also_walked`, under some, both.
         unrankable: What the benchmark asks of a run, beside the rule of all (`report.trust`), and these settings lack.
-        texts: The texts whose embeddings the report needs, and `encoder` the name of what embeds them.
+        answers: What the candidate said to each sample, and `encoder` the name of what embeds it; nothing if empty.
         across: Sections on several runs at once, from the traces and settings of each by its name.
     """
 
@@ -158,7 +158,7 @@ class Comparison:
     score_only: frozenset[str] = frozenset()
     also_walked: Callable[[Any], frozenset[str]] = lambda settings: frozenset()
     unrankable: Callable[[Any], Sequence[str]] = lambda settings: ()
-    texts: Callable[[Sequence[Trace], Any], Sequence[str]] = lambda traces, settings: ()
+    answers: Callable[[Sequence[Trace], Any], Mapping[str, Sequence[str]]] = lambda traces, settings: {}
     encoder: Callable[[Any], str] = lambda settings: ""
     across: Callable[[Runs], Sequence[Section]] = lambda runs: ()
 

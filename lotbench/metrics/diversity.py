@@ -11,15 +11,17 @@ from numpy.typing import NDArray
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\W_]+(?:['’-][^\W_]+)*")
 
 
-def distinct(texts: Sequence[str], n: int) -> float | None:
-    """The share of different n-grams among all n-grams of the texts; None if there are none (Li et al. 2016).
+def words(text: str) -> list[str]:
+    """The words of a text without case; a CJK character is a word."""
+    return [found[0] for found in _WORD.finditer(text.casefold())]
 
-    Words are taken without case; a CJK character is a word.
-    """
+
+def distinct(texts: Sequence[str], n: int) -> float | None:
+    """The share of different n-grams among all n-grams of the texts; None if there are none (Li et al. 2016)."""
     grams: list[tuple[str, ...]] = []
     for text in texts:
-        words = _WORD.findall(text.casefold())
-        grams += [tuple(words[at : at + n]) for at in range(len(words) - n + 1)]
+        found = words(text)
+        grams += [tuple(found[at : at + n]) for at in range(len(found) - n + 1)]
     return len(set(grams)) / len(grams) if grams else None
 
 

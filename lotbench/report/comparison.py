@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 from lotbench.config.experiment import differences
 from lotbench.errors import UsageError
 from lotbench.metrics.correlation import correlation
-from lotbench.report import leaderboard, ranking_sections
+from lotbench.report import leaderboard, likeness, ranking_sections, reliability
 from lotbench.report.leaderboard import Board, Entry
 from lotbench.report.markdown import number, plain
 from lotbench.report.report import laid_out
@@ -104,6 +104,10 @@ def _of_benchmark(
     sections = ranking_sections.sections(board, wanted=wanted) if board else []
     if len(runs) > 1:
         sections.append(side_by_side(runs, apart))
+        sections += reliability.sections(board) if board else []
+        sections.append(
+            likeness.across({name: run.said for run, name in zip(runs, called(runs).values(), strict=True)})
+        )
         sections += across(runs[0].benchmark, called(runs))
     return board, [*sections, *([beside(runs, table)] if table else [])]
 

@@ -17,15 +17,36 @@ from lotbench.config.experiment import differences
 from lotbench.errors import UsageError
 from lotbench.metrics import compare
 from lotbench.metrics.compare import ALPHA, Difference
-from lotbench.metrics.headline import Headline, mean_score, of_traces
+from lotbench.metrics.headline import Headline, mean_score
 from lotbench.metrics.planning import Cost
 from lotbench.metrics.variance import Cells
+from lotbench.report.likeness import Said
 from lotbench.report.sections import Plot
 from lotbench.report.trust import MOST_UNANSWERED
 from lotbench.types import JSON, Metric, Trace
 
 Cell = str | float | int | None
 HUMAN = "human"
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """What came of a run's walks, by sample in order of id.
+
+    Attributes:
+        scores: Of the walks that have one.
+        solved: The share of these that solved the sample; empty where walks are scored and neither solved nor not.
+        failed: Walks without a score.
+    """
+
+    scores: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    solved: Mapping[str, float] = field(default_factory=dict)
+    failed: int = 0
+
+    @property
+    def means(self) -> dict[str, float]:
+        """The mean score of each sample."""
+        return {name: fmean(values) for name, values in self.scores.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +71,8 @@ class Entry:
         by_labels: Headline and cells by people's labels of the run's own verdicts; None without.
         checked: The judge's FPR as a check of it found it: `value`, `low`, `high`, `n`; None without a check.
         of: Samples of the data set; None if that was not written down.
+        said: What the candidate said.
+        walked: What came of its walks one by one.
     """
 
     name: str
@@ -70,6 +93,8 @@ class Entry:
     by_labels: tuple[Headline, Cells] | None = None
     checked: Mapping[str, Any] | None = None
     of: int | None = None
+    said: Said = field(default_factory=Said)
+    walked: Walked = Walked()
 
     @property
     def metric(self) -> Headline:
@@ -145,10 +170,22 @@ class Board:
     unlabelled: tuple[str, ...] = ()
 
 
-def by_sample(traces: Iterable[Trace]) -> tuple[dict[str, float], int]:
-    """The mean score of each sample, and how many walks have none."""
-    found = list(traces)
-    return dict(of_traces(found, None).records), sum(trace.score.value is None for trace in found)
+def walked(traces: Iterable[Trace]) -> Walked:
+    """Read what came of walks: one that ends as solved or unsolved says so, else who has 1 of 0 and 1 has solved it."""
+    scores: dict[str, list[float]] = {}
+    solved: dict[str, list[float]] = {}
+    failed = 0
+    for trace in traces:
+        if trace.score.value is None:
+            failed += 1
+            continue
+        scores.setdefault(trace.sample, []).append(trace.score.value)
+        if trace.outcome in ("solved", "unsolved"):
+            solved.setdefault(trace.sample, []).append(float(trace.outcome == "solved"))
+    if not solved and all(value in (0.0, 1.0) for values in scores.values() for value in values):
+        solved = scores
+    shares = {name: fmean(solved[name]) for name in sorted(solved)}
+    return Walked({name: scores[name] for name in sorted(scores)}, shares, failed)
 
 
 def differing(one: Entry, other: Entry) -> list[str]:

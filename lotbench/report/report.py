@@ -166,6 +166,7 @@ def to_summary(report: Report) -> dict[str, JSON]:
             **_spent(total(facts)),
             "by_role": {role: _spent(spent) for role, spent in facts.spent.items()},
         },
+        "diagnostics": {section.name: dict(section.numbers) for section in report.sections if section.name},
         "digests": dict(facts.digests),
         "footprint": facts.footprint,
         "wall_s": facts.wall_s,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from lotbench.types import Metric
+from lotbench.types import JSON, Metric
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,12 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a report that a benchmark contributes: data to lay out, no markup."""
+    """A part of a report that a benchmark contributes: data to lay out, no markup.
+
+    Attributes:
+        name: Of its numbers among the diagnostics of summary.json; "" if it has none there.
+        numbers: What programs read of it; finite numbers or null.
+    """
 
     title: str
     notes: tuple[str, ...] = ()
@@ -71,3 +76,5 @@ class Section:
     plots: tuple[Plot, ...] = ()
     grids: tuple[Grid, ...] = ()
     readings: tuple[Reading, ...] = ()
+    name: str = ""
+    numbers: Mapping[str, JSON] = field(default_factory=dict)

@@ -26,12 +26,14 @@ from lotbench.edge.files import run_folder
 from lotbench.edge.files.jsonl import texts
 from lotbench.edge.files.traces import Traces
 from lotbench.errors import RunFolderError, UsageError
+from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.evidence import Evidence
 from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, Place, judged_by
+from lotbench.metrics.likeness import Answers
 from lotbench.metrics.planning import Cost
 from lotbench.metrics.variance import of_walks
-from lotbench.report import trust
-from lotbench.report.leaderboard import Entry, by_sample
+from lotbench.report import likeness, reliability, trust
+from lotbench.report.leaderboard import Entry, walked
 from lotbench.report.report import Facts, Report, Spent, build, to_markdown, to_summary
 from lotbench.report.sections import Reading, Section
 from lotbench.run import plan, recorded
@@ -177,7 +179,8 @@ def _measured(
         update={name: getattr(theirs, name) for name in benchmark.comparison.score_only}
     )
     spending, ids, works = spent(totals, made.names)
-    beside = evidence(made, path, traces, out, embed=embed)
+    answers = benchmark.comparison.answers(traces, settings)
+    beside = evidence(made, path, answers, out, embed=embed)
     quality = _judge_quality(made, path, traces, totals)
     case = _case(made, ids, traces, quality)
     facts = Facts(
@@ -211,7 +214,12 @@ def _measured(
     report = build(
         traces,
         {**scores, **(quality.scores or {})},
-        (*quality.sections, *benchmark.sections(traces, settings, beside)),
+        (
+            *quality.sections,
+            *benchmark.sections(traces, settings, beside),
+            likeness.alone(likeness.Said(answers, beside.vectors, beside.encoder)),
+            *reliability.needs(),
+        ),
         facts,
         benchmark.metrics(traces, rescored, beside),
     )
@@ -221,19 +229,19 @@ def _measured(
 def evidence(
     made: plan.Plan,
     path: Path,
-    traces: Sequence[Trace],
+    answers: Answers,
     out: run_folder.Folder | None = None,
     *,
     embed: bool,
 ) -> Evidence:
-    """What a run's numbers rest on beside its traces.
+    """What a run's numbers rest on beside its traces; the answers are embedded if the benchmark names an encoder.
 
     Vectors are kept in the run folder, if it is open for writing (`out`), so that a score can be made again without
     the encoder. A run.json from somebody else may name any encoder: a folder here, or weights that are fetched with
     the user's token. So none but the packaged one is loaded unless the user runs or asks for it (`embed`).
     """
-    benchmark, settings = made.benchmark, made.settings
-    wanted, encoder = benchmark.comparison.texts(traces, settings), benchmark.comparison.encoder(settings)
+    encoder = made.benchmark.comparison.encoder(made.settings)
+    wanted = [text for said in answers.values() for text in said] if encoder else []
     vectors, why = {}, None
     if wanted:
         kept = embeddings.read_vectors(path / VECTORS, encoder, wanted)
@@ -391,7 +399,8 @@ def entry(run: Run, *, curves: bool = False) -> Entry:
 
     Args:
         run: A run that has ended.
-        curves: Whether the plots of steps and what each walk adds are wanted too; they are made from the traces anew.
+        curves: Whether what is made from the traces anew is wanted too: the plots of steps, what each walk adds, the
+            answers.
 
     Raises:
         RunFolderError: It has not ended in order yet, or `curves` and its data are no longer what they were.
@@ -401,7 +410,7 @@ def entry(run: Run, *, curves: bool = False) -> Entry:
     config, models = run.config, run.summary["models"]
     record = run_folder.read_json(run.path / "run.json")
     digests = {name: run.digests.get(name) for name in ("data", "prompts")}
-    values, failed = by_sample(run.traces)
+    played = walked(run.traces)
     declared = benchmarks.get(config.benchmark)
     settings = validate(declared.Settings, config.settings)
     headline = declared.comparison.headline(run.traces, settings)
@@ -414,8 +423,8 @@ def entry(run: Run, *, curves: bool = False) -> Entry:
         asked=config.model,
         answered=tuple(models["candidate"]),
         benchmark=config.benchmark,
-        values=values,
-        failed=failed,
+        values=played.means,
+        failed=played.failed,
         conditions={
             "benchmark": config.benchmark,
             "version": record.get("version"),
@@ -457,6 +466,8 @@ def entry(run: Run, *, curves: bool = False) -> Entry:
         checked=kept[0].get("groups", {}).get("all", {}).get("fpr") if kept else None,
         price=Cost(usage["calls"] / walks, None if usage["cost_usd"] is None else usage["cost_usd"] / walks),
         of=record.get("recorded", {}).get("of"),
+        said=_said(run, declared, settings) if curves else likeness.Said(),
+        walked=played,
     )
 
 
@@ -479,6 +490,15 @@ def _labelled_verdicts(records: Sequence[Mapping[str, Any]], run: str) -> dict[P
 def _answered(names: Sequence[str], ids: AbstractSet[str]) -> list[str]:
     """Who answered in a role; of several models the ids alone, since it is not known which of them is whose."""
     return sorted(identity(parse(names[0]), one) for one in ids) if len(names) == 1 else sorted(ids)
+
+
+def _said(run: Run, declared: Benchmark, settings: Any) -> likeness.Said:
+    """What the candidate said, with the vectors that the folder has of it: no encoder is loaded to compare."""
+    encoder = declared.comparison.encoder(settings)
+    answers = declared.comparison.answers(run.traces, settings)
+    wanted = [text for said in answers.values() for text in said]
+    vectors = embeddings.read_vectors(run.path / VECTORS, encoder, wanted) if encoder else {}
+    return likeness.Said(answers, vectors, encoder)
 
 
 def _drawn(run: Run) -> Sequence[Section]:

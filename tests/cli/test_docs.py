@@ -244,7 +244,7 @@ def test_the_page_on_runs_names_everything_in_a_run_folder(tmp_path: Path) -> No
     wanted = {path.name for path in run.path.iterdir()}
     free = frozenset(
         {"models", "outcomes", "by_role", "scores", "baselines", "settings", "roles", "sampling", "limits"}
-        | {"prompts", "pictures"}
+        | {"prompts", "pictures", "diagnostics"}
     )
     for name in ("summary.json", "run.json"):
         wanted |= keys(json.loads((run.path / name).read_text(encoding="utf-8")), free)
@@ -259,3 +259,7 @@ def test_the_page_on_runs_names_everything_in_a_run_folder(tmp_path: Path) -> No
         "preflight"
     }
     assert sorted(wanted - said) == []
+    summary = json.loads((run.path / "summary.json").read_text(encoding="utf-8"))
+    numbers = keys(summary["diagnostics"], frozenset({"samples"}))
+    told = set(re.findall(r"[\w.]+", " ".join(INLINE.findall(FENCE.sub("", text("docs/reports.md"))))))
+    assert sorted(numbers - told) == [] and len(numbers) > 20

@@ -15,7 +15,7 @@ from lotbench.metrics.planning import Cost
 from lotbench.report import leaderboard
 from lotbench.report.comparison import Comparison, compare, to_json, to_markdown
 from lotbench.report.html.comparison_page import page, to_text
-from lotbench.report.leaderboard import Board, Entry, alike, board, by_sample, differing
+from lotbench.report.leaderboard import Board, Entry, alike, board, differing, walked
 from lotbench.report.ranking_sections import correlations, sections
 from lotbench.report.sections import Plot, Section
 from lotbench.run.evaluate import evaluate_sync
@@ -54,7 +54,9 @@ def section(made: Board, title: str) -> Section:
 def test_a_samples_value_is_the_mean_of_its_scored_walks() -> None:
     failed = replace(trace("a", 3, "judge_failed", []), score=Score(None, "no verdict"))
     half = replace(won("a", 2, 1), score=Score(0.5))
-    assert by_sample([won("a", 1, 1), half, failed, won("b", 1, 1)]) == ({"a": 0.75, "b": 1.0}, 1)
+    found = walked([won("b", 1, 1), won("a", 1, 1), half, failed])
+    assert found.means == {"a": 0.75, "b": 1.0} and found.failed == 1
+    assert found.scores == {"a": [1.0, 0.5], "b": [1.0]} and found.solved == {"a": 1.0, "b": 1.0}
 
 
 def test_a_ranking_has_letters_and_a_plan() -> None:
@@ -244,7 +246,8 @@ def test_compare_prints_a_ranking_and_writes_a_page(
     html = (to / "compare.html").read_text(encoding="utf-8")
     assert "Runs by model" in told and "Beside the table" in told
     assert html.count("<svg") == 3 and "arena by creativity_score, lotbench, a point a model" in html
-    assert len(list((to / "plots").glob("*.png"))) == 3 == len(list((to / "plots").glob("*.csv")))
+    # Beside the three plots there are two heat maps: how alike answers are, as a whole and by their words.
+    assert len(list((to / "plots").glob("*.png"))) == 5 == len(list((to / "plots").glob("*.csv")))
     table = json.loads((to / "compare.json").read_text(encoding="utf-8"))
     assert table["schema"] == 1 and table["runs"] == [run.path.name for run in runs[:3]]
     titles = [section["title"] for section in table["sections"]]

@@ -115,6 +115,7 @@ def test_the_summary_has_its_fields_and_survives_json() -> None:
         "outcomes",
         "scores",
         "usage",
+        "diagnostics",
         "digests",
         "footprint",
         "wall_s",

@@ -32,6 +32,7 @@ from lotbench.benchmarks.hicbench.settings import Settings, Walk
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics.headline import Headline, Weighted, by_sample, of_sums
 from lotbench.metrics.intervals import Interval, bootstrap, bounded, expanded, studentised
+from lotbench.metrics.likeness import Answers
 from lotbench.types import JSON, Metric, Score, Trace
 
 SEED = 0
@@ -226,10 +227,13 @@ def sampling_part(rated: Ratings) -> float | None:
     return float(np.mean(parts)) if parts else None
 
 
-def texts(traces: Sequence[Trace], settings: Settings) -> Sequence[str]:
-    """Every answer that is embedded."""
-    scored = (trace for trace in traces if trace.outcome == "scored")
-    return [one.text for trace in scored for one in read_answered(trace.steps) if one.status == "ok"]
+def answers(traces: Sequence[Trace], settings: Settings) -> Answers:
+    """The answers of walks that were scored, by task."""
+    found: dict[str, list[str]] = {}
+    for trace in (one for one in traces if one.outcome == "scored"):
+        said = [one.text for one in read_answered(trace.steps) if one.status == "ok"]
+        found.setdefault(trace.sample, []).extend(said)
+    return found
 
 
 def _marks(rated: Ratings, at: int) -> Metric:

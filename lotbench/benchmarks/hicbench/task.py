@@ -17,7 +17,7 @@ from lotbench.benchmarks.hicbench.official import published
 from lotbench.benchmarks.hicbench.preview import preview
 from lotbench.benchmarks.hicbench.reviewing import Label, rows
 from lotbench.benchmarks.hicbench.sample import Item
-from lotbench.benchmarks.hicbench.score import grade, headline, metrics, texts
+from lotbench.benchmarks.hicbench.score import answers, grade, headline, metrics
 from lotbench.benchmarks.hicbench.sections import sections
 from lotbench.benchmarks.hicbench.settings import SCORE_ONLY, Settings, also_walked, resolve
 from lotbench.config.model_names import kin
@@ -140,7 +140,7 @@ benchmark = Benchmark(
         score_only=SCORE_ONLY,
         also_walked=also_walked,
         unrankable=unrankable,
-        texts=texts,
+        answers=answers,
         encoder=lambda settings: str(settings.encoder),
         across=across,
     ),

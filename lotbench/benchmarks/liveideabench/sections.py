@@ -15,6 +15,7 @@ from lotbench.benchmarks.liveideabench.relations import diversity, front_of_idea
 from lotbench.benchmarks.liveideabench.score import Sheet, sheet
 from lotbench.benchmarks.liveideabench.settings import Settings, Version
 from lotbench.harness.evidence import NOTHING, Evidence
+from lotbench.metrics.likeness import Answers
 from lotbench.report.sections import Grid, Reading, Section, Table
 from lotbench.types import Metric, Trace
 
@@ -45,10 +46,13 @@ def sections(
     return tuple(made)
 
 
-def texts(traces: Sequence[Trace], settings: Settings) -> list[str]:
-    """The ideas, whose embeddings tell how unlike they are."""
-    keywords = [read_keyword(trace, settings.rules) for trace in traces]
-    return [idea.text for one in keywords for idea in one.ideas if idea.ok]
+def answers(traces: Sequence[Trace], settings: Settings) -> Answers:
+    """The ideas, by keyword."""
+    found: dict[str, list[str]] = {}
+    for trace in traces:
+        ideas = read_keyword(trace, settings.rules).ideas
+        found.setdefault(trace.sample, []).extend(idea.text for idea in ideas if idea.ok)
+    return found
 
 
 def _replies(keywords: Sequence[Keyword]) -> Section:

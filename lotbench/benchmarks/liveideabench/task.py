@@ -16,7 +16,7 @@ from lotbench.benchmarks.liveideabench.people import Label, review
 from lotbench.benchmarks.liveideabench.preview import preview
 from lotbench.benchmarks.liveideabench.sample import Item
 from lotbench.benchmarks.liveideabench.score import grade, headline, metrics
-from lotbench.benchmarks.liveideabench.sections import sections, texts
+from lotbench.benchmarks.liveideabench.sections import answers, sections
 from lotbench.benchmarks.liveideabench.settings import SCORE_ONLY, Settings, resolve, seat, unrankable
 from lotbench.harness.benchmark import Benchmark, Comparison, Data, Judges, People, Role, by_step
 from lotbench.harness.judge_validation import Validation
@@ -96,7 +96,7 @@ benchmark = Benchmark(
         headline=headline,
         score_only=SCORE_ONLY,
         unrankable=unrankable,
-        texts=texts,
+        answers=answers,
         encoder=lambda settings: settings.encoder,
         across=across,
     ),

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
+from lotbench.benchmarks.lotbench.words import same
 from lotbench.errors import LotbenchError
 from lotbench.metrics.survival import Span
 from lotbench.types import Trace
@@ -164,6 +165,15 @@ class Game:
         """The rounds whose verdict is known, from the first."""
         rounds = {one.number: one for one in self.rounds}
         return [rounds.get(number, Round(number)) for number in range(1, self.span(last).rounds + 1)]
+
+
+def answers(traces: Sequence[Trace], settings: object) -> dict[str, list[str]]:
+    """The first filling of each game, in its normal form, by sample."""
+    found: dict[str, list[str]] = {}
+    for trace in traces:
+        first = next((one.filling for one in read_rounds(trace.steps) if one.number == 1), None)
+        found.setdefault(trace.sample, []).extend([same(first)] if first else [])
+    return found
 
 
 def game(trace: Trace) -> Game:

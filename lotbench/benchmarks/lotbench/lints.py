@@ -14,7 +14,7 @@ from typing import Any
 
 from lotbench.benchmarks.lotbench import words
 from lotbench.benchmarks.lotbench.sample import Item
-from lotbench.benchmarks.lotbench.settings import Settings
+from lotbench.benchmarks.lotbench.settings import Settings, reveals
 from lotbench.errors import Unread
 from lotbench.harness.data_findings import Finding, Sight
 
@@ -48,6 +48,15 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _ASCII_IN_CHINESE = re.compile(r"(?<=[\u4e00-\u9fff])\s*[,.;:!?()\"']|[,;:!?()\"']\s*(?=[\u4e00-\u9fff])")
 _PREFIX = 5
 """Letters of a stem that begin another word and may give it away."""
+
+
+def faults(items: Sequence[Item], settings: Settings) -> list[str]:
+    """What a data set as a whole gets wrong: clues that these settings never show."""
+    return [
+        f"sample {item.id}: clues: {hidden!r} is never shown with these settings"
+        for item in items
+        for hidden in item.clues[sum(map(len, reveals(item.clues, settings))) :]
+    ]
 
 
 def lints(items: Sequence[Item], sights: Mapping[str, Sight]) -> list[Finding]:

@@ -10,6 +10,8 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from lotbench.benchmarks.lotbench.clues import clues
+from lotbench.benchmarks.lotbench.contamination import contamination
 from lotbench.benchmarks.lotbench.games import FAILED, Game, game
 from lotbench.benchmarks.lotbench.readings import worth_reading
 from lotbench.benchmarks.lotbench.score import Rules, bound, estimate, mean_rounds, parts, solve_rate, tally
@@ -45,6 +47,8 @@ def sections(traces: Sequence[Trace], settings: Rules, evidence: Evidence = NOTH
         _replies(games),
         _judging(games, settings),
         _groups(traces, games, settings),
+        clues(games, settings),
+        contamination(games, evidence),
         worth_reading(games, evidence),
     )
 

@@ -6,9 +6,10 @@ reads at each node of the game. `candidate.py` has the candidate's half, `check.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from lotbench.benchmarks.lotbench import candidate, check, lints, placebo, validation
+from lotbench.benchmarks.lotbench.games import answers
 from lotbench.benchmarks.lotbench.headline import by_labels, headline
 from lotbench.benchmarks.lotbench.judge_quality import standing
 from lotbench.benchmarks.lotbench.preview import preview
@@ -16,7 +17,7 @@ from lotbench.benchmarks.lotbench.replay import replay
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.score import grade, metrics
 from lotbench.benchmarks.lotbench.sections import sections
-from lotbench.benchmarks.lotbench.settings import SCORE_ONLY, Settings, resolve, reveals
+from lotbench.benchmarks.lotbench.settings import SCORE_ONLY, Settings, resolve
 from lotbench.harness.benchmark import Benchmark, Comparison, Data, Judges, People, Role, Walks, by_step
 from lotbench.harness.data_findings import Guess
 from lotbench.harness.judge_validation import Validation
@@ -63,15 +64,6 @@ def calls(settings: Settings) -> Mapping[str, int]:
     return {"candidate": candidate, "judge": checks, "oracle": asks}
 
 
-def faults(items: Sequence[Item], settings: Settings) -> list[str]:
-    """What a data set as a whole gets wrong: clues that these settings never show."""
-    return [
-        f"sample {item.id}: clues: {hidden!r} is never shown with these settings"
-        for item in items
-        for hidden in item.clues[sum(map(len, reveals(item.clues, settings))) :]
-    ]
-
-
 benchmark = Benchmark(
     name="lotbench",
     version="2",
@@ -91,7 +83,7 @@ benchmark = Benchmark(
     data=Data(
         strata=("language", "tier"),
         beside=("key_text",),
-        faults=faults,
+        faults=lints.faults,
         lints=lints.lints,
         needs_pictures=lambda settings: "image" in settings.arm,
         guess=Guess({"arm": "caption"}, lambda turn: turn["filling"], lints.too_easy),
@@ -114,6 +106,10 @@ benchmark = Benchmark(
         )
     ),
     comparison=Comparison(
-        reference="paper/lotbench.toml", headline=headline, by_labels=by_labels, score_only=SCORE_ONLY
+        reference="paper/lotbench.toml",
+        headline=headline,
+        by_labels=by_labels,
+        score_only=SCORE_ONLY,
+        answers=answers,
     ),
 )

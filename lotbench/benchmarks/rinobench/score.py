@@ -131,6 +131,14 @@ def judged(traces: Sequence[Trace]) -> list[Judged]:
     return made
 
 
+def answers(traces: Sequence[Trace], settings: Settings) -> dict[str, list[str]]:
+    """The scores that were given to each idea, as words."""
+    found: dict[str, list[str]] = {}
+    for one in judged(traces):
+        found.setdefault(one.sample, []).extend([f"novelty {one.said}"] if one.said else [])
+    return found
+
+
 def tables(answers: Sequence[Judged]) -> Floats:
     """Counts [ideas, 5, 6] of gold by predicted score, column 0 for none; ideas in order of id."""
     samples: dict[str, list[Judged]] = {}

@@ -13,7 +13,7 @@ from lotbench.benchmarks.rinobench.lints import lints
 from lotbench.benchmarks.rinobench.official import published
 from lotbench.benchmarks.rinobench.preview import preview
 from lotbench.benchmarks.rinobench.sample import Item
-from lotbench.benchmarks.rinobench.score import grade, headline, metrics
+from lotbench.benchmarks.rinobench.score import answers, grade, headline, metrics
 from lotbench.benchmarks.rinobench.sections import sections
 from lotbench.benchmarks.rinobench.settings import SCORE_ONLY, Settings, resolve
 from lotbench.harness.benchmark import Benchmark, Comparison, Data, Judges, Role, by_step
@@ -84,5 +84,7 @@ benchmark = Benchmark(
         published=published,
     ),
     judges=Judges(validation=CHECKED),
-    comparison=Comparison(reference="paper/rinobench.toml", headline=headline, score_only=SCORE_ONLY),
+    comparison=Comparison(
+        reference="paper/rinobench.toml", headline=headline, score_only=SCORE_ONLY, answers=answers
+    ),
 )

@@ -112,6 +112,20 @@ def _marks(trace: Trace) -> list[float]:
     return [trace.score.value or 0.0] * len(orders)
 
 
+def answers(traces: Sequence[Trace], settings: Settings) -> dict[str, list[str]]:
+    """What was answered to each problem, as words: the responses written, or the options named, by number."""
+    found: dict[str, list[str]] = {}
+    for trace in traces:
+        parts: Mapping[str, Any] = trace.score.parts
+        ranked = parts.get("kind") == "rank"
+        named = [picked if ranked else sorted(picked) for picked in parts.get("answers", ()) if picked]
+        said = [f"option {', '.join(str(at + 1) for at in picked)}" for picked in named]
+        found.setdefault(trace.sample, []).extend(
+            said or [str(text) for text in [parts.get("response")] if text]
+        )
+    return found
+
+
 def answered(traces: Sequence[Trace], evidence: Evidence) -> list[Answered]:
     """The problems that were answered, in data order; free responses and broken walks left out."""
     return [

@@ -11,7 +11,7 @@ from lotbench.benchmarks.standard import candidate
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.benchmarks.standard.preview import preview
-from lotbench.benchmarks.standard.score import grade, headline, metrics
+from lotbench.benchmarks.standard.score import answers, grade, headline, metrics
 from lotbench.benchmarks.standard.sections import sections
 from lotbench.benchmarks.standard.settings import SCORE_ONLY, Settings, build, resolve
 from lotbench.harness.ballot import Ballot
@@ -69,5 +69,7 @@ benchmark = Benchmark(
     people=People(
         ballot=Ballot("evaluate standard with --set kind=generate", responses, Problem.model_validate)
     ),
-    comparison=Comparison(reference="paper/standard.toml", headline=headline, score_only=SCORE_ONLY),
+    comparison=Comparison(
+        reference="paper/standard.toml", headline=headline, score_only=SCORE_ONLY, answers=answers
+    ),
 )

@@ -117,8 +117,8 @@ def compared(*runs: Entry) -> Comparison:
 
 def test_runs_that_differ_in_one_setting_are_rows_of_one_table() -> None:
     runs = [run("a"), run("b", 0.25, ("no judge",), settings={"strategy": "rcp", "dhp": False})]
-    (found,) = compared(*runs).sections
-    assert found.title == "Runs by settings.strategy"
+    found, likeness = compared(*runs).sections
+    assert (found.title, likeness.title) == ("Runs by settings.strategy", "Likeness of answers")
     (table,) = found.tables
     assert table.columns == ("run", "settings.strategy", "ifs", "fluency")
     assert table.rows == (("a", "scp", "0.5 (0.4 to 0.6)", None), ("b", "rcp", "0.25 (0.15 to 0.35)", None))
@@ -133,13 +133,17 @@ def test_runs_of_different_models_are_named_by_them() -> None:
         "Ranking",
         "Differences",
         "Runs by model",
+        "Reliability of the ranking",
+        "Difficulty of samples",
+        "Likeness of answers",
     ]
 
 
 def test_runs_of_one_experiment_are_ranked_and_go_by_their_folders() -> None:
     runs = [run("a"), run("b")]
     assert called(runs) == {"a": "a", "b": "b"}
-    assert compared(*runs).sections[-1].tables[0].rows[0][:2] == ("a", "m")
+    (found,) = [one for one in compared(*runs).sections if one.title == "Runs by model"]
+    assert found.tables[0].rows[0][:2] == ("a", "m")
 
 
 @pytest.mark.parametrize(
@@ -160,7 +164,7 @@ def test_other_runs_are_refused_with_what_differs(other: dict[str, object], told
 
 def test_runs_that_cannot_be_ranked_stand_side_by_side() -> None:
     runs = [replace(run("a"), values={}), run("b", model="n")]
-    (found,) = compared(*runs).sections
+    found, _ = compared(*runs).sections
     assert (found.title, found.notes[0]) == (
         "Runs by model",
         "Not ranked: no sample has a score in every run.",

@@ -221,7 +221,8 @@ async def test_diversity_stands_beside_fluency() -> None:
     assert rows["embedding distance (minilm)"] == pytest.approx((1, 2 / 3))
     (without,) = [one for one in walked.sections(why="pip install it") if one.title == "Diversity"]
     assert without.notes[-1] == "No embeddings: pip install it"
-    assert walked.benchmark.comparison.texts(walked.traces, walked.settings) == ["red green", "red blue"] * 2
+    answers = walked.benchmark.comparison.answers(walked.traces, walked.settings)
+    assert list(answers.values()) == [["red green", "red blue"]] * 2
     assert walked.benchmark.comparison.encoder(Settings(encoder="other")) == "other"
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from lotbench.benchmarks.lotbench.lints import faults
 from lotbench.benchmarks.lotbench.settings import Settings, reveals
-from lotbench.benchmarks.lotbench.task import benchmark, faults
+from lotbench.benchmarks.lotbench.task import benchmark
 from lotbench.types import Reply
 from tests.fakes import text_of
 from tests.play import (
