@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from lotbench.checks import judge_rates
+from lotbench.checks import judge_comparison, judge_rates
 from lotbench.checks.judge_check_plan import Prepared, Wanted, prepare
 from lotbench.checks.judge_rates import Judged, Measure
 from lotbench.config.experiment import digest
@@ -23,6 +23,8 @@ from lotbench.edge.calls.caller import Caller
 from lotbench.edge.calls.store import Store
 from lotbench.edge.files import run_folder
 from lotbench.harness.judge_validation import JudgePanel, Probe
+from lotbench.report.html.comparison_page import judges_page
+from lotbench.report.sections import Section
 from lotbench.run import results
 from lotbench.run.anchors import key_of, put, side_by_side
 from lotbench.run.calling import Calls, calling
@@ -117,7 +119,15 @@ def _written(made: Prepared, calls: Calls, judged: Sequence[Judged]) -> Checked:
     spent = results.spent(calls.caller.journal.totals, made.names)[0]
     place = calls.folder
     place.write("checks.jsonl", "".join(f"{_line(one)}\n" for one in rows))
-    place.write("report.md", judge_rates.to_markdown(found, names, notes, spent))
+    told = judge_comparison.sections(
+        judge_comparison.of_measures(found, names), made.plan.experiment.seed, pairs=False
+    )
+    marks = [one for one in told if one.title == judge_comparison.MARKS]
+    place.write("report.md", judge_rates.to_markdown(found, names, notes, spent, marks))
+    everybody = list(dict.fromkeys(name for given in names.values() for name in given))
+    title = f"Judge check: {', '.join(everybody)}"
+    about = Section("What was checked", notes)
+    place.write("report.html", judges_page(title, everybody, [about, *told]))
     place.write_json(
         "summary.json",
         {
@@ -163,11 +173,14 @@ def _notes(made: Prepared, done: int) -> list[str]:
     """What a reader of the tables must know."""
     notes = [] if done == made.total else [f"Not complete: {done} of {made.total} judgings are done."]
     about = made.rows.about
-    if about.labels == "author":
-        notes.append(f"Labels: {judge_rates.AUTHOR}.")
+    if about.labels != "people":
+        notes.append(f"Labels: {judge_rates.LABELS[about.labels]}.")
     for role, (rows, contested, agreed) in judge_rates.labelling(
         made.every_row, made.plan.experiment.seed
     ).items():
+        if not agreed.n:
+            notes.append(f"{role}: {rows} rows, {contested} contested and left out.")
+            continue
         ends = judge_rates.interval(agreed) or "no interval: drawing rows again shows no spread"
         value = "none" if agreed.value is None else f"{agreed.value:.3f} ({ends})"
         notes.append(

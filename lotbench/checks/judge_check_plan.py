@@ -17,6 +17,7 @@ from lotbench.config.experiment import Config, Experiment, digest
 from lotbench.config.model_names import ModelName
 from lotbench.edge.calls.caller import CallStats
 from lotbench.edge.files import datasets, judge_set
+from lotbench.edge.files.recorded_verdicts import Unknown
 from lotbench.errors import DataError, UsageError
 from lotbench.harness.judge_validation import JudgePanel, Probe, Validation, stratified
 from lotbench.run import plan
@@ -36,6 +37,7 @@ class Wanted:
         judge_set: A folder, or "" for the one that is shipped.
         split: tune, test or all.
         limit: At most so many rows a role, from each kind alike.
+        unknown: Whether rows whose truth says neither yes nor no count as no, or not at all.
         every: Measure every variant of the judge's settings, not only the one that is set.
         stages: Where the chains go that people are to mark.
     """
@@ -44,6 +46,7 @@ class Wanted:
     judge_set: str = ""
     split: str = "test"
     limit: int | None = None
+    unknown: Unknown = "incorrect"
     every: bool = False
     stages: Path | None = None
     out: Path = Path("runs")
@@ -96,6 +99,7 @@ class Prepared:
             "set": self.rows.digest,
             "split": wanted.split,
             "limit": wanted.limit,
+            **({"unknown": wanted.unknown} if wanted.unknown != "incorrect" else {}),
             "every": wanted.every,
             "repeats": self.repeats,
             "digests": {**self.plan.digests, "experiment": digest(experiment)},
@@ -125,7 +129,7 @@ def prepare(wanted: Wanted) -> Prepared:
     files = {name: row for role in names for name, row in declared.rows[role].items()}
     rows = judge_set.load(found, files)
     every_row = _probes(rows, wanted, declared, made, names)
-    probes = [one for one in every_row if not one.contested and wanted.split in ("all", one.split)]
+    probes = [one for one in every_row if _counts(one, wanted)]
     if wanted.limit is not None:
         seed = f"{made.experiment.seed}:judge-check"
         probes = [
@@ -143,6 +147,12 @@ def prepare(wanted: Wanted) -> Prepared:
     put = {(one.role, one.task) for one in probes}
     panels = [one for one in panels if (one.role, one.task) in put]
     return Prepared(wanted, made, declared, names, rows, every_row, probes, panels)
+
+
+def _counts(probe: Probe, wanted: Wanted) -> bool:
+    """Whether a row is part of the check."""
+    left_out = wanted.unknown == "left_out" and bool(probe.known.get("unknown"))
+    return not probe.contested and wanted.split in ("all", probe.split) and not left_out
 
 
 def _filled(given: Experiment, wanted: Wanted, found: Path) -> dict[str, str]:

@@ -15,12 +15,16 @@ from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult, Ru
 from lotbench.metrics.agreement import Agreement, Rate, agreement, flips, kappa
 from lotbench.metrics.correlation import pearson, spearman
 from lotbench.report.markdown import bullets, number, plain, table
-from lotbench.report.report import Spent
-from lotbench.report.sections import Table
+from lotbench.report.report import Spent, laid_out
+from lotbench.report.sections import Section, Table
 from lotbench.types import JSON, Metric
 
 Cell = str | float | int | None
-AUTHOR = "author labels: no other people have reviewed them yet"
+LABELS = {
+    "author": "author labels: no other people have reviewed them yet",
+    "planted": "planted: what was written into the texts on purpose",
+}
+"""What is said of labels that are no people's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,21 +232,6 @@ def rates(found: Sequence[Measure], names: Mapping[str, Sequence[str]]) -> Table
     return Table(tuple(columns), tuple(rows))
 
 
-def correlations(found: Sequence[Measure], names: Mapping[str, Sequence[str]]) -> Table:
-    """Every measure of numbers, and each of its groups, as a row."""
-    rows: list[tuple[Cell, ...]] = []
-    for one in found:
-        who = " + ".join(names[one.role][seat] for seat in one.seats)
-        for name, group in one.marks.items():
-            cells = [cell for r in (group.spearman, group.pearson) for cell in (r.value, interval(asdict(r)))]
-            rows.append(
-                (one.role, who, one.variant, one.what, name, group.n, *cells, group.mean, group.truth)
-            )
-    columns = ["role", "model", "mode", "what", "rows of", "n", "Spearman", "Spearman: 95 %"]
-    columns += ["Pearson", "Pearson: 95 %", "mean given", "mean of the truth"]
-    return Table(tuple(columns), tuple(rows))
-
-
 def steadiness(found: Sequence[Measure], names: Mapping[str, Sequence[str]]) -> Table:
     """What could not be read, and how often a verdict on the same row flips."""
     rows: list[tuple[Cell, ...]] = []
@@ -268,6 +257,7 @@ def to_markdown(
     names: Mapping[str, Sequence[str]],
     notes: Sequence[str],
     spent: Mapping[str, Spent],
+    marks: Sequence[Section] = (),
 ) -> str:
     """The content of a judge check's report.md."""
     cost = Table(
@@ -289,7 +279,6 @@ def to_markdown(
         bullets(notes),
         "## Rates",
         table(rates(found, names)),
-        table(correlations(found, names)),
         bullets(
             [
                 "FPR: negatives accepted (oracle: No answered Yes). FNR: positives not accepted.",
@@ -298,6 +287,7 @@ def to_markdown(
                 "samples again.",
             ]
         ),
+        *(block for section in marks for block in laid_out(section)),
         "## Readability and flips",
         table(steadiness(found, names)),
         "## Calls",

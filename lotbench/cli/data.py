@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 from lotbench import benchmarks
 from lotbench.checks import judge_check_plan
 from lotbench.config import experiment as config
+from lotbench.config.makers import PEOPLE
 from lotbench.edge.files import datasets
 from lotbench.edge.files.jsonl import texts
 from lotbench.edge.pictures import picture_facts
 from lotbench.errors import DataError, UsageError, at
+from lotbench.harness.planted import PlantedRow
 
 if TYPE_CHECKING:
     from lotbench.run.construction import Wanted
@@ -60,7 +62,9 @@ def _check_judge_set(folder: Path) -> int:
     rows, probes = judge_check_plan.read_set(folder)
     for file, found in rows.rows.items():
         contested = sum(row.contested for _, row in found)
-        unread = sum(getattr(row, "checker", None) == "" for _, row in found)
+        unread = sum(
+            isinstance(row, PlantedRow) and row.checker == "" and row.writer != PEOPLE for _, row in found
+        )
         notes = f"{contested} contested" + (f", {unread} not read by a checker yet" if unread else "")
         print(f"{folder / file}: {len(found)} rows, {notes}")
     print(f"{folder}: {len(probes)} questions to a judge, no faults")
@@ -127,12 +131,15 @@ def sheet(parsed: argparse.Namespace) -> int:
 
 def imported(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data import`."""
-    from lotbench.edge.importers import caption_contest, importing, oogiri_go, published
+    from lotbench.edge.importers import caption_contest, importing, oogiri_go, people_judged, published
 
+    if parsed.name in (judged := people_judged.readers()):
+        print("\n".join(people_judged.bring(parsed.name, Path(parsed.source), Path(parsed.out))))
+        return 0
     sources = {"oogiri-go": oogiri_go.source, "caption-contest": caption_contest.source}
     if parsed.name not in sources:
         if parsed.name not in (readers := published.readers()):
-            known = ", ".join([*sources, *readers])
+            known = ", ".join([*sources, *readers, *judged])
             raise UsageError(f"data import: no data set {parsed.name!r} of others; there are: {known}")
         found = readers[parsed.name](published.Files(Path(parsed.source)))
         print(f"{parsed.out}: {published.write(found, Path(parsed.out))} samples of {parsed.source}")

@@ -7,7 +7,7 @@ import asyncio
 import signal
 import sys
 from collections.abc import Coroutine, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -16,12 +16,15 @@ import numpy as np
 from lotbench.checks import judge_rates
 from lotbench.checks.judge_check import Checked, Watch, judge_check
 from lotbench.checks.judge_check_plan import Prepared, Wanted
+from lotbench.checks.judge_comparison import write_comparison
 from lotbench.checks.judge_rates import Measure
 from lotbench.cli.evaluate import LIMITS
 from lotbench.config import experiment as config
 from lotbench.edge.files.datasets import config_file
+from lotbench.edge.files.recorded_verdicts import JudgeVerdicts, read_verdicts
 from lotbench.errors import LotbenchError
 from lotbench.metrics.agreement import Rate
+from lotbench.report.html.comparison_page import to_text
 from lotbench.run.results import load_run
 from lotbench.types import Metric
 
@@ -34,6 +37,10 @@ def check(parsed: argparse.Namespace) -> int:
         return _labels([Path(file) for file in parsed.labels])
     if parsed.from_run:
         return _draw(parsed)
+    if parsed.recorded:
+        return _side_by_side(
+            parsed, [one for file in parsed.recorded for one in read_verdicts(Path(file), parsed.unknown)]
+        )
     flags: dict[str, Any] = {
         "benchmark": parsed.benchmark,
         "data": parsed.data,
@@ -48,6 +55,7 @@ def check(parsed: argparse.Namespace) -> int:
         judge_set=parsed.judge_set or "",
         split=parsed.split,
         limit=parsed.limit,
+        unknown=parsed.unknown,
         every=parsed.all_modes,
         stages=Path(parsed.stages) if parsed.stages else None,
         out=Path(parsed.out),
@@ -95,6 +103,21 @@ def _value(rate: Rate | Metric) -> str:
         return "none"
     ends = judge_rates.interval(asdict(rate))
     return f"{rate.value:.3f}" + (f" [{ends}]" if ends else "")
+
+
+def _side_by_side(parsed: argparse.Namespace, judges: Sequence[JudgeVerdicts]) -> int:
+    """Print and write what several judges come to."""
+    title = (
+        f"Judge check: {len(judges)} judges side by side"
+        if len(judges) > 1
+        else f"Judge check: {judges[0].name}"
+    )
+    written = write_comparison(judges, title, Path(parsed.out), parsed.seed or 0)
+    # Every pair would be a screenful: of these only what sums them up.
+    each = [one if at == 0 else replace(one, tables=()) for at, one in enumerate(written.sections)]
+    print(to_text([one for one in each if one.tables or one.notes]), end="")
+    print(f"report: {written.path / 'report.html'}")
+    return 0
 
 
 def _draw(parsed: argparse.Namespace) -> int:

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from pydantic import BaseModel
 
 from lotbench.config.experiment import digest
+from lotbench.harness.published import JudgedSet, Source
 from lotbench.harness.state import State
 from lotbench.prompting.prompt import Pack
 from lotbench.report.sections import Section
@@ -209,6 +210,7 @@ class Validation:
         rulings: What a panel's results come to, from all probes that it was put once.
         deciding: The criteria that a score rests on, from the settings; the game's rulings are of one, "".
         built: Probes that a data set brings itself, without any judge set.
+        published: What others published of people's judgments, by name, as a judge set of this benchmark.
         fillings: Verdicts of a run, stratified, at most so many; None if people label none.
         standing: How well a run's judges are known to judge; None if that is not said of a run.
         anchors: How many rows a full run judges again.
@@ -226,6 +228,7 @@ class Validation:
     rulings: Callable[[Sequence[tuple[Probe, ProbeResult]]], Sequence[Ruling]] = decided
     deciding: Callable[[Any], tuple[str, ...]] = lambda settings: ("",)
     built: Callable[[str, Mapping[str, Any]], Sequence[Probe]] = lambda role, data: ()
+    published: Mapping[str, Callable[[Source], JudgedSet]] = field(default_factory=dict)
     fillings: Callable[[Sequence[Trace], Mapping[str, Mapping[str, Any]], Any, int, int], Draw] | None = None
     standing: Callable[[JudgeContext], JudgeQuality] | None = None
     anchors: Callable[[Any], int] = lambda settings: 0

@@ -113,6 +113,7 @@ CHECKED = Validation(
     key=validation.key,
     rulings=validation.rulings,
     deciding=validation.deciding,
+    published={"ocsai": validation.rated_uses},
 )
 
 benchmark = Benchmark(

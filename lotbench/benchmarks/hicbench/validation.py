@@ -12,10 +12,13 @@ from typing import Any, Literal
 from pydantic import BaseModel, StrictBool, model_validator
 
 from lotbench.benchmarks.hicbench.ratings import LEAST, MARKS
+from lotbench.benchmarks.hicbench.sample import Item
 from lotbench.benchmarks.hicbench.settings import Settings
+from lotbench.config.makers import PEOPLE
 from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult, Ruling, prompts_heard
 from lotbench.harness.planted import PlantedRow, Text, faults_of_rows
-from lotbench.harness.rated_uses import USES, RatedUse, use_probe, use_rulings
+from lotbench.harness.published import JudgedSet, Source
+from lotbench.harness.rated_uses import USES, RatedUse, read_uses, use_probe, use_rulings
 from lotbench.harness.state import State
 from lotbench.prompting.prompt import Pack
 from lotbench.types import JSON
@@ -153,3 +156,22 @@ def key(role: str, settings: Settings, prompts: Pack, sampling: JSON, data: str)
 def deciding(settings: Settings) -> tuple[str, ...]:
     """The criteria that a score rests on."""
     return ("hallucination", "IH")
+
+
+def rated_uses(source: Source) -> JudgedSet:
+    """The uses of ocsai: for each thing the task to name an unusual use, each use an answer to it."""
+    things, rows = read_uses(source)
+    samples = [
+        Item(
+            id=name,
+            language="en",
+            writer=PEOPLE,
+            field="Everyday life",
+            principle=f"What a {thing} is made for",
+            challenge="Another use for it",
+            question=f"What is an unusual use for a {thing}?",
+            knowledge=f"A {thing} is a thing of everyday life.",
+        )
+        for name, thing in things.items()
+    ]
+    return JudgedSet(samples, {"uses.jsonl": rows})

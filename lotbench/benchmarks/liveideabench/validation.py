@@ -12,10 +12,13 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, model_validator
 
+from lotbench.benchmarks.liveideabench.sample import Item
 from lotbench.benchmarks.liveideabench.settings import Settings
+from lotbench.config.makers import PEOPLE
 from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult, Ruling, prompts_heard
 from lotbench.harness.planted import PlantedRow, Text, faults_of_rows
-from lotbench.harness.rated_uses import USES, RatedUse, use_probe, use_rulings
+from lotbench.harness.published import JudgedSet, Source
+from lotbench.harness.rated_uses import USES, RatedUse, read_uses, use_probe, use_rulings
 from lotbench.harness.state import State
 from lotbench.prompting.prompt import Pack
 from lotbench.types import JSON
@@ -90,7 +93,7 @@ def probes(
     for row in rows:
         if isinstance(row, RatedUse):
             thing = data[row.sample].keyword if row.sample in data else ""
-            idea = f"An unusual use for {thing}: {row.use}"
+            idea = f"An unusual use for a {thing}: {row.use}"
             made.append(use_probe(role, row, turn={}, state=_walked(idea)))
         elif isinstance(row, Pair):
             made.append(_pair_probe(role, row))
@@ -235,3 +238,13 @@ def key(role: str, settings: Settings, prompts: Pack, sampling: JSON, data: str)
 def deciding(settings: Settings) -> tuple[str, ...]:
     """The criteria that a score rests on."""
     return ("alike", "feasibility") if settings.version == "v1" else ("alike", "clarity", "feasibility")
+
+
+def rated_uses(source: Source) -> JudgedSet:
+    """The uses of ocsai: each thing a keyword, each use an idea on it."""
+    things, rows = read_uses(source)
+    samples = [
+        Item(id=name, language="en", writer=PEOPLE, keyword=thing, category="thing")
+        for name, thing in things.items()
+    ]
+    return JudgedSet(samples, {"uses.jsonl": rows})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lotbench.benchmarks.lotbench import candidate, check, lints, placebo, validation
+from lotbench.benchmarks.lotbench import candidate, check, lints, placebo, turtlebench, validation
 from lotbench.benchmarks.lotbench.games import answers
 from lotbench.benchmarks.lotbench.headline import by_labels, headline
 from lotbench.benchmarks.lotbench.judge_quality import standing
@@ -98,6 +98,7 @@ benchmark = Benchmark(
             panels=validation.panels,
             read=validation.probe_result,
             key=validation.key,
+            published={"turtlebench": turtlebench.judged},
             fillings=validation.fillings,
             standing=standing,
             anchors=lambda settings: settings.anchors,

@@ -71,7 +71,9 @@ class Asked(_Row):
     """A question about the hidden part, to which the answer is yes (true) or no."""
 
     question: Text
-    kind: Literal["plain", "negation", "double", "edge"]
+    kind: Literal["plain", "negation", "double", "edge", "guess"]
+    unknown: Annotated[StrictBool, Before(False)] = False
+    """Whether the truth says neither: then the label is no, or the row is left out (`judge-check --unknown`)."""
 
 
 ROWS: Mapping[str, Mapping[str, type[BaseModel]]] = {
@@ -120,6 +122,7 @@ def _probe(role: str, row: Filled | Asked, text: str) -> Probe:
         split=row.split,
         labels=row.labels,
         contested=row.contested,
+        known={"unknown": True} if isinstance(row, Asked) and row.unknown else {},
     )
 
 

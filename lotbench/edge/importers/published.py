@@ -36,6 +36,19 @@ class Files:
         """Whether the folder has a file of that name."""
         return (self.path / name).is_file()
 
+    def lines(self, name: str = "") -> list[tuple[int, str]]:
+        """The lines of a text that are not empty, each with its number.
+
+        Raises:
+            DataError: It cannot be read.
+        """
+        path = self.path / name if name else self.path
+        try:
+            text = path.read_bytes().decode("utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise DataError([f"{path}: {error}"]) from None
+        return [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+
     def items(self, make: Callable[[str, Any], M]) -> list[M]:
         """What is made of each row of a JSON list, given a name for it (`test-0001`).
 

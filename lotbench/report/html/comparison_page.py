@@ -1,4 +1,4 @@
-"""compare.html, and sections as the text of a terminal."""
+"""compare.html, judges side by side, and sections as the text of a terminal."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ def page(comparison: Comparison) -> str:
     """A comparison as one self-contained HTML file."""
     content = {"heading": comparison.title, "runs": comparison.runs, "sections": comparison.sections}
     return rendered("board.html", content)
+
+
+def judges_page(title: str, judges: Sequence[str], sections: Sequence[Section]) -> str:
+    """Judges side by side as one self-contained HTML file."""
+    return rendered("board.html", {"heading": title, "runs": (), "judges": judges, "sections": sections})
 
 
 def to_text(sections: Sequence[Section]) -> str:

@@ -1,0 +1,178 @@
+"""Verdicts that others recorded, beside the labels of people: a file a judge, its form and language told by content.
+
+A TurtleBench log is a JSON object with `info` and `cases`; predictions of ocsai are a CSV file with `target` and
+`score_K`, the mean over the K likeliest tokens; lines with `row`, `truth` and `said` are anybody's.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, StrictBool
+
+from lotbench.edge.files import jsonl
+from lotbench.errors import DataError, UsageError, at
+from lotbench.harness.judge_validation import Ruling
+from lotbench.harness.published import ANSWERS
+from lotbench.harness.rated_uses import USES
+
+Unknown: TypeAlias = Literal["incorrect", "left_out"]
+"""What a row counts as whose true answer is Unknown: not correct (the published table's), or not at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeVerdicts:
+    """What one judge said of rows whose truth is known.
+
+    Attributes:
+        texts: What each row asks, for judges that know nothing but its words.
+        unread: Verdicts that were none: those of `rulings` that count as wrong, and those that are None.
+        verdicts: How many verdicts were paid for, repetitions included; 0 stands for one a row.
+        tokens: Of all calls; None if that was not recorded. `cost_usd` likewise.
+    """
+
+    name: str
+    rulings: tuple[Ruling, ...]
+    texts: Mapping[str, str] = field(default_factory=dict)
+    unread: int = 0
+    verdicts: int = 0
+    tokens: int | None = None
+    cost_usd: float | None = None
+
+
+class Line(BaseModel):
+    """A line of a file of verdicts: a decision beside a decision, or a number beside a number."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    row: str
+    truth: StrictBool | float
+    said: StrictBool | float | None
+    item: str = ""
+    """What rows have in common that err together; each row stands alone if empty."""
+    kind: str | None = None
+    language: str = "en"
+    criterion: str = ""
+
+
+def read_verdicts(path: Path, unknown: Unknown = "incorrect") -> list[JudgeVerdicts]:
+    """The judges of a file; a file of predictions has two readings of one.
+
+    Raises:
+        UsageError: There is no such file.
+        DataError: It is of no known form, or a row of it is faulty, by line and field.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise DataError([f"{path}: {error}"]) from None
+    header = text.partition("\n")[0]
+    if text.lstrip().startswith("{"):
+        log = _object(text)
+        return [_turtlebench(path, log, unknown)] if log is not None else [_lines(path)]
+    if {"target", "response"} <= set(header.strip().split(",")):
+        return _ocsai(path, text)
+    raise DataError(
+        [
+            f"{path}: no verdicts: neither a TurtleBench log, nor predictions of ocsai, nor lines of row, truth and said"
+        ]
+    )
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    """The one JSON object that a file is, if it is a log; None if it is lines."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) and "cases" in found else None
+
+
+def _turtlebench(path: Path, log: Mapping[str, Any], unknown: Unknown) -> JudgeVerdicts:
+    """A log of TurtleBench; a verdict that is none of the three answers counts as wrong, as its table has it."""
+    rulings: list[Ruling] = []
+    texts: dict[str, str] = {}
+    faults: list[str] = []
+    unread = tokens = 0
+    language = str(log.get("info", {}).get("language", "en"))
+    for number, case in enumerate(log["cases"], 1):
+        try:
+            truth, said = ANSWERS[case["ground_truth"]], ANSWERS.get(case["model_judge"])
+            row, story, guess = str(case["sample"]), str(case["story_title"]), str(case["input"])
+            tokens += int(case["total_tokens"])
+        except (KeyError, TypeError, ValueError) as error:
+            faults.append(f"{path}: case {number}: {type(error).__name__} {error}")
+            continue
+        if truth == "unknown" and unknown == "left_out":
+            continue
+        right = truth == "yes"
+        unread += said is None
+        verdict = not right if said is None else said == "yes"
+        rulings.append(
+            Ruling("", row, story, "unknown" if truth == "unknown" else None, language, right, verdict)
+        )
+        texts[row] = guess
+    if faults:
+        raise DataError(faults)
+    name = str(log.get("info", {}).get("model", path.stem))
+    return JudgeVerdicts(name, tuple(rulings), texts, unread, len(log["cases"]), tokens)
+
+
+def _ocsai(path: Path, text: str) -> list[JudgeVerdicts]:
+    """Predictions of ocsai: the score of the likeliest token, and the mean over as many as there are."""
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    ranks = sorted(
+        int(name.removeprefix("score_"))
+        for name in reader.fieldnames or ()
+        if name.startswith("score_") and name.removeprefix("score_").isdecimal()
+    )
+    if not ranks:
+        raise DataError([at(path, 1) + ": no column score_K"])
+    rows: list[tuple[dict[str, str], float, list[float]]] = []
+    faults: list[str] = []
+    for row in reader:
+        try:
+            # Where fewer tokens were numbers, the last means are missing.
+            means = [float(row[column]) for rank in ranks if row[column := f"score_{rank}"]]
+            rows.append((row, float(row[column := "target"]), means))
+        except (TypeError, ValueError):
+            faults.append(at(path, reader.line_num, column) + f": {row[column]!r} is no number")
+            continue
+        if not means:
+            faults.append(at(path, reader.line_num, f"score_{ranks[0]}") + ": there is none")
+    if faults:
+        raise DataError(faults)
+    model = path.stem.removeprefix("logprobs_")
+    texts = {str(number): row["response"] for number, (row, *_) in enumerate(rows, 1)}
+    return [
+        # Rows are numbered in their order: some uses were written, and rated, more than once.
+        JudgeVerdicts(
+            f"{model}, {said}",
+            tuple(
+                Ruling(USES, str(number), row.get("item", ""), None, "en", target, means[place])
+                for number, (row, target, means) in enumerate(rows, 1)
+            ),
+            texts,
+        )
+        for place, said in ((0, "likeliest token"), (-1, "mean of all tokens"))
+    ]
+
+
+def _lines(path: Path) -> JudgeVerdicts:
+    faults: list[str] = []
+    found = [one for _, one in jsonl.rows(path, Line.model_validate, faults)]
+    if faults:
+        raise DataError(faults)
+    rulings = tuple(
+        Ruling(one.criterion, one.row, one.item or one.row, one.kind, one.language, one.truth, one.said)
+        for one in found
+    )
+    return JudgeVerdicts(path.stem, rulings, unread=sum(one.said is None for one in rulings))
