@@ -225,7 +225,7 @@ def _append(file: FileIO, path: Path, made: Iterable[list[Candidate]]) -> None:
             )
         text = "".join(one.model_dump_json() + "\n" for one in batch).encode()
         try:
-            put(file.fileno(), path.stat().st_size, text)
+            put(file, path.stat().st_size, text)
         except OSError as error:
             raise RunFolderError(f"{path}: {error.strerror}; the same command goes on") from None
 

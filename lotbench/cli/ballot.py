@@ -14,7 +14,7 @@ from scipy.stats import kendalltau
 from lotbench import benchmarks
 from lotbench.config.experiment import differences, validate
 from lotbench.edge.files import atomic_write
-from lotbench.edge.files.jsonl import rows
+from lotbench.edge.files.jsonl import document, rows
 from lotbench.errors import DataError, UsageError, at
 from lotbench.harness.ballot import Ballot, Item, Key, Prompt, Vote, ballot, faults, rated, shares
 from lotbench.run.results import Run, load_run
@@ -47,9 +47,9 @@ def count(parsed: argparse.Namespace) -> int:
     path, given = Path(parsed.ballot), Path(parsed.votes)
     items = [item for _, item in rows(path, Item.model_validate)]
     try:
-        named = json.loads(_key(path).read_text(encoding="utf-8"))
+        named = document(_key(path).read_text(encoding="utf-8"))
         key = named["models"]
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{_key(path)}: cannot be read as the key of a ballot: {error}") from None
     votes = dict(rows(given, Vote.model_validate))
     if found := faults(list(votes.values()), key):

@@ -19,7 +19,7 @@ def view(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench view`."""
     from lotbench.site.annotations import Annotations
     from lotbench.site.review import clock
-    from lotbench.site.runs import Gallery, export
+    from lotbench.site.runs import PATIENCE_S, Gallery, export
 
     root = Path(parsed.root)
     if not root.is_dir():
@@ -30,7 +30,7 @@ def view(parsed: argparse.Namespace) -> int:
             f"{parsed.export}: {count} files, {size / 1e6:.1f} MB; open {Path(parsed.export) / 'index.html'}"
         )
         return 0
-    return _serve(Gallery(root, Annotations(root, parsed.name, clock)), parsed)
+    return _serve(Gallery(root, Annotations(root, parsed.name, clock), PATIENCE_S), parsed)
 
 
 def _serve(

@@ -22,6 +22,7 @@ from lotbench.harness.state import start
 from lotbench.report.markdown import visible
 from lotbench.run import plan, results
 from lotbench.run.evaluate import resume as go_on
+from lotbench.run.folder_shapes import read_run_json
 from lotbench.run.results import Run, load_run
 from lotbench.types import Message
 
@@ -99,7 +100,7 @@ def _people(run: Run, root: Path) -> str:
 
 
 def _model(path: Path) -> object:
-    return run_folder.read_json(path / "run.json")["experiment"]["model"]
+    return read_run_json(path)["experiment"].get("model")
 
 
 def export(parsed: argparse.Namespace) -> int:

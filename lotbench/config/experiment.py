@@ -178,6 +178,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"{path}: {error}") from None
+    except RecursionError:
+        raise UsageError(f"{path}: nested too deep") from None
 
 
 def digest(value: Any) -> str:
@@ -226,7 +228,7 @@ def read_value(text: str) -> Any:
         return _content(Path(text[1:]))
     try:
         found = tomllib.loads(f"v = {text}")
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         return text
     return found["v"] if found.keys() == {"v"} else text
 
@@ -241,6 +243,8 @@ def _content(path: Path) -> Any:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     except ValueError as error:
         raise UsageError(f"{path}: {error}") from None
+    except RecursionError:
+        raise UsageError(f"{path}: nested too deep") from None
 
 
 def _message(model: type[BaseModel], error: Any) -> str:

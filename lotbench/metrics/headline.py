@@ -6,10 +6,11 @@ compared by exchanging the samples of two runs, for which it must be had of any 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from statistics import fmean
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -63,12 +64,23 @@ ByLabels: TypeAlias = Callable[
 settings of the run: what makes it of some or all of the walks; None if the labels do not give it."""
 
 
-def by_sample(traces: Sequence[Trace]) -> dict[str, list[Trace]]:
-    """The walks of each sample, samples in order of id."""
-    found: dict[str, list[Trace]] = {}
-    for trace in sorted(traces, key=lambda one: one.sample):
-        found.setdefault(trace.sample, []).append(trace)
-    return found
+@runtime_checkable
+class Named(Protocol):
+    """Traces that know of which walk each is without being read: those on disk."""
+
+    @property
+    def names(self) -> Sequence[tuple[str, int]]:
+        """Sample and repeat of each."""
+        ...
+
+
+def by_sample(traces: Sequence[Trace]) -> Iterator[tuple[str, list[Trace]]]:
+    """The walks of each sample, samples in order of id; of walks on disk, a sample's at a time are in memory."""
+    names = (
+        [name for name, _ in traces.names] if isinstance(traces, Named) else [one.sample for one in traces]
+    )
+    order = sorted(range(len(names)), key=names.__getitem__)
+    return ((name, [traces[at] for at in places]) for name, places in groupby(order, names.__getitem__))
 
 
 def mean_score(values: Mapping[str, float], unanswered: int = 0) -> Headline:
@@ -78,11 +90,13 @@ def mean_score(values: Mapping[str, float], unanswered: int = 0) -> Headline:
 
 def of_traces(traces: Sequence[Trace], settings: object) -> Headline:
     """The mean score, for a benchmark that declares no other headline."""
-    scored = [trace for trace in traces if trace.score.value is not None]
-    values = {
-        name: fmean(walk.score.value or 0.0 for walk in walks) for name, walks in by_sample(scored).items()
-    }
-    return mean_score(values, len({trace.sample for trace in traces}) - len(values))
+    found = {name: _scores(walks) for name, walks in by_sample(traces)}
+    values = {name: fmean(scores) for name, scores in found.items() if scores}
+    return mean_score(values, len(found) - len(values))
+
+
+def _scores(walks: Sequence[Trace]) -> list[float]:
+    return [walk.score.value for walk in walks if walk.score.value is not None]
 
 
 def of_sums(counts: Floats, statistic: Callable[[Floats], Floats]) -> Weighted:

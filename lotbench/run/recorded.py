@@ -22,6 +22,7 @@ from lotbench.edge.files.jsonl import rows, tables
 from lotbench.errors import DataError, RunFolderError, UsageError
 from lotbench.harness.benchmark import Benchmark
 from lotbench.prompting.prompt import Pack, pack
+from lotbench.run.folder_shapes import read_samples
 from lotbench.run.plan import Plan, Recorded, glimpses
 from lotbench.types import JSON
 
@@ -210,7 +211,7 @@ class Unrecorded(Sequence[Any]):
 
 
 def _samples(run: Path) -> list[dict[str, Any]]:
-    return [table for _, table in tables(run / "samples.jsonl")]
+    return list(read_samples(run).values())
 
 
 def _beside(run: Path) -> tuple[SimpleNamespace, ...] | None:

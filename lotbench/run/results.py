@@ -23,7 +23,7 @@ from lotbench.edge.calls.footprint import Work, footprint
 from lotbench.edge.calls.journal import Totals, read_totals
 from lotbench.edge.calls.prices import Price, price
 from lotbench.edge.files import run_folder
-from lotbench.edge.files.jsonl import texts
+from lotbench.edge.files.jsonl import rows
 from lotbench.edge.files.traces import Traces
 from lotbench.errors import RunFolderError, UsageError
 from lotbench.harness.benchmark import Benchmark
@@ -37,6 +37,7 @@ from lotbench.report.leaderboard import Entry, walked
 from lotbench.report.report import Facts, Report, Spent, build, to_markdown, to_summary
 from lotbench.report.sections import Reading, Section
 from lotbench.run import plan, recorded
+from lotbench.run.folder_shapes import later, read_run_json, read_samples, read_summary
 from lotbench.types import Trace
 
 VECTORS = "vectors.npz"
@@ -83,8 +84,7 @@ class Run:
     @property
     def samples(self) -> Mapping[str, Mapping[str, Any]]:
         """The samples that the run plays, by id, as they were."""
-        samples = (json.loads(text) for _, text in texts(self.path / "samples.jsonl"))
-        return {sample["id"]: sample for sample in samples}
+        return read_samples(self.path)
 
 
 def load_run(
@@ -101,15 +101,14 @@ def load_run(
         RunFolderError: It is not there or damaged.
     """
     path = run_folder.find(str(run), root)
-    table = run_folder.read_json(path / "run.json")
-    summary = run_folder.read_json(path / "summary.json") if (path / "summary.json").is_file() else {}
+    table = read_run_json(path)
     return Run(
         path=path,
         config=recorded.experiment(path / "run.json", table["experiment"]),
         limits=table.get("limits", {}),
         digests=table["digests"],
         traces=Traces(path / run_folder.TRACES, seen=seen),
-        summary=summary,
+        summary=read_summary(path),
     )
 
 
@@ -117,9 +116,15 @@ def planned(run: Run, limits: Limits) -> plan.Plan:
     """The plan of a run that has begun: its own samples, prompts and settings.
 
     Raises:
-        RunFolderError: Its experiment, samples or prompts are no longer what they were, by name.
+        RunFolderError: Its experiment, samples or prompts are no longer what they were, by name; or it was begun by a
+            later version of its benchmark.
     """
-    table = run_folder.read_json(run.path / "run.json")
+    table = read_run_json(run.path)
+    newest = benchmarks.get(run.config.benchmark).version
+    if later(version := table.get("version") or "", newest):
+        raise RunFolderError(
+            f"{run.path}: was begun with version {version} of {run.config.benchmark}, this lotbench has {newest}"
+        )
     made = plan.make(Config(experiment=run.config, limits=limits), recorded.read(run.path, run.config, table))
     if changed := recorded.changed_experiment(run.path, table, made):
         raise recorded.changed_since(run.path, changed)
@@ -263,7 +268,7 @@ def evidence(
         vectors=vectors,
         encoder=encoder,
         why=why,
-        labels=_labels(path / LABELS),
+        labels=_labels(path / LABELS, made.benchmark),
     )
 
 
@@ -283,8 +288,17 @@ def readings(run: Run, trace: Trace) -> tuple[Reading, ...]:
     )
 
 
-def _labels(path: Path) -> tuple[dict[str, Any], ...]:
-    return tuple(json.loads(text) for _, text in texts(path)) if path.is_file() else ()
+def _labels(path: Path, benchmark: Benchmark) -> tuple[dict[str, Any], ...]:
+    """What people said of a run's answers; raises DataError where a line is none of the benchmark's labels."""
+    label = benchmark.people.Label
+    if label is None or not path.is_file():
+        return ()
+
+    def read(row: dict[str, Any]) -> dict[str, Any]:
+        label.model_validate(row)
+        return row
+
+    return tuple(row for _, row in rows(path, read))
 
 
 def _judge_quality(made: plan.Plan, path: Path, traces: Sequence[Trace], totals: Totals) -> JudgeQuality:
@@ -408,7 +422,7 @@ def entry(run: Run, *, curves: bool = False) -> Entry:
     if not run.summary:
         raise RunFolderError(f"{run.path}: no summary.json yet; go on with: lotbench resume {run.path}")
     config, models = run.config, run.summary["models"]
-    record = run_folder.read_json(run.path / "run.json")
+    record = read_run_json(run.path)
     digests = {name: run.digests.get(name) for name in ("data", "prompts")}
     played = walked(run.traces)
     declared = benchmarks.get(config.benchmark)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import Any, Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from lotbench.benchmarks.lotbench.games import read_rounds
 from lotbench.edge.files import atomic_write, jsonl
@@ -20,6 +21,7 @@ from lotbench.errors import DataError, UsageError, at, faults_of
 from lotbench.types import Trace
 
 FILE = "annotations.jsonl"
+_LABELS = TypeAdapter(dict[str, Any])
 
 
 class Mark(BaseModel):
@@ -58,6 +60,7 @@ class Annotations:
     root: Path
     name: str
     now: Callable[[], str]
+    _turn: Lock = field(default_factory=Lock)
 
     def add(self, shelves: Shelves, sent: object) -> str:
         """Keep a mark; returns what to tell whoever made it.
@@ -92,9 +95,12 @@ class Annotations:
         }
         jsonl.append(self.root / FILE, [jsonl.line(line)])
         try:
-            kept = self._labelled(mark, filling, label)
-        except OSError as error:
-            raise UsageError(f"the mark is kept, its label in the draw is not: {error.strerror}") from None
+            # Labels are read and written as a whole, and marks come in threads of their own.
+            with self._turn:
+                kept = self._labelled(mark, filling, label)
+        except (OSError, DataError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise UsageError(f"the mark is kept, its label in the draw is not: {why}") from None
         return "Kept, and labelled in the draw." if kept else "Kept."
 
     def marks(self, run: str, trace: Trace) -> dict[tuple[int, int, str], str]:
@@ -111,7 +117,7 @@ class Annotations:
             return
         for number, text in jsonl.texts(file, appended=True):
             try:
-                line = json.loads(text)
+                line = jsonl.document(text)
                 assert isinstance(line["right"], bool)
                 yield {
                     name: line[name]
@@ -125,7 +131,7 @@ class Annotations:
         file = self.root / f"labels-{mark.run}" / "labels.jsonl"
         if mark.stepName != "check" or not file.is_file():
             return False
-        rows = [json.loads(text) for _, text in jsonl.texts(file)]
+        rows = [row for _, row in jsonl.rows(file, _LABELS.validate_python)]
         mine = [
             row
             for row in rows

@@ -10,9 +10,11 @@ import asyncio
 import json
 import re
 import secrets
+import time
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from lotbench.config.experiment import Config
 from lotbench.edge.calls.journal import read_journal
 from lotbench.edge.files import atomic_write, run_folder
+from lotbench.edge.files.datasets import Pictures
 from lotbench.edge.models.person import PageModel
 from lotbench.edge.serve import Served
 from lotbench.errors import LotbenchError, UsageError, faults_of
@@ -32,13 +35,24 @@ from lotbench.run.results import Run, load_run
 from lotbench.run.session import Status, Watch
 from lotbench.site.page import Screen, screen
 from lotbench.site.runs import Gallery, served
-from lotbench.types import JSON
+from lotbench.types import JSON, Trace
 
 CONSENT = (
     "What you type, how long you take and the name that you give are written into a folder on the machine that "
     "serves this page, judged by the models named below, and may be published in that form."
 )
 LONGEST_NAME = 40
+MOST_PLAYING = 24
+"""Games at once: each holds its journal, its connections and its samples."""
+MOST_NAMES = 500
+"""People whose pages are kept; of those who do not play, the ones not seen for longest go first."""
+IDLE_S = 1800.0
+"""Seconds after which a game is let go whose page nobody has opened."""
+GIVE_WAY_S = 300.0
+"""Seconds after which it is let go if somebody else wants its place."""
+LOOK_S = 5.0
+"""Seconds between two looks at who is still there."""
+GONE = "Nobody was there for a while"
 
 
 class Joining(BaseModel):
@@ -76,13 +90,14 @@ async def play_next(asked: Config, out: Path, name: str, own: Any = None, watch:
         UsageError: The person has seen every sample.
         LotbenchError: The run was stopped.
     """
-    made = plan.make(_of(asked, name))
+    # In threads, beside the pages of others who play: the folder may hold many runs.
+    made = await asyncio.to_thread(plan.make, _of(asked, name))
     seen: set[str] = set()
-    for run in _runs(out, made):
+    for run in await asyncio.to_thread(_runs, out, made):
         if _open(run, made):
             # The name as it was written when the run began.
             return await resume(run.path, own=_own(run.config.model, own), watch=watch, concurrency=1)
-        seen |= _shown(run)
+        seen |= await asyncio.to_thread(_shown, run)
     left = tuple(item.id for item in made.chosen if item.id not in seen)[: asked.experiment.limit]
     if not left:
         raise UsageError(f"{name} has played every sample there is to play")
@@ -137,21 +152,31 @@ class Player:
 
     Attributes:
         key: The secret part of the address of their page.
+        seen: When the page was last opened, or sent something.
+        run: The folder of their run, and how many games it has.
+        games: The finished games of it, without their steps.
         over: Why their run has ended, if it has; "" where all was played.
     """
 
     key: str
     name: str
+    seen: float = 0.0
     model: PageModel = field(default_factory=PageModel)
-    status: Status | None = None
+    run: tuple[Path, int] | None = None
+    games: Mapping[tuple[str, int], Trace] = field(default_factory=dict)
+    pictures: Pictures | None = None
     task: asyncio.Task[None] | None = None
     over: str | None = None
 
     @property
+    def playing(self) -> bool:
+        """Whether their run goes on."""
+        return self.task is not None and not self.task.done()
+
+    @property
     def version(self) -> str:
         """Moves whenever their page has something new to show."""
-        done = len(self.status.traces) if self.status else 0
-        return f"{self.model.version}-{done}-{self.over is None}"
+        return f"{self.model.version}-{len(self.games)}-{self.over is None}"
 
 
 class PlaySite:
@@ -160,12 +185,14 @@ class PlaySite:
     Args:
         asked: What is played, by whom it is judged.
         out: Where run folders are kept.
+        now: The clock, in seconds.
 
     Raises:
         UsageError: What is asked for does not fit.
     """
 
-    def __init__(self, asked: Config, out: Path) -> None:
+    def __init__(self, asked: Config, out: Path, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
         self._plan = plan.make(_of(asked, "nobody"))
         self._asked = asked
         self._out = out
@@ -177,8 +204,8 @@ class PlaySite:
         match path.split("/"):
             case [""] | ["index.html"]:
                 return served(self._join_page())
-            case ["seat", key, *rest] if key in self._seats:
-                return self._seat_page(self._seats[key], rest)
+            case ["seat", key, *rest]:
+                return self._seat_page(self._seat(key), rest)
         raise LookupError(path)
 
     async def post(self, path: str, sent: object) -> Mapping[str, JSON]:
@@ -186,9 +213,15 @@ class PlaySite:
         match path.split("/"):
             case ["join"]:
                 return {"go": f"seat/{self._join(sent).key}/index.html"}
-            case ["seat", key, "answer"] if key in self._seats:
-                return await self._answer(self._seats[key], sent)
+            case ["seat", key, "answer"]:
+                return await self._answer(self._seat(key), sent)
         raise LookupError(path)
+
+    def _seat(self, key: str) -> Player:
+        """Who has a page, noted as being there; raises LookupError if nobody has it."""
+        seat = self._seats[key]
+        seat.seen = self._now()
+        return seat
 
     async def close(self) -> None:
         """Stop every game; each can be gone on with."""
@@ -207,21 +240,44 @@ class PlaySite:
             raise UsageError("without your agreement nothing can be kept, and so nothing played")
         found = [seat for seat in self._seats.values() if seat.name.casefold() == name.casefold()]
         seat = found[0] if found else Player(secrets.token_urlsafe(12), name)
-        self._seats[seat.key] = seat
-        if seat.task is None or seat.task.done():
+        if not seat.playing:
+            self._make_room()
             seat.over = None
             seat.task = asyncio.create_task(self._play(seat))
+        seat.seen = self._now()
+        self._seats[seat.key] = seat
         return seat
 
-    async def _play(self, seat: Player) -> None:
-        async def watch(status: Status) -> None:
-            seat.status = status
-            consent = {"schema": 1, "name": seat.name, "text": CONSENT}
-            await asyncio.to_thread(_keep, status.path / "consent.json", consent)
+    def _make_room(self) -> None:
+        """See that one more may play.
 
+        Raises:
+            UsageError: Every place is taken, and everybody is there.
+        """
+        playing = sorted((seat for seat in self._seats.values() if seat.playing), key=lambda seat: seat.seen)
+        if len(playing) >= MOST_PLAYING:
+            if playing[0].over is None and self._now() - playing[0].seen < GIVE_WAY_S:
+                raise UsageError(f"all {MOST_PLAYING} places are taken: come again in some minutes")
+            _let_go(playing[0])
+        away = sorted((seat for seat in self._seats.values() if not seat.playing), key=lambda seat: seat.seen)
+        for seat in away[: max(0, len(self._seats) + 1 - MOST_NAMES)]:
+            del self._seats[seat.key]
+
+    async def _play(self, seat: Player) -> None:
+        """Play a person's next run; ended if nobody looks at its page any more."""
+        game = asyncio.ensure_future(
+            play_next(self._asked, self._out, seat.name, seat.model, partial(_told, seat))
+        )
         try:
-            await play_next(self._asked, self._out, seat.name, seat.model, watch)
+            while not (await asyncio.wait({game}, timeout=LOOK_S))[0]:
+                if self._now() - seat.seen > IDLE_S:
+                    _let_go(seat)
+            game.result()
             seat.over = ""
+        except asyncio.CancelledError:
+            game.cancel()
+            await asyncio.wait({game})
+            raise
         except LotbenchError as error:
             seat.over = str(error)
         except Exception as error:  # noqa: BLE001 - a bug must be told to who waits, not only to the log
@@ -241,10 +297,10 @@ class PlaySite:
                 return served(self._play_page(seat))
             case ["state.json"]:
                 return Served(f'{{"version": "{seat.version}"}}'.encode(), "application/json")
-            case ["picture", file] if seat.status:
-                return _picture(seat.status, file.removesuffix(".png"))
-            case ["game", sample] if seat.status:
-                return self._played(seat.status, sample.removesuffix(".html"))
+            case ["picture", file] if seat.pictures is not None:
+                return _picture(seat.pictures, file.removesuffix(".png"))
+            case ["game", sample] if seat.run:
+                return self._played(seat, seat.run[0], sample.removesuffix(".html"))
         raise LookupError("/".join(rest))
 
     def _join_page(self) -> Screen:
@@ -255,7 +311,7 @@ class PlaySite:
 
     def _play_page(self, seat: Player) -> Screen:
         request, version = seat.model.asked, seat.version
-        done = list(seat.status.traces.values()) if seat.status else []
+        done = list(seat.games.values())
         return screen(
             "play",
             "",
@@ -266,22 +322,36 @@ class PlaySite:
             first=seat.model.answered == 0,
             over=seat.over,
             done=[{"sample": one.sample, "outcome": one.outcome, "score": one.score.value} for one in done],
-            total=seat.status.total if seat.status else None,
+            total=seat.run[1] if seat.run else None,
         )
 
-    def _played(self, status: Status, sample: str) -> Served:
+    def _played(self, seat: Player, path: Path, sample: str) -> Served:
         """A game that is over, told again."""
-        if (sample, 1) not in status.traces:
+        if (sample, 1) not in seat.games:
             raise LookupError(sample)
-        shelf = self._gallery.shelf(status.path.name)
-        known, trace = self._gallery.known(shelf, (sample, 1))
+        shelf = self._gallery.shelf(path.name)
+        known, trace = self._gallery.known(shelf, shelf.at(sample, 1))
         return served(self._gallery.told(shelf, trace, "../", "played", known))
 
 
-def _picture(status: Status, sha256: str) -> Served:
+def _let_go(seat: Player) -> None:
+    """End a game that can be gone on with."""
+    seat.over = GONE
+    if seat.task:
+        seat.task.cancel()
+
+
+async def _told(seat: Player, status: Status) -> None:
+    """Note of a run that has begun what its person's pages show, and what the person agreed to beside it."""
+    seat.run, seat.games, seat.pictures = (status.path, status.total), status.traces, status.plan.pictures
+    consent = {"schema": 1, "name": seat.name, "text": CONSENT}
+    await asyncio.to_thread(_keep, status.path / "consent.json", consent)
+
+
+def _picture(pictures: Pictures, sha256: str) -> Served:
     """A picture that the person was shown, by the digest of its bytes."""
     try:
-        return Served(status.plan.pictures.png(sha256), "image/png", lasting=True)
+        return Served(pictures.png(sha256), "image/png", lasting=True)
     except KeyError:
         raise LookupError(sha256) from None
 

@@ -6,7 +6,6 @@ back is shown what was decided before.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -93,7 +92,7 @@ def past(out: Path, name: str) -> dict[tuple[str, str, str], Mapping[str, Any]]:
     found: dict[tuple[str, str, str], Mapping[str, Any]] = {}
     for number, text in jsonl.texts(out, appended=True) if out.exists() else ():
         try:
-            line = json.loads(text)
+            line = jsonl.document(text)
             subject = line.get("filling") or line.get("question") or ""
             if line["decision"] and line.get("by", "") == name:
                 found[line["kind"], line["sample"], subject] = line
@@ -109,7 +108,7 @@ def cards_of(path: Path, items: Mapping[str, Any]) -> list[Card]:
     cards: list[Card] = []
     for number, text in jsonl.texts(path):
         try:
-            row = json.loads(text)
+            row = jsonl.document(text)
             item = items[row["sample"]]
         except (ValueError, KeyError, TypeError):
             raise DataError([f"{at(path, number)}: not a judge-set row about a sample of the data"]) from None

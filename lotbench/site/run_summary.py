@@ -1,29 +1,75 @@
-"""One run, as far as it was looked at: its walks without their steps, and what was worked out of it.
+"""One run, as far as it was looked at: how each walk ended, where it stands on the disk, and what was worked out of it.
 
-A folder may come from somebody else: a walk whose sample has no name that can be part of an address is refused.
+A run may have 100,000 walks: of each there is in memory what it is found and filtered by, and no more. A folder
+may come from somebody else: a walk whose sample has no name that can be part of an address is refused.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from lotbench.edge.calls.journal import read_journal
+from lotbench.benchmarks.lotbench.games import read_rounds
 from lotbench.edge.files.traces import Traces
-from lotbench.errors import UsageError
+from lotbench.errors import UsageError, at
 from lotbench.report.leaderboard import Entry
-from lotbench.run import recorded, results
+from lotbench.run import results
 from lotbench.run.results import Run
 from lotbench.site import run_tables
-from lotbench.types import Trace, Usage
+from lotbench.types import Trace
 
 NAME = re.compile(r"\w[\w.-]*")
 FILES = ("run.json", "summary.json", "traces.jsonl")
+FILTERS = ("outcome", "language", "tier")
+"""By what walks can be told apart."""
+
+
+class Samples(Mapping[str, Mapping[str, Any]]):
+    """The samples of a run by id; they stay on disk.
+
+    Attributes:
+        kinds: The language and the tier of each; "" where it has none.
+
+    Raises:
+        UsageError: A line is damaged, or the file cannot be read.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._places: dict[str, tuple[int, int]] = {}
+        self.kinds: dict[str, tuple[str, str]] = {}
+        start = 0
+        with file.open("rb") as lines:
+            for number, text in enumerate(lines, 1):
+                if text.strip():
+                    try:
+                        sample = json.loads(text)
+                        name = sys.intern(sample["id"])
+                    except (ValueError, KeyError, TypeError, RecursionError):
+                        raise UsageError(f"{at(file, number)}: not a sample") from None
+                    self._places[name] = start, len(text)
+                    self.kinds[name] = _kind(sample.get("language")), _kind(sample.get("tier"))
+                start += len(text)
+
+    def __getitem__(self, name: str) -> Mapping[str, Any]:
+        start, size = self._places[name]
+        with self._file.open("rb") as file:
+            file.seek(start)
+            found: dict[str, Any] = json.loads(file.read(size))
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
 
 
 @dataclass
@@ -31,17 +77,18 @@ class Shelf:
     """One run, as far as it was looked at.
 
     Attributes:
-        run: Its traces are without their steps.
-        traces: The whole traces, on disk.
-        games: Its walks as lines, by sample and repeat.
+        run: Its traces and samples stay on disk.
+        outcomes: Of each walk, in their order.
+        played: Whether any walk has a filling, as those of the game have.
+        stamp: What its files were when they were read.
     """
 
     run: Run
     traces: Traces
-    games: dict[tuple[str, int], run_tables.WalkRow]
+    outcomes: Sequence[str]
+    samples: Samples
+    played: bool
     stamp: object
-    samples: Mapping[str, Mapping[str, Any]]
-    entry: Entry | None = None
 
     @property
     def name(self) -> str:
@@ -51,22 +98,8 @@ class Shelf:
     @property
     def label(self) -> str:
         """Its candidate."""
-        return self.entry.model if self.entry else self.run.config.model
-
-    @cached_property
-    def used(self) -> Mapping[str, Usage]:
-        """What each call used, by its key."""
-        calls = self.run.path / "calls.jsonl"
-        return {str(one.key): one.reply.usage for one in read_journal(calls)} if calls.is_file() else {}
-
-    @cached_property
-    def data(self) -> Path | None:
-        """The folder of its data set, if it is still there."""
-        try:
-            folder = recorded.home(self.run.path, self.run.config).folder
-        except UsageError:
-            return None
-        return folder if folder.is_dir() else None
+        answered: Sequence[str] = self.run.summary.get("models", {}).get("candidate", ())
+        return ", ".join(answered) or self.run.config.model
 
     @property
     def group(self) -> str:
@@ -82,6 +115,51 @@ class Shelf:
             return "not complete"
         return "not rankable" if self.run.summary.get("reasons") else "ranked"
 
+    @cached_property
+    def entry(self) -> Entry:
+        """The run as a ranking sees it; its traces are read for it.
+
+        Raises:
+            RunFolderError: It has not ended in order.
+        """
+        return results.entry(self.run)
+
+    @cached_property
+    def filters(self) -> Mapping[str, Sequence[str]]:
+        """By what its walks can be told apart, and the values of each; none where all are alike."""
+        every = set(map(self._told, range(len(self))))
+        found = {name: {one[at] for one in every} - {""} for at, name in enumerate(FILTERS)}
+        return {name: sorted(values) for name, values in found.items() if len(values) > 1}
+
+    def __len__(self) -> int:
+        return len(self.outcomes)
+
+    def at(self, sample: str, repeat: int) -> int:
+        """The place of a walk among all; raises LookupError if there is none."""
+        try:
+            return self.traces.names.index((sample, repeat))
+        except ValueError:
+            raise LookupError(sample) from None
+
+    def chosen(self, wanted: Mapping[str, str]) -> Sequence[int]:
+        """The places of the walks that have these values of filters."""
+        places = [(FILTERS.index(name), value) for name, value in wanted.items()]
+        every = range(len(self))
+        if not places:
+            return every
+        return [one for one in every if all(self._told(one)[at] == value for at, value in places)]
+
+    def rows(self, places: Sequence[int]) -> list[run_tables.WalkRow]:
+        """Walks as lines; they are read."""
+        return [run_tables.walk_row(self.traces[at], *self._told(at)[1:]) for at in places]
+
+    def file(self, at: int) -> str:
+        """The name of the page of a walk."""
+        return run_tables.page_file(*self.traces.names[at])
+
+    def _told(self, at: int) -> tuple[str, str, str]:
+        return self.outcomes[at], *self.samples.kinds.get(self.traces.names[at][0], ("", ""))
+
 
 def read_run(path: Path) -> Shelf:
     """Read a run folder.
@@ -90,31 +168,34 @@ def read_run(path: Path) -> Shelf:
         UsageError: It is damaged, or a sample's name can be no part of an address.
     """
     before = stamp(path)
-    brief: list[Trace] = []
-    games: dict[tuple[str, int], run_tables.WalkRow] = {}
+    outcomes: list[str] = []
+    played = False
 
     def seen(trace: Trace) -> None:
+        nonlocal played
         if not NAME.fullmatch(trace.sample):
             raise UsageError(f"{trace.sample[:80]!r}: no sample's name, so no part of an address")
-        games[trace.sample, trace.repeat] = run_tables.walk_row(trace)
-        brief.append(replace(trace, steps=(), memory=None))
+        outcomes.append(sys.intern(trace.outcome))
+        played = played or any(one.filling for one in read_rounds(trace.steps))
 
     run = results.load_run(path, seen=seen)
-    traces, samples = run.traces, run.samples
-    assert isinstance(traces, Traces)
-    games = {key: run_tables.described(one, samples.get(key[0], {})) for key, one in games.items()}
-    entry = results.entry(run) if run.summary else None
-    return Shelf(replace(run, traces=brief), traces, games, before, samples, entry)
+    assert isinstance(run.traces, Traces)
+    return Shelf(run, run.traces, outcomes, Samples(path / "samples.jsonl"), played, before)
 
 
 def stamp(path: Path) -> object:
     """What changes when a run's files do."""
-    return tuple(_stamp(path / file) for file in FILES)
+    return tuple(file_stamp(path / file) for file in FILES)
 
 
-def _stamp(file: Path) -> tuple[int, int] | None:
+def file_stamp(file: Path) -> tuple[int, int] | None:
+    """What changes when a file does; None of one that is not there."""
     try:
         found = os.stat(file)
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size
+
+
+def _kind(value: object) -> str:
+    return sys.intern(str(value or ""))

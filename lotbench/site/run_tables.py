@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from lotbench.benchmarks.lotbench.games import read_rounds
@@ -66,17 +66,22 @@ class WalkRow:
     score: float | None
     rounds: int | None
     last: str
-    language: str = ""
-    tier: str = ""
+    language: str
+    tier: str
 
     @property
     def file(self) -> str:
         """The name of its page."""
-        return f"{self.sample}-{self.repeat}.html"
+        return page_file(self.sample, self.repeat)
 
 
-def walk_row(trace: Trace) -> WalkRow:
-    """A walk, as its run lists it."""
+def page_file(sample: str, repeat: int) -> str:
+    """The name of the page of a walk."""
+    return f"{sample}-{repeat}.html"
+
+
+def walk_row(trace: Trace, language: str, tier: str) -> WalkRow:
+    """A walk, as its run lists it, with what its sample says of itself."""
     rounds = read_rounds(trace.steps)
     fillings = [one.filling for one in rounds if one.filling]
     return WalkRow(
@@ -86,22 +91,9 @@ def walk_row(trace: Trace) -> WalkRow:
         score=trace.score.value,
         rounds=rounds[-1].number if rounds else None,
         last=str(fillings[-1])[:80] if fillings else "",
+        language=language,
+        tier=tier,
     )
-
-
-def described(one: WalkRow, sample: Mapping[str, Any]) -> WalkRow:
-    """A walk with what its sample says of itself."""
-    return replace(one, language=str(sample.get("language", "")), tier=str(sample.get("tier") or ""))
-
-
-def filters(games: Sequence[WalkRow]) -> list[tuple[str, list[str]]]:
-    """By what the walks of a run can be told apart; none where all are alike."""
-    found = {
-        "outcome": {one.outcome for one in games},
-        "language": {one.language for one in games},
-        "tier": {one.tier for one in games},
-    }
-    return [(name, sorted(values - {""})) for name, values in found.items() if len(values) > 1]
 
 
 def boards(entries: Sequence[Entry]) -> list[Board]:

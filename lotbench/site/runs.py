@@ -1,29 +1,49 @@
 """The pages of a runs folder: what is asked for is read from disk then, and nothing outside the folder is shown.
 
 A run is known by its name in the folder's list, never by a path; a picture by the digest of its bytes. What
-is kept in memory of a run are its walks without their steps, until its files change.
+is kept in memory of a run are the ends of its walks, until its files change; it is read beside the requests.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import RLock
 from typing import Any
+from urllib.parse import quote
 
 from lotbench.edge.pictures.picture_file import encoded
 from lotbench.edge.serve import Served
 from lotbench.errors import LotbenchError, UsageError
+from lotbench.run import recorded
 from lotbench.site import game_rounds as thought
 from lotbench.site import run_tables
 from lotbench.site.annotations import Annotations
+from lotbench.site.background import Background, NotYetError
+from lotbench.site.call_tokens import CallTokens
 from lotbench.site.page import Screen, screen
-from lotbench.site.run_summary import Shelf, read_run, stamp
-from lotbench.types import JSON, Trace
+from lotbench.site.run_summary import Shelf, file_stamp, read_run, stamp
+from lotbench.types import JSON, Trace, Usage
 
 MAX_PX = 1024
+PAGE = 500
+"""Walks on a page of a run."""
+MOST_SIDES = 60
+"""Games on the page of a sample."""
+PATIENCE_S = 0.2
+"""Seconds that a page of a server waits for what is still being read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The runs of a folder: those that are read, why others cannot be, and which are being read."""
+
+    shelves: Sequence[Shelf]
+    unreadable: Mapping[str, str]
+    reading: Sequence[str]
 
 
 @dataclass
@@ -33,70 +53,89 @@ class Gallery:
     Args:
         root: The folder of runs.
         annotations: Where marks on verdicts go; none in an export.
+        patience_s: Seconds that a page waits for a run that is being read; None for as long as it takes.
     """
 
     root: Path
     annotations: Annotations | None = None
-    _shelves: dict[str, Shelf] = field(default_factory=dict)
-    _unreadable: dict[str, str] = field(default_factory=dict)
+    patience_s: float | None = None
     _pictures: dict[str, Path] = field(default_factory=dict)
     _digests: dict[tuple[Path, int], str] = field(default_factory=dict)
-    _boards: tuple[object, list[run_tables.Board]] | None = None
-    _lock: RLock = field(default_factory=RLock)
+    _tokens: dict[str, CallTokens] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._reading = Background(self.patience_s)
+        # Apart: the journal of a long run takes longest, and no page waits for it.
+        self._counting = Background(self.patience_s)
 
     def get(self, path: str) -> Served:
-        """The page or picture at a path."""
-        with self._lock:
-            parts = path.split("/")
-            match parts:
-                case [""] | ["index.html"]:
-                    return served(self.index())
-                case ["run", file] if file.endswith(".html"):
-                    return served(self.run_page(self.shelf(file.removesuffix(".html"))))
-                case ["game", name, file] if file.endswith(".html"):
-                    return served(self.game_page(self.shelf(name), file))
-                case ["sample", group, file] if file.endswith(".html"):
-                    return served(self.sides_page(group, file.removesuffix(".html")))
-                case ["picture", file] if file.removesuffix(".png") in self._pictures:
-                    path_of = self._pictures[file.removesuffix(".png")]
-                    return Served(encoded(path_of, MAX_PX), "image/png", lasting=True)
-            raise LookupError(path)
+        """The page or picture at a path; where its run is still being read, a page that says so and comes again."""
+        done = self._reading.done
+        if path == "state.json":
+            return Served(f'{{"version": {done}}}'.encode(), "application/json")
+        try:
+            return self._page(path.split("/"))
+        except NotYetError:
+            return served(screen("reading", "../" * path.count("/"), version=done))
+
+    def _page(self, parts: Sequence[str]) -> Served:
+        match parts:
+            case [""] | ["index.html"]:
+                return served(self.index())
+            case ["run", file] if file.endswith(".html"):
+                return served(self.run_page(self.shelf(file.removesuffix(".html"))))
+            case ["run", name, file] if file.endswith(".html"):
+                return served(self.run_page(self.shelf(name), _number(file)))
+            case ["run", name, chosen, file] if file.endswith(".html"):
+                return served(self.run_page(self.shelf(name), _number(file), chosen))
+            case ["game", name, file] if file.endswith(".html"):
+                return served(self.game_page(self.shelf(name), file))
+            case ["sample", group, file] if file.endswith(".html"):
+                return served(self.sides_page(group, file.removesuffix(".html")))
+            case ["picture", file] if file.removesuffix(".png") in self._pictures:
+                path_of = self._pictures[file.removesuffix(".png")]
+                return Served(encoded(path_of, MAX_PX), "image/png", lasting=True)
+        raise LookupError("/".join(parts))
 
     async def post(self, path: str, sent: object) -> Mapping[str, JSON]:
         """Keep what a person says of a verdict."""
         if path != "annotate" or self.annotations is None:
             raise LookupError(path)
-        return {"said": self.annotations.add(self, sent)}
+        try:
+            return {"said": await asyncio.to_thread(self.annotations.add, self, sent)}
+        except NotYetError:
+            raise UsageError("the run is still being read; send it again in a moment") from None
 
     def trace(self, run: str, sample: str, repeat: int) -> Trace:
-        """A walk; raises LookupError if there is none."""
+        """A walk; raises LookupError if there is none, NotYetError if its run is still being read."""
         shelf = self.shelf(run)
-        if (sample, repeat) not in shelf.games:
-            raise LookupError(sample)
-        return shelf.traces[shelf.traces.names.index((sample, repeat))]
+        return shelf.traces[shelf.at(sample, repeat)]
 
     def names(self) -> list[str]:
         """The names of the run folders, the last begun first; none that leads out of the folder."""
-        home = self.root.resolve()
-        found = [
-            place.parent.name
-            for place in self.root.glob("*/run.json")
-            if place.resolve().is_relative_to(home)
-        ]
-        return sorted(found, reverse=True)
+        return sorted(
+            filter(self._ours, (one.parent.name for one in self.root.glob("*/run.json"))), reverse=True
+        )
 
-    def shelves(self) -> list[Shelf]:
-        """Every run that can be read."""
-        found = []
-        self._unreadable.clear()
-        for name in self.names():
+    def _ours(self, name: str) -> bool:
+        place = self.root / name / "run.json"
+        inside = "/" not in name and place.resolve().is_relative_to(self.root.resolve())
+        return inside and place.is_file()
+
+    def found(self) -> Found:
+        """Every run, as far as it can be read by now; the page waits once for all of them."""
+        names, shelves = self.names(), []
+        unreadable: dict[str, str] = {}
+        reading: list[str] = []
+        self._reading.keep({"boards", *(f"{kind} {name}" for kind in ("run", "data") for name in names)})
+        for name in names:
             try:
-                found.append(self.shelf(name))
-            except LotbenchError as error:
-                self._unreadable[name] = str(error)
+                shelves.append(self._shelf(name, 0.0 if reading else None))
+            except NotYetError:
+                reading.append(name)
             except Exception as error:  # noqa: BLE001 - a folder that somebody else wrote must not hide the others
-                self._unreadable[name] = f"not a run folder ({type(error).__name__}: {error})"
-        return found
+                unreadable[name] = _fault(error)
+        return Found(shelves, unreadable, reading)
 
     def shelf(self, name: str) -> Shelf:
         """A run by its name.
@@ -104,90 +143,107 @@ class Gallery:
         Raises:
             LookupError: There is none of that name.
             UsageError: It cannot be read.
+            NotYetError: It is being read for the first time.
         """
-        if name not in self.names():
+        if not self._ours(name):
             raise LookupError(name)
+        return self._shelf(name)
+
+    def _shelf(self, name: str, patience_s: float | None = None) -> Shelf:
         path = self.root / name
-        if name not in self._shelves or self._shelves[name].stamp != stamp(path):
-            self._shelves[name] = read_run(path)
-        return self._shelves[name]
+        return self._reading.get(f"run {name}", stamp(path), lambda: read_run(path), patience_s)
 
     def index(self) -> Screen:
         """The leaderboards, the runs that stand apart, and all runs."""
-        shelves = self.shelves()
+        done, found = self._reading.done, self.found()
         apart = [
             {
                 "run": one.name,
                 "label": one.label,
                 "benchmark": one.run.config.benchmark,
                 "score": one.run.score(),
-                "reasons": one.entry.reasons,
+                "reasons": one.run.summary["reasons"],
             }
-            for one in shelves
-            if one.entry is not None and one.entry.reasons
+            for one in found.shelves
+            if one.run.summary.get("reasons")
         ]
         runs = [
             {
                 "run": one.name,
                 "benchmark": one.run.config.benchmark,
                 "label": one.label,
-                "walks": len(one.games),
+                "walks": len(one),
                 "state": one.state,
             }
-            for one in shelves
+            for one in found.shelves
         ]
+        boards, faults = self._ranked(found.shelves)
         return screen(
             "index",
-            boards=self._ranked(shelves),
+            boards=boards or (),
             apart=apart,
             runs=runs,
-            unreadable=sorted(self._unreadable.items()),
+            reading=found.reading,
+            version=done if found.reading or boards is None else None,
+            unreadable=sorted({**found.unreadable, **faults}.items()),
         )
 
-    def _ranked(self, shelves: list[Shelf]) -> list[run_tables.Board]:
-        """The leaderboards; worked out anew when a run has changed."""
-        stamps = [(one.name, one.stamp) for one in shelves]
-        if self._boards is None or self._boards[0] != stamps:
-            entries = [one.entry for one in shelves if one.entry is not None]
-            self._boards = (stamps, run_tables.boards(entries))
-        return self._boards[1]
+    def _ranked(self, shelves: Sequence[Shelf]) -> tuple[list[run_tables.Board] | None, Mapping[str, str]]:
+        """The leaderboards, None while they are first worked out, and why runs are on none that should be."""
+        ended = [one for one in shelves if one.run.summary and not one.run.summary["reasons"]]
+        stamps = [(one.name, one.stamp) for one in ended]
+        try:
+            return self._reading.get("boards", stamps, lambda: _boards(ended))
+        except NotYetError:
+            return None, {}
 
-    def run_page(self, shelf: Shelf) -> Screen:
-        """A run: what it came to, and its walks."""
-        games = list(shelf.games.values())
+    def run_page(self, shelf: Shelf, number: int = 1, words: str = "") -> Screen:
+        """A run: what it came to, and a page of its walks, or of those chosen by words such as `outcome-0`."""
+        chosen = _chosen(shelf, words)
+        places = shelf.chosen(chosen)
+        last = max(1, -(-len(places) // PAGE))
+        if not 1 <= number <= last:
+            raise LookupError(str(number))
         summary = shelf.run.summary
         scores = summary.get("scores", {})
         name = next(iter(scores), None)
+        begin, address = (number - 1) * PAGE, _run_address(shelf, number, words)
+        up = "../" * address.count("/")
         return screen(
             "run",
-            "../",
+            up,
             name=shelf.name,
             label=shelf.label,
             benchmark=shelf.run.config.benchmark,
             reasons=summary.get("reasons", ()),
             score={"name": name, **scores[name]} if name else None,
             roles=list(summary.get("models", {}).items()),
-            games=games,
-            filters=run_tables.filters(games),
+            games=shelf.rows(places[begin : begin + PAGE]),
+            played=shelf.played,
+            filters=shelf.filters.items(),
+            chosen=chosen,
+            begin=begin,
+            matching=len(places),
+            total=len(shelf),
+            pages={to: up + _run_address(shelf, at, words) for to, at in _near(number, last)},
+            all_pages=up + _run_address(shelf, 2, "").removesuffix("2.html"),
+            live=self.annotations is not None,
         )
 
     def game_page(self, shelf: Shelf, file: str) -> Screen:
         """A walk: a game as a thought trace, anything else step by step."""
-        files = [one.file for one in shelf.games.values()]
-        if file not in files:
-            raise LookupError(file)
-        at = files.index(file)
-        known, trace = self.known(shelf, list(shelf.games)[at])
-        known["before"] = files[at - 1] if at else None
-        known["after"] = files[at + 1] if at + 1 < len(files) else None
+        place = _walk(shelf, file)
+        known, trace = self.known(shelf, place)
+        known["before"] = shelf.file(place - 1) if place else None
+        known["after"] = shelf.file(place + 1) if place + 1 < len(shelf) else None
         known["beside"] = f"sample/{shelf.group}/{trace.sample}.html"
         known["marks"] = self.annotations.marks(shelf.name, trace) if self.annotations else {}
         known["live"] = self.annotations is not None
         return self.told(shelf, trace, "../../", "game", known)
 
-    def known(self, shelf: Shelf, key: tuple[str, int]) -> tuple[dict[str, Any], Trace]:
+    def known(self, shelf: Shelf, place: int) -> tuple[dict[str, Any], Trace]:
         """What is shown of a walk whatever it is a walk of, and its trace."""
-        trace = shelf.traces[shelf.traces.names.index(key)]
+        trace = shelf.traces[place]
         sample = shelf.samples.get(trace.sample, {"id": trace.sample})
         values: dict[str, Any] = {
             "name": shelf.name,
@@ -208,46 +264,54 @@ class Gallery:
 
     def told(self, shelf: Shelf, trace: Trace, up: str, template: str, known: Mapping[str, Any]) -> Screen:
         """A game as a thought trace, a walk of anything else step by step."""
-        around = thought.masked(known["sample"])
+        around, used = thought.masked(known["sample"]), self._used(shelf, trace)
+        given = {**known, "counting": used is None}
         if around is None:
-            steps = thought.calls(trace, shelf.used)
-            return screen("walk", up, calls=steps, parts=thought.fields(trace.score.parts), **known)
-        return screen(template, up, thought=thought.thought(trace, shelf.used), around=around, **known)
+            steps = thought.calls(trace, used or {})
+            return screen("walk", up, calls=steps, parts=thought.fields(trace.score.parts), **given)
+        return screen(template, up, thought=thought.thought(trace, used or {}), around=around, **given)
+
+    def _used(self, shelf: Shelf, trace: Trace) -> Mapping[str, Usage] | None:
+        """What the calls of a walk used; None while the journal of its run is read for the first time."""
+        path = shelf.run.path / "calls.jsonl"
+        tokens = self._tokens.setdefault(shelf.name, CallTokens(path))
+        try:
+            known = self._counting.get(shelf.name, file_stamp(path) or 0, tokens.read_on)
+        except NotYetError:
+            return None
+        return known.of(str(step["call"]) for step in trace.steps if step.get("call"))
 
     def sides_page(self, group: str, sample: str) -> Screen:
         """Every game on one sample, of which two are shown side by side."""
-        found = [
-            (one, key)
-            for one in self.shelves()
+        every = self.found()
+        places = {
+            one.name: [at for at, (name, _) in enumerate(one.traces.names) if name == sample]
+            for one in every.shelves
             if one.group == group
-            for key in one.games
-            if key[0] == sample
-        ]
-        if not found:
-            raise LookupError(sample)
-        games = []
-        for shelf, key in found:
-            trace = shelf.traces[shelf.traces.names.index(key)]
-            games.append(
-                {
-                    "label": shelf.label,
-                    "repeat": key[1],
-                    "outcome": trace.outcome,
-                    "score": trace.score.value,
-                    "href": f"game/{shelf.name}/{shelf.games[key].file}",
-                    "leaps": thought.thought(trace, {}).leaps,
-                }
-            )
-        first, told = found[0][0], found[0][0].samples[sample]
+        }
+        played = [one for one in every.shelves if places.get(one.name)]
+        if not played:
+            raise NotYetError(sample) if every.reading else LookupError(sample)
+        told = played[0].samples[sample]
         around = thought.masked(told)
         if around is None:
             raise LookupError(sample)
-        picture = self.picture(first, told)
-        return screen("sides", "../../", sample=told, games=games, around=around, picture=picture)
+        most = max(1, MOST_SIDES // len(played))
+        games = [_side(shelf, at) for shelf in played for at in places[shelf.name][:most]]
+        return screen(
+            "sides",
+            "../../",
+            sample=told,
+            games=games[:MOST_SIDES],
+            total=sum(map(len, places.values())),
+            around=around,
+            picture=self.picture(played[0], told),
+        )
 
     def picture(self, shelf: Shelf, sample: Mapping[str, Any]) -> str | None:
         """The address of a sample's picture, named by its content; None if it is not there to be shown."""
-        name, folder = sample.get("image"), shelf.data
+        name = sample.get("image")
+        folder = self._data(shelf) if isinstance(name, str) else None
         if not isinstance(name, str) or folder is None:
             return None
         file = (folder / name).resolve()
@@ -262,14 +326,29 @@ class Gallery:
         self._pictures[self._digests[place]] = file
         return f"picture/{self._digests[place]}.png"
 
+    def _data(self, shelf: Shelf) -> Path | None:
+        """The folder of a run's data set, if it is still there."""
+        run = shelf.run
+
+        def look() -> Path | None:
+            try:
+                folder = recorded.home(run.path, run.config).folder
+            except UsageError:
+                return None
+            return folder if folder.is_dir() else None
+
+        return self._reading.get(f"data {shelf.name}", shelf.stamp, look)
+
     def addresses(self) -> Iterator[str]:
         """The path of every page, then of every picture that they show."""
         yield "index.html"
         sides: dict[str, None] = {}
-        for shelf in self.shelves():
-            yield f"run/{shelf.name}.html"
-            for (sample, _), game in shelf.games.items():
-                yield f"game/{shelf.name}/{game.file}"
+        for shelf in self.found().shelves:
+            yield from (
+                _run_address(shelf, at + 1, "", quote=str) for at in range(-(-len(shelf) // PAGE) or 1)
+            )
+            yield from (f"game/{shelf.name}/{shelf.file(at)}" for at in range(len(shelf)))
+            for sample in dict.fromkeys(name for name, _ in shelf.traces.names):
                 if thought.masked(shelf.samples.get(sample, {})) is not None:
                     sides[f"sample/{shelf.group}/{sample}.html"] = None
         yield from sides
@@ -298,6 +377,82 @@ def export(gallery: Gallery, out: Path) -> tuple[int, int]:
     except OSError as error:
         raise UsageError(f"--export {out}: {error.strerror}") from None
     return count, size
+
+
+def _boards(shelves: Sequence[Shelf]) -> tuple[list[run_tables.Board], dict[str, str]]:
+    """The leaderboards of runs that may be ranked, and what is wrong with those that then cannot be."""
+    entries, faults = [], {}
+    for one in shelves:
+        try:
+            entries.append(one.entry)
+        except Exception as error:  # noqa: BLE001 - as above
+            faults[one.name] = _fault(error)
+    return run_tables.boards(entries), faults
+
+
+def _fault(error: Exception) -> str:
+    """What is wrong with a run folder."""
+    return (
+        str(error)
+        if isinstance(error, LotbenchError)
+        else f"not a run folder ({type(error).__name__}: {error})"
+    )
+
+
+def _side(shelf: Shelf, place: int) -> Mapping[str, Any]:
+    """A game as it stands beside others on its sample."""
+    trace = shelf.traces[place]
+    return {
+        "label": shelf.label,
+        "repeat": trace.repeat,
+        "outcome": trace.outcome,
+        "score": trace.score.value,
+        "href": f"game/{shelf.name}/{shelf.file(place)}",
+        "leaps": thought.thought(trace, {}).leaps,
+    }
+
+
+def _walk(shelf: Shelf, file: str) -> int:
+    """The place of the walk whose page has this name; raises LookupError if there is none."""
+    sample, _, repeat = file.removesuffix(".html").rpartition("-")
+    place = shelf.at(sample, _number(f"{repeat}.html"))
+    if shelf.file(place) != file:
+        raise LookupError(file)
+    return place
+
+
+def _number(file: str) -> int:
+    """The number of a page such as `2.html`; raises LookupError if it has none."""
+    number = file.removesuffix(".html")
+    if not re.fullmatch(r"[0-9]{1,9}", number):
+        raise LookupError(file)
+    return int(number)
+
+
+def _chosen(shelf: Shelf, words: str) -> dict[str, str]:
+    """The values of filters that words such as `outcome-0.tier-1` stand for: each filter's by its place."""
+    chosen = {}
+    for word in words.split(".") if words else ():
+        name, _, place = word.partition("-")
+        values = shelf.filters.get(name, ())
+        if _number(place) >= len(values):
+            raise LookupError(words)
+        chosen[name] = values[int(place)]
+    return chosen
+
+
+def _near(number: int, last: int) -> list[tuple[str, int]]:
+    """The pages to go to from one of several: the first, those beside it, the last."""
+    pages = [("First", 1), ("Previous", number - 1), ("Next", number + 1), ("Last", last)]
+    return [(to, at) for to, at in pages if 1 <= at <= last and at != number]
+
+
+def _run_address(shelf: Shelf, number: int, words: str, quote: Callable[[str], str] = quote) -> str:
+    """The path of a page of a run: `run/NAME.html`, `run/NAME/2.html`, `run/NAME/outcome-0/1.html`."""
+    name = quote(shelf.name)
+    if words:
+        return f"run/{name}/{words}/{number}.html"
+    return f"run/{name}.html" if number == 1 else f"run/{name}/{number}.html"
 
 
 def served(page: Screen) -> Served:

@@ -319,6 +319,28 @@ def test_a_picture_is_encoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert sorted(calls) == ["0.png", "2.png"]
 
 
+def test_a_picture_is_in_memory_once_however_many_runs_send_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of people who play at once, each has a run: 72 of them once had 72 times the pictures, and 1.6 GB."""
+    folder, found = rows(tmp_path)
+    calls: list[str] = []
+    monkeypatch.setattr(
+        datasets, "encoded", lambda path, limit: calls.append(path.name) or encoded(path, limit)
+    )
+    urls = set()
+    for _ in range(5):
+        pictures = Pictures(folder, found, 32)
+        urls |= {id(pictures.data_url(pictures[name].sha256)) for name in ("0", "2")}
+    assert sorted(calls) == ["0.png", "2.png"] and len(urls) == 2
+
+    other = png((31, 9))
+    (folder / "0.png").write_bytes(other)
+    assert (
+        Pictures(folder, found, 32)["0"].sha256 == hashlib.sha256(encoded(folder / "0.png", 32)).hexdigest()
+    )
+
+
 def test_pictures_out_of_use_are_let_go_and_come_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -326,11 +348,13 @@ def test_pictures_out_of_use_are_let_go_and_come_back(
     every = Pictures(folder, found, 32)
     largest = max(len(every.data_url(one.sha256)) for one in every.values())
     monkeypatch.setattr(datasets, "CACHED_BYTES", 2 * largest)
+    monkeypatch.setattr(datasets, "READY", datasets.Ready())
     pictures = Pictures(folder, found, 32)
 
     urls = {name: pictures.data_url(pictures[name].sha256) for name in pictures}
 
-    assert sum(map(len, pictures._urls.values())) == pictures._cached <= 2 * largest
+    ready = datasets.READY
+    assert sum(map(len, ready._urls.values())) == ready.size <= 2 * largest
     assert len(set(urls.values())) == 5
     assert {name: pictures.data_url(pictures[name].sha256) for name in pictures} == urls
 

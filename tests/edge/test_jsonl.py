@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, ValidationError, model_validator
 
-from lotbench.edge.files import jsonl
-from lotbench.edge.files.jsonl import append, line, rows, tables, texts
+from lotbench.edge.files.jsonl import append, line, put, rows, tables, texts
 from lotbench.errors import DataError, UsageError, faults_of
 from tests.full_disk import full_disk
 
@@ -46,9 +45,7 @@ def test_lines_are_appended_whole_or_not_at_all(tmp_path: Path) -> None:
     assert numbers(path) == [1, 2, 3]
 
 
-def test_a_device_that_says_no_space_leaves_no_half_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_device_that_says_no_space_leaves_no_half_line(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     append(path, [line({"n": 1})])
 
@@ -57,10 +54,8 @@ def test_a_device_that_says_no_space_leaves_no_half_line(
             super().write(text[: len(text) // 2])
             raise OSError(28, "No space left on device")
 
-    with monkeypatch.context() as patch:
-        patch.setattr(jsonl, "FileIO", Full)
-        with pytest.raises(UsageError, match="No space left on device"):
-            append(path, [line({"n": 2})])
+    with Full(path, "ab") as file, pytest.raises(OSError, match="No space left on device"):
+        put(file, path.stat().st_size, line({"n": 2}))
     assert path.read_bytes() == line({"n": 1})
 
 

@@ -21,6 +21,7 @@ from lotbench.edge import serve
 from lotbench.errors import DataError, UsageError
 from lotbench.run.evaluate import begin
 from lotbench.run.results import Run, load_run
+from lotbench.site import play as play_site
 from lotbench.site.annotations import Annotations
 from lotbench.site.play import PlaySite, person, play_next
 from lotbench.site.runs import Gallery, export
@@ -173,7 +174,7 @@ async def test_a_run_that_others_wrote_leads_nowhere(played: Path, tmp_path: Pat
     assert not list(tmp_path.glob("x*"))
     async with client(Gallery(root)) as browser:
         index = await text(browser, "")
-        assert "no part of an address" in index and "not a run folder" in index
+        assert "no part of an address" in index and "run.json: digests: Field required" in index
         run = re.findall(r'href="(run/[^"]+)"', index)[0]
         assert "lot-0002" in await text(browser, run)
 
@@ -273,6 +274,25 @@ async def test_a_mark_on_a_full_disk_is_refused_and_can_be_made_later(played: Pa
     assert len((root / "annotations.jsonl").read_bytes().splitlines()) == 3
 
 
+async def test_a_draw_whose_labels_are_none_refuses_no_mark_with_a_traceback(
+    played: Path, tmp_path: Path
+) -> None:
+    root = tmp_path / "runs"
+    shutil.copytree(played, root, ignore=shutil.ignore_patterns("annotations.jsonl", "labels-*"))
+    name = named(root, "quill")
+    mark = {
+        "run": name, "sample": load_run(root / name).traces[0].sample, "repeat": "1", "round": "1", "judge": "0",
+        "stepName": "check", "right": "yes",
+    }  # fmt: skip
+    (root / f"labels-{name}").mkdir()
+    async with client(Gallery(root, Annotations(root, "Ann", str))) as browser:
+        for line in ("{", "3", "[" * 100_000):
+            (root / f"labels-{name}" / "labels.jsonl").write_text(line + "\n", "utf-8")
+            refused = await sent(browser, "annotate", mark, 400)
+            assert "the mark is kept, its label in the draw is not: " in refused["error"]
+            assert "labels.jsonl:1: " in refused["error"]
+
+
 async def test_a_message_must_be_json_of_this_very_page(played: Path) -> None:
     gallery = Gallery(played, Annotations(played, "", str))
     async with client(gallery) as browser:
@@ -364,6 +384,75 @@ async def test_a_person_plays_pauses_and_goes_on(tmp_path: Path) -> None:
         "lot-0002": "solved",
     }
     assert json.loads((run.path / "consent.json").read_text("utf-8"))["name"] == "Ann"
+
+
+async def joined(browser: TestClient[Any, Any], name: str) -> str:
+    """The address of a person's page."""
+    told = await sent(browser, "join", {"name": name, "agree": ["yes"]})
+    return str(told["go"]).removesuffix("/index.html")
+
+
+async def test_no_more_people_play_at_once_than_there_are_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(play_site, "MOST_PLAYING", 2)
+    now = [0.0]
+    with FakeServer(game_rule(solve=0.0)) as server:
+        table = PlaySite(game(server), tmp_path, lambda: now[0])
+        async with client(table) as browser:
+            ann, _ = [await joined(browser, name) for name in ("Ann", "Bob")]
+            await given(browser, ann, filling="a wooden spoon")
+            await until(browser, ann, 'name="question"')
+            refused = await sent(browser, "join", {"name": "Cleo", "agree": ["yes"]}, 400)
+            assert refused["error"] == "all 2 places are taken: come again in some minutes"
+            assert await joined(browser, "ann") == ann, "who plays already needs no place"
+
+            now[0] = play_site.GIVE_WAY_S + 1
+            await text(browser, f"{ann}/state.json")
+            cleo = await joined(browser, "Cleo")
+            await until(browser, cleo, 'name="filling"')
+            [bob] = [seat for seat in table._seats.values() if seat.name == "Bob"]
+            assert play_site.GONE in await until(browser, f"seat/{bob.key}", "The game has stopped")
+            await until(browser, ann, 'name="question"')
+            now[0] *= 2
+            await text(browser, f"{ann}/state.json")
+            assert await joined(browser, "Bob") == f"seat/{bob.key}", "Cleo was not seen for longest"
+            await until(browser, f"seat/{bob.key}", 'name="filling"')
+            await table.close()
+    assert len(runs(tmp_path)) == 3, "Bob went on with his run"
+
+
+async def test_a_game_that_nobody_looks_at_is_let_go_and_gone_on_with_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(play_site, "LOOK_S", 0.01)
+    monkeypatch.setattr(play_site, "MOST_NAMES", 1)
+    now = [0.0]
+    with FakeServer(game_rule(solve=0.0)) as server:
+        table = PlaySite(game(server), tmp_path, lambda: now[0])
+        async with client(table) as browser:
+            seat = await joined(browser, "Ann")
+            await given(browser, seat, filling="a wooden spoon")
+            await until(browser, seat, 'name="question"')
+            now[0] = play_site.IDLE_S - 1
+            await asyncio.sleep(0.05)
+            [player] = table._seats.values()
+            assert player.playing
+            now[0] = play_site.IDLE_S + 1
+            while player.playing:
+                await asyncio.sleep(0.01)
+            assert play_site.GONE in await text(browser, f"{seat}/index.html")
+            again = await joined(browser, "Ann")
+            assert again == seat
+            await given(browser, seat, question="Is it made of wood?")
+            await until(browser, seat, 'name="filling"')
+            now[0] *= 3
+            while player.playing:
+                await asyncio.sleep(0.01)
+            await until(browser, await joined(browser, "Bob"), 'name="filling"')
+            await text(browser, f"{seat}/index.html", 404)
+            await table.close()
+    assert sorted(run.config.model for run in runs(tmp_path)) == ["human:Ann", "human:Bob"]
 
 
 class Ready:

@@ -132,7 +132,7 @@ def metrics(
 
 def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
     """IFS, task by task; a task of which no answer was judged is left out."""
-    tables = {name: _table(ratings(walks), settings) for name, walks in by_sample(traces).items()}
+    tables = {name: _table(ratings(walks), settings) for name, walks in by_sample(traces)}
     records = {name: table[0] for name, table in tables.items() if table.any()}
 
     def weighted(tasks: Sequence[Floats]) -> Weighted:

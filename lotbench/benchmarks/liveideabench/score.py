@@ -156,9 +156,7 @@ def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NO
 def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
     """The average of the dimensions, keyword by keyword; a keyword of which nothing was judged is left out."""
     version, unit = settings.rules, settings.flexibility_unit
-    found = {
-        name: [read_keyword(walk, version) for walk in walks] for name, walks in by_sample(traces).items()
-    }
+    found = {name: [read_keyword(walk, version) for walk in walks] for name, walks in by_sample(traces)}
     records = {name: walks for name, walks in found.items() if any(one.known(version) for one in walks)}
 
     def weighted(keywords: Sequence[Sequence[Keyword]]) -> Weighted:

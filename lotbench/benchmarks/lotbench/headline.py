@@ -15,13 +15,23 @@ from scipy import optimize
 from lotbench.benchmarks.lotbench import correction, labelled
 from lotbench.benchmarks.lotbench.games import Game, game
 from lotbench.benchmarks.lotbench.labelled import Labelled
-from lotbench.benchmarks.lotbench.score import Rules, creativity, estimate, tally
+from lotbench.benchmarks.lotbench.score import Rules, creativity, of_tally, score_ends, tally
 from lotbench.harness.judge_validation import Place
 from lotbench.metrics.headline import Headline, Weighted, by_sample, of_sums
 from lotbench.metrics.intervals import Floats
 from lotbench.types import Metric, Trace
 
-Samples = Sequence[Sequence[Game]]
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What a sample's games count for: [1, 3, last] as in `score.tally`, [1, 5, last] as in `correction.tally`.
+
+    Not the games themselves: those of a long run, with all that was said in them, fill the memory.
+    """
+
+    counts: Floats
+    verdicts: Floats
+    games: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +45,31 @@ class Record:
 
 def headline(traces: Sequence[Trace], settings: Rules) -> Headline:
     """S_c, sample by sample; a game that broke off is in it, censored."""
-    records = {name: [game(walk) for walk in walks] for name, walks in by_sample(traces).items()}
+    records = {
+        name: _counted([game(walk) for walk in walks], settings.max_rounds)
+        for name, walks in by_sample(traces)
+    }
 
-    def weighted(samples: Samples) -> Weighted:
-        counts = np.concatenate([tally(games, settings.max_rounds) for games in samples])
-        return of_sums(counts, creativity(settings))
+    def weighted(samples: Sequence[Counted]) -> Weighted:
+        return of_sums(np.concatenate([one.counts for one in samples]), creativity(settings))
 
-    def measure(samples: Samples) -> Metric:
-        return estimate([one for games in samples for one in games], settings)
-
-    def rival(mine: Samples, theirs: Samples) -> str | None:
+    def rival(mine: Sequence[Counted], theirs: Sequence[Counted]) -> str | None:
         return _rival(mine, theirs, settings)
 
-    return Headline("creativity_score", records, measure, weighted, rival=rival)
+    return Headline(
+        "creativity_score", records, lambda samples: _uncorrected(samples, settings), weighted, rival=rival
+    )
+
+
+def _counted(games: Sequence[Game], last: int) -> Counted:
+    return Counted(tally(games, last), correction.tally(games, last), len(games))
+
+
+def _uncorrected(samples: Sequence[Counted], rules: Rules) -> Metric:
+    if not samples:
+        return Metric(None, why="no games")
+    counts, games = np.concatenate([one.counts for one in samples]), sum(one.games for one in samples)
+    return of_tally(counts, games, creativity(rules), score_ends(rules))
 
 
 def by_labels(
@@ -64,7 +86,7 @@ def by_labels(
 
     def made(some: Sequence[Trace], rules: Rules) -> Headline:
         records = {}
-        for name, walks in by_sample(some).items():
+        for name, walks in by_sample(some):
             played = [game(walk) for walk in walks]
             (counts,) = labelled.tally(played, labels, rules.max_rounds, found["accepted"])
             records[name] = Record(counts, len(played), found)
@@ -100,11 +122,10 @@ def _noise(samples: Sequence[Record], rules: Rules) -> Floats:
     return np.asarray(draws[:, 1] - point[1])
 
 
-def _rival(mine: Samples, theirs: Samples, rules: Rules) -> str | None:
+def _rival(mine: Sequence[Counted], theirs: Sequence[Counted], rules: Rules) -> str | None:
     """How much higher the judge's FPR would have to be on the fillings of the better run, if the two were equal."""
-    games, others = ([one for sample in run for one in sample] for run in (mine, theirs))
-    sums = correction.tally(games, rules.max_rounds).sum(axis=0)
-    target = estimate(others, rules).value
+    sums = np.concatenate([one.verdicts for one in mine]).sum(axis=0)
+    target = _uncorrected(theirs, rules).value
 
     def left(more: float) -> float:
         found = correction.scores(sums, np.array(more), np.array(0.0), rules)

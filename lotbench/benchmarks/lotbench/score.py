@@ -148,7 +148,12 @@ def estimate(
     Of the games in S_N, those with a valid filling are worth `unsolved_worth` and the others 0.
     """
     statistic = creativity(rules, unsolved)
-    return _metric(games, rules, statistic, (0.0, worth(rules.round_origin, rules)), unconfirmed=unconfirmed)
+    return _metric(games, rules, statistic, score_ends(rules), unconfirmed=unconfirmed)
+
+
+def score_ends(rules: Rules) -> tuple[float, float]:
+    """The least and the most that S_c can be."""
+    return 0.0, worth(rules.round_origin, rules)
 
 
 def creativity(rules: Rules, unsolved: str | None = None) -> Callable[[Floats], Floats]:
@@ -228,12 +233,19 @@ def _metric(
     if not games:
         return Metric(None, why="no games")
     counts = tally(games, rules.max_rounds, unconfirmed=unconfirmed)
+    return of_tally(counts, len(games), statistic, ends)
+
+
+def of_tally(
+    counts: Floats, games: int, statistic: Callable[[Floats], Floats], ends: tuple[float, float]
+) -> Metric:
+    """A statistic of a tally [samples, 3, last] of so many games, with its interval; `ends` as above."""
     value = float(statistic(counts.sum(axis=0)))
     if math.isnan(value):
         why = "every game that was not solved broke off before the last round"
-        return Metric(None, n=len(counts), observations=len(games), why=why)
+        return Metric(None, n=len(counts), observations=games, why=why)
     low, high = bounded(counts, statistic, ends)
-    return Metric(value, low, high, n=len(counts), observations=len(games))
+    return Metric(value, low, high, n=len(counts), observations=games)
 
 
 def parts(trace: Trace, name: str) -> str | None:

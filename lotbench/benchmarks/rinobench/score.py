@@ -179,8 +179,8 @@ def macro_f1(answers: Sequence[Judged]) -> Metric:
 
 def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
     """Macro F1, idea by idea; an answer without a score of 1 to 5 is in it, wrong."""
-    played = by_sample(traces)
-    records = {name: found for name, walks in played.items() if (found := judged(walks))}
+    played = {name: judged(walks) for name, walks in by_sample(traces)}
+    records = {name: found for name, found in played.items() if found}
 
     def weighted(ideas: Sequence[Sequence[Judged]]) -> Weighted:
         return of_sums(np.concatenate([tables(answers) for answers in ideas]), classification.macro_f1)

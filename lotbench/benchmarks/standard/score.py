@@ -82,14 +82,16 @@ def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NO
 
 def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
     """The first metric that the run has problems for, by picture or question; an unread answer is wrong."""
-    kinds = {str(trace.score.parts["kind"]) for trace in traces if "answers" in trace.score.parts}
-    kind = next((each for each in (*CHOICES, "rank") if each in kinds), "rank")
-    of_kind = [trace for trace in traces if trace.score.parts.get("kind") == kind]
-    records: dict[str, list[float]] = {}
-    for trace in of_kind:
+    found: dict[str, dict[str, list[float]]] = {}
+    played: dict[str, set[str]] = {}
+    for trace in traces:
+        kind, group = str(trace.score.parts.get("kind")), str(trace.score.parts.get("group"))
+        played.setdefault(kind, set()).add(group)
         if "answers" in trace.score.parts:
-            records.setdefault(str(trace.score.parts["group"]), []).extend(_marks(trace))
-    unanswered = {str(trace.score.parts["group"]) for trace in of_kind} - records.keys()
+            found.setdefault(kind, {}).setdefault(group, []).extend(_marks(trace))
+    kind = next((each for each in (*CHOICES, "rank") if each in found), "rank")
+    records = found.get(kind, {})
+    unanswered = played.get(kind, set()) - records.keys()
 
     def measure(groups: Sequence[Sequence[float]]) -> Metric:
         marks = [Mark(str(at), value) for at, group in enumerate(groups) for value in group]

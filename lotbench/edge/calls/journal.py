@@ -210,7 +210,7 @@ class Journal:
         """
         text = sealed(_table(made))
         try:
-            put(self._file.fileno(), self._end, text)
+            put(self._file, self._end, text)
         except OSError as error:
             raise RunFolderError(f"{self.path}: {error.strerror}; the run can be resumed") from None
         self._places[_name(str(made.key))] = (self._end, len(text))

@@ -15,6 +15,7 @@ from typing import Any
 from lotbench.config.experiment import digest
 from lotbench.edge.calls.store import home
 from lotbench.edge.files import atomic_write
+from lotbench.edge.files.jsonl import document
 from lotbench.errors import RunFolderError
 
 FOLDER = "judge_check"
@@ -57,7 +58,7 @@ def _path(key: Mapping[str, Any], root: Path | None) -> Path:
 
 def _read(path: Path) -> dict[str, Any] | None:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = document(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     usable = isinstance(found, dict) and found.get("schema") == 1 and isinstance(found.get("key"), dict)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from lotbench.config.experiment import digest
 from lotbench.edge.files import atomic_write
+from lotbench.edge.files.jsonl import document
 from lotbench.types import Reply, Request, Usage
 
 
@@ -45,7 +46,7 @@ class Store:
         if self.fresh:
             return None
         try:
-            table = json.loads(self._path(request, model_id, address).read_text(encoding="utf-8"))["reply"]
+            table = document(self._path(request, model_id, address).read_text(encoding="utf-8"))["reply"]
             return Reply(**{**table, "usage": Usage(**table["usage"])})
         except (OSError, ValueError, KeyError, TypeError):
             return None

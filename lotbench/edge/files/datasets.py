@@ -11,7 +11,10 @@ import base64
 import hashlib
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from pydantic import BaseModel
@@ -171,8 +174,6 @@ class Pictures(Mapping[str, Image]):
         self._sources: dict[str, Path] = {}
         self._known: dict[Path, Image] = {}
         """By file: many samples may have one picture."""
-        self._urls: OrderedDict[str, str] = OrderedDict()
-        self._cached = 0
 
     def __getitem__(self, sample: str) -> Image:
         path = self._paths[sample]
@@ -180,11 +181,9 @@ class Pictures(Mapping[str, Image]):
             self._sources[sha256] = path
             return Image(sha256)
         if path not in self._known:
-            sent = encoded(path, self._max_px)
-            image = Image(hashlib.sha256(sent).hexdigest())
+            image = Image(_sha256(path, self._max_px, _stamp(path)))
             self._sources[image.sha256] = path
             self._known[path] = image
-            self._keep(image.sha256, sent)
         return self._known[path]
 
     def __iter__(self) -> Any:
@@ -211,15 +210,53 @@ class Pictures(Mapping[str, Image]):
 
     def data_url(self, sha256: str) -> str:
         """A picture's data URL by the sha256 of its bytes; encoded once while it is in use."""
-        if sha256 not in self._urls:
-            return self._keep(sha256, self.png(sha256))
-        self._urls.move_to_end(sha256)
-        return self._urls[sha256]
+        return READY.get(sha256) or READY.keep(sha256, self.png(sha256))
 
-    def _keep(self, sha256: str, sent: bytes) -> str:
+
+class Ready:
+    """Data URLs of pictures by the sha256 of their bytes, the last that were sent, for every run of this process.
+
+    Not for each run its own: of people who play at once, each has a run.
+    """
+
+    def __init__(self) -> None:
+        self._urls: OrderedDict[str, str] = OrderedDict()
+        self.size = 0
+        self._lock = Lock()
+
+    def get(self, sha256: str) -> str | None:
+        """The data URL of a picture, if it is among them."""
+        with self._lock:
+            if sha256 in self._urls:
+                self._urls.move_to_end(sha256)
+            return self._urls.get(sha256)
+
+    def keep(self, sha256: str, sent: bytes) -> str:
+        """The data URL of the bytes of a picture; kept, if need be in place of those not sent for longest."""
         url = "data:image/png;base64," + base64.b64encode(sent).decode()
-        self._cached += len(url) - len(self._urls.pop(sha256, ""))
-        self._urls[sha256] = url
-        while self._cached > CACHED_BYTES:
-            self._cached -= len(self._urls.popitem(last=False)[1])
+        with self._lock:
+            self.size += len(url) - len(self._urls.pop(sha256, ""))
+            self._urls[sha256] = url
+            while self.size > CACHED_BYTES:
+                self.size -= len(self._urls.popitem(last=False)[1])
         return url
+
+
+READY = Ready()
+
+
+def _stamp(path: Path) -> object:
+    with suppress(OSError):
+        found = path.stat()
+        return found.st_mtime_ns, found.st_size, found.st_ino
+    # What reads it says why it is not there.
+    return None
+
+
+@lru_cache(maxsize=10_000)
+def _sha256(path: Path, max_px: int, stamp: object) -> str:
+    """The digest of a picture as it is sent; `stamp` tells one content of the file from another."""
+    sent = encoded(path, max_px)
+    sha256 = hashlib.sha256(sent).hexdigest()
+    READY.keep(sha256, sent)
+    return sha256

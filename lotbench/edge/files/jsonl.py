@@ -67,6 +67,18 @@ def unsealed(text: bytes, read: Callable[[bytes], Any] = orjson.loads) -> Any:
     return read(text)
 
 
+def document(text: str | bytes) -> Any:
+    """The JSON of a text that anybody may have written.
+
+    Raises:
+        ValueError: It is no JSON, or nested deeper than anyone writes it.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+
+
 def no_link(name: str | Path, flags: int) -> int:
     """Open a file that is appended to, as `open` wants it: a link in a run folder from somebody else may name any file.
 
@@ -95,50 +107,49 @@ def append(path: Path, lines: Iterable[bytes], advice: str = "nothing of it was 
     try:
         with open(path, "a+b", buffering=0, opener=no_link) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            end = _mended(file.fileno())
+            end = _mended(file)
             for text in lines:
-                end = put(file.fileno(), end, text)
+                end = put(file, end, text)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}; {advice}") from None
 
 
-def put(file: int, end: int, text: bytes) -> int:
+def put(file: FileIO, end: int, text: bytes) -> int:
     """Write a line, or several, at the end of a file open for appending; returns its new end.
 
     Raises:
         OSError: It could not be written whole, and nothing of it is left.
     """
     written = 0
-    # Not os.write: the server of graphs takes that for a call that holds up its loop, and refuses it.
-    raw = FileIO(file, "ab", closefd=False)
     try:
         while written < len(text):
-            more = raw.write(text[written:])
+            # Not os.write: the server of graphs takes that for a call that holds up its loop, and refuses it.
+            more = file.write(text[written:])
             if not more:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             written += more
     except BaseException:
         # A disk that cannot even do this leaves a torn line, which the next writer cuts.
         with suppress(OSError):
-            os.truncate(file, end)
+            os.truncate(file.fileno(), end)
         raise
     return end + len(text)
 
 
-def _mended(file: int) -> int:
+def _mended(file: FileIO) -> int:
     """The end of a file, once a torn last line is cut and one that lacks only its line feed has it."""
-    end = start = os.fstat(file).st_size
+    end = start = os.fstat(file.fileno()).st_size
     last = b""
     while start and b"\n" not in last:
         size = min(start, BLOCK)
         start -= size
-        last = os.pread(file, size, start) + last
+        last = os.pread(file.fileno(), size, start) + last
     last = last.rpartition(b"\n")[2]
     if not last:
         return end
     if not _torn(last):
         return put(file, end, b"\n")
-    os.truncate(file, end - len(last))
+    os.truncate(file.fileno(), end - len(last))
     return end - len(last)
 
 

@@ -147,7 +147,7 @@ def read_json(path: Path) -> dict[str, Any]:
         RunFolderError: It is missing or damaged.
     """
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = jsonl.document(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise RunFolderError(f"{path}: {error.strerror}") from None
     except ValueError as error:

@@ -6,16 +6,17 @@ line begins is held, so what a report takes up does not grow with the run.
 
 from __future__ import annotations
 
-import json
 import os
+import sys
 import weakref
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, overload
 
 import orjson
 
-from lotbench.edge.files.jsonl import fields, sealed, unsealed
+from lotbench.edge.files.jsonl import document, fields, sealed, unsealed
 from lotbench.errors import RunFolderError
 from lotbench.types import Score, Trace
 
@@ -37,7 +38,7 @@ class Traces(Sequence[Trace]):
     def __init__(
         self, file: Path, *, strict: bool = True, seen: Callable[[Trace], object] | None = None
     ) -> None:
-        self._places: list[tuple[int, int]] = []
+        self._starts, self._sizes = array("q"), array("q")
         self.names: list[tuple[str, int]] = []
         """Sample and repeat of each walk."""
         if not file.is_file():
@@ -51,7 +52,7 @@ class Traces(Sequence[Trace]):
         self._index(file, strict, seen or (lambda _: None))
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._starts)
 
     @overload
     def __getitem__(self, at: int) -> Trace: ...
@@ -59,11 +60,11 @@ class Traces(Sequence[Trace]):
     def __getitem__(self, at: slice) -> Sequence[Trace]: ...
     def __getitem__(self, at: int | slice) -> Trace | Sequence[Trace]:
         if isinstance(at, slice):
-            return [self._read(place) for place in self._places[at]]
-        return self._read(self._places[at])
+            return [self._read(one) for one in range(len(self))[at]]
+        return self._read(range(len(self))[at])
 
     def __iter__(self) -> Iterator[Trace]:
-        return map(self._read, self._places)
+        return map(self._read, range(len(self)))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and len(self) == len(other) and all(map(_same, self, other))
@@ -75,7 +76,7 @@ class Traces(Sequence[Trace]):
 
     def lines(self, order: Sequence[tuple[str, int]]) -> Iterator[str]:
         """The lines of walks by sample and repeat, in this order; a walk that is not there is left out."""
-        at = dict(zip(self.names, self._places, strict=True))
+        at = {name: number for number, name in enumerate(self.names)}
         return (self._bytes(at[name]).decode() for name in order if name in at)
 
     def _index(self, file: Path, strict: bool, seen: Callable[[Trace], object]) -> None:
@@ -86,8 +87,10 @@ class Traces(Sequence[Trace]):
                     break
                 try:
                     read = trace(unsealed(text, _loads))
-                    self.names.append((read.sample, read.repeat))
-                    self._places.append((start, len(text)))
+                    # One text for all walks on a sample: a run may have 100,000 walks.
+                    self.names.append((sys.intern(read.sample), read.repeat))
+                    self._starts.append(start)
+                    self._sizes.append(len(text))
                     seen(read)
                 except (ValueError, KeyError, TypeError):
                     if strict:
@@ -95,11 +98,11 @@ class Traces(Sequence[Trace]):
                         raise RunFolderError(message) from None
                 start += len(text)
 
-    def _read(self, place: tuple[int, int]) -> Trace:
-        return trace(_loads(self._bytes(place)))
+    def _read(self, at: int) -> Trace:
+        return trace(_loads(self._bytes(at)))
 
-    def _bytes(self, place: tuple[int, int]) -> bytes:
-        return os.pread(self._number, place[1], place[0])
+    def _bytes(self, at: int) -> bytes:
+        return os.pread(self._number, self._sizes[at], self._starts[at])
 
 
 def trace(table: Mapping[str, Any]) -> Trace:
@@ -112,10 +115,11 @@ def trace(table: Mapping[str, Any]) -> Trace:
     made = Trace(**{**given, "score": Score(**given["score"]), "steps": tuple(given["steps"])})
     texts, maybe = (made.sample, made.lane, made.outcome), (made.why, made.score.why)
     tables = (made.score.parts, made.usage, *made.steps)
+    # As sets of types, not value by value: a long run has millions of steps.
     if not (
-        all(isinstance(one, str) for one in texts)
-        and all(one is None or isinstance(one, str) for one in maybe)
-        and all(isinstance(one, dict) for one in tables)
+        set(map(type, texts)) == {str}
+        and set(map(type, maybe)) <= {str, type(None)}
+        and set(map(type, tables)) == {dict}
         and type(made.repeat) is int
         and type(made.arrived) is bool
         and type(made.score.value) in (int, float, type(None))
@@ -134,7 +138,7 @@ def _loads(text: bytes) -> Any:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
-        return json.loads(text)
+        return document(text)
 
 
 def _same(one: object, other: object) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from pydantic import BaseModel, ValidationError
 from lotbench import benchmarks
 from lotbench.edge.calls import embeddings
 from lotbench.edge.files import atomic_write
+from lotbench.edge.files.jsonl import document
 from lotbench.errors import DataError, UsageError, at, faults_of
 from lotbench.harness.published import Source
 
@@ -73,7 +73,7 @@ class Files:
             DataError: The file cannot be read, or is no list.
         """
         try:
-            found = json.loads(self.path.read_bytes())
+            found = document(self.path.read_bytes())
         except (OSError, ValueError) as error:
             raise DataError([f"{self.path}: {error}"]) from None
         if not isinstance(found, list) or not found:

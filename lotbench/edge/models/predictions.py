@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lotbench import benchmarks
+from lotbench.edge.files.jsonl import document
 from lotbench.errors import CallFailed, UsageError
 from lotbench.types import Reply, Request
 
@@ -77,7 +78,7 @@ def read_predictions(path: Path) -> list[dict[str, Any]] | None:
     """The predictions in a file; None if it holds something else."""
     try:
         text = path.read_text(encoding="utf-8")
-        found = json.loads(text) if text.lstrip().startswith("[") else None
+        found = document(text) if text.lstrip().startswith("[") else None
     except (OSError, ValueError):
         return None
     fields = {benchmarks.get(name).data.predicted for name in benchmarks.names()} - {""}

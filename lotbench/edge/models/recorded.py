@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from lotbench.edge.calls.journal import entry
-from lotbench.edge.files.jsonl import unsealed
+from lotbench.edge.files.jsonl import document, unsealed
 from lotbench.errors import CallFailed, UsageError, at
 from lotbench.types import Key, Reply, Request
 
@@ -41,7 +41,7 @@ class RecordedModel:
         self._replies: dict[Place, Reply] = {}
         for number, line in enumerate(lines, 1):
             try:
-                self._add(unsealed(line, json.loads), role)
+                self._add(unsealed(line, document), role)
             except (ValueError, KeyError, TypeError):
                 place = at(path, number)
                 raise UsageError(

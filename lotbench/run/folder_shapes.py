@@ -1,0 +1,132 @@
+"""What run.json and summary.json must have for a run to be read: a folder may come from somebody else.
+
+Only what lotbench reads of them is looked at; a later version may write more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from lotbench.config.experiment import validate
+from lotbench.edge.files import run_folder
+from lotbench.edge.files.jsonl import rows
+from lotbench.errors import RunFolderError, UsageError
+
+SCHEMA = 1
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(extra="allow", strict=True)
+
+
+class _Recorded(_Shape):
+    of: int | None = None
+    samples: str | None = None
+    prompts: dict[str, str] = {}
+    pictures: dict[str, str] = {}
+
+
+class _Digests(_Shape):
+    experiment: str
+    data: str
+    prompts: str
+
+
+class _Run(_Shape):
+    """run.json; its experiment is read by `recorded.experiment`."""
+
+    version: str | None = None
+    experiment: dict[str, Any]
+    limits: dict[str, Any] = {}
+    digests: _Digests
+    recorded: _Recorded = _Recorded()
+
+
+class _Score(_Shape):
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+    why: str | None = None
+
+
+class _Usage(_Shape):
+    calls: int
+    cost_usd: float | None
+
+
+class _Summary(_Shape):
+    """summary.json."""
+
+    n_traces: int
+    usage: _Usage
+    models: dict[str, list[str]]
+    complete: bool = True
+    rankable: bool
+    reasons: list[str]
+    scores: dict[str, _Score]
+    wall_s: float = 0.0
+
+
+class _Sample(_Shape):
+    """A line of samples.jsonl; its fields are those of the benchmark."""
+
+    id: str
+
+
+def read_samples(path: Path) -> dict[str, dict[str, Any]]:
+    """The samples of a run folder, by id, as they were.
+
+    Raises:
+        DataError: A line is damaged or no sample.
+    """
+
+    def read(table: Any) -> dict[str, Any]:
+        _Sample.model_validate(table)
+        found: dict[str, Any] = table
+        return found
+
+    return {sample["id"]: sample for _, sample in rows(path / "samples.jsonl", read)}
+
+
+def read_run_json(path: Path) -> dict[str, Any]:
+    """The run.json of a run folder.
+
+    Raises:
+        RunFolderError: It is missing, damaged or of a later version, with the fields.
+    """
+    return _read(path / "run.json", _Run)
+
+
+def read_summary(path: Path) -> Mapping[str, Any]:
+    """The summary.json of a run folder; nothing if the run never ended in order.
+
+    Raises:
+        RunFolderError: It is damaged or of a later version, with the fields.
+    """
+    file = path / "summary.json"
+    return _read(file, _Summary) if file.is_file() else {}
+
+
+def later(version: str, known: str) -> bool:
+    """Whether a version of a benchmark, such as `2` or `1.4`, comes after the known one."""
+    one, other = ([int(part[:9]) for part in re.findall(r"[0-9]+", each)] for each in (version, known))
+    return one > other
+
+
+def _read(file: Path, shape: type[BaseModel]) -> dict[str, Any]:
+    table = run_folder.read_json(file)
+    if table.get("schema", SCHEMA) != SCHEMA:
+        raise RunFolderError(
+            f"{file}: schema {table['schema']!r}: a later lotbench wrote it, this one reads {SCHEMA}"
+        )
+    try:
+        validate(shape, table, file)
+    except UsageError as error:
+        raise RunFolderError(f"{error}") from None
+    return table
