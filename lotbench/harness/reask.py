@@ -7,6 +7,7 @@ failed walk.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -30,7 +31,21 @@ def asking(walk: AnyWalk, unread: str | None) -> Attempt:
     """A first asking, or a second one: then `unread` says why the last reply could not be read."""
     if unread is None:
         return Attempt()
-    return Attempt(1, walk.prompt("lines").line("again", reason=unread))
+    return Attempt(1, walk.prompt("lines").line("again", reason=_in_its_language(walk, unread)))
+
+
+def _in_its_language(walk: AnyWalk, reason: str) -> str:
+    """A reason in the language of the sample, where the pack has `reasons` for it; else as the code says it.
+
+    A reason is looked up by its words; numbers in it fill the fields `first` and `second`.
+    """
+    told = walk.prompts.prompts.get(walk.sample.language, {}).get("reasons")
+    if told is None:
+        return reason
+    name = re.sub(r"[^a-z]+", "_", reason.lower()).strip("_")
+    section = name if name in told.sections else "other"
+    numbers = dict(zip(("first", "second"), re.findall(r"\d+", reason), strict=False))
+    return told.line(section, **(numbers if section == name else {}))
 
 
 @dataclass(frozen=True, slots=True)

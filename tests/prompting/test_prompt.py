@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 import pytest
@@ -12,6 +13,7 @@ from lotbench.edge.files import datasets
 from lotbench.errors import UsageError
 from lotbench.prompting.prompt import Prompt, pack, parse
 from lotbench.types import Image, Message
+from tests.pages import ROOT
 
 PICTURE = Image("a" * 64)
 TEXT = """[system]
@@ -148,7 +150,8 @@ SHIPPED = datasets.prompts("lotbench")
 def test_every_prompt_is_there_in_both_languages_with_the_same_fields() -> None:
     assert SHIPPED.prompts.keys() == {"en", "zh"}
     english, chinese = SHIPPED.prompts["en"], SHIPPED.prompts["zh"]
-    assert english.keys() == chinese.keys()
+    # The code's own reasons are English.
+    assert english.keys() == chinese.keys() - {"reasons"}
     for name in english:
         assert english[name].fields == chinese[name].fields, name
         assert english[name].sections.keys() == chinese[name].sections.keys(), name
@@ -161,10 +164,11 @@ def static(prompt: Prompt) -> str:
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_what_changes_stands_in_the_last_message(language: str) -> None:
     for name, prompt in SHIPPED.prompts[language].items():
-        if name != "lines":
+        if name not in ("lines", "reasons"):
             assert set(re.findall(r"\{\{(\w+)\}\}", static(prompt))) <= {
                 "shape",
                 "method",
+                "unclear",
                 "max_words",
                 "max_characters",
             }, name
@@ -175,5 +179,39 @@ def test_what_changes_stands_in_the_last_message(language: str) -> None:
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_every_prompt_that_wants_a_form_shows_it(language: str) -> None:
     for name, prompt in SHIPPED.prompts[language].items():
-        if name != "lines":
+        if name not in ("lines", "reasons"):
             assert "JSON" in static(prompt) and "{{shape}}" in static(prompt), name
+
+
+def reasons(*files: str) -> set[str]:
+    """The names under which a pack has the reasons that these files give for asking again."""
+    found = set()
+    for file in files:
+        tree = ast.parse((ROOT / "lotbench" / file).read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if not (isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Unread"):
+                continue
+            reason = node.args[1]
+            parts = reason.values if isinstance(reason, ast.JoinedStr) else [reason]
+            told = " ".join(str(one.value) for one in parts if isinstance(one, ast.Constant))
+            found.add(re.sub(r"[^a-z]+", "_", told.lower()).strip("_"))
+    # What a library says of a field is told as `other`.
+    return (found - {""}) | {"other"}
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "language", "files"),
+    [
+        ("lotbench", "zh", ("words.py", "questions.py")),
+        ("standard", "zh", ("answers.py", "candidate.py")),
+        ("standard", "ja", ("answers.py", "candidate.py")),
+    ],
+)
+def test_every_reason_for_asking_again_is_there_in_the_language_of_the_sample(
+    benchmark: str, language: str, files: tuple[str, ...]
+) -> None:
+    told = datasets.prompts(benchmark).prompts[language]["reasons"].sections
+    wanted = reasons("prompting/reply.py", *(f"benchmarks/{benchmark}/{file}" for file in files))
+    assert len(wanted) > 8
+    assert wanted == told.keys()
+    assert all(re.search("[\u3040-\u30ff\u4e00-\u9fff]", text) for text in told.values())

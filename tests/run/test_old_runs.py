@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,6 @@ from lotbench.run.evaluate import resume
 from tests.old_runs import (
     FOLDER,
     RUNS,
-    SPREADLESS,
     Player,
     benchmark_of,
     copied,
@@ -60,27 +58,29 @@ def test_a_run_cut_off_in_the_middle_is_gone_on_with_to_the_same_end(name: str, 
     assert summary(run)["scores"] == recorded(name)["scores"]
 
 
-def test_a_judge_check_taken_again_asks_nothing_and_says_the_same(tmp_path: Path) -> None:
-    check = copied(CHECK, tmp_path)
-    for file in ("summary.json", "report.md", "checks.jsonl"):
-        (check / file).unlink()
+def test_a_judge_check_of_other_prompts_and_rows_is_another_check_and_leaves_the_old_one_as_it_is(
+    tmp_path: Path,
+) -> None:
+    old = copied(CHECK, tmp_path)
+    before = {path.name: path.read_bytes() for path in old.iterdir() if path.is_file()}
     experiment = Experiment(
         data="lotbench",
         roles={"judge": ("python:judge-0", "python:judge-1"), "oracle": ("python:oracle",)},
         repeats=1,
         settings={"judge_mode": "zero_shot"},
     )
-    silent = {f"python:{name}": Player(name) for name in ("judge-0", "judge-1", "oracle")}
-    wanted = Wanted(Config(experiment=experiment, limits=Limits()), out=check.parent, limit=20)
-    checked = asyncio.run(judge_check(wanted, own=silent))
-    assert checked.path == check
-    assert [player.asked for player in silent.values()] == [[], [], []]
-    found, then = (json.loads((run / "summary.json").read_text("utf-8")) for run in (check, FOLDER / CHECK))
-    # A kappa of 1 had the interval 1 to 1: drawing rows that all agree again says nothing of how well they do.
-    then["notes"][2] = then["notes"][2].replace("(1 to 1)", f"({SPREADLESS})")
-    for kappa in (group["kappa"] for measure in then["measures"] for group in measure["groups"].values()):
-        if kappa["low"] == kappa["high"]:
-            kappa["low"] = kappa["high"] = None
-    assert found == then
-    recorded_lines = [re.sub(r"\| (\d) to \1$", "| –", line) for line in told(FOLDER / CHECK / "report.md")]
-    assert told(check / "report.md") == recorded_lines
+    wanted = Wanted(Config(experiment=experiment, limits=Limits()), out=old.parent, limit=20)
+
+    def taken() -> tuple[Path, list[int], dict[str, object]]:
+        players = {f"python:{name}": Player(name) for name in ("judge-0", "judge-1", "oracle")}
+        checked = asyncio.run(judge_check(wanted, own=players))
+        found = json.loads((checked.path / "summary.json").read_text("utf-8"))
+        return checked.path, [len(player.asked) for player in players.values()], found
+
+    path, asked, found = taken()
+    assert path != old
+    assert sum(asked) > 40
+    assert {file.name: file.read_bytes() for file in old.iterdir() if file.is_file()} == before
+    for file in ("summary.json", "report.md", "checks.jsonl"):
+        (path / file).unlink()
+    assert taken() == (path, [0, 0, 0], found)

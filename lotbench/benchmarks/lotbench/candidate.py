@@ -62,12 +62,30 @@ class Notes(Form):
 
 
 _TOLD: Mapping[object, str] = {True: "Yes", False: "No"}
+_UNCLEAR = ("unclear", "不清楚")
+
+
+def _told(said: object) -> object:
+    """An answer in any of its words (`yes.`, 否, 不清楚) as the form has it."""
+    if isinstance(said, str) and said.strip(" .!。！").casefold() in _UNCLEAR:
+        return "Unclear"
+    return _TOLD.get(yes_or_no(said), said)
 
 
 class Told(Form):
-    """The answer of the oracle."""
+    """The answer of the oracle, as in the paper."""
 
-    answer: Annotated[Literal["Yes", "No"], BeforeValidator(lambda said: _TOLD.get(yes_or_no(said), said))]
+    answer: Annotated[Literal["Yes", "No"], BeforeValidator(_told)]
+
+
+class ToldIfClear(Form):
+    """The answer of an oracle that need not decide."""
+
+    answer: Annotated[Literal["Yes", "No", "Unclear"], BeforeValidator(_told)]
+
+
+ANSWERS: Mapping[str, type[Told] | type[ToldIfClear]] = {"yes_no": Told, "yes_no_unclear": ToldIfClear}
+"""The form of the oracle's answer, by `oracle_says`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,21 +202,29 @@ def answer_ask(walk: Walk) -> Sequence[Question]:
     if "answer" in walk.state["turn"]:
         return ()
     sees, sample = walk.settings.oracle_sees, walk.sample
-    lines = walk.prompt("lines")
+    lines, form = walk.prompt("lines"), ANSWERS[walk.settings.oracle_says]
     messages = walk.prompt("answer").messages(
-        shape=shape(Told),
+        **_unclear(walk, "answer", "may_be_unclear"),
+        shape=shape(form),
         caption=lines.line("oracle_caption", text=sample.caption) if sees == "scene" else None,
         response=lines.line("oracle_response", text=sample.response) if sees != "key_text" else None,
         key_text=sample.key_text,
         question=walk.state["turn"]["question"],
     )
-    return (Question("oracle", "answer", messages, schema(Told), round=walk.round),)
+    return (Question("oracle", "answer", messages, schema(form), round=walk.round),)
+
+
+def _unclear(walk: Walk, prompt: str, line: str) -> dict[str, Value]:
+    """What a prompt says of the answer Unclear; packs of before there was one have no field for it."""
+    if "unclear" not in walk.prompt(prompt).fields:
+        return {}
+    return {"unclear": walk.prompt("lines").line(line) if walk.settings.oracle_says != "yes_no" else None}
 
 
 def answer_read(walk: Walk, answers: Sequence[Answer]) -> Update:
-    """Yes, No, or missing: an answer that cannot be read is told to nobody and counted."""
+    """Yes, No, Unclear, or missing: an answer that cannot be read is told to nobody and counted."""
     try:
-        told: str | None = read_form(answers[0].reply, Told).answer
+        told: str | None = read_form(answers[0].reply, ANSWERS[walk.settings.oracle_says]).answer
         value: dict[str, JSON] = {"answer": told, "status": "ok"}
     except Unread as error:
         told, value = None, {"answer": None, "status": error.kind}
@@ -238,6 +264,7 @@ def _question(walk: Walk, step: str, form: type[Form], draw: int = 0) -> Questio
     if step == "respond":
         limits = walk.settings
         values |= {"max_words": str(limits.max_words), "max_characters": str(limits.max_characters)}
+    values |= _unclear(walk, step, "told_unclear")
     messages = walk.prompt(step).messages(**values)
     return Question(
         "candidate", step, messages, schema(form), round=walk.round, draw=draw, attempt=once.number

@@ -17,8 +17,8 @@ from lotbench.types import JSON
 
 Record = Mapping[str, Any]
 UNSEEN = BOUNDS | {
-    "arm", "ask", "clues", "clue_interval", "clue_reveal", "framework", "votes", "oracle_sees", "max_oracle_error",
-    "anchors",
+    "arm", "ask", "clues", "clue_interval", "clue_reveal", "framework", "votes", "oracle_sees", "oracle_says",
+    "max_oracle_error", "anchors",
 }  # fmt: skip
 """Settings that change nothing for a candidate that reads nothing."""
 NAMES = (

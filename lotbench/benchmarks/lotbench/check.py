@@ -47,6 +47,8 @@ def read_check(walk: Walk, answers: Sequence[Answer]) -> Update:
             return {"draft": {**walk.state["draft"], "unread": verdict.reason}, "steps": steps}
         return _next_judge(walk, seat, verdict.reason) | {"steps": steps}
     value = {"accepted": verdict.accepted, "how": "judge", "judge": seat, "status": "ok", **verdict.parts}
+    if near := words.overlap(walk.state["turn"]["filling"], walk.sample.key_text):
+        value["overlap"] = near
     steps = [record(answer, value)]
     wants_second = verdict.accepted and walk.settings.confirm != "never"
     if wants_second and "first" not in walk.state["draft"]:

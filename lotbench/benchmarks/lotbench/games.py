@@ -38,6 +38,7 @@ class Opinion:
         status: `ok`, or why the judge could not be read.
         criteria: Each criterion that was decided (Eq. 6, 7).
         texts: Each of TEXTS that the judge wrote.
+        overlap: Whether the filling contains or shortens the key text; "" for neither.
     """
 
     step: str
@@ -47,6 +48,7 @@ class Opinion:
     status: str
     criteria: Mapping[str, bool]
     texts: Mapping[str, str]
+    overlap: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +255,7 @@ def _opinion(step: str, value: Mapping[str, Any]) -> Opinion:
         status=str(value.get("status", "ok")),
         criteria={name: bool(value[name]) for name in CRITERIA if value.get(name) is not None},
         texts={name: str(value[name]) for name in TEXTS if value.get(name)},
+        overlap=str(value.get("overlap", "")),
     )
 
 

@@ -7,6 +7,7 @@ same creative point (Eq. 6) and the same function (Eq. 7). DAESO is both. The ju
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -33,6 +34,19 @@ class Chain(Form):
     def text(self) -> str:
         """The chain as it is stored, shown, and given to the judge."""
         return f"{self.scene_chain}\n{self.caption_chain}\n= {self.creative_point}\n=> {self.function}"
+
+
+_STORED = re.compile(r"(?P<scene>[^\n]*)\n(?P<caption>.*?)\n= (?P<point>.*?)\n=> (?P<function>.*)", re.DOTALL)
+"""A chain as `Chain.text` stores it."""
+
+
+def labelled(walk: Walk, text: str) -> str:
+    """A stored chain as the judge is shown it: each part under its name, in the language of the sample."""
+    lines, parts = walk.prompt("lines"), _STORED.fullmatch(text)
+    if parts is None or "told_chain" not in lines.sections:
+        # A chain that no form made, or the pack of a run from before chains had labels.
+        return text
+    return lines.line("told_chain", **parts.groupdict())
 
 
 class Explained(Form):
@@ -110,7 +124,7 @@ def verdict_question(
         explained = walk.settings.judge_mode != "zero_shot"
         values["explanation"] = lines.line("explanation", text=sample.explanation) if explained else None
     if name in ("check_causal", "confirm"):
-        values["chain"] = lines.line("chain", text=chain) if chain else None
+        values["chain"] = lines.line("chain", text=labelled(walk, chain)) if chain else None
     question = judging(walk, step).ask(
         walk.prompt(name), round=walk.round, seat=seat, attempt=once.number, **values
     )

@@ -40,6 +40,8 @@ def _lines(at: Round) -> list[str]:
     if at.question:
         lines += wrapped("asks", at.question)
         lines += wrapped("is told", at.answer or "nothing (the oracle could not be read)")
+    elif at.asked in ("wh_question", "either_or"):
+        lines += wrapped("asks", f"nothing that Yes or No answers ({at.asked})")
     for clue in at.clues:
         lines += wrapped("clue", clue)
     return lines

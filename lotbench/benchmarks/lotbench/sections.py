@@ -23,6 +23,8 @@ from lotbench.types import Metric, Trace
 
 Cell = str | float | int | None
 
+NEAR = {"contains": "contain", "shortens": "shorten"}
+"""What a filling that is not the key text may have in common with it."""
 STATUSES = ("ok", "unparsed", "not_a_phrase", "refused", "truncated")
 CONFIRM = {
     "never": "No positive verdict was confirmed: a game ends on the judge's first yes, false ones included.",
@@ -159,6 +161,17 @@ def _repeats(games: Sequence[Game], rules: Rules) -> Section:
         ),
     )
     notes = ["A filling judged before in its game keeps its verdict, without a call, and uses a round."]
+    for overlap in NEAR:
+        if near := [check for check in decided if check.overlap == overlap]:
+            yes = sum(bool(check.accepted) for check in near)
+            rows += (
+                (
+                    f"fillings accepted of those that {NEAR[overlap]} the key text",
+                    yes,
+                    len(near),
+                    _share(yes, len(near)),
+                ),
+            )
     if several and 2 * alike > len(several):
         notes.append(
             f"WARNING: {_of(alike, len(several))} samples open with the same filling in every repeat, so the "
@@ -198,6 +211,14 @@ def _questions(games: Sequence[Game], rules: Rules) -> Section:
         ),
         ("games without a leak", len(tight), len(games), _share(len(tight), len(games))),
     )
+    told = {
+        "wh_question: questions for what, who or how, which cost the answer": [at.asked for at in asks],
+        "either_or: questions for which of two, which cost the answer": [at.asked for at in asks],
+        "Unclear: answers that decide nothing": answers,
+    }
+    for what, all_of in told.items():
+        if count := all_of.count(what.partition(":")[0]):
+            rows += ((what, count, len(all_of), _share(count, len(all_of))),)
     notes = (
         f"creativity_score over games without a leak: {_with_interval(score)}, n = {score.n} samples.",
         "A long game has more questions and so more chances of a leak: games without one are the shorter, "

@@ -55,6 +55,8 @@ class Settings(Bounds):
     """A second yes that a first yes needs; by default of another judge if there is one."""
     oracle_sees: Literal["key_text", "response", "scene"] = "scene"
     """What E2 knows: the key text (the paper's), with the response, with the caption too."""
+    oracle_says: Annotated[Literal["yes_no", "yes_no_unclear"], Before("yes_no")] = "yes_no_unclear"
+    """What E2 may answer: Yes and No alone (the paper's), or Unclear where neither is true or can be known."""
     round_origin: Literal[0, 1] = 0
     """t_r of a game solved at the first attempt."""
     unsolved: Literal["zero", "cap"] = "zero"

@@ -163,8 +163,9 @@ def probe_result(probe: Probe, state: State) -> ProbeResult:
         return ProbeResult(first, None, str(state["why"]), stages=stages)
     if probe.step == "answer":
         told = state["turn"].get("answer")
-        accepted = None if told is None else told == "Yes"
-        return ProbeResult(accepted, accepted, "neither yes nor no" if accepted is None else None)
+        accepted = {"Yes": True, "No": False}.get(told)
+        why = None if accepted is not None else "said Unclear" if told else "neither yes nor no"
+        return ProbeResult(accepted, accepted, why)
     how = [one.how for one in checks if one.accepted is not None][-1]
     return ProbeResult(first, bool(state["turn"]["verdict"]), None, how, stages)
 
@@ -183,16 +184,18 @@ def key(role: str, settings: Settings, prompts: Pack, sampling: JSON, data: str)
     """What a role's verdicts depend on beside the models: settings, the prompts that it hears, the data set."""
     if role == "oracle":
         chosen: dict[str, JSON] = {"oracle_sees": settings.oracle_sees}
+        if settings.oracle_says != "yes_no":
+            chosen["oracle_says"] = settings.oracle_says
         heard = {"answer", "lines"}
     else:
         chosen = {"judge_mode": settings.judge_mode, "verdict": settings.verdict}
-        heard = {"lines", f"check_{settings.judge_mode}"}
+        heard = {"lines", "reasons", f"check_{settings.judge_mode}"}
         if settings.judge_mode == "causal":
             chosen["chain"] = settings.chain
             heard = (
-                {"lines", "chain", "check_causal"}
+                {"lines", "reasons", "chain", "check_causal"}
                 if settings.chain == "stored"
-                else {"lines", "check_per_call"}
+                else {"lines", "reasons", "check_per_call"}
             )
         if settings.confirm == "same_judge":
             heard.add("confirm")

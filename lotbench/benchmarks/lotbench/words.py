@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from functools import cache, lru_cache
+from typing import Literal
 
 from lotbench.errors import Unread
 
@@ -148,6 +149,23 @@ def same(text: str) -> str:
         text = _BETWEENCJK.sub("", _simplifier().convert(text))
     text = re.sub(r"[^\w\s]", "", re.sub(r"[-‐‑–—_]", " ", text))
     return re.sub(r"\s+", " ", _ARTICLE.sub("", text.strip())).strip()
+
+
+def overlap(filling: str, key: str) -> Literal["contains", "shortens"] | None:
+    """Whether a filling has the whole key text in it, or is a part of it, by whole words; Chinese has none.
+
+    Such a filling is no exact match: a judge is told to go by what it then names.
+    """
+    said, meant = same(filling), same(key)
+    if not said or said == meant:
+        return None
+    if _within(meant, said):
+        return "contains"
+    return "shortens" if _within(said, meant) else None
+
+
+def _within(part: str, whole: str) -> bool:
+    return part in whole if CJK.search(whole) else f" {part} " in f" {whole} "
 
 
 def leaks(question: str, secrets: list[str]) -> bool:

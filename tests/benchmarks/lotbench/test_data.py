@@ -90,6 +90,62 @@ def test_the_examples_in_the_prompts_give_no_sample_away(items: tuple[Item, ...]
             assert item.caption not in text, (path, item.id)
 
 
+COMMON = "a also and are as at before do does either he his in is it its no not of on one or our the their to two up would yes you your"
+FUNCTION_WORDS = frozenset(COMMON.split())
+SHOWN = re.compile(
+    r"^(?:IMAGE CAPTION|RESPONSE|CAPTION|KEY TEXT|CANDIDATE|WRONG-ANS|CLUE|Q|QUESTION|WORD|图片描述|配文|关键词|候选词|错误答案|线索|问|问题"
+    r"|词语)[:：] ?(.*)$|\"(?:filling|question)\": \"([^\"]+)\"|候选词：“([^”]+)”|with CANDIDATE: \"([^\"]+)\"",
+    re.MULTILINE,
+)
+"""What an example of a prompt shows: a line of its input, or of its output."""
+
+
+def shown(language: str) -> list[str]:
+    """Every text of the examples in the prompts of a language, without the mask."""
+    files = datasets.prompts("lotbench").files
+    examples = {"en": "Example 1", "zh": "例一"}[language]
+    texts = [
+        text.partition(examples)[2].partition("[user]")[0]
+        for path, text in files.items()
+        if path.startswith(language)
+    ]
+    found = ("".join(match.groups(default="")) for text in texts for match in SHOWN.finditer(text))
+    return sorted({one.replace("<MASK>", " ").strip('"“”') for one in found if "{{" not in one} - {""})
+
+
+def known(items: tuple[Item, ...], language: str) -> list[str]:
+    """Every text of the samples of a language."""
+    texts: list[str] = []
+    for item in items:
+        if item.language == language:
+            texts += (item.caption, item.response, item.key_text, item.explanation, *item.clues)
+            texts += (*item.accept, *(rejected.text for rejected in item.reject))
+    return texts
+
+
+def test_the_examples_in_the_english_prompts_share_no_word_with_the_samples(items: tuple[Item, ...]) -> None:
+    examples = shown("en")
+    said = {word for text in known(items, "en") for word in re.findall(r"[a-z]+", text.lower())}
+    used = {word for text in examples for word in re.findall(r"[a-z]+", text.lower())}
+    described = {text for text in examples if text.endswith(".")}
+    assert len(used) > 50
+    assert len(described) >= 6
+    assert sorted(used & said - FUNCTION_WORDS) == []
+
+
+def test_the_examples_in_the_chinese_prompts_share_no_scene_and_no_answer_with_the_samples(
+    items: tuple[Item, ...],
+) -> None:
+    examples, said = shown("zh"), "\n".join(known(items, "zh"))
+    short = [text for text in examples if len(text) <= 5]
+    common = {
+        text[at : at + 4] for text in examples for at in range(len(text) - 3) if text[at : at + 4] in said
+    }
+    assert len(short) >= 6
+    assert [text for text in short if text in said] == []
+    assert common == set()
+
+
 def test_the_sources_are_told() -> None:
     for place in (FOLDER, JUDGE_SETS):
         text = (place / "SOURCE.md").read_text(encoding="utf-8")

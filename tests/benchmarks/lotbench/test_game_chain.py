@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,13 @@ import pytest
 
 from lotbench import evaluate
 from lotbench.benchmarks.lotbench import chain
+from lotbench.benchmarks.lotbench.judge import labelled
 from lotbench.benchmarks.lotbench.sample import Rejected
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.benchmarks.lotbench.task import benchmark
 from lotbench.edge.calls.journal import read_journal
 from lotbench.harness.state import start
+from lotbench.prompting.prompt import pack
 from lotbench.types import Request
 from tests.fakes import RuleModel, ScriptedModel, game_rule
 from tests.play import (
@@ -71,9 +74,11 @@ async def test_a_chain_is_accepted_if_the_key_text_passes_with_it_and_three_othe
     game = await play(candidate(), checker, max_rounds=1)
     assert tried(checker)[0] == SAMPLE.key_text
     assert sorted(tried(checker)[1:]) == sorted(CONTROLS)
-    assert all(
-        "CAUSAL CHAIN: time passes -> the fish swells" in text for text in checker.heard("chain_check")
+    labelled = (
+        "CAUSAL CHAINS\nSCENE: time passes -> the fish swells\nCAPTION: time passes -> the clock rings\n"
+        "CREATIVE POINT: swelling is ringing\nFUNCTION: somebody is startled\n"
     )
+    assert all(labelled in text for text in (*checker.heard("chain_check"), *checker.heard("check")))
     assert game.values("chain_accepted") == [{"judge": 0, "accepted": True, "builds": 1}]
 
 
@@ -236,3 +241,26 @@ async def test_a_whole_run_reuses_the_chains_of_the_one_before_and_is_complete_b
     assert stored[1] == shared[1] == shared[0] != set()
     assert at(checkers[1], "chain") == at(checkers[1], "chain_check") == []
     assert [trace.outcome for trace in runs[0].traces] == [trace.outcome for trace in runs[1].traces]
+
+
+async def test_a_chinese_judge_is_shown_the_chains_under_chinese_names() -> None:
+    checker = judge(NO, trial=(YES,))
+    await play(candidate("钟声"), checker, sample=CHINESE, max_rounds=1)
+    (text,) = checker.heard("check")
+    for line in (
+        "场景：time passes",
+        "配文：time passes",
+        "创意点：swelling is ringing",
+        "功能：somebody is startled",
+    ):
+        assert line in text
+    assert "=>" not in text
+
+
+def test_a_chain_is_shown_as_it_is_kept_by_a_pack_from_before_the_labels() -> None:
+    walk = walking(start("lot-1", 1, "lot-1/1"), "check", Settings())
+    kept = "a -> b\nc -> d\n= b is d\n=> noise"
+    lines = walk.prompts.files["en/lines.txt"]
+    old = pack({**walk.prompts.files, "en/lines.txt": lines[: lines.index("[told_chain]")]})
+    assert labelled(walk, kept).startswith("SCENE: a -> b\n")
+    assert labelled(replace(walk, prompts=old), kept) == kept

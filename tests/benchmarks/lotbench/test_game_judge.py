@@ -77,7 +77,7 @@ async def test_the_judge_knows_what_its_mode_says(mode: str) -> None:
     await play(candidate(), checker, max_rounds=1, judge_mode=mode)
     (text,) = checker.heard("check")
     assert (SAMPLE.explanation in text) is explanation
-    assert ("CAUSAL CHAIN: time passes -> the fish swells\n" in text) is chain
+    assert ("CAUSAL CHAINS\nSCENE: time passes -> the fish swells\n" in text) is chain
     assert bool(at(checker, "chain")) is chain
 
 
@@ -203,8 +203,8 @@ async def test_each_judge_works_with_a_chain_of_its_own() -> None:
     theirs = {"scene_chain": "b", "caption_chain": "b", "creative_point": "b", "function": "b"}
     first, second = judge(YES, name="a"), judge(confirms=[YES], chains=[theirs], name="b")
     await play(candidate(), [first, second])
-    assert "CAUSAL CHAIN: time passes" in first.heard("check")[0]
-    assert "CAUSAL CHAIN: b\n" in second.heard("confirm")[0]
+    assert "SCENE: time passes" in first.heard("check")[0]
+    assert "SCENE: b\n" in second.heard("confirm")[0]
 
 
 async def test_with_confirm_never_the_first_yes_ends_the_game() -> None:
@@ -227,7 +227,7 @@ async def test_the_same_judge_is_asked_what_differs_first_and_the_criteria_in_th
     ]
     assert "weak spot" in text_of(confirmed)
     assert SAMPLE.explanation in text_of(confirmed)
-    assert "CAUSAL CHAIN:" in text_of(confirmed)
+    assert "CAUSAL CHAINS" in text_of(confirmed)
 
 
 @pytest.mark.parametrize("mode", ["zero_shot", "explained"])
@@ -236,7 +236,7 @@ async def test_the_same_judge_knows_no_more_when_it_confirms_than_its_mode_says(
     await play(candidate(), checker, confirm="same_judge", judge_mode=mode)
     (text,) = checker.heard("confirm")
     assert (SAMPLE.explanation in text) is (mode == "explained")
-    assert "CAUSAL CHAIN:" not in text
+    assert "CAUSAL CHAINS" not in text
 
 
 def test_a_confirmation_by_the_same_judge_is_labelled_as_not_independent() -> None:

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from lotbench.benchmarks.lotbench.sample import Item, Rejected
+from lotbench.benchmarks.lotbench.settings import Settings
+from lotbench.benchmarks.lotbench.task import benchmark
 from lotbench.types import Image, Message, Request
 from tests.fakes import ScriptedModel, text_of
-from tests.play import NO, SAMPLE, YES, candidate, judge, oracle, play
+from tests.play import CHINESE, NO, SAMPLE, YES, candidate, judge, oracle, play, said_to_candidate
 
 # The same sample in all that judge and oracle may know, and another in all that they may not.
 UNSEEN = SAMPLE.model_copy(
@@ -139,3 +141,42 @@ async def test_the_static_part_comes_first_so_that_prefixes_can_be_cached(framew
         assert len(system) == 1
         texts = [text_of(asked).removesuffix("\nOUTPUT:") for asked in rounds]
         assert all(later.startswith(earlier) for earlier, later in pairwise(texts))
+
+
+@pytest.mark.parametrize(("sample", "told"), [(SAMPLE, "A: Unclear"), (CHINESE, "答：不清楚")])
+async def test_an_oracle_that_cannot_decide_says_so_and_the_candidate_is_told(
+    sample: Item, told: str
+) -> None:
+    player, teller = candidate("one", "two"), oracle("Unclear")
+    game = await play(player, oracles=teller, sample=sample, max_rounds=2)
+    assert game.read("answer", "answer") == ["Unclear"]
+    assert told in said_to_candidate(player)[1]
+    assert '"Yes" or "No" or "Unclear"' in teller.heard()[0]
+    assert any(word in teller.heard()[0] for word in ("answer Unclear.", "就回答 Unclear"))
+    assert all("Unclear" in text or "不清楚" in text for text in player.heard())
+
+
+async def test_with_the_papers_oracle_unclear_is_no_answer_and_no_prompt_speaks_of_it() -> None:
+    player, teller = candidate("one", "two"), oracle("Unclear")
+    game = await play(player, oracles=teller, max_rounds=2, oracle_says="yes_no")
+    assert (game.read("answer", "answer"), game.read("answer", "status")) == ([None], ["unparsed"])
+    assert not any("unclear" in text.lower() for text in (*player.heard(), *teller.heard()))
+
+
+async def test_a_chinese_candidate_is_told_in_chinese_why_it_is_asked_again() -> None:
+    player = candidate("钟或鼓", "鼓", "锣", asks=["它是动物还是植物？", "它是动物吗？"])
+    game = await play(player, sample=CHINESE, max_rounds=2)
+    assert game.read("respond", "status")[:2] == ["not_a_phrase", "ok"]
+    assert game.read("ask", "status") == ["either_or", "ok"]
+    assert "（列举了几个，而不是一个答案）" in player.heard("respond")[1]
+    assert "（问的是二选一：请只问其中一个）" in player.heard("ask")[1]
+
+
+async def test_a_question_for_which_of_two_asked_twice_costs_the_answer_and_the_report_says_so() -> None:
+    player = candidate("one", "two", asks=["Is it an animal or a plant?"] * 2)
+    game = await play(player, max_rounds=2)
+    assert game.read("ask", "status") == ["either_or", "either_or"]
+    assert game.values("answer") == []
+    sections = benchmark.sections([game.trace], Settings(max_rounds=2, confirm="never"))
+    rows = {row[0]: row[1:3] for one in sections for table in one.tables for row in table.rows}
+    assert rows["either_or: questions for which of two, which cost the answer"] == (1, 1)

@@ -27,6 +27,7 @@ LITERAL: dict[str, Any] = {
     "verdict": "first",
     "confirm": "never",
     "oracle_sees": "key_text",
+    "oracle_says": "yes_no",
     "round_origin": 0,
     "unsolved": "cap",
     "alpha": 0.2,
@@ -34,7 +35,7 @@ LITERAL: dict[str, Any] = {
 }
 PAPER_SILENT = {"votes", "max_words", "max_characters", "max_oracle_error", "anchors"} | BOUNDS
 """The paper says nothing of these: votes of CoT-SC here, length of a filling, when a judge is good enough."""
-OURS = {"clue_reveal", "chain", "verdict", "confirm", "oracle_sees", "unsolved"}
+OURS = {"clue_reveal", "chain", "verdict", "confirm", "oracle_sees", "oracle_says", "unsolved"}
 """Where our default is another reading than the letter."""
 
 PATH = datasets.shipped("configs", "paper", "lotbench.toml")

@@ -407,3 +407,24 @@ LANGUAGES = [
 @pytest.mark.parametrize(("text", "language", "other"), LANGUAGES)
 def test_a_filling_in_another_script_is_in_another_language(text: str, language: str, other: bool) -> None:
     assert words.other_language(text, language) is other
+
+
+OVERLAPS = [
+    ("vibrant alarm clock", "alarm clock", "contains"),
+    ("an alarm clock radio", "alarm clock", "contains"),
+    ("clock", "alarm clock", "shortens"),
+    ("the Alarm-Clock", "alarm clock", None),
+    ("alarm clocks", "alarm clock", None),
+    ("lock", "alarm clock", None),
+    ("小闹钟", "闹钟", "contains"),
+    ("钟", "闹钟", "shortens"),
+    ("闹鐘", "闹钟", None),
+    ("bell", "alarm clock", None),
+]
+
+
+@pytest.mark.parametrize(("filling", "key", "kind"), OVERLAPS)
+def test_a_filling_that_contains_or_shortens_the_key_text_is_told_apart(
+    filling: str, key: str, kind: str | None
+) -> None:
+    assert words.overlap(filling, key) == kind
