@@ -1,26 +1,34 @@
-"""Runs against each other: is the difference of their IH ratios more than chance (App. B.3, Table 6)?
+"""Runs against each other: their IH ratios (App. B.3, Table 6), their fields (Fig. 3, 5), IFS by weight (Fig. 4).
 
-The tasks are paired: what is flipped is the sign of each task's difference.
+Tasks are paired where ratios are tested: what is flipped is the sign of each task's difference.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
 
-from lotbench.benchmarks.hicbench.ratings import ratings
-from lotbench.benchmarks.hicbench.score import task_shares
+from lotbench.benchmarks.hicbench.ratings import Ratings, part, ratings
+from lotbench.benchmarks.hicbench.score import MEASURES, by_measure, ifs, shares, task_shares
+from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.harness.benchmark import Runs
 from lotbench.metrics.compare import sign_flips
-from lotbench.report.sections import Section, Table
+from lotbench.report.sections import Grid, Plot, Section, Table
+from lotbench.types import Metric
 
 Cell = str | float | int | None
+SCENARIOS = {"IIFS": 0.9, "BIFS": 0.6, "RIFS": 0.1}
+"""w1 where invention weighs most, in the balance that the paper takes, and where faults weigh most (Sec. 4.3)."""
 
 
 def across(runs: Runs) -> Sequence[Section]:
-    """One section: every pair of runs, by the tasks that both have."""
+    """Every pair of runs by the tasks that both have; every run by field; every run under three weights."""
+    return _significance(runs), *_fields(runs), _weights(runs)
+
+
+def _significance(runs: Runs) -> Section:
     shares = {
         name: task_shares(ratings(traces), settings.panel_rule, settings.classes)
         for name, (traces, settings) in runs.items()
@@ -37,7 +45,70 @@ def across(runs: Runs) -> Sequence[Section]:
         "of the differences (all of them where there are fewer). The p of each pair stands alone: it is not "
         "corrected for the number of pairs. *** p < 0.01, ** p < 0.05, * p < 0.1."
     )
-    return (Section("Significance of the IH ratio", (note,), (Table(columns, tuple(rows)),)),)
+    return Section("Significance of the IH ratio", (note,), (Table(columns, tuple(rows)),))
+
+
+def _fields(runs: Runs) -> tuple[Section, ...]:
+    """Each measure of each run in each field, as heat maps with intervals over tasks; nothing without fields."""
+    found = {name: _by_field(ratings(traces), settings) for name, (traces, settings) in runs.items()}
+    fields = sorted({field for one in found.values() for field in one})
+    if not fields:
+        return ()
+    grids = tuple(
+        Grid(
+            x="field",
+            y="run",
+            columns=tuple(fields),
+            rows=tuple(runs),
+            cells=tuple(
+                tuple(one[field][measure] if field in one else None for field in fields)
+                for one in found.values()
+            ),
+            caption=f"{measure} by field",
+        )
+        for measure in MEASURES
+    )
+    notes = (
+        "Originality and IH (Fig. 3), feasibility, value, the mean of the three marks and DH (Fig. 5). 95 % intervals over "
+        "the tasks of a field; the mean of the three has none.",
+    )
+    return (Section("Runs by field", notes, tuple(map(_values, grids)), grids=grids),)
+
+
+def _by_field(rated: Ratings, settings: Settings) -> dict[str, Mapping[str, Metric]]:
+    """The measures of the answers to the tasks of each field."""
+    of = np.array([str(rated.walks[walk].score.parts.get("field") or "") for walk in rated.walk])
+    return {
+        field: by_measure(part(rated, of == field), settings) for field in sorted(set(of.tolist()) - {""})
+    }
+
+
+def _values(grid: Grid) -> Table:
+    """The values of a heat map, a field a row, so that they can be copied."""
+    values = [[None if cell is None else cell.value for cell in line] for line in grid.cells]
+    rows = tuple((field, *(line[at] for line in values)) for at, field in enumerate(grid.columns))
+    return Table(("field", *grid.rows), rows, grid.caption)
+
+
+def _weights(runs: Runs) -> Section:
+    """IFS under the weights of the paper's three scenarios, and as a curve over w1."""
+    rows: list[tuple[Cell, ...]] = []
+    curves: dict[str, tuple[tuple[float, float], ...]] = {}
+    for name, (traces, settings) in runs.items():
+        ih, dh = shares(ratings(traces), settings.panel_rule, settings.classes)
+        if np.isnan(ih):
+            rows.append((name, None, None, None, None, None))
+            continue
+        rows.append((name, ih, dh, *(ifs(ih, dh, w1) for w1 in SCENARIOS.values())))
+        curves[name] = tuple((step / 10, ifs(ih, dh, step / 10)) for step in range(11))
+    notes = (
+        "; ".join(f"{name}: w1 = {w1}" for name, w1 in SCENARIOS.items())
+        + ". IFS = w1 IH + (1 - w1) (1 - DH - IH).",
+    )
+    plots = (Plot("line", "w1", "IFS", curves, "IFS by the weight of IH"),) if curves else ()
+    return Section(
+        "IFS of runs by weight", notes, (Table(("run", "IH", "DH", *SCENARIOS), tuple(rows)),), plots
+    )
 
 
 def _stars(p: float | None) -> str:

@@ -38,6 +38,8 @@ from lotbench.types import JSON, Metric, Score, Trace
 SEED = 0
 """Of a bootstrap: runs on the same tasks are then drawn alike."""
 NO_ANSWERS = "no answer was judged"
+MEASURES = (*MARKS, "mean of the three", "IH", "DH")
+"""What stands side by side by field (Fig. 3 and 5)."""
 
 
 def grade(walk: Walk) -> Score:
@@ -127,6 +129,22 @@ def metrics(
     return {
         name: replace(metric, baselines={"one neutral answer, repeated": neutral.get(name)})
         for name, metric in made.items()
+    }
+
+
+def by_measure(rated: Ratings, settings: Settings) -> Mapping[str, Metric]:
+    """Each of MEASURES over some answers, with its interval over tasks; the mean of the three marks has none."""
+    table, n = _table(rated, settings), len(rated.texts)
+    marks = {name: _marks(rated, at) for at, name in enumerate(MARKS)}
+    known = [one.value for one in marks.values() if one.value is not None]
+    three = (
+        Metric(float(np.mean(known)), n=marks["value"].n) if len(known) == 3 else Metric(None, why=NO_ANSWERS)
+    )
+    return {
+        **marks,
+        "mean of the three": three,
+        "IH": _estimate(table, lambda sums: _share(sums, 1), n),
+        "DH": _estimate(table, lambda sums: _share(sums, 2), n, "lower"),
     }
 
 

@@ -1,4 +1,4 @@
-"""Several models side by side: the heat map of models and categories, and the Pareto front between models.
+"""Several models side by side: the heat map of models and categories, the Pareto front between models, their ideas.
 
 Models compare only where one panel judged them on one set of keywords; the comparison of runs sees to that.
 """
@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lotbench.benchmarks.liveideabench.judged import Keyword, read_keyword
+from lotbench.benchmarks.liveideabench import across_ideas
+from lotbench.benchmarks.liveideabench.across_ideas import Read
+from lotbench.benchmarks.liveideabench.judged import read_keyword
 from lotbench.benchmarks.liveideabench.score import dimensions
 from lotbench.benchmarks.liveideabench.sections import category_row
 from lotbench.benchmarks.liveideabench.settings import Settings
@@ -24,10 +26,7 @@ def across(runs: Runs) -> tuple[Section, ...]:
         name: ([read_keyword(trace, settings.rules) for trace in traces], settings)
         for name, (traces, settings) in runs.items()
     }
-    return _heat(read_as), _front(read_as)
-
-
-Read = Mapping[str, tuple[Sequence[Keyword], Settings]]
+    return _heat(read_as), _front(read_as), *across_ideas.sections(read_as)
 
 
 def _heat(runs: Read) -> Section:

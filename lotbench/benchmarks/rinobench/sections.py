@@ -29,6 +29,11 @@ from lotbench.types import Metric, Trace
 
 Cell = str | float | int | None
 STATUSES = ("ok", "invalid", "unparsed", "refused", "truncated")
+COLUMNS = (
+    "F1 macro", *(f"F1 {label}" for label in LABELS), "MAE", "ALI", "recall KA", "recall NA", "add. KA",
+    "add. NA", "hall. KA", "hall. NA",
+)  # fmt: skip
+"""Those of the paper's result table (Table 3)."""
 
 
 def sections(
@@ -50,6 +55,12 @@ def sections(
 
 def _paper(answers: Sequence[Judged], settings: Settings) -> Section:
     """One row with the columns of the paper's result table (Table 3), in its units."""
+    note = "F1, recall, additional ratio and hallucination rate in per cent, as the paper prints them."
+    return Section("The paper's columns", (note,), (Table(COLUMNS, (paper_row(answers, settings),)),))
+
+
+def paper_row(answers: Sequence[Judged], settings: Settings) -> tuple[Cell, ...]:
+    """The cells of COLUMNS for the answers of one run."""
     by_class = classification.f1(score.tables(answers).sum(axis=0))
     valid = [one for one in answers if one.said is not None]
     cells: list[Cell] = [
@@ -62,12 +73,12 @@ def _paper(answers: Sequence[Judged], settings: Settings) -> Section:
         for kind in KINDS:
             value = score.of_justifications(answers, score.by_kind(kind, ratio)).value
             cells.append(None if value is None else 100 * value)
-    columns = (
-        "F1 macro", *(f"F1 {label}" for label in LABELS), "MAE", "ALI", "recall KA", "recall NA", "add. KA",
-        "add. NA", "hall. KA", "hall. NA",
-    )  # fmt: skip
-    note = "F1, recall, additional ratio and hallucination rate in per cent, as the paper prints them."
-    return Section("The paper's columns", (note,), (Table(columns, (tuple(cells),)),))
+    return tuple(cells)
+
+
+def class_f1(answers: Sequence[Judged]) -> list[Metric]:
+    """F1 of each score of the rubric, with its interval over ideas."""
+    return [score.of_scores(answers, partial(_f1_of, place=place)) for place in range(len(LABELS))]
 
 
 def _against_gold(answers: Sequence[Judged], settings: Settings) -> Section:
@@ -106,8 +117,7 @@ def _classes(answers: Sequence[Judged]) -> Section:
     """F1 of each score of the rubric, and which score was given for which."""
     counts = score.tables(answers).sum(axis=0)
     rows = []
-    for place, label in enumerate(LABELS):
-        metric = score.of_scores(answers, partial(_f1_of, place=place))
+    for place, (label, metric) in enumerate(zip(LABELS, class_f1(answers), strict=True)):
         predicted = int(counts[:, label].sum())
         rows.append((label, int(counts[place].sum()), predicted, metric.value, metric.low, metric.high))
     table = Table(("score", "gold", "predicted", "F1", "low", "high"), tuple(rows), "F1 by score")

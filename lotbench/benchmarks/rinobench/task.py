@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lotbench.benchmarks.rinobench import candidate, judge, validation
+from lotbench.benchmarks.rinobench.across import across
 from lotbench.benchmarks.rinobench.lints import lints
 from lotbench.benchmarks.rinobench.official import published
 from lotbench.benchmarks.rinobench.preview import preview
@@ -85,6 +86,10 @@ benchmark = Benchmark(
     ),
     judges=Judges(validation=CHECKED),
     comparison=Comparison(
-        reference="paper/rinobench.toml", headline=headline, score_only=SCORE_ONLY, answers=answers
+        reference="paper/rinobench.toml",
+        headline=headline,
+        score_only=SCORE_ONLY,
+        answers=answers,
+        across=across,
     ),
 )

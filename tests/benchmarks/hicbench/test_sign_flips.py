@@ -75,9 +75,35 @@ async def test_runs_are_compared_task_by_task() -> None:
     for name, one in judges.items():
         done = await walked({"candidate": counting(), "judge": one}, items, answers=2)
         runs[name] = (done.traces, done.settings)
-    ((row,),) = [one.tables[0].rows for one in across(runs)]
+    (row,) = across(runs)[0].tables[0].rows
     # Of 2^8 flips two have a mean as far from 0 as 1.
     assert row == ("all", "none", 1.0, 0.0, pytest.approx(2 / 2**8), "***", 8)
+
+
+async def test_runs_stand_side_by_side_by_field_and_under_three_weights() -> None:
+    items = [task(number) for number in range(1, 9)]
+    runs = {}
+    for name, said in (("good", IH), ("dull", NEUTRAL)):
+        done = await walked(
+            {"candidate": counting(), "judge": judge(lambda _, said=said: said)}, items, answers=2
+        )
+        runs[name] = (done.traces, done.settings)
+    _, fields, weights = across(runs)
+    assert [grid.caption for grid in fields.grids] == [
+        f"{measure} by field"
+        for measure in ("originality", "feasibility", "value", "mean of the three", "IH", "DH")
+    ]
+    ih = fields.grids[4]
+    assert (ih.columns, ih.rows) == (("Acoustics", "Optics"), ("good", "dull"))
+    assert [[cell.value for cell in line] for line in ih.cells] == [[1, 1], [0, 0]]
+    assert ih.cells[0][0].n == 4 and ih.cells[0][0].low < 1
+    assert fields.tables[0].rows == (("Acoustics", 4.0, 3.0), ("Optics", 4.0, 3.0))
+    assert fields.grids[3].cells[0][0].value == pytest.approx(11 / 3)
+    good, dull = weights.tables[0].rows
+    # All IH: w1; all neutral: 1 - w1 (Eq. 3).
+    assert good == ("good", 1.0, 0.0, *map(pytest.approx, (0.9, 0.6, 0.1)))
+    assert dull == ("dull", 0.0, 0.0, *map(pytest.approx, (0.1, 0.4, 0.9)))
+    assert set(weights.plots[0].series) == {"good", "dull"}
 
 
 async def test_only_tasks_that_both_runs_have_are_compared() -> None:
@@ -87,7 +113,7 @@ async def test_only_tasks_that_both_runs_have_are_compared() -> None:
             {"candidate": counting(), "judge": judge(lambda _: IH)}, [task(n) for n in numbers]
         )
         runs[name] = (done.traces, Settings())
-    ((row,),) = [one.tables[0].rows for one in across(runs)]
+    (row,) = across(runs)[0].tables[0].rows
     assert row[-1] == 2 and row[4] == 1.0
 
 

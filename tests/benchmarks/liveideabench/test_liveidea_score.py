@@ -17,6 +17,7 @@ from lotbench.benchmarks.liveideabench.people import review
 from lotbench.benchmarks.liveideabench.score import average, dimensions, sheet
 from lotbench.benchmarks.liveideabench.settings import VERSIONS, Settings
 from lotbench.report.sections import Section
+from tests.fakes import ScriptedModel
 from tests.liveidea import ideas, items, judge, panel, play
 
 REFERENCE = os.environ.get("LOTBENCH_REFERENCE_DATA")
@@ -273,10 +274,42 @@ async def test_models_side_by_side() -> None:
         items("a", "b"), ideas(*TWO), panel(3, lambda place: {"originality": 2, "feasibility": 9})
     )
     runs = {name: (one.traces, one.settings) for name, one in (("good", good), ("bad", bad), ("dull", dull))}
-    heat, front = across(runs)
+    heat, front, *_ = across(runs)
     assert heat.grids[0].rows == ("good", "bad", "dull") and heat.grids[0].columns == ("Physics",)
     assert heat.tables[0].rows == (("Physics", "7.75 (n = 2)", "6.00 (n = 2)", "7.00 (n = 2)"),)
     assert [row[0] for row in front.tables[0].rows] == ["dull", "good"]
+
+
+async def test_ideas_of_several_models_by_quality_length_and_refusals() -> None:
+    words = [" ".join(["word"] * n) for n in (2, 4)]
+    short = await play(items(*"abc"), ideas(*words), panel(3, lambda place: {"originality": 3}))
+    long = await play(
+        items(*"abc"),
+        ScriptedModel(
+            respond=["I cannot provide ideas on this.", " ".join(["word"] * 20)],
+            fallback=[" ".join(["word"] * 10)],
+            model_id="candidate",
+        ),
+        panel(3, lambda place: {"originality": 9}),
+    )
+    found = across({name: (one.traces, one.settings) for name, one in (("short", short), ("long", long))})
+    quality, pooled, refusals = found[2:]
+    # Quality: the mean of originality, feasibility 5 and clarity 7; length by hand (Fig. 6a, 6b).
+    (_, worth, length, originality, *_), (_, more, longer, *_) = quality.tables[0].rows
+    assert worth.startswith("5.00 (") and length.startswith("3.00 (") and originality.startswith("3.00 (")
+    assert more.startswith("7.00 (") and longer.startswith("15.00 (") and longer.endswith("n = 3)")
+    bars = {plot.y: plot for plot in quality.plots}["length (words)"]
+    assert bars.names == ("short", "long") and bars.series["length (words)"] == ((0.0, 3.0), (1.0, 15.0))
+    rows = {row[:3]: row[3:] for row in pooled.tables[0].rows}
+    # Pooled, longer ideas are the better ones; within a model length says nothing.
+    assert rows["all runs", "length", "quality"][0] > 0.8 and rows["all runs", "length", "quality"][-1] == 12
+    assert rows["short", "length", "quality"][0] is None
+    assert ("all runs", "originality", "clarity") in rows
+    lengths = pooled.plots[1]
+    assert lengths.names == ("0 to 10", "10 to 20", "20 to 30")
+    assert lengths.series["short"] == ((0.0, 6.0), (1.0, 0.0), (2.0, 0.0))
+    assert lengths.series["long"] == ((0.0, 0.0), (1.0, 3.0), (2.0, 3.0))
+    assert refusals.tables[0].rows == (("short", 6, 0, 0.0, 0, 0, 0), ("long", 6, 3, 0.5, 3, 3, 0))
 
 
 async def test_every_table_is_whole_whatever_came_of_the_walks() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,14 @@ import pytest
 from sklearn.metrics import f1_score, mean_absolute_error
 
 from lotbench import evaluate
+from lotbench.benchmarks.rinobench.across import across
 from lotbench.benchmarks.rinobench.sample import Item
+from lotbench.benchmarks.rinobench.settings import Settings
 from lotbench.cli import main
 from lotbench.edge.files import datasets
 from lotbench.errors import UsageError
 from lotbench.run.results import Run
+from lotbench.types import Score, Trace
 from tests.fakes import RuleModel
 from tests.ideas import STEPS, SUPPORT, answer, official
 
@@ -187,6 +191,47 @@ async def test_the_whole_table_of_the_paper_comes_out(tmp_path: Path) -> None:
     assert [run.score(name) for name in NINE[2:]] == [
         pytest.approx(value) for value in (0.8, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
     ]
+
+
+async def test_table_3_stands_across_models_with_f1_by_score(tmp_path: Path) -> None:
+    data = imported(tmp_path, official((3, 3, 3, 3, 3)))
+    items = datasets.samples(data, Item)
+    runs = []
+    for name, said in (("right", [item.novelty_score for item in items]), ("threes", [3] * len(items))):
+        (tmp_path / name).mkdir()
+        path = predictions(tmp_path / name, [answer(one) for one in said])
+        runs.append(await play(path, data, tmp_path / "runs", join="position"))
+    assert main(["compare", *(str(run.path) for run in runs), "--to", str(tmp_path / "compared")]) == 0
+    text = (tmp_path / "compared" / "compare.md").read_text(encoding="utf-8")
+    assert "## Table 3 of the paper" in text and "F1 by score" in text and "| 100 | 100 | 100 |" in text
+
+
+def test_the_columns_of_table_3_are_the_papers() -> None:
+    def judged(said: Sequence[int]) -> tuple[list[Trace], Settings]:
+        parts = {"status": "ok", "counts": None, "alignment": None, "shortened": 0, "works": 5}
+        traces = [
+            Trace(
+                f"s{place}",
+                1,
+                "l",
+                "scored",
+                Score(float(one == gold), parts={**parts, "gold": gold, "said": one}),
+                (),
+                None,
+                {},
+            )
+            for place, (gold, one) in enumerate(zip((1, 2, 3, 4, 5) * 2, said, strict=True))
+        ]
+        return traces, Settings()
+
+    (section,) = across({"right": judged((1, 2, 3, 4, 5) * 2), "threes": judged([3] * 10)})
+    assert section.tables[0].columns[:8] == ("run", "F1 macro", "F1 1", "F1 2", "F1 3", "F1 4", "F1 5", "MAE")
+    assert section.tables[0].rows[0][:8] == ("right", 100, 100, 100, 100, 100, 100, 0)
+    # Always 3: F1 of 3 is 2 * 2 / (2 + 10), macro a fifth of it; MAE (2 + 1 + 0 + 1 + 2) / 5.
+    assert section.tables[0].rows[1][1:8] == pytest.approx((100 / 15, 0, 0, 100 / 3, 0, 0, 1.2))
+    assert section.grids[0].rows == ("right", "threes")
+    assert section.grids[0].cells[1][2].value == pytest.approx(1 / 3) and section.grids[0].cells[1][2].n == 10
+    assert across({"silent": ([], Settings())}) == ()
 
 
 @pytest.fixture
