@@ -337,9 +337,9 @@ def done_evidence() -> Any:
 
 @pytest.mark.parametrize("name", sorted(SCORE_ONLY))
 async def test_settings_that_change_the_score_only_change_no_question(name: str) -> None:
-    other = {"panel_rule": "majority", "classes": "overlapping", "w1": 0.5, "encoder": "other", "flips": 100}[
-        name
-    ]
+    others = {"panel_rule": "majority", "classes": "overlapping", "w1": 0.5, "encoder": "other", "flips": 100}
+    # What else there is are bounds on the errors of judges.
+    other = others.get(name, 50 if name.startswith("min_") else 0.5)
     candidate, changed = counting(), counting()
     one, two = judge(lambda _: BOTH), judge(lambda _: BOTH)
     # With dhp the classes choose the examples: that setting changes the score alone only without.
