@@ -31,7 +31,8 @@ from clot_training.tuning.examples import Examples
 from clot_training.tuning.objectives import Objective, Stage
 from clot_training.tuning.weights import linear_layers, load
 from lotbench.config.experiment import digest
-from lotbench.edge.files import atomic_write
+from lotbench.edge.files import adapter_texts, atomic_write
+from lotbench.edge.files.jsonl import tables
 from lotbench.edge.models.transformers.loading import Loaded
 from lotbench.errors import UsageError
 
@@ -65,7 +66,7 @@ def tune(config: Config, files: Sequence[Path], out: Path, *, adapter: Path | No
     Args:
         config: The run's configuration.
         files: Files of examples: of instructions, where the objective is the supervised one.
-        out: The stage's folder. Into it go adapter/, tune.json, loss.jsonl, loss.png, the frozen
+        out: The stage's folder. Into it go adapter/ (with seen.json: digests of what it was trained on), tune.json, loss.jsonl, loss.png, the frozen
             configuration, and checkpoints/.
         adapter: An adapter to go on from; without it a new one is begun.
 
@@ -109,6 +110,8 @@ def _train(config: Config, files: Sequence[Path], out: Path, adapter: Path | Non
         trainer.accelerator.unwrap_model(trainer.model).save_pretrained(
             out / ADAPTER, save_embedding_layers=False
         )
+        started = adapter_texts.read(adapter) if adapter else None
+        adapter_texts.write(out / ADAPTER, trained_on(config, files), started or frozenset())
         freeze(config, out)
         _tell(trainer, out, loaded.id, files, examples, seconds)
     trainer.accelerator.wait_for_everyone()
@@ -295,6 +298,22 @@ def _tell(
         "versions": {package: version(package) for package in PACKAGES},
     }
     atomic_write.write(out / "tune.json", json.dumps(about, indent=2) + "\n")
+
+
+def trained_on(config: Config, files: Sequence[Path]) -> Iterator[str]:
+    """The responses that examples were made of: their own, and those of the rows that they name."""
+    named: set[str] = set()
+    for file in files:
+        for line in file.read_bytes().splitlines():
+            example = json.loads(line)
+            named.update(example.get("rows", ()))
+            if example.get("kind") == "generation":
+                yield example["response"]
+    for folder in config.folders():
+        for _, row in tables(folder / "samples.jsonl"):
+            if row.get("id") in named:
+                # A row of Oogiri data, or a sample of the game.
+                yield str(row.get("text") or row.get("response") or "")
 
 
 def sha256(path: Path) -> str:

@@ -71,6 +71,7 @@ class Data:
         predicted: The field by which a JSON list is known as released predictions; none if empty.
         published: The samples in what others have published of it.
         guess: How a model is tried on samples without their pictures.
+        right: The texts of a sample that are right answers: who was trained on one of them is not measured by it.
     """
 
     folder: str = ""
@@ -85,6 +86,7 @@ class Data:
     predicted: str = ""
     published: Callable[[Source], Sequence[BaseModel]] | None = None
     guess: Guess | None = None
+    right: Callable[[Any], Sequence[str]] = lambda sample: ()
 
 
 @dataclass(frozen=True, slots=True)

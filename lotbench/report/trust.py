@@ -126,7 +126,7 @@ class Case:
         samples: Samples that are played, of `whole` in the data set (None: not known).
         unanswered: Samples that the headline metric knows nothing of.
         walks: Walks that are done, and that the run is to have.
-        seen: Samples that the candidate's adapter was trained on.
+        seen: Samples that the candidate's adapter was trained on; None if it does not say.
         demands: What the benchmark itself asks of a run and does not find.
         bounds: The settings of the run.
     """
@@ -142,7 +142,7 @@ class Case:
     whole: int | None = None
     unanswered: int = 0
     walks: tuple[int, int] = (0, 0)
-    seen: int = 0
+    seen: int | None = 0
     demands: Sequence[str] = ()
 
 
@@ -166,6 +166,8 @@ def remarks(case: Case) -> tuple[str, ...]:
         )
     if unsaid := case.writers.get("", 0):
         found.append(f"Who wrote {unsaid} of the {case.samples} samples is not said (`writer`).")
+    if case.seen is None:
+        found.append("What the candidate's adapter was trained on is not said (no seen.json beside it).")
     return tuple(found)
 
 

@@ -18,7 +18,7 @@ from lotbench import benchmarks
 from lotbench.config.experiment import Config, Experiment, Limits, digest, read_toml, validate
 from lotbench.config.model_names import ModelName, parse
 from lotbench.edge.calls.caller import sampling
-from lotbench.edge.files import datasets
+from lotbench.edge.files import adapter_texts, datasets
 from lotbench.errors import UsageError
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.judge_validation import PlaceboLines
@@ -43,6 +43,7 @@ class Recorded:
         folder: Where the pictures are now.
         pictures: The sha256 of each picture, by sample id, as far as they were written down.
         digests: Of experiment, data, prompts and code.
+        seen: Of the samples, those that the candidate's adapter was trained on; None if it does not say.
     """
 
     samples: tuple[Any, ...]
@@ -52,6 +53,7 @@ class Recorded:
     pictures: Mapping[str, str]
     prompts: Pack
     digests: Mapping[str, str]
+    seen: tuple[str, ...] | None = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,7 @@ class Plan:
         beside: What walks see of the data set: `Walk.data`.
         of: How many samples the data set has; None if a run of before did not write it down.
         names: The models of each role, candidate included.
+        seen: Of the chosen samples, those that the candidate's adapter was trained on; None if it does not say.
         recorded: The digests of a run that has begun, as it wrote them down.
         share: Which of how many shares of the lanes this plan takes; a lane is never split.
     """
@@ -84,6 +87,7 @@ class Plan:
     prompts: Pack
     names: Mapping[str, tuple[ModelName, ...]]
     by_id: Mapping[str, Sample]
+    seen: tuple[str, ...] | None = ()
     recorded: Mapping[str, str] | None = None
     share: tuple[int, int] = (0, 1)
 
@@ -182,7 +186,9 @@ def make(config: Config, recorded: Recorded | None = None) -> Plan:
         }
     )
     played = (
-        _recorded(benchmark, experiment, recorded) if recorded else _drawn(benchmark, experiment, settings)
+        _recorded(benchmark, experiment, recorded)
+        if recorded
+        else _drawn(benchmark, experiment, settings, names["candidate"][0])
     )
     return Plan(
         benchmark=benchmark,
@@ -195,7 +201,9 @@ def make(config: Config, recorded: Recorded | None = None) -> Plan:
     )
 
 
-def _drawn(benchmark: Benchmark, experiment: Experiment, settings: Any) -> dict[str, Any]:
+def _drawn(
+    benchmark: Benchmark, experiment: Experiment, settings: Any, candidate: ModelName
+) -> dict[str, Any]:
     """What a run that begins plays: samples of the data set, with the prompts that the experiment names."""
     folder = datasets.data_folder(experiment.data, benchmark.data_set)
     items = datasets.samples(folder, benchmark.Item)
@@ -209,7 +217,19 @@ def _drawn(benchmark: Benchmark, experiment: Experiment, settings: Any) -> dict[
         "of": len(data),
         "pictures": datasets.Pictures(folder, data, experiment.max_image_px),
         "prompts": datasets.prompts(benchmark.name, experiment.prompts),
+        "seen": _seen(benchmark, candidate, chosen),
     }
+
+
+def _seen(benchmark: Benchmark, candidate: ModelName, chosen: Sequence[Any]) -> tuple[str, ...] | None:
+    """The samples of which an adapter was trained on a right answer; None if it has one and does not say."""
+    if not candidate.adapter:
+        return ()
+    texts = adapter_texts.read(Path(candidate.adapter))
+    if texts is None:
+        return None
+    known = {one.id: map(adapter_texts.fingerprint, benchmark.data.right(one)) for one in chosen}
+    return tuple(name for name, right in known.items() if not texts.isdisjoint(right))
 
 
 def _recorded(benchmark: Benchmark, experiment: Experiment, recorded: Recorded) -> dict[str, Any]:
@@ -224,6 +244,7 @@ def _recorded(benchmark: Benchmark, experiment: Experiment, recorded: Recorded) 
         "pictures": datasets.Pictures(recorded.folder, samples, size, recorded.pictures),
         "prompts": recorded.prompts,
         "recorded": recorded.digests,
+        "seen": recorded.seen,
     }
 
 

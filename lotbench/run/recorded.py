@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 from lotbench import benchmarks
 from lotbench.config.before import completed
 from lotbench.config.experiment import Experiment, digest, validate
+from lotbench.config.model_names import parse
 from lotbench.edge.calls.journal import read_journal
 from lotbench.edge.files import datasets, run_folder
 from lotbench.edge.files.jsonl import rows, tables
@@ -51,6 +52,7 @@ def freeze(made: Plan, place: run_folder.Folder) -> None:
             "samples": digest(samples),
             "prompts": {path: digest(text) for path, text in made.prompts.files.items()},
             "pictures": {one.id: made.pictures[one.id].sha256 for one in made.chosen if one.image},
+            **({"seen": made.seen} if made.names["candidate"][0].adapter else {}),
         },
     }
     place.write_json("run.json", table)
@@ -141,7 +143,9 @@ def read(run: Path, config: Experiment, table: Mapping[str, Any]) -> Recorded:
             beside = beside or glimpses(benchmark, place.items)
     if beside is None:
         beside = Unrecorded(run, config.data)
-    return Recorded(played, beside, of, place.folder, pictures, prompts, digests)
+    seen = kept.get("seen", () if not parse(config.model).adapter else None)
+    seen = None if seen is None else tuple(seen)
+    return Recorded(played, beside, of, place.folder, pictures, prompts, digests, seen)
 
 
 def changed_since(run: Path, changed: Sequence[str]) -> RunFolderError:

@@ -394,6 +394,7 @@ def _case(
         whole=made.of,
         unanswered=benchmark.comparison.headline(traces, settings).unanswered,
         walks=(len(traces), sum(map(len, made.lanes()))),
+        seen=None if made.seen is None else len(made.seen),
         demands=benchmark.comparison.unrankable(settings),
     )
 

@@ -14,6 +14,7 @@ import pytest
 
 from clot_training.config import Config
 from clot_training.records import Instruction, Prompt
+from lotbench.edge.files import adapter_texts
 from lotbench.errors import UsageError
 from lotbench.types import Sampling
 from tests.tiny import llama, llava, square, tokenizer
@@ -189,7 +190,7 @@ def tuned(seeing_base: str, pictures: dict[str, str], tmp_path_factory: pytest.T
     return work
 
 
-def test_a_stage_says_what_it_was_made_of(tuned: Path, seeing_base: str) -> None:
+def test_a_stage_says_what_it_was_made_of(tuned: Path, seeing_base: str, pictures: dict[str, str]) -> None:
     stage = tuned / "stage1"
     about = json.loads((stage / "tune.json").read_text())
     assert (about["examples"], about["left_out"], about["processes"]) == (5, {}, 1)
@@ -197,6 +198,8 @@ def test_a_stage_says_what_it_was_made_of(tuned: Path, seeing_base: str) -> None
     lines = [json.loads(line) for line in (stage / "loss.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines] == list(range(1, about["steps"] + 1))
     assert (stage / "loss.png").read_bytes().startswith(b"\x89PNG")
+    seen = adapter_texts.read(stage / "adapter")
+    assert seen == {adapter_texts.fingerprint(one.response) for one in colours(pictures)}
     frozen = json.loads((stage / "config.json").read_text())
     assert frozen["config"]["model"] == seeing_base
     assert all(len(digest) == 64 for digest in frozen["data"].values())

@@ -86,6 +86,7 @@ benchmark = Benchmark(
         faults=lints.faults,
         lints=lints.lints,
         needs_pictures=lambda settings: "image" in settings.arm,
+        right=lambda item: (item.response,),
         guess=Guess({"arm": "caption"}, lambda turn: turn["filling"], lints.too_easy),
     ),
     walks=Walks(repeats=3, supersteps=lambda settings: 5 * settings.max_rounds + 5),

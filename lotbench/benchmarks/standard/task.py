@@ -65,6 +65,7 @@ benchmark = Benchmark(
         needs_pictures=lambda settings: settings.arm == "image",
         build=build,
         Composed=Problem,
+        right=lambda problem: problem.liked,
     ),
     people=People(
         ballot=Ballot("evaluate standard with --set kind=generate", responses, Problem.model_validate)

@@ -83,6 +83,13 @@ class Problem(BaseModel):
     left_out: dict[str, int] = Field(default_factory=dict)
 
     @property
+    def liked(self) -> tuple[str, ...]:
+        """The responses that people gave it and liked: the right options, or those that are ranked."""
+        return tuple(
+            option.text for option in self.options if option.slot in ("right", "ranked") and option.text
+        )
+
+    @property
     def wanted(self) -> int:
         """How many options an answer names."""
         return sum(option.slot in ("right", "ranked") for option in self.options)

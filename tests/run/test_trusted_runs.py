@@ -1,0 +1,133 @@
+"""The rule of trust on whole runs: what they are told of themselves reaches it, and it says so in the summary."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lotbench import benchmarks, evaluate
+from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.config.experiment import Config, Experiment, Limits
+from lotbench.edge.files import adapter_texts, datasets
+from lotbench.edge.files.run_folder import Folder, read_json
+from lotbench.errors import DataError
+from lotbench.report.trust import Bounds
+from lotbench.run import plan, recorded
+from tests.fakes import RuleModel
+from tests.rules import game_rule
+
+GAMES = datasets.samples(datasets.shipped("data", "lotbench"), Item)
+
+
+def player(name: str) -> RuleModel:
+    return RuleModel(game_rule(), model_id=name)
+
+
+async def run(benchmark: str, out: Path, candidate: str = "gpt-x", limit: int | None = 3, **more: Any) -> Any:
+    made = await evaluate(
+        benchmark, model=player(candidate), out=out, limit=limit, repeats=more.pop("repeats", 1), **more
+    )
+    return made.summary
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "judges"),
+    [
+        pytest.param("hicbench", ["j0", "j1"], marks=pytest.mark.slow),
+        ("rinobench", ["j0"]),
+        ("liveideabench", ["j0", "j1", "j2"]),
+    ],
+)
+async def test_a_run_with_judges_that_were_never_checked_is_not_rankable(
+    benchmark: str, judges: list[str], tmp_path: Path
+) -> None:
+    found = await run(benchmark, tmp_path, limit=1, roles={"judge": [player(name) for name in judges]})
+    assert found["rankable"] is False
+    assert f"the judge was never checked (unchecked: {', '.join(judges)})" in found["reasons"]
+
+
+async def test_scores_that_need_no_judge_need_no_check(tmp_path: Path) -> None:
+    settings = {"justification": False, "min_samples": 3}
+    found = await run("rinobench", tmp_path, settings=settings)
+    assert found["rankable"] is True and found["arm"] == "justification=false"
+    few = await run("rinobench", tmp_path, settings={"justification": False})
+    assert few["reasons"] == ["the run is of 3 of 62 samples, fewer than min_samples 50"]
+
+
+@pytest.mark.parametrize(
+    ("candidate", "barred"), [("claude-sonnet-4-5", True), ("anthropic/claude-x", True), ("gpt-x", False)]
+)
+async def test_a_candidate_of_the_writers_maker_is_not_rankable(
+    candidate: str, barred: bool, tmp_path: Path
+) -> None:
+    settings = {"justification": False, "min_samples": 3}
+    found = await run("rinobench", tmp_path, candidate, settings=settings)
+    assert found["reasons"] == (
+        ["the candidate is of the family that wrote 3 of the 3 samples or their gold (claude)"]
+        if barred
+        else []
+    )
+
+
+async def test_a_placebo_is_no_candidate(tmp_path: Path) -> None:
+    made = await evaluate(
+        "lotbench",
+        model="placebo",
+        roles={"judge": player("j"), "oracle": player("o")},
+        out=tmp_path,
+        limit=2,
+        repeats=1,
+        settings={"max_rounds": 2, "clue_interval": 1},
+    )
+    found = made.summary
+    assert "the candidate is the placebo: its score is the chance line of others" in found["reasons"]
+    assert found["arm"] == "image+caption, max_rounds=2, clue_interval=1"
+
+
+def planned(benchmark: str, adapter: Path, **more: Any) -> plan.Plan:
+    experiment = Experiment(benchmark=benchmark, model=f"hf:some/base+{adapter}", **more)
+    return plan.make(Config(experiment=experiment, limits=Limits()))
+
+
+def test_samples_that_an_adapter_was_trained_on_are_known_by_their_right_answers(tmp_path: Path) -> None:
+    assert planned("lotbench", tmp_path).seen is None
+    adapter_texts.write(tmp_path, [GAMES[4].response.upper() + "!", GAMES[7].key_text, "something else"])
+    made = planned("lotbench", tmp_path)
+    assert made.seen == (GAMES[4].id,)
+    assert plan.make(Config(experiment=Experiment(model="hf:some/base"), limits=Limits())).seen == ()
+    # The run carries it, whatever becomes of the adapter.
+    with Folder(tmp_path / "run") as folder:
+        recorded.freeze(made, folder)
+    adapter_texts.write(tmp_path, [])
+    table = read_json(tmp_path / "run" / "run.json")
+    again = recorded.read(
+        tmp_path / "run", recorded.experiment(tmp_path / "run.json", table["experiment"]), table
+    )
+    assert again.seen == (GAMES[4].id,)
+
+
+def test_a_problem_is_seen_if_a_response_that_people_liked_in_it_was_trained_on(tmp_path: Path) -> None:
+    adapter_texts.write(tmp_path, [])
+    problems = planned("standard", tmp_path).chosen
+    chosen = problems[0]
+    right, wrong = chosen.options[0], chosen.options[-1]
+    adapter_texts.write(tmp_path, [right.text])
+    assert chosen.id in (planned("standard", tmp_path).seen or ())
+    adapter_texts.write(tmp_path, [wrong.text])
+    assert chosen.id not in (planned("standard", tmp_path).seen or ())
+
+
+def test_what_an_adapter_began_from_is_among_what_it_has_seen(tmp_path: Path) -> None:
+    before = frozenset({adapter_texts.fingerprint("one")})
+    adapter_texts.write(tmp_path, ["two"], before)
+    assert adapter_texts.read(tmp_path) == {adapter_texts.fingerprint(text) for text in ("One.", "two")}
+    (tmp_path / adapter_texts.FILE).write_text(json.dumps({"schema": 1}), encoding="utf-8")
+    with pytest.raises(DataError, match=r"seen.json: not a list of digests"):
+        planned("lotbench", tmp_path)
+
+
+def test_every_benchmark_has_the_settings_of_the_rule() -> None:
+    assert all(issubclass(benchmarks.get(name).Settings, Bounds) for name in benchmarks.NAMES)
