@@ -33,6 +33,7 @@ COLUMNS = {"low", "high", "95 % interval", "n", "observations", "never solves", 
 ADDED = BOUNDS | {"max_oracle_error", "oracle_says"}
 """Settings that there were not: their rows in a report."""
 SECTIONS = {
+    "Where the uncertainty comes from",
     "Solves before and after clues",
     "Contamination",
     "Likeness of answers",

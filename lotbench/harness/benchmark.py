@@ -23,6 +23,7 @@ from lotbench.harness.judge_validation import Validation
 from lotbench.harness.published import Source
 from lotbench.harness.state import AnyWalk, State, Update, joined
 from lotbench.metrics.headline import ByLabels, Headline, of_traces
+from lotbench.metrics.judge_part import NO_JUDGE, JudgePart
 from lotbench.report.replay import Replay
 from lotbench.report.sections import Section
 from lotbench.types import JSON, Answer, Metric, Question, Sample, Sampling, Score, Trace
@@ -118,10 +119,12 @@ class Judges:
             candidate's sibling may have to leave); from the settings, the names by role (candidate
             included) and the run's seed.
         validation: How judges are checked; None if there is no judge set.
+        part: Their part in the variance of the headline, from the run and the flips that are known (`JudgeQuality`).
     """
 
     seat: Callable[[Any, Names, int], Names] = lambda settings, names, seed: names
     validation: Validation | None = None
+    part: Callable[[Sequence[Trace], Any, tuple[int, int] | None], JudgePart] = lambda *run: NO_JUDGE
 
 
 @dataclass(frozen=True, slots=True)

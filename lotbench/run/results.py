@@ -28,7 +28,7 @@ from lotbench.edge.files.traces import Traces
 from lotbench.errors import RunFolderError, UsageError
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.evidence import Evidence
-from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, Place, judged_by
+from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, judged_by
 from lotbench.metrics.likeness import Answers
 from lotbench.metrics.planning import Cost
 from lotbench.metrics.variance import of_walks
@@ -36,11 +36,10 @@ from lotbench.report import likeness, reliability, trust
 from lotbench.report.leaderboard import Entry, walked
 from lotbench.report.report import Facts, Report, Spent, build, to_markdown, to_summary
 from lotbench.report.sections import Reading, Section
-from lotbench.run import plan, recorded
+from lotbench.run import diagnostics, plan, recorded
 from lotbench.run.folder_shapes import later, read_run_json, read_samples, read_summary
 from lotbench.types import Trace
 
-VECTORS = "vectors.npz"
 LABELS = "labels.jsonl"
 """What people said of the answers of a run, in its folder."""
 
@@ -222,6 +221,9 @@ def _measured(
         (
             *quality.sections,
             *benchmark.sections(traces, settings, beside),
+            diagnostics.uncertainty_of(
+                made, path.name, traces, quality, diagnostics.price_of(spending, len(traces))
+            ),
             likeness.alone(likeness.Said(answers, beside.vectors, beside.encoder)),
             *reliability.needs(),
         ),
@@ -249,7 +251,7 @@ def evidence(
     wanted = [text for said in answers.values() for text in said] if encoder else []
     vectors, why = {}, None
     if wanted:
-        kept = embeddings.read_vectors(path / VECTORS, encoder, wanted)
+        kept = embeddings.read_vectors(path / diagnostics.VECTORS, encoder, wanted)
         missing = len(set(wanted) - set(kept))
         try:
             if missing and not embed and encoder != embeddings.PACKAGED:
@@ -261,7 +263,7 @@ def evidence(
         except UsageError as error:
             why = str(error)
         if out is not None and len(vectors) > len(kept):
-            out.write(VECTORS, embeddings.table(encoder, vectors))
+            out.write(diagnostics.VECTORS, embeddings.table(encoder, vectors))
     return Evidence(
         samples=made.by_id,
         candidate=made.names["candidate"][0].text,
@@ -430,7 +432,7 @@ def entry(run: Run, *, curves: bool = False) -> Entry:
     settings = validate(declared.Settings, config.settings)
     headline = declared.comparison.headline(run.traces, settings)
     drawn, kept = _drawn(run) if curves else (), _kept_checks(run.path)
-    labels = _labelled_verdicts(kept, run.path.name)
+    labels = diagnostics.labelled_verdicts(kept, run.path.name)
     by_labels = declared.comparison.by_labels(run.traces, settings, labels) if labels else None
     usage, walks = run.summary["usage"], max(1, run.summary["n_traces"])
     return Entry(
@@ -481,7 +483,7 @@ def entry(run: Run, *, curves: bool = False) -> Entry:
         checked=kept[0].get("groups", {}).get("all", {}).get("fpr") if kept else None,
         price=Cost(usage["calls"] / walks, None if usage["cost_usd"] is None else usage["cost_usd"] / walks),
         of=record.get("recorded", {}).get("of"),
-        said=_said(run, declared, settings) if curves else likeness.Said(),
+        said=diagnostics.said(run.path, run.traces, declared, settings) if curves else likeness.Said(),
         walked=played,
     )
 
@@ -492,28 +494,9 @@ def _kept_checks(path: Path) -> Sequence[Mapping[str, Any]]:
     return run_folder.read_json(file)["records"] if file.is_file() else ()
 
 
-def _labelled_verdicts(records: Sequence[Mapping[str, Any]], run: str) -> dict[Place, bool]:
-    """What people said of the run's own fillings, as its report has it."""
-    found = [own for record in records for own in record.get("field", ()) if own["run"] == run]
-    return {
-        (sample, repeat, at): right
-        for own in found[:1]
-        for sample, repeat, at, right in own.get("labels", ())
-    }
-
-
 def _answered(names: Sequence[str], ids: AbstractSet[str]) -> list[str]:
     """Who answered in a role; of several models the ids alone, since it is not known which of them is whose."""
     return sorted(identity(parse(names[0]), one) for one in ids) if len(names) == 1 else sorted(ids)
-
-
-def _said(run: Run, declared: Benchmark, settings: Any) -> likeness.Said:
-    """What the candidate said, with the vectors that the folder has of it: no encoder is loaded to compare."""
-    encoder = declared.comparison.encoder(settings)
-    answers = declared.comparison.answers(run.traces, settings)
-    wanted = [text for said in answers.values() for text in said]
-    vectors = embeddings.read_vectors(run.path / VECTORS, encoder, wanted) if encoder else {}
-    return likeness.Said(answers, vectors, encoder)
 
 
 def _drawn(run: Run) -> Sequence[Section]:

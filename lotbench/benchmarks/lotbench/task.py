@@ -18,6 +18,7 @@ from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.score import grade, metrics
 from lotbench.benchmarks.lotbench.sections import sections
 from lotbench.benchmarks.lotbench.settings import SCORE_ONLY, Settings, resolve
+from lotbench.benchmarks.lotbench.wavering import judge_part
 from lotbench.harness.benchmark import Benchmark, Comparison, Data, Judges, People, Role, Walks, by_step
 from lotbench.harness.data_findings import Guess
 from lotbench.harness.judge_validation import Validation
@@ -92,6 +93,7 @@ benchmark = Benchmark(
     walks=Walks(repeats=3, supersteps=lambda settings: 5 * settings.max_rounds + 5),
     people=People(replay=replay),
     judges=Judges(
+        part=judge_part,
         validation=Validation(
             folder="judge_sets",
             rows=validation.ROWS,
@@ -105,7 +107,7 @@ benchmark = Benchmark(
             anchors=lambda settings: settings.anchors,
             judged=validation.judged,
             placebo=placebo.lines,
-        )
+        ),
     ),
     comparison=Comparison(
         reference="paper/lotbench.toml",
