@@ -13,9 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
+from lotbench.benchmarks.lotbench.questions import question
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.settings import Settings
-from lotbench.benchmarks.lotbench.words import filling, question
+from lotbench.benchmarks.lotbench.words import filling
 from lotbench.config import experiment as config
 from lotbench.edge.calls.journal import entry
 from lotbench.edge.files import jsonl
