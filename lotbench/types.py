@@ -214,7 +214,7 @@ class Metric:
 
     `n` counts the independent units that the interval rests on (samples); `observations` what they were seen in (games,
     answers), 0 where that is not counted apart. `baselines` are the values of chance and trivial players, by name.
-    `instrument` is what it was measured with (an encoder), where that is part of what the number means.
+    `instrument` is what it was measured with (an encoder). `bounds`: see `report.bounds`; empty if no walk broke off.
     """
 
     value: float | None
@@ -226,3 +226,4 @@ class Metric:
     why: str | None = None
     instrument: str = ""
     observations: int = 0
+    bounds: Mapping[str, float | None] = field(default_factory=dict)

@@ -17,6 +17,7 @@ from lotbench.config.experiment import Config
 from lotbench.edge.files import run_folder
 from lotbench.edge.files.datasets import config_file
 from lotbench.errors import UsageError
+from lotbench.report import bounds
 from lotbench.run import plan
 from lotbench.run.evaluate import begin
 from lotbench.run.results import Run
@@ -97,7 +98,10 @@ def print_result(run: Run) -> int:
     """Say how a run went."""
     summary = run.summary
     for name, score in summary["scores"].items():
-        print(f"{name:30} {_value(score)}")
+        print(f"{name:30} {_value(score)}{_bounds(score)}")
+    for name, score in list(summary["scores"].items())[:1]:
+        if said := bounds.moving(name, score.get("bounds", {}), score["low"], score["high"]):
+            print(said)
     if not summary["rankable"]:
         print(f"not rankable: {'; '.join(summary['reasons'])}")
     if run_folder.writable(run.path):
@@ -105,6 +109,11 @@ def print_result(run: Run) -> int:
     else:
         print(f"{run.path} can only be read: nothing was written to it")
     return 0
+
+
+def _bounds(score: dict[str, Any]) -> str:
+    shown = bounds.in_words(score.get("bounds", {}))
+    return f"  bounds {shown}" if shown else ""
 
 
 def _value(score: dict[str, Any]) -> str:

@@ -1,8 +1,7 @@
 """The seam: what a benchmark declares, and how a node of a graph puts its questions.
 
-A benchmark is a record of pure functions. It says what to ask (`ask`), what to make of the answers
-(`read`) and what a finished walk is worth (`grade`); the graph says when, the edge does it. To add one,
-write a folder and a line in the registry: docs/adding_a_benchmark.md has a whole one.
+A benchmark is a record of pure functions. It says what to ask (`ask`), what to make of the answers (`read`) and what a
+finished walk is worth (`grade`); the graph says when, the edge does it. docs/adding_a_benchmark.md has a whole one.
 """
 
 from __future__ import annotations
@@ -187,8 +186,7 @@ class Benchmark:
         version: Printed in every report; moves when a change moves a published number.
         graph: `panel` (respond, judge, grade) or `game` (respond, check, ask, answer, reveal, and again).
         sections: What the report says beside the metrics.
-        preview: One question of each step, filled in for a walk, for people to read; by default what the
-            first step asks.
+        preview: One question of each step, filled in for people to read; by default what the first step asks.
         resolve: The settings with what depends on the number of models in each role filled in.
     """
 
@@ -296,10 +294,7 @@ Step: TypeAlias = tuple[
 
 def by_step(steps: Mapping[str, Step]) -> Step:
     """A benchmark's `ask` and `read`, from the pair of functions of each node."""
-    return (
-        lambda walk: steps[walk.step][0](walk),
-        lambda walk, answers: steps[walk.step][1](walk, answers),
-    )
+    return (lambda walk: steps[walk.step][0](walk), lambda walk, answers: steps[walk.step][1](walk, answers))
 
 
 def record(answer: Answer, value: Mapping[str, JSON]) -> dict[str, JSON]:

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 from lotbench.config.experiment import differences
 from lotbench.errors import UsageError
 from lotbench.metrics.correlation import correlation
-from lotbench.report import leaderboard, likeness, ranking_sections, reliability
+from lotbench.report import bounds, leaderboard, likeness, ranking_sections, reliability
 from lotbench.report.leaderboard import Board, Entry
 from lotbench.report.markdown import number, plain
 from lotbench.report.report import laid_out
@@ -225,9 +225,11 @@ def _last_part(model: str) -> str:
 def _cell(score: Mapping[str, Any] | None) -> str | None:
     if score is None or score["value"] is None:
         return None
+    shown = bounds.in_words(score.get("bounds", {}))
+    beside = f", bounds {shown}" if shown else ""
     if None in (score["low"], score["high"]):
-        return number(score["value"])
-    return f"{number(score['value'])} ({number(score['low'])} to {number(score['high'])})"
+        return number(score["value"]) + beside
+    return f"{number(score['value'])} ({number(score['low'])} to {number(score['high'])}){beside}"
 
 
 def _shown(table: JSON | Mapping[str, JSON], name: str) -> str:

@@ -10,7 +10,7 @@ from statistics import fmean
 
 from lotbench.metrics import people
 from lotbench.metrics.correlation import Correlation, coefficient
-from lotbench.report import difference_sections
+from lotbench.report import bounds, difference_sections
 from lotbench.report.leaderboard import Board, Place, labels_of
 from lotbench.report.markdown import number
 from lotbench.report.sections import Plot, Section, Table
@@ -54,12 +54,14 @@ def correlations(
 
 
 def _ranking(made: Board) -> Section:
+    broken = any(place.mean.bounds for place in made.places)
     rows = tuple(
         (
             place.label,
             place.mean.value,
             place.mean.low,
             place.mean.high,
+            *([bounds.in_words(place.mean.bounds)] if broken else []),
             place.ties,
             place.mean.n,
             place.entry.metric.unanswered,
@@ -83,13 +85,20 @@ def _ranking(made: Board) -> Section:
         f"Ranked by {made.metric}, as the benchmark counts it, over the {made.shared} samples that every run has. "
         "Models that share a letter were not told apart; intervals that overlap do not say so, since the samples "
         "are the same.",
+        *([bounds.ABOUT] if broken else []),
+        *(said for place in made.places if (said := _moving(place))),
         *(_unpaired(place, made) for place in made.places if _has_others(place, made)),
     )
     columns = (
-        "model", made.metric, "low", "high", "ties", "samples", "unanswered", "failed walks",
+        "model", made.metric, "low", "high", *(["bounds"] if broken else []), "ties", "samples", "unanswered", "failed walks",
         "not rankable because",
     )  # fmt: skip
     return Section("Ranking", notes, (Table(columns, rows, summed_up(made)),), (plot,))
+
+
+def _moving(place: Place) -> str | None:
+    """That a place rests on how broken walks would have ended more than its interval says."""
+    return bounds.moving(place.label, place.mean.bounds, place.mean.low, place.mean.high)
 
 
 def summed_up(made: Board) -> str:

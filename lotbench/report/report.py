@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from lotbench.report import bounds
 from lotbench.report.markdown import bullets, number, plain, table
 from lotbench.report.sections import Grid, Section, Table
 from lotbench.types import JSON, Metric, Trace
@@ -199,7 +200,7 @@ def to_markdown(report: Report) -> str:
 
 def _check(name: str, metric: Metric) -> None:
     """A failure is never a score: no number that is none, and no gap without its reason."""
-    values = [metric.value, metric.low, metric.high, *metric.baselines.values()]
+    values = [metric.value, metric.low, metric.high, *metric.baselines.values(), *metric.bounds.values()]
     if not all(math.isfinite(value) for value in values if value is not None):
         raise ValueError(f"metric {name} is not finite: {metric}")
     if metric.value is None and not metric.why:
@@ -228,6 +229,7 @@ def scores_table(report: Report) -> Table:
     names = list(dict.fromkeys(name for metric in report.scores.values() for name in metric.baselines))
     other = bool(report.reference_scores)
     counted = any(metric.observations for metric in report.scores.values())
+    broken = any(metric.bounds for metric in report.scores.values())
     rows: list[tuple[Cell, ...]] = []
     for name, metric in report.scores.items():
         reference = report.reference_scores.get(name)
@@ -236,6 +238,7 @@ def scores_table(report: Report) -> Table:
                 _titled(name, metric, arm),
                 metric.value,
                 interval(metric),
+                *([bounds.in_words(metric.bounds)] if broken else []),
                 metric.n,
                 *([metric.observations or None] if counted else []),
                 scored,
@@ -244,7 +247,8 @@ def scores_table(report: Report) -> Table:
                 *(metric.baselines.get(baseline) for baseline in names),
             )
         )
-    columns = ["metric", "value", "95 % interval", "n", *(["observations"] if counted else [])]
+    columns = ["metric", "value", "95 % interval", *(["bounds"] if broken else [])]
+    columns += ["n", *(["observations"] if counted else [])]
     columns += ["n scored / n total", "better"]
     columns += [f"as {report.facts.preset} scores"] if other else []
     return Table((*columns, *names), tuple(rows))
@@ -265,12 +269,25 @@ def score_notes(report: Report) -> list[str]:
         for name, metric in report.reference_scores.items()
         if metric.value is None and report.scores.get(name, metric).value is not None
     ]
+    if any(metric.bounds for metric in report.scores.values()):
+        notes += [*moving(report), bounds.ABOUT]
     if any(None in (metric.low, metric.high) for metric in report.scores.values()):
         notes.append(
             "An interval is missing or open where the data do not bound the metric: for a single sample, "
             "for samples that are all alike, or where without one sample there is no value."
         )
     return [*notes, *report.facts.notes, *report.facts.remarks]
+
+
+def moving(report: Report) -> list[str]:
+    """That the headline, or the headline corrected, may move further than its interval says."""
+    first = next(iter(report.scores), "")
+    found = (
+        bounds.moving(name, metric.bounds, metric.low, metric.high)
+        for name, metric in report.scores.items()
+        if name in (first, f"{first}_corrected")
+    )
+    return [said for said in found if said]
 
 
 def laid_out(section: Section, page: str = "report.html") -> list[str]:
@@ -379,6 +396,7 @@ def _score(metric: Metric) -> dict[str, JSON]:
         "why": metric.why,
         **({"instrument": metric.instrument} if metric.instrument else {}),
         **({"observations": metric.observations} if metric.observations else {}),
+        **({"bounds": dict(metric.bounds)} if metric.bounds else {}),
     }
 
 

@@ -123,6 +123,7 @@ async def anchors(made: Plan, caller: Caller) -> dict[str, Any]:
     chance = drift(len(flipped), len(read), before, of) if of and read else None
     return {
         "n": len(read),
+        "rows": len(every),
         "unreadable": len(said) - len(read),
         "flipped": flipped,
         "before": [before, of],

@@ -8,6 +8,7 @@ from typing import Any
 
 from lotbench.benchmarks.lotbench.games import read_rounds
 from lotbench.errors import UsageError
+from lotbench.report.bounds import ABOUT, in_words
 from lotbench.report.leaderboard import Entry, alike, board
 from lotbench.types import Trace
 
@@ -29,6 +30,7 @@ class Row:
     failed: int
     person: bool = False
     abstained: bool = False
+    bounds: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,7 @@ def _board(group: Sequence[Entry]) -> Board:
             n=place.mean.n,
             failed=place.entry.failed,
             abstained=place.entry.abstained,
+            bounds=in_words(place.mean.bounds) or "",
         )
         for place in made.places
     ]
@@ -127,6 +130,8 @@ def _board(group: Sequence[Entry]) -> Board:
             f"{made.metric} over the {made.shared} samples that every run has. Models that share a letter were "
             "not told apart by paired differences; overlapping intervals alone do not say so."
         )
+    if any(row.bounds for row in rows):
+        notes.append(ABOUT)
     return Board(
         made.benchmark,
         about(group[0]),
@@ -138,7 +143,19 @@ def _board(group: Sequence[Entry]) -> Board:
 def _alone(entry: Entry) -> Row:
     """A run by itself: its metric over its own samples."""
     own = entry.metric.whole()
-    return Row(entry.name, entry.model, own.value or 0.0, None, None, "", own.n, entry.failed, entry.person)
+    shown = in_words(own.bounds) or ""
+    return Row(
+        entry.name,
+        entry.model,
+        own.value or 0.0,
+        None,
+        None,
+        "",
+        own.n,
+        entry.failed,
+        entry.person,
+        bounds=shown,
+    )
 
 
 def about(entry: Entry) -> str:

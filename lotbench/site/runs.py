@@ -18,6 +18,7 @@ from urllib.parse import quote
 from lotbench.edge.pictures.picture_file import encoded
 from lotbench.edge.serve import Served
 from lotbench.errors import LotbenchError, UsageError
+from lotbench.report.bounds import in_words
 from lotbench.run import recorded
 from lotbench.site import game_rounds as thought
 from lotbench.site import run_tables
@@ -217,6 +218,7 @@ class Gallery:
             benchmark=shelf.run.config.benchmark,
             reasons=summary.get("reasons", ()),
             score={"name": name, **scores[name]} if name else None,
+            bounds=in_words(scores[name].get("bounds", {})) if name else None,
             roles=list(summary.get("models", {}).items()),
             games=shelf.rows(places[begin : begin + PAGE]),
             played=shelf.played,

@@ -328,6 +328,7 @@ async def test_a_judge_that_changed_under_its_name_is_found_by_its_anchors(
     await judge_check(wanted(data, rows, tmp_path, judges=0, oracle=True), own=players())
     same = await game(data, tmp_path, PlantedJudge(ITEMS, 0.02, 0.05))
     assert "no drift" in section(same) and same.summary["reasons"] == []
+    assert "10 points more frequent would be seen by 50 anchors with a chance of 0." in section(same)
     other = await game(data, tmp_path, PlantedJudge(ITEMS, 0.25, 0.3, seed="new"))
     assert "DRIFT" in section(other)
     assert any("anchors" in reason for reason in other.summary["reasons"])

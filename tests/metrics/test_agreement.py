@@ -17,6 +17,8 @@ from lotbench.metrics.agreement import (
     Stratum,
     agreement,
     drift,
+    drift_power,
+    drift_trials,
     flips,
     kappa,
     rate,
@@ -152,3 +154,20 @@ def test_drift_is_a_binomial_tail_whose_rate_is_not_known_exactly() -> None:
     # No flip in 300 does not mean that none can come: one in 50 is no drift, three are.
     assert drift(1, 50, 0, 300) > 0.05
     assert drift(3, 50, 0, 300) < 0.01
+
+
+def test_the_power_of_anchors_is_the_share_of_changed_judges_that_they_show() -> None:
+    rng = np.random.default_rng(0)
+    for before, of in ((9, 908), (45, 908), (10, 100)):
+        rate = (before + 0.5) / (of + 1) + 0.1
+        seen = [drift(int(flipped), 50, before, of) < 0.01 for flipped in rng.binomial(50, rate, 4000)]
+        assert drift_power(50, before, of, 0.01) == pytest.approx(np.mean(seen), abs=0.03)
+
+
+def test_more_anchors_buy_power() -> None:
+    assert drift_power(50, 45, 908, 0.01) < 0.6
+    enough = drift_trials(45, 908, 0.01)
+    assert enough is not None and 50 < enough <= 120
+    assert drift_power(enough, 45, 908, 0.01) >= 0.8 > drift_power(enough - 20, 45, 908, 0.01)
+    # Of four pairs, two of which differed, nothing is known that many anchors could be held against.
+    assert drift_trials(2, 4, 0.01) is None

@@ -63,6 +63,7 @@ def test_scores_carry_arm_interval_totals_and_the_references_scoring() -> None:
         "metric",
         "value",
         "95 % interval",
+        "bounds",
         "n",
         "observations",
         "n scored / n total",
@@ -70,8 +71,8 @@ def test_scores_carry_arm_interval_totals_and_the_references_scoring() -> None:
         "as paper/lotbench scores",
     ]
     # .25 + .375 exp(-.2), and with exp(-.6) for the .375 unsolved.
-    assert (cells[1], *cells[3:]) == ("0.557", "2", "4", "3 / 4", "higher", "0.7628")
-    assert row(text, "mean_rounds (image+caption)")[6] == "lower"
+    assert (cells[1], *cells[4:]) == ("0.557", "2", "4", "3 / 4", "higher", "0.7628")
+    assert row(text, "mean_rounds (image+caption)")[7] == "lower"
 
 
 def test_settings_stand_beside_the_reference_and_differing_ones_come_first() -> None:
@@ -124,7 +125,17 @@ def test_the_summary_has_its_fields_and_survives_json() -> None:
     assert found["reasons"] == [] and (found["n_samples"], found["n_traces"]) == (2, 4)
     assert found["outcomes"] == {"judge_failed": 1, "solved": 2, "unsolved": 1}
     score = found["scores"]["creativity_score"]
-    assert list(score) == ["value", "low", "high", "n", "better", "baselines", "why", "observations"]
+    assert list(score) == [
+        "value",
+        "low",
+        "high",
+        "n",
+        "better",
+        "baselines",
+        "why",
+        "observations",
+        "bounds",
+    ]
     assert score["value"] == pytest.approx(0.557024, abs=1e-6) and (score["n"], score["observations"]) == (
         2,
         4,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import optimize
@@ -15,7 +16,16 @@ from scipy import optimize
 from lotbench.benchmarks.lotbench import correction, labelled
 from lotbench.benchmarks.lotbench.games import Game, game
 from lotbench.benchmarks.lotbench.labelled import Labelled
-from lotbench.benchmarks.lotbench.score import Rules, creativity, of_tally, score_ends, tally
+from lotbench.benchmarks.lotbench.score import (
+    ENDS,
+    Rules,
+    between,
+    bound,
+    creativity,
+    of_tally,
+    score_ends,
+    tally,
+)
 from lotbench.harness.judge_validation import Place
 from lotbench.metrics.headline import Headline, Weighted, by_sample, of_sums
 from lotbench.metrics.intervals import Floats
@@ -26,20 +36,25 @@ from lotbench.types import Metric, Trace
 class Counted:
     """What a sample's games count for: [1, 3, last] as in `score.tally`, [1, 5, last] as in `correction.tally`.
 
-    Not the games themselves: those of a long run, with all that was said in them, fill the memory.
+    Not the games themselves: those of a long run, with all that was said in them, fill the memory. `ends` are the counts
+    if every broken game had never been solved, or at once.
     """
 
     counts: Floats
     verdicts: Floats
+    ends: tuple[Floats, ...]
     games: int
+    broken: int
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A sample's counts (`labelled.tally`) and games, and what the labels of its run say."""
+    """A sample's counts as in `labelled.tally`, [1, 9, last], at either bound too, and what the labels of its run say."""
 
     counts: Floats
+    ends: tuple[Floats, ...]
     games: int
+    broken: int
     kinds: Mapping[str, Labelled]
 
 
@@ -62,14 +77,35 @@ def headline(traces: Sequence[Trace], settings: Rules) -> Headline:
 
 
 def _counted(games: Sequence[Game], last: int) -> Counted:
-    return Counted(tally(games, last), correction.tally(games, last), len(games))
+    ends = tuple(tally(some, last) for some in _ended(games, last))
+    return Counted(tally(games, last), correction.tally(games, last), ends, len(games), _broken(games))
+
+
+def _ended(games: Sequence[Game], last: int) -> list[Sequence[Game]]:
+    return [bound(games, last, end) for end in ENDS]
+
+
+def _broken(games: Sequence[Game]) -> int:
+    return sum(one.censored for one in games)
+
+
+def _with_bounds(samples: Sequence[Any], score: Callable[[Floats], Metric]) -> Metric:
+    """The score of counts, and of what they would be at either bound."""
+    metric, broken = (
+        score(np.concatenate([one.counts for one in samples])),
+        sum(one.broken for one in samples),
+    )
+    if not broken:
+        return metric
+    ends = [score(np.concatenate([one.ends[at] for one in samples])) for at in (0, 1)]
+    return between(metric, ends, broken)
 
 
 def _uncorrected(samples: Sequence[Counted], rules: Rules) -> Metric:
     if not samples:
         return Metric(None, why="no games")
-    counts, games = np.concatenate([one.counts for one in samples]), sum(one.games for one in samples)
-    return of_tally(counts, games, creativity(rules), score_ends(rules))
+    games = sum(one.games for one in samples)
+    return _with_bounds(samples, lambda counts: of_tally(counts, games, creativity(rules), score_ends(rules)))
 
 
 def by_labels(
@@ -88,8 +124,11 @@ def by_labels(
         records = {}
         for name, walks in by_sample(some):
             played = [game(walk) for walk in walks]
-            (counts,) = labelled.tally(played, labels, rules.max_rounds, found["accepted"])
-            records[name] = Record(counts, len(played), found)
+            counts, *ends = (
+                labelled.tally(each, labels, rules.max_rounds, found["accepted"])
+                for each in (played, *_ended(played, rules.max_rounds))
+            )
+            records[name] = Record(counts, tuple(ends), len(played), _broken(played), found)
         return Headline(
             "creativity_score_corrected",
             records,
@@ -105,19 +144,19 @@ def by_labels(
 def _measured(samples: Sequence[Record], rules: Rules) -> Metric:
     if not samples:
         return Metric(None, why="no games")
-    counts, games = np.stack([one.counts for one in samples]), sum(one.games for one in samples)
-    return labelled.scores(counts, samples[0].kinds, rules, games)[1]
+    kinds, games = samples[0].kinds, sum(one.games for one in samples)
+    return _with_bounds(samples, lambda counts: labelled.scores(counts, kinds, rules, games)[1])
 
 
 def _weighted(samples: Sequence[Record], rules: Rules) -> Weighted:
     """Samples of several runs, each with the misses that the labels of its own run let expect."""
-    counts = np.stack([labelled.expecting(one.counts, one.kinds) for one in samples])
+    counts = np.concatenate([labelled.expecting(one.counts, one.kinds) for one in samples])
     return of_sums(counts, lambda sums: labelled.expected(sums, rules)[..., 1])
 
 
 def _noise(samples: Sequence[Record], rules: Rules) -> Floats:
     """How far S_c may be off for so few labels, [draws]."""
-    sums = np.stack([one.counts for one in samples]).sum(axis=0)
+    sums = np.concatenate([one.counts for one in samples]).sum(axis=0)
     point, draws = labelled.posterior(sums, samples[0].kinds, rules)
     return np.asarray(draws[:, 1] - point[1])
 

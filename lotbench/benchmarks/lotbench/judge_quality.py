@@ -18,7 +18,7 @@ from lotbench.benchmarks.lotbench.correction import corrected
 from lotbench.benchmarks.lotbench.games import game
 from lotbench.benchmarks.lotbench.validation import judged, key
 from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, judged_by
-from lotbench.metrics.agreement import Field, Stratum
+from lotbench.metrics.agreement import Field, Stratum, drift_power, drift_trials
 from lotbench.metrics.intervals import Floats
 from lotbench.report.sections import Section, Table
 from lotbench.report.trust import Check, Rates
@@ -28,6 +28,10 @@ Record = Mapping[str, Any]
 Cell = str | float | int | None
 DRIFT = 0.01
 """The chance of the flips that are seen, below which a judge is taken to have changed."""
+
+
+POWER = 0.8
+"""The chance with which anchors should show a judge that flips 10 points more often."""
 
 
 def standing(inquiry: JudgeContext) -> JudgeQuality:
@@ -273,7 +277,21 @@ def _anchors(inquiry: JudgeContext) -> list[str]:
     if found["chance"] is None:
         return [f"{told}; the check judged each row once, so how many are to be expected is not known."]
     told += f"; in the check {before} of {of} did. The chance of so many or more is {found['chance']:.2g}"
-    return [f"{told}: DRIFT." if _drifted(inquiry) else f"{told}: no drift."]
+    return [f"{told}: DRIFT." if _drifted(inquiry) else f"{told}: no drift is seen. {_power(found)}"]
+
+
+def _power(anchors: Mapping[str, Any]) -> str:
+    """How likely so many anchors were to show a drift that matters, and how many would be."""
+    n, (before, of) = int(anchors["n"]), anchors["before"]
+    power = drift_power(n, before, of, DRIFT)
+    told = f"Flips that are 10 points more frequent would be seen by {n} anchors with a chance of {power:.2f}"
+    if power >= POWER:
+        return f"{told}."
+    needed = drift_trials(before, of, DRIFT, power=POWER)
+    rows = anchors.get("rows")
+    if needed is None or (rows is not None and rows < needed):
+        return f"{told}; the check has too few rows, or too few that were judged twice, for {POWER:.0%}."
+    return f"{told}, by {needed} (--set anchors={needed}) with {POWER:.2f}."
 
 
 def _scores(record: Record, rates: Field | None, inquiry: JudgeContext) -> dict[str, Metric]:

@@ -16,7 +16,7 @@ from functools import partial
 import numpy as np
 
 from lotbench.benchmarks.lotbench.games import Game
-from lotbench.benchmarks.lotbench.score import Rules, unsolved_worth, worth
+from lotbench.benchmarks.lotbench.score import ENDS, Rules, between, bound, unsolved_worth, worth
 from lotbench.harness.judge_validation import Place
 from lotbench.metrics import survival
 from lotbench.metrics.intervals import Floats, bounded, combined
@@ -117,7 +117,17 @@ def corrected(games: Sequence[Game], labels: Mapping[Place, bool], rules: Rules)
     if why := unknown(games, found):
         none = Metric(None, why=why)
         return none, none
-    return scores(tally(games, labels, rules.max_rounds, found["accepted"]), found, rules, len(games))
+
+    def measure(some: Sequence[Game]) -> tuple[Metric, Metric]:
+        return scores(tally(some, labels, rules.max_rounds, found["accepted"]), found, rules, len(games))
+
+    metrics = measure(games)
+    if not any(one.censored for one in games):
+        return metrics
+    broken = sum(one.censored for one in games)
+    never, at_once = (measure(bound(games, rules.max_rounds, end)) for end in ENDS)
+    rate, score = (between(one, ends, broken) for one, *ends in zip(metrics, never, at_once, strict=True))
+    return rate, score
 
 
 def scores(counts: Floats, found: Mapping[str, Labelled], rules: Rules, games: int) -> tuple[Metric, Metric]:

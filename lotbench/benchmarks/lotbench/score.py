@@ -9,16 +9,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Literal, Protocol
 
 import numpy as np
 
-from lotbench.benchmarks.lotbench.games import FAILED, Game, game, read_game
+from lotbench.benchmarks.lotbench.games import FAILED, Game, Opinion, Round, game, read_game
 from lotbench.benchmarks.lotbench.settings import Walk
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import survival
 from lotbench.metrics.intervals import Floats, bounded
 from lotbench.types import Metric, Score, Trace
+
+ENDS: tuple[Literal["at once", "never"], ...] = ("never", "at once")
+"""What may have become of games that broke off."""
 
 
 class Rules(Protocol):
@@ -102,13 +106,14 @@ def grade(walk: Walk) -> Score:
 def metrics(traces: Sequence[Trace], settings: Rules, evidence: Evidence = NOTHING) -> dict[str, Metric]:
     """The metrics of a run, with 95 % intervals over samples; observations are games, censored ones too."""
     games = [game(trace) for trace in traces]
-    return {
-        "creativity_score": estimate(games, settings),
-        "creativity_score_cap": estimate(games, settings, unsolved="cap"),
-        "creativity_score_unconfirmed": estimate(games, settings, unconfirmed=True),
-        "solve_rate": solve_rate(games, settings),
-        "mean_rounds": mean_rounds(games, settings),
+    measures: dict[str, Callable[[Sequence[Game], Rules], Metric]] = {
+        "creativity_score": estimate,
+        "creativity_score_cap": partial(estimate, unsolved="cap"),
+        "creativity_score_unconfirmed": partial(estimate, unconfirmed=True),
+        "solve_rate": solve_rate,
+        "mean_rounds": mean_rounds,
     }
+    return {name: with_bounds(measure, games, settings) for name, measure in measures.items()}
 
 
 def expected(stop: float, first: float | None, rules: Rules) -> dict[str, float | None]:
@@ -189,7 +194,38 @@ def _attempts(sums: Floats) -> Floats:
     return survival.restricted_mean(survival.curve(sums[..., :2, :]))
 
 
-def bound(games: Sequence[Game], rules: Rules, end: Literal["at once", "never"]) -> tuple[Game, ...]:
+def with_bounds(
+    measure: Callable[[Sequence[Game], Rules], Metric], games: Sequence[Game], rules: Rules
+) -> Metric:
+    """A metric of games with what it would be if every censored one had been solved at once, and if none ever had.
+
+    A judge that fails mostly on right fillings makes every censored game one that was solved (informative censoring,
+    of which the Kaplan-Meier estimate knows nothing).
+    """
+    metric = measure(games, rules)
+    if not any(one.censored for one in games):
+        return metric
+    return between(
+        metric,
+        [measure(bound(games, rules.max_rounds, end), rules) for end in ENDS],
+        sum(one.censored for one in games),
+    )
+
+
+def between(metric: Metric, others: Sequence[Metric], broken: int) -> Metric:
+    """A metric of games with two others of them as its bounds; without them if any has no value.
+
+    `least` and `most` are the two values, `low` the low end of the interval of the one and `high` the high end of that of
+    the other (None if open), `broken` the games that broke off, of `of`.
+    """
+    if metric.value is None or any(one.value is None for one in others):
+        return metric
+    least, most = sorted(others, key=lambda one: one.value or 0.0)
+    values = {"least": least.value, "most": most.value, "low": least.low, "high": most.high}
+    return replace(metric, bounds={**values, "broken": broken, "of": metric.observations})
+
+
+def bound(games: Sequence[Game], last: int, end: Literal["at once", "never"]) -> tuple[Game, ...]:
     """The games as they would be if every censored one had been solved at once, or never."""
 
     def ended(one: Game) -> Game:
@@ -197,8 +233,10 @@ def bound(games: Sequence[Game], rules: Rules, end: Literal["at once", "never"])
             return one
         if end == "never":
             return replace(one, outcome="unsolved")
-        won = min(one.unsolved_through + 1, rules.max_rounds)
-        return replace(one, outcome="solved", solved=won)
+        won = min(one.unsolved_through + 1, last)
+        sure = Round(won, status="ok", opinions=(Opinion("check", 0, True, "exact", "ok", {}, {}),))
+        rounds = (*(each for each in one.rounds if each.number != won), sure)
+        return replace(one, outcome="solved", solved=won, rounds=rounds)
 
     return tuple(ended(one) for one in games)
 

@@ -119,7 +119,7 @@ def _outcomes(games: Sequence[Game]) -> Section:
 
 def _bounds(games: Sequence[Game], rules: Rules) -> Section:
     """The metrics if every censored game had been solved at once, or never."""
-    at_once, never = bound(games, rules, "at once"), bound(games, rules, "never")
+    at_once, never = bound(games, rules.max_rounds, "at once"), bound(games, rules.max_rounds, "never")
     measures = {"creativity_score": estimate, "solve_rate": solve_rate, "mean_rounds": mean_rounds}
     rows = tuple(
         (name, *(measure(each, rules).value for each in (games, at_once, never)))

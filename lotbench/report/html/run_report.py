@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from lotbench.report.bounds import in_words
 from lotbench.report.html.page import drawn, rendered
 from lotbench.report.report import (
     Report,
     footprint_table,
+    moving,
     score_notes,
     scores_table,
     settings_table,
@@ -31,6 +33,8 @@ def page(report: Report) -> str:
             "candidate": ", ".join(report.facts.models.get("candidate", ())) or "no candidate",
             "headline": next(iter(report.scores.items()), None),
             "lines": lines(report),
+            "bounds": next((in_words(metric.bounds) for metric in report.scores.values()), None),
+            "moving": moving(report),
             "total": total(report.facts),
             "scores": scores_table(report),
             "notes": score_notes(report),

@@ -1,0 +1,41 @@
+"""What a score may be whatever had become of the walks that broke off, in words: beside every headline.
+
+Bounds are those of a Metric, or of a score in summary.json: `least` and `most`, the metric if every walk that broke off
+had ended in the worst way or in the best; `low` and `high`, the same with sampling error; `broken` walks, of `of`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lotbench.report.markdown import number
+
+Bounds = Mapping[str, float | None]
+
+ABOUT = (
+    "Bounds: the metric if every walk that broke off had ended at once in the best way, and if every one had in the worst; "
+    "in brackets with sampling error. The 95 % interval takes these walks to be no easier and no harder than the others."
+)
+
+
+def in_words(bounds: Bounds) -> str | None:
+    """Both ends, and with sampling error; None where nothing broke off."""
+    if not bounds:
+        return None
+    shown = f"{_end(bounds['least'])} to {_end(bounds['most'])}"
+    return f"{shown} ({_end(bounds['low'])} to {_end(bounds['high'])})"
+
+
+def moving(name: str, bounds: Bounds, low: float | None, high: float | None) -> str | None:
+    """That a score may lie further off than its interval from low to high says; None where it does not."""
+    least, most = bounds.get("least"), bounds.get("most")
+    if least is None or most is None or low is None or high is None or (low <= least and most <= high):
+        return None
+    return (
+        f"{name} may move further than its interval: {bounds['broken']} of {bounds['of']} walks broke off, and if that has to "
+        f"do with how they would have ended it may be {in_words(bounds)}."
+    )
+
+
+def _end(value: float | None) -> str:
+    return "open" if value is None else number(value)

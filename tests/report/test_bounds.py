@@ -1,0 +1,119 @@
+"""Walks that broke off: what the score may be stands beside it wherever it is headlined, with sampling error."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lotbench.benchmarks.lotbench.headline import by_labels
+from lotbench.benchmarks.lotbench.score import metrics
+from lotbench.cli.evaluate import print_result
+from lotbench.report import bounds
+from lotbench.report.html.comparison_page import to_text
+from lotbench.report.html.run_report import page
+from lotbench.report.leaderboard import board
+from lotbench.report.ranking_sections import sections
+from lotbench.report.report import build, to_markdown, to_summary
+from lotbench.run.results import Run
+from lotbench.site.run_tables import boards
+from lotbench.types import Trace
+from tests.games import Rules, broken, unsolved, won
+from tests.report.test_judge_errors import entry
+from tests.report.test_report import FACTS, TRACES, report, row
+
+RULES = Rules(max_rounds=3)
+
+
+def test_bounds_are_the_score_if_a_broken_game_was_solved_at_once_or_never() -> None:
+    found = metrics(TRACES, RULES)["creativity_score"].bounds
+    # Worth 1 and exp(-.2) for sure; the game that broke off in round 2 is worth exp(-.2), or nothing.
+    assert found["least"] == pytest.approx((1 + math.exp(-0.2)) / 4)
+    assert found["most"] == pytest.approx((1 + 2 * math.exp(-0.2)) / 4)
+    assert (found["broken"], found["of"]) == (1, 4)
+    rounds = metrics(TRACES, RULES)["mean_rounds"].bounds
+    assert rounds["least"] == pytest.approx((1 + 2 + 2 + 3) / 4) and rounds["most"] == pytest.approx(
+        (1 + 3 + 2 + 3) / 4
+    )
+    assert metrics([won("a", 1, 1), unsolved("b", 1, 3)], RULES)["creativity_score"].bounds == {}
+
+
+def failing(rng: np.random.Generator, samples: int, fails: float) -> list[Trace]:
+    """Games of a judge that cannot read so many of the right fillings, and reads every wrong one."""
+    made = []
+    for at, chance in enumerate(rng.beta(1, 6, samples)):
+        for repeat in (1, 2, 3):
+            solved = int(rng.geometric(chance))
+            if solved > 15:
+                made.append(unsolved(f"s{at:03}", repeat))
+            else:
+                end = broken if rng.random() < fails else won
+                made.append(end(f"s{at:03}", repeat, solved))
+    return made
+
+
+@pytest.fixture(scope="module")
+def informative() -> list[Trace]:
+    return failing(np.random.default_rng(3), 60, 0.4)
+
+
+def test_a_score_that_failures_bend_further_than_its_interval_says_so(informative: list[Trace]) -> None:
+    found = metrics(informative, Rules())["creativity_score"]
+    truth = metrics(failing(np.random.default_rng(3), 60, 0.0), Rules())["creativity_score"].value
+    assert truth is not None and found.high is not None and truth > found.high
+    low, high = found.bounds["low"], found.bounds["high"]
+    assert low is not None and high is not None and low < truth < high
+    said = bounds.moving("creativity_score", found.bounds, found.low, found.high)
+    assert said is not None and "of 180 walks broke off" in said
+    few = metrics(failing(np.random.default_rng(3), 60, 0.05), Rules())["creativity_score"]
+    assert few.bounds and bounds.moving("creativity_score", few.bounds, few.low, few.high) is None
+    assert bounds.moving("creativity_score", {}, 0.1, 0.2) is None and bounds.in_words({}) is None
+    assert bounds.in_words({**few.bounds, "low": None}).endswith("(open to " + f"{few.bounds['high']:.4g})")  # type: ignore[union-attr]
+
+
+def test_bounds_stand_beside_the_score_in_every_headline_place(
+    informative: list[Trace], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = build(informative, metrics(informative, Rules()), (), replace(FACTS, n_walks=180))
+    shown = bounds.in_words(made.scores["creativity_score"].bounds)
+    assert shown is not None and shown.count(" to ") == 2
+    summary = to_summary(made)
+    text, html = to_markdown(made), page(made)
+    assert row(text, "metric")[3] == "bounds" and row(text, "creativity_score (image+caption)")[3] == shown
+    assert f"bounds {shown}, whatever broke walks off" in html
+    for told in (text, html):
+        assert "creativity\\_score may move further" in told or "creativity_score may move further" in told
+        assert bounds.ABOUT.split(";")[0] in told
+    run = Run(tmp_path, None, {}, {}, (), summary)  # type: ignore[arg-type]
+    assert print_result(run) == 0
+    told = capsys.readouterr().out
+    assert f"bounds {shown}" in told.splitlines()[0] and "creativity_score may move further" in told
+    assert "bounds" not in to_markdown(replace(made, scores=metrics([won("a", 1, 1)], Rules())))
+
+
+def test_rankings_have_bounds_too(informative: list[Trace]) -> None:
+    runs = [
+        entry("broken", informative, None),
+        entry("whole", failing(np.random.default_rng(4), 60, 0.0), None),
+    ]
+    ranking = sections(board(runs))[0]
+    place = next(row for row in ranking.tables[0].rows if row[0] == "broken")
+    shown = bounds.in_words(metrics(informative, Rules())["creativity_score"].bounds)
+    assert place[ranking.tables[0].columns.index("bounds")] == shown
+    assert any(note.startswith("broken may move further") for note in ranking.notes)
+    assert shown is not None and shown in to_text([ranking])
+    (page_of_runs,) = boards(runs)
+    assert {row.label: row.bounds for row in page_of_runs.rows} == {"broken": shown, "whole": ""}
+    assert bounds.ABOUT in page_of_runs.notes
+
+
+def test_a_corrected_score_has_the_bounds_of_its_games_by_hand() -> None:
+    # a/2 broke off in round 2. Never: right stops 1 of 4, 1 of 3, none of 2; at once: two of three in round 2.
+    labels = {("a", 0, 1): True, ("b", 0, 2): True, ("a", 1, 1): False, ("b", 1, 1): False}
+    made = by_labels(TRACES, RULES, labels)
+    assert made is not None
+    found = made(TRACES, RULES).whole().bounds
+    assert found["least"] == pytest.approx((1 + math.exp(-0.2)) / 4)
+    assert found["most"] == pytest.approx((1 + 2 * math.exp(-0.2)) / 4)
+    assert found["broken"] == 1 and report().scores["creativity_score"].bounds["of"] == 4
