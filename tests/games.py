@@ -16,6 +16,7 @@ class Rules:
     alpha: float = 0.2
     beta: float = 1.0
     confirm: str = "never"
+    encore: bool = False
 
 
 def respond(

@@ -126,9 +126,16 @@ def prepare(wanted: Wanted) -> Prepared:
         raise UsageError(f"nobody to check: give {flags}")
     made = plan.make(config)
     names = {role: made.names[role] for role in declared.rows if role in given.roles}
-    files = {name: row for role in names for name, row in declared.rows[role].items()}
+    files = {name: row for role in names for name, row in declared.used(role, made.settings).items()}
     rows = judge_set.load(found, files)
     every_row = _probes(rows, wanted, declared, made, names)
+    panels = [
+        panel
+        for role in names
+        for panel in declared.panels(role, len(names[role]), made.settings, wanted.every)
+    ]
+    taken = {(one.role, one.task) for one in panels}
+    every_row = [one for one in every_row if (one.role, one.task) in taken]
     probes = [one for one in every_row if _counts(one, wanted)]
     if wanted.limit is not None:
         seed = f"{made.experiment.seed}:judge-check"
@@ -139,11 +146,6 @@ def prepare(wanted: Wanted) -> Prepared:
         ]
     if not probes:
         raise UsageError(f"{found}: no rows of split {wanted.split!r}")
-    panels = [
-        panel
-        for role in names
-        for panel in declared.panels(role, len(names[role]), made.settings, wanted.every)
-    ]
     put = {(one.role, one.task) for one in probes}
     panels = [one for one in panels if (one.role, one.task) in put]
     return Prepared(wanted, made, declared, names, rows, every_row, probes, panels)
@@ -178,8 +180,9 @@ def _probes(
             f"{rows.folder}: is about the data set {rows.about.data!r}, not {made.folder.name!r}"
         )
     for role in names:
-        if not any(file in rows.rows for file in validation.rows[role]):
-            either = " or ".join(validation.rows[role])
+        used = validation.used(role, made.settings)
+        if not any(file in rows.rows for file in used):
+            either = " or ".join(used)
             raise UsageError(f"{rows.folder}: no {either}, which a check of the {role} needs")
     return _found(rows, validation, names, made.by_id)
 

@@ -204,6 +204,7 @@ class Validation:
     Attributes:
         folder: The shipped judge set.
         rows: The model of a line of each file of a judge set, by role and file name.
+        files: The files that these settings have a use for; all if there is nothing to choose.
         probes: The probes of a file's rows, and every fault of them against the data set.
         panels: Who is measured how, from a role, its number of seats and the settings; second argument
             of `True` wants every variant there is.
@@ -236,6 +237,12 @@ class Validation:
     anchors: Callable[[Any], int] = lambda settings: 0
     judged: Callable[[Any], tuple[str, tuple[int, ...]]] = lambda settings: ("judge", (0,))
     placebo: Callable[[Any, Sequence[Any], Any, Random], PlaceboLines] | None = None
+    files: Callable[[Any], Set[str]] | None = None
+
+    def used(self, role: str, settings: Any) -> dict[str, type[BaseModel]]:
+        """The files of a role that these settings have a use for, with the model of a line."""
+        chosen = self.files(settings) if self.files else self.rows[role].keys()
+        return {name: row for name, row in self.rows[role].items() if name in chosen}
 
 
 def judged_by(models: Sequence[str], addresses: Sequence[str]) -> dict[str, JSON]:

@@ -72,7 +72,12 @@ async def side_by_side(concurrency: int, work: Sequence[Callable[[], Awaitable[N
 
 
 def key_of(
-    made: Plan, role: str, seats: Sequence[int], settings: Any, ids: Mapping[str, Sequence[Sequence[str]]]
+    made: Plan,
+    role: str,
+    seats: Sequence[int],
+    settings: Any,
+    ids: Mapping[str, Sequence[Sequence[str]]],
+    task: str = "",
 ) -> dict[str, JSON] | None:
     """The name in the store of what these seats' verdicts depend on; None if a seat has not one id."""
     validation = made.benchmark.judges.validation
@@ -80,7 +85,9 @@ def key_of(
     mine = [answered[seat] if seat < len(answered) else () for seat in seats]
     if validation is None or any(len(one) != 1 for one in mine):
         return None
-    part = validation.key(role, settings, made.prompts, sampling_table(made)[role], made.digests["data"])
+    part = validation.key(
+        task or role, settings, made.prompts, sampling_table(made)[role], made.digests["data"]
+    )
     addresses = [address(made.names[role][seat]) for seat in seats]
     return {**part, **judged_by([one[0] for one in mine], addresses)}
 

@@ -24,7 +24,7 @@ from lotbench.benchmarks.lotbench.games import (
 from lotbench.types import JSON, Trace, Usage
 
 _ARROW = re.compile(r"\s*(?:->|=>|→|⇒|➔|➜)\s*")
-_REASONS = dict(zip(CRITERIA, ("point_reason", "function_reason"), strict=True))
+_REASONS = dict(zip(CRITERIA, ("point_reason", "function_reason", "difference_reason"), strict=True))
 """Each criterion with the text that gives the reason for it."""
 
 
@@ -45,6 +45,8 @@ class Chain:
     caption: tuple[str, ...]
     point: str = ""
     function: str = ""
+    target: int = 0
+    """Which of the responses that are looked for it is of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,11 @@ def thought(trace: Trace, used: Mapping[str, Usage]) -> Thought:
         trace: A trace of the graph `game`.
         used: What each call used, by its key.
     """
-    chains = {one.judge: chain(one.text, one.judge) for one in read_chains(trace.steps) if one.text}
+    chains = {
+        (one.judge, one.target): chain(one.text, one.judge, one.target)
+        for one in read_chains(trace.steps)
+        if one.text
+    }
     setup: list[Call] = []
     calls: dict[int, list[Call]] = {}
     for step in trace.steps:
@@ -129,7 +135,7 @@ def calls(trace: Trace, used: Mapping[str, Usage]) -> list[Call]:
     return [_call(step, used) for step in trace.steps]
 
 
-def chain(text: str, judge: int = 0) -> Chain:
+def chain(text: str, judge: int = 0, target: int = 0) -> Chain:
     """A chain from the text in which it is kept: scene, caption, `= point`, `=> function`."""
     told: list[str] = []
     point = function = ""
@@ -140,7 +146,8 @@ def chain(text: str, judge: int = 0) -> Chain:
             point = line[2:]
         else:
             told.append(line)
-    return Chain(judge, nodes(told[0] if told else ""), nodes(" ".join(told[1:])), point, function)
+    caption = nodes(" ".join(told[1:]))
+    return Chain(judge, nodes(told[0] if told else ""), caption, point, function, target)
 
 
 def nodes(text: str) -> tuple[str, ...]:
@@ -172,8 +179,8 @@ def masked(sample: Mapping[str, Any]) -> tuple[str, str] | None:
     return response[:start], response[start + len(key) :]
 
 
-def _intervened(opinion: Opinion, chains: Mapping[int, Chain]) -> tuple[Node, ...]:
-    own = chains.get(opinion.judge)
+def _intervened(opinion: Opinion, chains: Mapping[tuple[int, int], Chain]) -> tuple[Node, ...]:
+    own = chains.get((opinion.judge, opinion.target))
     return intervened(own.caption if own else (), nodes(opinion.texts.get("intervened_chain", "")))
 
 
@@ -184,7 +191,9 @@ def _reasons(opinion: Opinion) -> Iterator[tuple[str, str]]:
         if decided is not None or why:
             yield criterion if decided is None else f"{criterion}: {_text(decided)}", why or "no reason given"
     yield from (
-        (name, opinion.texts[name]) for name in ("difference", "explanation") if name in opinion.texts
+        (name, opinion.texts[name])
+        for name in ("difference", "explanation", "closest")
+        if name in opinion.texts
     )
 
 

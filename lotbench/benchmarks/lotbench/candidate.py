@@ -15,9 +15,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
-from lotbench.benchmarks.lotbench import words
+from lotbench.benchmarks.lotbench import encore, responses, whole, words
 from lotbench.benchmarks.lotbench.questions import question
 from lotbench.benchmarks.lotbench.settings import Walk, reveals
+from lotbench.benchmarks.lotbench.whole import ReasonedWritten, Written
 from lotbench.errors import Unread
 from lotbench.harness.benchmark import record, remark
 from lotbench.harness.reask import Attempt, Unreadable, asking, reading
@@ -94,6 +95,7 @@ class Framework:
 
     method: str
     filling: type[Filling] | type[ReasonedFilling] = Filling
+    written: type[Written] | type[ReasonedWritten] = Written
     asking: type[Asking] | type[ReasonedAsking] = Asking
     votes: bool = False
     notes: bool = False
@@ -101,8 +103,8 @@ class Framework:
 
 FRAMEWORKS = {
     "direct": Framework("method_direct"),
-    "cot": Framework("method_cot", ReasonedFilling, ReasonedAsking),
-    "cot_sc": Framework("method_cot", ReasonedFilling, ReasonedAsking, votes=True),
+    "cot": Framework("method_cot", ReasonedFilling, ReasonedWritten, ReasonedAsking),
+    "cot_sc": Framework("method_cot", ReasonedFilling, ReasonedWritten, ReasonedAsking, votes=True),
     "ddcot": Framework("method_ddcot", notes=True),
     "plot": Framework("method_plot"),
 }
@@ -116,7 +118,8 @@ def respond_ask(walk: Walk) -> Sequence[Question]:
     if framework.notes and "notes" not in walk.state["draft"]:
         return (_question(walk, "decompose", Notes),)
     votes = walk.settings.votes if framework.votes else 1
-    return tuple(_question(walk, "respond", framework.filling, draw) for draw in range(votes))
+    form = framework.written if walk.settings.whole else framework.filling
+    return tuple(_question(walk, "respond", form, draw) for draw in range(votes))
 
 
 def respond_read(walk: Walk, answers: Sequence[Answer]) -> Update:
@@ -142,21 +145,28 @@ def respond_read(walk: Walk, answers: Sequence[Answer]) -> Update:
 
 
 def _filling(walk: Walk, answer: Answer) -> dict[str, Any]:
-    """What one reply is as a filling.
+    """What one reply is as a filling, or as a whole response where no frame is shown.
 
     Raises:
         Unread: It is none.
     """
-    settings = walk.settings
-    said = read_form(answer.reply, FRAMEWORKS[settings.framework].filling).filling
-    text = words.filling(said, walk.sample.frame, settings.max_words, settings.max_characters)
+    settings, framework = walk.settings, FRAMEWORKS[walk.settings.framework]
+    if settings.whole:
+        said = read_form(answer.reply, framework.written).response
+        text = responses.response(said, settings.max_response_words, settings.max_response_characters)
+    else:
+        said = read_form(answer.reply, framework.filling).filling
+        text = words.filling(said, walk.sample.frame, settings.max_words, settings.max_characters)
     mismatch = words.other_language(text, walk.sample.language)
-    return {"filling": text, "status": "ok", "language_mismatch": mismatch}
+    value: dict[str, Any] = {"filling": text, "status": "ok", "language_mismatch": mismatch}
+    return value | ({"whole": True} if settings.whole else {})
 
 
 def ask_ask(walk: Walk) -> Sequence[Question]:
     """One yes/no question about the missing text, if questions are asked at all."""
-    if not walk.settings.ask or "question" in walk.state["turn"]:
+    turn = walk.state["turn"]
+    # An answer that counted is followed by no question: the game goes on from it only where there is an encore.
+    if not walk.settings.ask or "question" in turn or turn.get("verdict"):
         return ()
     framework = FRAMEWORKS[walk.settings.framework]
     if framework.notes and "notes" not in walk.state["draft"]:
@@ -181,7 +191,7 @@ def ask_read(walk: Walk, answers: Sequence[Answer]) -> Update:
     tried = [past["filling"] for past in walk.state["history"] if past.get("filling")]
     if turn["filling"]:
         tried.append(turn["filling"])
-    leak = words.leaks(said, [walk.sample.key_text, *walk.sample.accept, *tried])
+    leak = words.leaks(said, [*whole.secrets(walk.sample, whole=walk.settings.whole), *tried])
     value: dict[str, JSON] = {"question": said, "status": "ok", "leak": leak}
     return {"turn": {**turn, "question": said}, "draft": {}, "steps": [record(answer, value)]}
 
@@ -201,15 +211,13 @@ def answer_ask(walk: Walk) -> Sequence[Question]:
     """The question goes to the oracle, which knows what `oracle_sees` says and no more."""
     if "answer" in walk.state["turn"]:
         return ()
-    sees, sample = walk.settings.oracle_sees, walk.sample
-    lines, form = walk.prompt("lines"), ANSWERS[walk.settings.oracle_says]
-    messages = walk.prompt("answer").messages(
-        **_unclear(walk, "answer", "may_be_unclear"),
+    form = ANSWERS[walk.settings.oracle_says]
+    name = whole.prompt("answer", walk.settings)
+    messages = walk.prompt(name).messages(
+        **_unclear(walk, name, "may_be_unclear"),
         shape=shape(form),
-        caption=lines.line("oracle_caption", text=sample.caption) if sees == "scene" else None,
-        response=lines.line("oracle_response", text=sample.response) if sees != "key_text" else None,
-        key_text=sample.key_text,
         question=walk.state["turn"]["question"],
+        **_known_to_oracle(walk),
     )
     return (Question("oracle", "answer", messages, schema(form), round=walk.round),)
 
@@ -219,6 +227,22 @@ def _unclear(walk: Walk, prompt: str, line: str) -> dict[str, Value]:
     if "unclear" not in walk.prompt(prompt).fields:
         return {}
     return {"unclear": walk.prompt("lines").line(line) if walk.settings.oracle_says != "yes_no" else None}
+
+
+def _known_to_oracle(walk: Walk) -> dict[str, Value]:
+    """What the oracle answers by: as much as `oracle_sees` says; of a whole response it always sees all."""
+    sees, sample, lines = walk.settings.oracle_sees, walk.sample, walk.prompt("lines")
+    if walk.settings.whole:
+        return {
+            "caption": lines.line("oracle_scene", text=sample.caption) if sees == "scene" else None,
+            "response": sample.response,
+            "key": lines.line("key", text=sample.key_text),
+        }
+    return {
+        "caption": lines.line("oracle_caption", text=sample.caption) if sees == "scene" else None,
+        "response": lines.line("oracle_response", text=sample.response) if sees != "key_text" else None,
+        "key_text": sample.key_text,
+    }
 
 
 def answer_read(walk: Walk, answers: Sequence[Answer]) -> Update:
@@ -232,14 +256,17 @@ def answer_read(walk: Walk, answers: Sequence[Answer]) -> Update:
 
 
 def reveal_read(walk: Walk, answers: Sequence[Answer]) -> Update:
-    """Close the round: after every `clue_interval` failed rounds clues join what the candidate knows."""
-    settings, done = walk.settings, walk.round
+    """Close the round: after every `clue_interval` failed rounds clues join what is known, and an earned frame."""
+    settings, done, turn = walk.settings, walk.round, walk.state["turn"]
     schedule = reveals(walk.sample.clues, settings)
-    turn_over, off = divmod(done, settings.clue_interval)
-    clues = schedule[turn_over - 1] if off == 0 and 0 < turn_over <= len(schedule) else []
-    steps = [remark("reveal", done, {"clues": clues})] if clues else []
-    past = {**walk.state["turn"], "clues": clues}
-    return {"history": [past], "turn": {}, "draft": {}, "round": done + 1, "steps": steps}
+    turn_over, off = divmod(encore.failed(walk) + 1, settings.clue_interval)
+    due = off == 0 and not turn.get("verdict")
+    clues = schedule[turn_over - 1] if due and 0 < turn_over <= len(schedule) else []
+    shown: dict[str, JSON] = {"clues": clues}
+    if due and (frame := whole.frame_at(walk.sample, settings, turn_over)):
+        shown["frame"] = frame
+    steps = [remark("reveal", done, shown)] if clues or "frame" in shown else []
+    return {"history": [{**turn, **shown}], "turn": {}, "draft": {}, "round": done + 1, "steps": steps}
 
 
 def _notes(walk: Walk, answer: Answer) -> Update:
@@ -263,25 +290,29 @@ def _question(walk: Walk, step: str, form: type[Form], draw: int = 0) -> Questio
         values["again"] = once.again
     if step == "respond":
         limits = walk.settings
-        values |= {"max_words": str(limits.max_words), "max_characters": str(limits.max_characters)}
-    values |= _unclear(walk, step, "told_unclear")
-    messages = walk.prompt(step).messages(**values)
+        most = (limits.max_words, limits.max_characters)
+        if limits.whole:
+            most = (limits.max_response_words, limits.max_response_characters)
+        values |= {"max_words": str(most[0]), "max_characters": str(most[1])}
+    name = whole.prompt(step, walk.settings)
+    values |= _unclear(walk, name, "told_unclear")
+    messages = walk.prompt(name).messages(**values)
     return Question(
         "candidate", step, messages, schema(form), round=walk.round, draw=draw, attempt=once.number
     )
 
 
 def _scene(walk: Walk) -> dict[str, Value]:
-    """All that the candidate is shown: its arm of the scene, the frame, and the history."""
+    """All that the candidate is shown: its arm of the scene, the frame if it is shown, and the history."""
     arm, sample, lines = walk.settings.arm, walk.sample, walk.prompt("lines")
     picture = walk.pictures.get(sample.id) if "image" in arm else None
-    return {
+    scene: dict[str, Value] = {
         "image": picture,
         "image_label": lines.line("image") if picture else None,
         "caption": lines.line("caption", text=sample.caption) if "caption" in arm else None,
-        "frame": sample.frame,
         "tips": "\n".join(_tips(walk)) if walk.settings.feedback else None,
     }
+    return scene if walk.settings.whole else {**scene, "frame": sample.frame}
 
 
 def _tips(walk: Walk) -> list[str]:
@@ -289,9 +320,11 @@ def _tips(walk: Walk) -> list[str]:
     lines, told = walk.prompt("lines"), []
     for past in [*walk.state["history"], walk.state["turn"]]:
         if past.get("filling"):
-            told.append(lines.line("wrong", text=past["filling"]))
+            told.append(lines.line("found" if past.get("verdict") else "wrong", text=past["filling"]))
         if past.get("question") and past.get("answer"):
             told.append(lines.line("question", text=past["question"]))
             told.append(lines.line("answer", text=lines.line(past["answer"].lower())))
         told.extend(lines.line("clue", text=clue) for clue in past.get("clues", ()))
+        if past.get("frame"):
+            told.append(lines.line("frame", text=past["frame"]))
     return told

@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
-from lotbench.benchmarks.lotbench import words
+from lotbench.benchmarks.lotbench import whole, words
 from lotbench.benchmarks.lotbench.judge import Chain, judging, verdict_question
 from lotbench.benchmarks.lotbench.settings import Walk
 from lotbench.errors import JudgeError
 from lotbench.harness.benchmark import record, remark
 from lotbench.harness.reask import Unreadable, asking, reading
 from lotbench.harness.state import Update
+from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import read_form, schema, shape
 from lotbench.types import Answer, Question
 
@@ -33,17 +34,22 @@ WORK = ("build", "chain", "trial", "chain_unread")
 def missing(walk: Walk, seat: int) -> bool:
     """Whether this judge needs a chain that is not there yet."""
     wanted = walk.settings.judge_mode == "causal" and walk.settings.chain == "stored"
-    return wanted and name(seat) not in walk.state["shared"]
+    return wanted and name(seat, target(walk)) not in walk.state["shared"]
 
 
-def name(seat: int) -> str:
+def name(seat: int, target: int = 0) -> str:
     """The place of a judge's chain in the shared part of the state."""
-    return f"chain {seat}"
+    return f"chain {seat}" + (f" of {target}" if target else "")
+
+
+def target(walk: Walk) -> int:
+    """Which of the responses that are looked for is the present one; see `whole.targets`."""
+    return int(walk.state["draft"].get("target", 0))
 
 
 def text(walk: Walk, seat: int) -> str | None:
     """The chain that a judge is given, if it works with one."""
-    kept = walk.state["shared"].get(name(seat))
+    kept = walk.state["shared"].get(name(seat, target(walk)))
     return kept["text"] if kept else None
 
 
@@ -54,13 +60,17 @@ def ask(walk: Walk, seat: int) -> tuple[Question, ...]:
     if "chain" in draft:
         return _trial(walk, seat, draft["chain"], build)
     sample, once = walk.sample, asking(walk, draft.get("chain_unread"))
-    messages = walk.prompt("chain").messages(
+    wanted = whole.targets(sample)[target(walk)]
+    marked: dict[str, Value] = {"key_text": sample.key_text}
+    if walk.settings.whole:
+        marked = {"key": walk.prompt("lines").line("key", text=wanted.key_text) if wanted.key_text else None}
+    messages = walk.prompt(whole.prompt("chain", walk.settings)).messages(
         shape=shape(Chain),
         caption=sample.caption,
-        response=sample.response,
-        key_text=sample.key_text,
-        explanation=sample.explanation,
+        response=wanted.response,
+        explanation=wanted.explanation,
         again=once.again,
+        **marked,
     )
     temperature = REBUILD_TEMPERATURE if build else None
     question = Question("judge", "chain", messages, schema(Chain), seat, draw=build, attempt=once.number)
@@ -84,22 +94,30 @@ def read_answers(walk: Walk, answers: Sequence[Answer], seat: int) -> Update:
     if not fit and build < REBUILDS:
         return {"draft": {**_rest(walk), "build": build + 1}, "steps": steps}
     about = {"accepted": fit, "builds": build + 1}
-    kept = {**walk.state["shared"], name(seat): {"text": draft["chain"], **about}}
-    steps.append(remark("chain_accepted", walk.round, {"judge": seat, **about}))
+    kept = {**walk.state["shared"], name(seat, target(walk)): {"text": draft["chain"], **about}}
+    steps.append(remark("chain_accepted", walk.round, {"judge": seat, **about, **_of(walk)}))
     return {"draft": _rest(walk), "shared": kept, "steps": steps}
 
 
 def _trial(walk: Walk, seat: int, chain: str, build: int) -> tuple[Question, ...]:
     """One trial after the other: a chain that fails the first needs no more."""
     trial = int(walk.state["draft"].get("trial", 0))
-    filling = [walk.sample.key_text, *controls(walk)][trial]
-    question = verdict_question(walk, "chain_check", filling, seat=seat, chain=chain)
+    right = whole.targets(walk.sample)[target(walk)].response if walk.settings.whole else walk.sample.key_text
+    filling = [right, *controls(walk)][trial]
+    question = verdict_question(walk, "chain_check", filling, seat=seat, chain=chain, target=target(walk))
     return (replace(question, round=0, draw=build * (CONTROLS + 1) + trial, shared=True),)
 
 
 def controls(walk: Walk) -> list[str]:
-    """The key texts of other samples that must fail: drawn by sample, never from its own reject list."""
+    """The key texts of other samples that must fail (their responses, where no frame is shown): drawn by sample.
+
+    Never from its own reject list.
+    """
     sample = walk.sample
+    if walk.settings.whole:
+        responses = {other.response for other in walk.data if other.language == sample.language}
+        strange = sorted(responses - {wanted.response for wanted in whole.targets(sample)})
+        return Random(f"{sample.id}:chain").sample(strange, min(CONTROLS, len(strange)))
     listed = (sample.key_text, *sample.accept, *(rejected.text for rejected in sample.reject))
     near = set(map(words.same, listed))
     others = {
@@ -122,7 +140,7 @@ def _built(walk: Walk, answer: Answer, seat: int) -> Update:
         if build < REBUILDS:
             return {"draft": {**rest, "build": build + 1}, "steps": steps}
         raise JudgeError(chain.status, f"no causal chain that can be read: {chain.reason}")
-    steps = [record(answer, {"chain": chain, "status": "ok", "judge": seat})]
+    steps = [record(answer, {"chain": chain, "status": "ok", "judge": seat, **_of(walk)})]
     return {"draft": {**rest, "build": build, "chain": chain}, "steps": steps}
 
 
@@ -132,6 +150,11 @@ def _accepted(walk: Walk, answer: Answer) -> bool | None:
         return judging(walk, "chain_check").read(answer).accepted
     except JudgeError:
         return None
+
+
+def _of(walk: Walk) -> dict[str, int]:
+    """Which response a chain is of, where that is another than the sample's own."""
+    return {"target": found} if (found := target(walk)) else {}
 
 
 def _rest(walk: Walk) -> dict[str, object]:

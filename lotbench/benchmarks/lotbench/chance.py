@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from lotbench.benchmarks.lotbench import leaps
 from lotbench.benchmarks.lotbench.score import expected, metrics
+from lotbench.config.before import as_before
 from lotbench.harness.judge_validation import JudgeContext
 from lotbench.report.trust import BOUNDS
 from lotbench.types import JSON
@@ -18,7 +20,7 @@ from lotbench.types import JSON
 Record = Mapping[str, Any]
 UNSEEN = BOUNDS | {
     "arm", "ask", "clues", "clue_interval", "clue_reveal", "framework", "votes", "oracle_sees", "oracle_says",
-    "max_oracle_error", "anchors",
+    "max_oracle_error", "anchors", "conversation", "frame_ladder",
 }  # fmt: skip
 """Settings that change nothing for a candidate that reads nothing."""
 NAMES = (
@@ -55,7 +57,7 @@ def chance_line(
         alone: The check of the first judge alone.
     """
     if judge is not None:
-        shape = {k: v for k, v in inquiry.settings.model_dump(mode="json").items() if k not in UNSEEN}
+        shape = {k: v for k, v in as_before(inquiry.settings).items() if k not in UNSEEN}
         key: dict[str, JSON] = {**judge, "role": "placebo", "game": shape}
         mine = _own(inquiry, key)
         known = [*([mine] if mine else []), *(one for one in inquiry.records if one["key"] == key)]
@@ -65,8 +67,9 @@ def chance_line(
             return _played(best, best if best is mine else None)
     if check is not None and (found := _expected(inquiry, check, alone)) is not None:
         return found
+    names = (*NAMES, *(leaps.NAMES if inquiry.settings.encore else ()))
     return ChanceLine(
-        dict.fromkeys(NAMES), "Chance line (placebo): unknown: check the judge, or play --model placebo."
+        dict.fromkeys(names), "Chance line (placebo): unknown: check the judge, or play --model placebo."
     )
 
 
@@ -88,7 +91,7 @@ def _played(record: Record, mine: Record | None) -> ChanceLine:
         f"Chance line (placebo): played, {record['run']}, {record['n']} samples, same judges, data and settings: "
         f"{_shown(*scores['creativity_score'])}."
     )
-    return ChanceLine({name: scores[name][0] for name in NAMES}, said, (record,), mine)
+    return ChanceLine({name: values[0] for name, values in scores.items()}, said, (record,), mine)
 
 
 def _expected(inquiry: JudgeContext, check: Record, alone: Record | None) -> ChanceLine | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lotbench.benchmarks.lotbench import chain, words
+from lotbench.benchmarks.lotbench import chain, encore, whole, words
 from lotbench.benchmarks.lotbench.judge import judging, verdict_question
 from lotbench.benchmarks.lotbench.settings import Walk
 from lotbench.errors import JudgeError
@@ -24,36 +24,61 @@ def ask(walk: Walk) -> Sequence[Question]:
     if _decided(walk) or "verdict" in walk.state["turn"]:
         return ()
     draft, seat = walk.state["draft"], _seat(walk)
+    unread, target = draft.get("unread"), chain.target(walk)
+    if draft.get("daeso") or "known" in walk.state["turn"]:
+        return (encore.question(walk, seat=seat, unread=unread),)
     if chain.missing(walk, seat):
         return chain.ask(walk, seat)
     step, filling = "confirm" if "first" in draft else "check", walk.state["turn"]["filling"]
-    story, unread = chain.text(walk, seat), draft.get("unread")
-    return (verdict_question(walk, step, filling, seat=seat, chain=story, unread=unread),)
+    story = chain.text(walk, seat)
+    return (verdict_question(walk, step, filling, seat=seat, chain=story, unread=unread, target=target),)
 
 
 def read_check(walk: Walk, answers: Sequence[Answer]) -> Update:
     """Solved, not it, or a judge failure; the last round's no ends the game."""
     if not answers:
-        accepted, how = _decided(walk) or (False, "none")
-        return _settled(walk, accepted, [remark("check", walk.round, {"accepted": accepted, "how": how})])
-    if answers[0].question.step in ("chain", "chain_check"):
-        return _chained(walk, answers, _seat(walk))
+        accepted, how, target = _decided(walk) or (False, "none", 0)
+        place = _met(walk, target) if accepted else {}
+        steps = [remark("check", walk.round, {"accepted": accepted, "how": how, **place})]
+        return _settled(walk, accepted, target, steps)
     answer = answers[0]
-    seat = answer.question.seat
-    verdict = reading(answer, judging(walk, answer.question.step).read)
+    if answer.question.step in ("chain", "chain_check"):
+        return _chained(walk, answers, _seat(walk))
+    seat, draft, step = answer.question.seat, walk.state["draft"], answer.question.step
+    verdict = reading(answer, encore.JUDGING.read if step == "different" else judging(walk, step).read)
     if isinstance(verdict, Unreadable):
         steps = [record(answer, {"status": verdict.status, "judge": seat})]
-        if verdict.again and not walk.state["draft"].get("tried"):
-            return {"draft": {**walk.state["draft"], "unread": verdict.reason}, "steps": steps}
+        if verdict.again and not draft.get("tried"):
+            return {"draft": {**draft, "unread": verdict.reason}, "steps": steps}
         return _next_judge(walk, seat, verdict.reason) | {"steps": steps}
-    value = {"accepted": verdict.accepted, "how": "judge", "judge": seat, "status": "ok", **verdict.parts}
-    if near := words.overlap(walk.state["turn"]["filling"], walk.sample.key_text):
+    place = _met(walk, chain.target(walk)) if step != "different" else {}
+    value: dict[str, JSON] = {
+        "accepted": verdict.accepted,
+        "how": "judge",
+        "judge": seat,
+        "status": "ok",
+        **place,
+        **verdict.parts,
+    }
+    near = None if walk.settings.whole else words.overlap(walk.state["turn"]["filling"], walk.sample.key_text)
+    if near and step != "different":
         value["overlap"] = near
-    steps = [record(answer, value)]
-    wants_second = verdict.accepted and walk.settings.confirm != "never"
-    if wants_second and "first" not in walk.state["draft"]:
-        return {"draft": {"first": seat}, "steps": steps}
-    return _settled(walk, verdict.accepted, steps)
+    return _after_verdict(walk, step, seat, verdict.accepted, [record(answer, value)])
+
+
+def _after_verdict(walk: Walk, step: str, seat: int, accepted: bool, steps: list[Any]) -> Update:
+    """What a verdict leads to: a second opinion, whether it is another idea, the next response looked for, an end."""
+    draft, target = walk.state["draft"], chain.target(walk)
+    place = {"target": target} if target else {}
+    if step == "different":
+        return _settled(walk, accepted, target, steps)
+    if accepted and walk.settings.confirm != "never" and "first" not in draft:
+        return {"draft": {**place, "first": seat}, "steps": steps}
+    if encore.wanted(walk, accepted):
+        return {"draft": {**place, "daeso": True}, "steps": steps}
+    if not accepted and target + 1 < _looked_for(walk):
+        return {"draft": {"target": target + 1}, "steps": steps}
+    return _settled(walk, accepted, target, steps)
 
 
 def _chained(walk: Walk, answers: Sequence[Answer], seat: int) -> Update:
@@ -64,26 +89,47 @@ def _chained(walk: Walk, answers: Sequence[Answer], seat: int) -> Update:
         return _next_judge(walk, seat, error.reason) | {"steps": steps}
 
 
-def _decided(walk: Walk) -> tuple[bool, str] | None:
-    """A verdict that needs no judge: nothing to judge, the key text itself, a filling judged before."""
+def _decided(walk: Walk) -> tuple[bool, str, int] | None:
+    """A verdict that needs no judge: nothing to judge, one judged before, what is looked for itself; and which."""
     turn = walk.state["turn"]
     if turn["status"] != "ok":
-        return False, "none"
+        return False, "none", 0
     said = words.same(turn["filling"])
-    if said == words.same(walk.sample.key_text):
-        return True, "exact"
     if any(past.get("filling") and words.same(past["filling"]) == said for past in walk.state["history"]):
-        return False, "repeat"
+        return False, "repeat", 0
+    right = [target.response for target in whole.targets(walk.sample)]
+    for target, text in enumerate(right if walk.settings.whole else [walk.sample.key_text]):
+        if said == words.same(text):
+            # After another answer was found, its key text is no different idea.
+            return said not in map(words.same, encore.known(walk)), "exact", target
     return None
 
 
-def _settled(walk: Walk, accepted: bool, steps: list[Any]) -> Update:
-    update: Update = {"turn": {**walk.state["turn"], "verdict": accepted}, "draft": {}, "steps": steps}
-    if accepted:
-        update["outcome"] = "solved"
-    elif walk.round >= walk.settings.max_rounds:
-        update["outcome"] = "unsolved"
+def _settled(walk: Walk, accepted: bool, target: int, steps: list[Any]) -> Update:
+    turn = {**walk.state["turn"], "verdict": accepted} | ({"target": target} if accepted and target else {})
+    update: Update = {"turn": turn, "draft": {}, "steps": steps}
+    won, goes_on = accepted, walk.settings.encore
+    if goes_on and accepted:
+        found = {"text": turn["filling"], "failed": encore.failed(walk), **_met(walk, target)}
+        update["steps"] = [
+            *steps,
+            remark("leap", walk.round, {"number": len(encore.leaps(walk)) + 1, **found}),
+        ]
+    if goes_on:
+        won = accepted or bool(encore.leaps(walk))
+    if walk.round >= walk.settings.max_rounds or (accepted and not goes_on):
+        update["outcome"] = "solved" if won else "unsolved"
     return update
+
+
+def _looked_for(walk: Walk) -> int:
+    """How many responses solve the game."""
+    return len(whole.targets(walk.sample)) if walk.settings.whole else 1
+
+
+def _met(walk: Walk, target: int) -> dict[str, Any]:
+    """Which response a verdict is about, where several are looked for."""
+    return {"target": target, "of": _looked_for(walk)} if _looked_for(walk) > 1 else {}
 
 
 def _seat(walk: Walk) -> int:
@@ -105,4 +151,7 @@ def _next_judge(walk: Walk, seat: int, reason: str) -> Update:
     bound = "first" in draft and walk.settings.confirm == "same_judge"
     if bound or draft.get("tried") or not _free(walk, [seat]):
         return {"draft": {}, "outcome": "judge_failed", "why": f"judge {seat + 1}: {reason}"}
-    return {"draft": {name: draft[name] for name in ("first",) if name in draft} | {"tried": [seat]}}
+    return {
+        "draft": {name: draft[name] for name in ("first", "target", "daeso") if name in draft}
+        | {"tried": [seat]}
+    }

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from lotbench.benchmarks.lotbench.games import Game, Round
-from lotbench.benchmarks.lotbench.score import Rules, worth
+from lotbench.benchmarks.lotbench.rules import Rules, worth
 from lotbench.metrics.proportion import proportion, told
 from lotbench.report.report import interval
 from lotbench.report.sections import Plot, Section, Table

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lotbench.benchmarks.lotbench.games import Game
-from lotbench.benchmarks.lotbench.score import Rules, unsolved_worth, worth
+from lotbench.benchmarks.lotbench.rules import Rules, worth
+from lotbench.benchmarks.lotbench.score import unsolved_worth
 from lotbench.metrics import survival
 from lotbench.metrics.agreement import Errors
 from lotbench.metrics.intervals import Floats, bootstrap

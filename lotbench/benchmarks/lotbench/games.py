@@ -19,12 +19,22 @@ from lotbench.types import Trace
 FAILED = ("candidate_failed", "judge_failed", "oracle_failed")
 SETUP = ("chain", "chain_check", "chain_accepted")
 """The steps in which a judge builds its causal chain; they belong to the sample and to no round."""
-TEXTS = ("intervened_chain", "difference", "point_reason", "function_reason", "explanation")
+TEXTS = (
+    "intervened_chain",
+    "difference",
+    "point_reason",
+    "function_reason",
+    "explanation",
+    "closest",
+    "difference_reason",
+)
 """What a judge writes about a filling."""
-CRITERIA = ("same_creative_point", "same_function")
+CRITERIA = ("same_creative_point", "same_function", "different_approach")
+VERDICTS = ("check", "confirm", "different")
+"""The steps in which a judge says yes or no to an answer; the last only in an encore."""
 
 Steps: TypeAlias = Sequence[Mapping[str, Any]]
-Decision: TypeAlias = Literal["exact", "accepted", "overturned", "refused", "none"]
+Decision: TypeAlias = Literal["exact", "accepted", "overturned", "alike", "refused", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +42,14 @@ class Opinion:
     """What one judge made of a filling, or a rule in its place.
 
     Attributes:
-        step: `check`, or `confirm` for the second opinion on a yes.
+        step: `check`, `confirm` for the second opinion on a yes, `different` for whether it is another idea.
         accepted: None where the judge could not be read.
         how: `judge`, or the rule that decided: `exact`, `repeat`, or `none` where there is no filling.
         status: `ok`, or why the judge could not be read.
         criteria: Each criterion that was decided (Eq. 6, 7).
         texts: Each of TEXTS that the judge wrote.
         overlap: Whether the filling contains or shortens the key text; "" for neither.
+        target: Which of `of` responses that are looked for the answer was compared with, from 0.
     """
 
     step: str
@@ -49,6 +60,18 @@ class Opinion:
     criteria: Mapping[str, bool]
     texts: Mapping[str, str]
     overlap: str = ""
+    target: int = 0
+    of: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Leap:
+    """An answer of an encore that counted: the round, the failed attempts before it (t), what it was and met."""
+
+    round: int
+    failed: int
+    text: str
+    target: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +81,8 @@ class Round:
     Attributes:
         status: `ok`, or why there is no filling; "" if no reply came.
         opinions: In the order in which they were asked for, those that could not be read among them.
+        whole: Whether the filling is a whole response.
+        frame: What of an earned frame was shown at its end.
         asked: `ok`, or why there is no question; None if none was asked for.
         answered: Whether the oracle replied; `answer` is None if it could not be read.
     """
@@ -73,6 +98,9 @@ class Round:
     answered: bool = False
     answer: str | None = None
     clues: tuple[str, ...] = ()
+    whole: bool = False
+    frame: str = ""
+    leap: Leap | None = None
 
     @property
     def check(self) -> Opinion | None:
@@ -92,26 +120,48 @@ class Round:
             return "exact" if check and check.accepted else "none"
         if not check.accepted:
             return "refused"
-        return "accepted" if confirm is None or confirm.accepted else "overturned"
+        if confirm is not None and not confirm.accepted:
+            return "overturned"
+        different = self._read("different")
+        return "accepted" if different is None or different.accepted else "alike"
+
+    @property
+    def met(self) -> int:
+        """Which of the responses that are looked for its verdict is about: the last that a check accepted."""
+        checks = [one for one in self.opinions if one.step == "check" and one.accepted is not None]
+        accepted = [one.target for one in checks if one.accepted]
+        return accepted[-1] if accepted else checks[-1].target if checks else 0
+
+    @property
+    def denied(self) -> bool:
+        """Whether it is known that the answer does not count: the last verdict that was to come is a no."""
+        read = [one for one in self.opinions if one.accepted is not None]
+        return bool(read) and read[-1].accepted is False and read[-1].target + 1 == read[-1].of
 
     def _read(self, step: str) -> Opinion | None:
         found = [one for one in self.opinions if one.step == step and one.accepted is not None]
+        if step != "different":
+            found = [one for one in found if one.target == self.met]
         return found[-1] if found else None
 
 
 @dataclass(frozen=True, slots=True)
 class CausalChain:
-    """A judge's chain of the sample; `accepted` is None if its trial has not ended, after so many builds."""
+    """A judge's chain of the sample; `accepted` is None if its trial has not ended, after so many builds.
+
+    `target` says of which of the responses that are looked for, the sample's own being 0.
+    """
 
     judge: int
     text: str = ""
     accepted: bool | None = None
     builds: int = 0
+    target: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Game:
-    """A finished game; rounds count from 1, and `solved` is that of the filling that solved it."""
+    """A finished game; rounds count from 1, and `solved` is that of the filling that solved it (its first leap)."""
 
     sample: str
     repeat: int
@@ -123,6 +173,16 @@ class Game:
     @property
     def censored(self) -> bool:
         """Broke off before it was solved or lost."""
+        return self.outcome in FAILED and self.solved is None
+
+    @property
+    def leaps(self) -> tuple[Leap, ...]:
+        """The answers of an encore that counted, in order; none where the game ends with its solve."""
+        return tuple(one.leap for one in self.rounds if one.leap)
+
+    @property
+    def broke_off(self) -> bool:
+        """Ended by a failure, be it after a solve: what would have come of its further attempts is not known."""
         return self.outcome in FAILED
 
     @property
@@ -147,7 +207,7 @@ class Game:
         Its verdict was a No, or a question followed it, or a later round was begun.
         """
         begun = [one.number - 1 for one in self.rounds]
-        over = [one.number for one in self.rounds if one.answered or one.asked is not None or _denied(one)]
+        over = [one.number for one in self.rounds if one.answered or one.asked is not None or one.denied]
         return max([0, *begun, *over])
 
     def span(self, last: int, *, unconfirmed: bool = False) -> Span:
@@ -163,8 +223,16 @@ class Game:
             return Span(won, True)
         return Span(min(self.unsolved_through, last) if self.censored else last, False)
 
+    def known(self, last: int) -> list[Round]:
+        """The rounds whose verdict is known, from the first: of an encore, those after its solve too."""
+        if not self.leaps:
+            return self.watched(last)
+        rounds = {one.number: one for one in self.rounds}
+        over = max(self.unsolved_through, self.leaps[-1].round) if self.broke_off else last
+        return [rounds.get(number, Round(number)) for number in range(1, min(over, last) + 1)]
+
     def watched(self, last: int) -> list[Round]:
-        """The rounds whose verdict is known, from the first."""
+        """The rounds whose verdict is known until it was solved, from the first."""
         rounds = {one.number: one for one in self.rounds}
         return [rounds.get(number, Round(number)) for number in range(1, self.span(last).rounds + 1)]
 
@@ -194,12 +262,13 @@ def read_game(outcome: str, steps: Steps, sample: str, repeat: int) -> Game:
         LotbenchError: No game ends in this outcome, or it is called solved and no check accepted.
     """
     rounds = read_rounds(steps)
-    passed = [one.number for one in rounds if one.check and one.check.accepted and not _denied(one)]
+    passed = [one.number for one in rounds if one.check and one.check.accepted and not one.denied]
+    leapt = [one.number for one in rounds if one.leap]
     if outcome not in ("solved", "unsolved", *FAILED):
         raise LotbenchError(f"game {sample}/{repeat}: no game ends as {outcome!r}")
     if outcome == "solved" and not passed:
         raise LotbenchError(f"game {sample}/{repeat} is called solved, but no check accepted a filling")
-    solved = passed[-1] if outcome == "solved" else None
+    solved = leapt[0] if leapt else passed[-1] if outcome == "solved" else None
     return Game(sample, repeat, outcome, solved, rounds, read_chains(steps))
 
 
@@ -214,7 +283,7 @@ def read_rounds(steps: Steps) -> tuple[Round, ...]:
 
 def read_chains(steps: Steps) -> tuple[CausalChain, ...]:
     """The causal chain of each judge that has one: the last that it built."""
-    chains: dict[int, CausalChain] = {}
+    chains: dict[tuple[int, int], CausalChain] = {}
     for step in steps:
         value = _value(step)
         if step["step"] == "chain" and value.get("chain"):
@@ -223,8 +292,8 @@ def read_chains(steps: Steps) -> tuple[CausalChain, ...]:
             change = {"accepted": bool(value["accepted"]), "builds": int(value["builds"])}
         else:
             continue
-        judge = int(value.get("judge", 0))
-        chains[judge] = replace(chains.get(judge, CausalChain(judge)), **change)
+        place = int(value.get("judge", 0)), int(value.get("target", 0))
+        chains[place] = replace(chains.get(place, CausalChain(place[0], target=place[1])), **change)
     return tuple(chains.values())
 
 
@@ -236,14 +305,21 @@ def _round(number: int, steps: Sequence[tuple[str, Mapping[str, Any]]]) -> Round
         filling=respond.get("filling"),
         status=str(respond.get("status", "")),
         language_mismatch=bool(respond.get("language_mismatch")),
-        opinions=tuple(_opinion(name, value) for name, value in steps if name in ("check", "confirm")),
+        opinions=tuple(_opinion(name, value) for name, value in steps if name in VERDICTS),
         asked=str(ask.get("status", "")) if "ask" in last else None,
         question=ask.get("question"),
         leak=bool(ask.get("leak")),
         answered="answer" in last,
         answer=answer.get("answer"),
         clues=tuple(map(str, reveal.get("clues", ()))),
+        whole=bool(respond.get("whole")),
+        frame=str(reveal.get("frame", "")),
+        leap=_leap(number, last["leap"]) if "leap" in last else None,
     )
+
+
+def _leap(number: int, value: Mapping[str, Any]) -> Leap:
+    return Leap(number, int(value["failed"]), str(value["text"]), int(value.get("target", 0)))
 
 
 def _opinion(step: str, value: Mapping[str, Any]) -> Opinion:
@@ -256,11 +332,9 @@ def _opinion(step: str, value: Mapping[str, Any]) -> Opinion:
         criteria={name: bool(value[name]) for name in CRITERIA if value.get(name) is not None},
         texts={name: str(value[name]) for name in TEXTS if value.get(name)},
         overlap=str(value.get("overlap", "")),
+        target=int(value.get("target", 0)),
+        of=int(value.get("of", 1)),
     )
-
-
-def _denied(one: Round) -> bool:
-    return any(verdict is not None and not verdict.accepted for verdict in (one.check, one.confirm))
 
 
 def _value(step: Mapping[str, Any]) -> Mapping[str, Any]:

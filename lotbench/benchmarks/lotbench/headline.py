@@ -16,9 +16,9 @@ from scipy import optimize
 from lotbench.benchmarks.lotbench import correction, labelled
 from lotbench.benchmarks.lotbench.games import Game, game
 from lotbench.benchmarks.lotbench.labelled import Labelled
+from lotbench.benchmarks.lotbench.rules import Rules
 from lotbench.benchmarks.lotbench.score import (
     ENDS,
-    Rules,
     between,
     bound,
     creativity,

@@ -11,6 +11,7 @@ import re
 from dataclasses import replace
 from typing import Annotated, Any
 
+from lotbench.benchmarks.lotbench import whole
 from lotbench.benchmarks.lotbench.settings import Walk
 from lotbench.harness.reask import asking
 from lotbench.prompting.judge import JudgeQuestion
@@ -98,9 +99,16 @@ def judging(walk: Walk, step: str) -> JudgeQuestion[Any]:
 
 
 def verdict_question(
-    walk: Walk, step: str, filling: str, *, seat: int, chain: str | None, unread: str | None = None
+    walk: Walk,
+    step: str,
+    filling: str,
+    *,
+    seat: int,
+    chain: str | None,
+    unread: str | None = None,
+    target: int = 0,
 ) -> Question:
-    """Ask for the verdict on one filling.
+    """Ask for the verdict on one filling, or on a whole response where no frame is shown.
 
     Args:
         walk: Where the game stands; only its sample and settings are used.
@@ -109,21 +117,24 @@ def verdict_question(
         seat: Which judge.
         chain: The causal chain that this judge built, in causal mode.
         unread: Why its last answer could not be read, if it is asked again.
+        target: Which of the responses that are looked for a whole response is compared with; see `whole.targets`.
     """
-    sample, lines, name = walk.sample, walk.prompt("lines"), _prompt(walk, step)
+    wanted, lines, name = whole.targets(walk.sample)[target], walk.prompt("lines"), _prompt(walk, step)
     once = asking(walk, unread)
     values: dict[str, Value] = {
-        "caption": sample.caption,
-        "response": sample.response,
-        "key_text": sample.key_text,
-        # A filling cannot end its own quotation.
-        "filling": filling.replace('"', "'"),
+        "caption": walk.sample.caption,
+        "response": wanted.response,
+        "filling": quotable(filling) if walk.settings.whole else filling.replace('"', "'"),
         "again": once.again,
     }
+    if walk.settings.whole:
+        values["key"] = lines.line("key", text=wanted.key_text) if wanted.key_text else None
+    else:
+        values["key_text"] = walk.sample.key_text
     if name != "check_zero_shot":
         explained = walk.settings.judge_mode != "zero_shot"
-        values["explanation"] = lines.line("explanation", text=sample.explanation) if explained else None
-    if name in ("check_causal", "confirm"):
+        values["explanation"] = lines.line("explanation", text=wanted.explanation) if explained else None
+    if name in ("check_causal", "confirm") or walk.settings.whole:
         values["chain"] = lines.line("chain", text=labelled(walk, chain)) if chain else None
     question = judging(walk, step).ask(
         walk.prompt(name), round=walk.round, seat=seat, attempt=once.number, **values
@@ -132,8 +143,15 @@ def verdict_question(
     return replace(question, draw=seat)
 
 
+def quotable(text: str) -> str:
+    """A text that cannot end its own quotation."""
+    return text.replace('"', "'").replace("“", "‘").replace("”", "’")
+
+
 def _prompt(walk: Walk, step: str) -> str:
     settings = walk.settings
+    if settings.whole:
+        return "confirm_whole" if step == "confirm" and settings.confirm == "same_judge" else "check_whole"
     if step == "confirm" and settings.confirm == "same_judge":
         return "confirm"
     if settings.judge_mode == "causal" and settings.chain == "per_call":

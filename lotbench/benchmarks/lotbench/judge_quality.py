@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from lotbench.benchmarks.lotbench import labelled
+from lotbench.benchmarks.lotbench import labelled, leaps
 from lotbench.benchmarks.lotbench.chance import chance_line
 from lotbench.benchmarks.lotbench.correction import corrected
 from lotbench.benchmarks.lotbench.games import game
 from lotbench.benchmarks.lotbench.validation import judged, key
-from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, judged_by
+from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, Place, judged_by
 from lotbench.metrics.agreement import Field, Stratum, drift_power, drift_trials
 from lotbench.metrics.intervals import Floats
 from lotbench.report.sections import Section, Table
@@ -300,12 +300,16 @@ def _scores(record: Record, rates: Field | None, inquiry: JudgeContext) -> dict[
     if own is None or rates is None:
         return {}
     games = [game(trace) for trace in inquiry.traces]
-    scores = {}
+    scores: dict[str, Metric] = {}
+    labels: dict[Place, bool] = {}
     if "labels" in own:
         labels = {(sample, repeat, at): right for sample, repeat, at, right in own["labels"]}
         rate, score = labelled.corrected(games, labels, inquiry.settings)
         scores = {"creativity_score_corrected": score, "solve_rate_corrected": rate}
     made = corrected(games, inquiry.settings, rates)
+    if inquiry.settings.encore:
+        scores |= leaps.by_labels(games, labels, inquiry.settings) if "labels" in own else {}
+        scores |= leaps.by_rates(games, inquiry.settings, rates)
     return {**scores, "creativity_score_rates": made.creativity_score, "solve_rate_rates": made.solve_rate}
 
 

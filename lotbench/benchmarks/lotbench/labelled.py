@@ -16,7 +16,8 @@ from functools import partial
 import numpy as np
 
 from lotbench.benchmarks.lotbench.games import Game
-from lotbench.benchmarks.lotbench.score import ENDS, Rules, between, bound, unsolved_worth, worth
+from lotbench.benchmarks.lotbench.rules import Rules, worth
+from lotbench.benchmarks.lotbench.score import ENDS, between, bound, unsolved_worth
 from lotbench.harness.judge_validation import Place
 from lotbench.metrics import survival
 from lotbench.metrics.intervals import Floats, bounded, combined

@@ -1,4 +1,4 @@
-"""What the placebo of the game says: key texts of other samples as fillings, and questions from a list.
+"""What the placebo of the game says: key texts (or responses) of other samples, and questions from a list.
 
 A filling of another sample is what judge checks call an easy negative: nobody has a reason to accept it.
 """
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-from lotbench.benchmarks.lotbench import words
+from lotbench.benchmarks.lotbench import responses, whole, words
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.errors import Unread, UsageError
@@ -69,15 +69,16 @@ def lines(sample: Item, data: Sequence[Any], settings: Settings, draw: Random) -
     """The lines of one game, in drawn order.
 
     Raises:
-        UsageError: No other sample of the language has a key text that could be a filling here.
+        UsageError: No other sample of the language has a key text (or response) that could be said here.
     """
     others: dict[str, str] = {}
     for other in data:
         if other.id != sample.id and other.language == sample.language:
-            others.setdefault(words.same(other.key_text), other.key_text)
+            text = other.response if settings.whole else other.key_text
+            others.setdefault(words.same(text), text)
     shuffled = draw.sample([*others.values()], len(others))
     # Drawn before the sample's own answers are looked at, which only leave out what would be right.
-    right = {words.same(text) for text in (sample.key_text, *sample.accept)}
+    right = {words.same(text) for text in whole.secrets(sample, whole=settings.whole)}
     fillings = [text for text in shuffled if words.same(text) not in right and _fits(text, sample, settings)]
     if not fillings:
         raise UsageError(
@@ -86,7 +87,7 @@ def lines(sample: Item, data: Sequence[Any], settings: Settings, draw: Random) -
     questions = QUESTIONS[sample.language]
     silent = [SILENT[sample.language]]
     return {
-        "filling": fillings,
+        "response" if settings.whole else "filling": fillings,
         "question": draw.sample(questions, len(questions)),
         "reasoning": silent,
         "notes": silent,
@@ -95,7 +96,10 @@ def lines(sample: Item, data: Sequence[Any], settings: Settings, draw: Random) -
 
 def _fits(text: str, sample: Item, settings: Settings) -> bool:
     try:
-        words.filling(text, sample.frame, settings.max_words, settings.max_characters)
+        if settings.whole:
+            responses.response(text, settings.max_response_words, settings.max_response_characters)
+        else:
+            words.filling(text, sample.frame, settings.max_words, settings.max_characters)
     except Unread:
         return False
     return True

@@ -28,6 +28,15 @@ class Rejected(BaseModel):
     why: str = ""
 
 
+class Point(BaseModel):
+    """Another high-quality human response to the scene, by a point of its own; it counts where no frame is shown."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    response: Text
+    explanation: Text
+
+
 class Item(BaseModel):
     """A sample: the high-quality human response R with its key text, and all that the game needs of it."""
 
@@ -50,6 +59,8 @@ class Item(BaseModel):
     """The kind of leap between picture and response."""
     accept: tuple[Text, ...] = ()
     reject: tuple[Rejected, ...] = ()
+    points: Annotated[tuple[Point, ...], Before([])] = ()
+    """Further responses that solve a game without a shown frame, each by a point of its own."""
     source: str = ""
     writer: Annotated[str, Before("", counts=False)] = ""
     """Who wrote it: a model's name or family, or `people`; empty where it is not said."""
@@ -64,6 +75,16 @@ class Item(BaseModel):
                 raise ValueError("key_span: the response does not have the key text there")
         elif (times := len(re.findall(f"(?={re.escape(self.key_text)})", self.response))) != 1:
             raise ValueError(f"key_text: stands in the response {times} times, not once (or give key_span)")
+        return self
+
+    @model_validator(mode="after")
+    def _points_are_distinct(self) -> Item:
+        said = [words.same(text) for text in (self.response, *(point.response for point in self.points))]
+        for number, text in enumerate(said):
+            if number and text in said[:number]:
+                raise ValueError(
+                    f"points.{number - 1}.response: is the same as another response of the sample"
+                )
         return self
 
     @property

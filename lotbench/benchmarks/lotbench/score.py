@@ -10,58 +10,21 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 
+from lotbench.benchmarks.lotbench import leaps
 from lotbench.benchmarks.lotbench.games import FAILED, Game, Opinion, Round, game, read_game
+from lotbench.benchmarks.lotbench.rules import Rules, worth
 from lotbench.benchmarks.lotbench.settings import Walk
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import survival
 from lotbench.metrics.intervals import Floats, bounded
-from lotbench.types import Metric, Score, Trace
+from lotbench.types import JSON, Metric, Score, Trace
 
 ENDS: tuple[Literal["at once", "never"], ...] = ("never", "at once")
 """What may have become of games that broke off."""
-
-
-class Rules(Protocol):
-    """The settings that scoring reads."""
-
-    @property
-    def max_rounds(self) -> int:
-        """N."""
-        ...
-
-    @property
-    def round_origin(self) -> int:
-        """What t is for a game solved in its first round: 0 or 1."""
-        ...
-
-    @property
-    def unsolved(self) -> str:
-        """`zero`: an unsolved game is worth 0; `cap`: it is worth what t = N is worth."""
-        ...
-
-    @property
-    def alpha(self) -> float:
-        """alpha_c of Eq. 8."""
-        ...
-
-    @property
-    def beta(self) -> float:
-        """beta_c of Eq. 8."""
-        ...
-
-    @property
-    def confirm(self) -> str | None:
-        """`never`, `other_judge` or `same_judge`."""
-        ...
-
-
-def worth(t: int, rules: Rules) -> float:
-    """What a game is worth that t attempts failed before: beta exp(-alpha t) (Eq. 8)."""
-    return rules.beta * math.exp(-rules.alpha * t)
 
 
 def unsolved_worth(rules: Rules, unsolved: str | None = None) -> float:
@@ -82,12 +45,14 @@ def grade(walk: Walk) -> Score:
     played = read_game(outcome, walk.state["steps"], walk.sample.id, walk.repeat)
     t: int | None = None
     value: float | None = None
-    if played.solved is not None:
+    if played.solved is not None and not played.broke_off:
         t = played.solved - 1 + rules.round_origin
         value = worth(t, rules)
     elif outcome not in FAILED:
         t = rules.max_rounds
         value = unsolved_worth(rules) if played.valid else 0.0
+    found = [leap.failed + rules.round_origin for leap in played.leaps]
+    encore: dict[str, JSON] = {"leaps": found, "leap_score": sum(worth(at, rules) for at in found)}
     return Score(
         value,
         why=f"{outcome}: {walk.state.get('why') or 'no reason given'}" if value is None else None,
@@ -99,6 +64,7 @@ def grade(walk: Walk) -> Score:
             "valid_filling": played.valid,
             "language": getattr(walk.sample, "language", None),
             "tier": getattr(walk.sample, "tier", None),
+            **(encore if rules.encore else {}),
         },
     )
 
@@ -113,7 +79,8 @@ def metrics(traces: Sequence[Trace], settings: Rules, evidence: Evidence = NOTHI
         "solve_rate": solve_rate,
         "mean_rounds": mean_rounds,
     }
-    return {name: with_bounds(measure, games, settings) for name, measure in measures.items()}
+    made = {name: with_bounds(measure, games, settings) for name, measure in measures.items()}
+    return made | (leaps.metrics(games, settings) if settings.encore else {})
 
 
 def expected(stop: float, first: float | None, rules: Rules) -> dict[str, float | None]:
@@ -126,7 +93,7 @@ def expected(stop: float, first: float | None, rules: Rules) -> dict[str, float 
     """
     sums = _constant(stop, rules.max_rounds)
     score = creativity(rules)
-    return {
+    return (leaps.expected(stop, rules) if rules.encore else {}) | {
         "creativity_score": float(score(sums)),
         "creativity_score_cap": float(creativity(rules, "cap")(sums)),
         "creativity_score_unconfirmed": (

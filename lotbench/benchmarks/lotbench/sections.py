@@ -14,7 +14,8 @@ from lotbench.benchmarks.lotbench.clues import clues
 from lotbench.benchmarks.lotbench.contamination import contamination
 from lotbench.benchmarks.lotbench.games import FAILED, Game, game
 from lotbench.benchmarks.lotbench.readings import worth_reading
-from lotbench.benchmarks.lotbench.score import Rules, bound, estimate, mean_rounds, parts, solve_rate, tally
+from lotbench.benchmarks.lotbench.rules import Rules
+from lotbench.benchmarks.lotbench.score import bound, estimate, mean_rounds, parts, solve_rate, tally
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import survival
 from lotbench.metrics.intervals import Floats, bounded

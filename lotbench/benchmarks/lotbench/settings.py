@@ -27,6 +27,15 @@ class Settings(Bounds):
     """N: attempts at most."""
     arm: Literal["image+caption", "caption", "image"] = "image+caption"
     """What the candidate sees of the scene."""
+    frame: Annotated[Literal["shown", "earned", "hidden"], SETS_ARM, Before("shown")] = "shown"
+    """shown: the candidate fills the mask (the paper's); hidden: it sees the scene alone and writes a whole response;
+    earned: as hidden, and the frame is revealed by `frame_ladder`."""
+    frame_ladder: Annotated[Literal["half_whole", "whole"], SETS_ARM, Before("half_whole")] = "half_whole"
+    """What an earned frame shows at each reveal of the clues: half of it and then all, or all at the first."""
+    encore: Annotated[bool, SETS_ARM, Before(False)] = False
+    """Whether the game goes on after a solve: another answer, by another idea, until the attempts are spent."""
+    conversation: Annotated[Literal["fresh", "growing"], SETS_ARM, Before("fresh")] = "fresh"
+    """fresh: every request tells all that is known; growing: one conversation a game, to which each adds a turn."""
     ask: Annotated[bool, SETS_ARM] = True
     """Whether the candidate may ask questions."""
     clues: Annotated[bool, SETS_ARM] = True
@@ -45,6 +54,10 @@ class Settings(Bounds):
     """Words of a filling, at most."""
     max_characters: Annotated[int, SETS_ARM] = Field(default=16, gt=0)
     """CJK characters of a filling, at most."""
+    max_response_words: Annotated[int, SETS_ARM, Before(20)] = Field(default=20, gt=0)
+    """Words of a whole response, at most."""
+    max_response_characters: Annotated[int, SETS_ARM, Before(30)] = Field(default=30, gt=0)
+    """CJK characters of a whole response, at most."""
     judge_mode: Literal["zero_shot", "explained", "causal"] = "causal"
     """What E1 is given: neither explanation nor chain, the explanation, or both (Fig. 15 right)."""
     chain: Literal["stored", "per_call"] = "stored"
@@ -73,6 +86,11 @@ class Settings(Bounds):
     anchors: int = Field(default=50, ge=0)
     """Rows of the judge set that a full run judges again, to see whether the judge is still what it was."""
 
+    @property
+    def whole(self) -> bool:
+        """Whether answers are whole responses, not fillings."""
+        return self.frame != "shown"
+
 
 Walk: TypeAlias = state.Walk[Item, Settings]
 """A walk of this benchmark: what its sample and its settings are."""
@@ -86,12 +104,15 @@ def resolve(settings: Settings, seats: Mapping[str, int]) -> Settings:
     """The settings with those decided that depend on how many judges there are.
 
     Raises:
-        UsageError: A confirmation by another judge was asked for, and there is only one.
+        UsageError: A confirmation by another judge was asked for, and there is only one; or a conversation is to
+            grow that has no feedback.
     """
     judges = seats.get("judge", 0)
     confirm = settings.confirm or ("other_judge" if judges > 1 else "never")
     if confirm == "other_judge" and judges < 2:
         raise UsageError("confirm=other_judge needs two judges of different models: give --judge twice")
+    if settings.conversation == "growing" and not settings.feedback:
+        raise UsageError("conversation=growing tells of the rounds before, feedback=false does not: take one")
     asks = settings.ask and settings.feedback
     return settings.model_copy(
         update={"confirm": confirm, "ask": asks, "clues": settings.clues and settings.feedback}
@@ -103,7 +124,7 @@ def reveals(clues: Sequence[str], settings: Settings) -> list[list[str]]:
 
     A reveal follows every `clue_interval` failed rounds; one after the last round is of no use.
     """
-    usable = (settings.max_rounds - 1) // settings.clue_interval
+    usable = usable_reveals(settings)
     if not settings.clues or usable == 0:
         return []
     if settings.clue_reveal == "all":
@@ -114,3 +135,15 @@ def reveals(clues: Sequence[str], settings: Settings) -> list[list[str]]:
     sizes = [size] * (usable - extra) + [size + 1] * extra
     starts = [sum(sizes[:i]) for i in range(usable)]
     return [list(clues[start : start + count]) for start, count in zip(starts, sizes, strict=True)]
+
+
+LADDERS: Mapping[str, tuple[Literal["half", "whole"], ...]] = {
+    "half_whole": ("half", "whole"),
+    "whole": ("whole",),
+}
+"""What of an earned frame each reveal shows, from the first; by `frame_ladder`."""
+
+
+def usable_reveals(settings: Settings) -> int:
+    """How many reveals are followed by an attempt."""
+    return (settings.max_rounds - 1) // settings.clue_interval

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lotbench.benchmarks.lotbench import candidate, check, lints, placebo, turtlebench, validation
+from lotbench.benchmarks.lotbench import candidate, check, judge_rows, lints, placebo, turtlebench, validation
 from lotbench.benchmarks.lotbench.games import answers
 from lotbench.benchmarks.lotbench.headline import by_labels, headline
 from lotbench.benchmarks.lotbench.judge_quality import standing
@@ -60,8 +60,8 @@ def calls(settings: Settings) -> Mapping[str, int]:
     draws = settings.votes if settings.framework == "cot_sc" else 1
     notes = 1 if settings.framework == "ddcot" else 0
     candidate = rounds * (draws + notes) + asks * (1 + notes)
-    # A game has at most one confirmed yes, but every round may have an unconfirmed one.
-    checks = rounds * (1 if settings.confirm == "never" else 2)
+    # A game has at most one confirmed yes, but every round may have an unconfirmed one; points come on top.
+    checks = rounds * (1 if settings.confirm == "never" else 2) + (rounds - 1 if settings.encore else 0)
     return {"candidate": candidate, "judge": checks, "oracle": asks}
 
 
@@ -83,7 +83,7 @@ benchmark = Benchmark(
     resolve=resolve,
     data=Data(
         strata=("language", "tier"),
-        beside=("key_text",),
+        beside=("key_text", "response"),
         faults=lints.faults,
         lints=lints.lints,
         needs_pictures=lambda settings: "image" in settings.arm,
@@ -96,8 +96,10 @@ benchmark = Benchmark(
         part=judge_part,
         validation=Validation(
             folder="judge_sets",
-            rows=validation.ROWS,
-            probes=validation.probes,
+            rows=judge_rows.ROWS,
+            files=judge_rows.files,
+            rulings=validation.rulings,
+            probes=judge_rows.probes,
             panels=validation.panels,
             read=validation.probe_result,
             key=validation.key,

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lotbench.benchmarks.lotbench import words
+from lotbench.benchmarks.lotbench.judge_rows import Asked
 from lotbench.benchmarks.lotbench.sample import Item
-from lotbench.benchmarks.lotbench.validation import Asked
 from lotbench.config.makers import PEOPLE
 from lotbench.errors import DataError, at
 from lotbench.harness.published import ANSWERS, JudgedSet, Source

@@ -1,136 +1,52 @@
-"""How E1 and E2 are checked (Sec. 7.2-7.3): the labelled rows, who is measured how, and what is read off.
+"""How E1 and E2 are checked (Sec. 7.2-7.3): who is measured how, and what is read off.
 
-A row of daeso.jsonl is a filling, put where a candidate's filling stands; one of oracle.jsonl a question,
-put where a candidate's question stands. The nodes of the game do the rest.
+A row of a judge set (judge_rows.py) is put where a candidate's words would stand; the nodes of the game do the rest.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from random import Random
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
-
-from lotbench.benchmarks.lotbench import words
-from lotbench.benchmarks.lotbench.games import Game, Opinion, game, read_rounds
-from lotbench.benchmarks.lotbench.sample import Item, Text
+from lotbench.benchmarks.lotbench import whole
+from lotbench.benchmarks.lotbench.games import Game, Opinion, Round, game, read_rounds
+from lotbench.benchmarks.lotbench.judge_rows import DIFFERENT, IDEAS, RESPONSES
 from lotbench.benchmarks.lotbench.settings import Settings
-from lotbench.config.before import Before
-from lotbench.config.experiment import digest
-from lotbench.harness.judge_validation import Draw, JudgePanel, Place, Probe, ProbeResult, prompts_heard
+from lotbench.harness.judge_validation import (
+    Draw,
+    JudgePanel,
+    Place,
+    Probe,
+    ProbeResult,
+    Ruling,
+    decided,
+    prompts_heard,
+)
 from lotbench.harness.state import State
 from lotbench.prompting.prompt import Pack
 from lotbench.types import JSON, Trace
 
-STRATA = {"accepted": True, "overturned": False, "refused": False}
-"""The kinds of verdict that a run's fillings are drawn from, and whether they accept."""
+STRATA = {"accepted": True, "overturned": False, "refused": False, "alike": False}
+"""The kinds of verdict that a run's fillings are drawn from, and whether they accept; the last only in an encore."""
 
 
-class _Row(BaseModel):
-    """What every row of a judge set has."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    sample: Text
-    label: StrictBool
-    language: Literal["en", "zh"]
-    split: Literal["tune", "test"]
-    labels: Annotated[tuple[StrictBool, ...], Field(min_length=1, max_length=2)]
-    """The first labelling and the second, blind one."""
-    contested: bool = False
-    why: str = ""
-    writer: Annotated[str, Before("", counts=False)] = ""
-    """Who wrote the row: a model's name or family, or `people`."""
-    canary: str = ""
-
-    @model_validator(mode="after")
-    def _labels_agree(self) -> _Row:
-        if (len(set(self.labels)) > 1) is not self.contested:
-            raise ValueError("contested: true if and only if the two labels differ")
-        if not self.contested and self.label is not self.labels[0]:
-            raise ValueError("label: is not what both labellings say")
-        return self
-
-
-class Filled(_Row):
-    """A filling that is a DAESO of the key text, or is not."""
-
-    filling: Text
-    difficulty: Literal["easy", "hard"] | None
-
-    @model_validator(mode="after")
-    def _negatives_are_easy_or_hard(self) -> Filled:
-        if not self.contested and (self.difficulty is None) is not self.label:
-            raise ValueError("difficulty: a negative is easy or hard, a positive is null")
-        return self
-
-
-class Asked(_Row):
-    """A question about the hidden part, to which the answer is yes (true) or no."""
-
-    question: Text
-    kind: Literal["plain", "negation", "double", "edge", "guess"]
-    unknown: Annotated[StrictBool, Before(False)] = False
-    """Whether the truth says neither: then the label is no, or the row is left out (`judge-check --unknown`)."""
-
-
-ROWS: Mapping[str, Mapping[str, type[BaseModel]]] = {
-    "judge": {"daeso.jsonl": Filled},
-    "oracle": {"oracle.jsonl": Asked},
-}
-
-
-def probes(
-    role: str, rows: Sequence[Filled | Asked], data: Mapping[str, Item]
-) -> tuple[list[Probe], list[str]]:
-    """The probes of a file's rows, and its faults as `ROW: field: reason`, rows counted from 1."""
-    made: list[Probe] = []
-    faults: list[str] = []
-    seen: dict[tuple[str, str], int] = {}
-    splits: dict[str, str] = {}
-    for number, row in enumerate(rows, 1):
-        text = row.filling if isinstance(row, Filled) else row.question
-        if (sample := data.get(row.sample)) is None:
-            faults.append(f"{number}: sample: no sample {row.sample!r} in the data set")
-            continue
-        if row.language != sample.language:
-            faults.append(f"{number}: language: sample {row.sample} is {sample.language}")
-        if splits.setdefault(row.sample, row.split) != row.split:
-            faults.append(f"{number}: split: sample {row.sample} is in {splits[row.sample]} already")
-        if isinstance(row, Filled) and words.same(text) == words.same(sample.key_text):
-            faults.append(f"{number}: filling: is the key text itself, which no judge is asked about")
-        if (first := seen.setdefault((row.sample, words.same(text)), number)) != number:
-            faults.append(f"{number}: stands in row {first} already")
-        made.append(_probe(role, row, text))
-    return made, faults
-
-
-def _probe(role: str, row: Filled | Asked, text: str) -> Probe:
-    filled = isinstance(row, Filled)
-    place: dict[str, JSON] = {"filling": text, "status": "ok"} if filled else {"question": text}
-    return Probe(
-        id=f"{row.sample}/{digest([role, text])[:12]}",
-        role=role,
-        sample=row.sample,
-        step="check" if filled else "answer",
-        turn=place,
-        label=row.label,
-        kind=row.difficulty if isinstance(row, Filled) else row.kind,
-        language=row.language,
-        split=row.split,
-        labels=row.labels,
-        contested=row.contested,
-        known={"unknown": True} if isinstance(row, Asked) and row.unknown else {},
-    )
+def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
+    """A ruling a probe; whether an answer is another idea is a criterion of its own."""
+    return [
+        replace(ruling, criterion=DIFFERENT if probe.task in IDEAS else "")
+        for probe, said in judged
+        for ruling in decided([(probe, said)])
+    ]
 
 
 def panels(role: str, seats: int, settings: Settings, every: bool) -> list[JudgePanel]:
     """Who is measured how: the judges as a game has them, then each further one alone.
 
     `every` wants all judge modes (Fig. 15, right). The oracle is measured with all that it may see: a question
-    is a short call.
+    is a short call. Whether an answer is another idea is each judge's own question.
     """
     made = []
     if role == "oracle":
@@ -142,8 +58,15 @@ def panels(role: str, seats: int, settings: Settings, every: bool) -> list[Judge
         played = settings.model_copy(update={"judge_mode": mode})
         together = tuple(range(seats)) if played.confirm == "other_judge" else (0,)
         alone = played.model_copy(update={"confirm": "never"})
-        made.append(JudgePanel(role, together, mode, played, alone if played.confirm != "never" else None))
-        made.extend(JudgePanel(role, (seat,), mode, alone) for seat in range(1, seats))
+        first = alone if played.confirm != "never" else None
+        made.append(JudgePanel(role, together, mode, played, first, task=RESPONSES * settings.whole))
+        made.extend(
+            JudgePanel(role, (seat,), mode, alone, task=RESPONSES * settings.whole)
+            for seat in range(1, seats)
+        )
+    if settings.encore:
+        task = IDEAS[settings.whole]
+        made.extend(JudgePanel(role, (seat,), "different", settings, task=task) for seat in range(seats))
     return made
 
 
@@ -154,7 +77,8 @@ def judged(settings: Settings) -> tuple[str, tuple[int, ...]]:
 
 def probe_result(probe: Probe, state: State) -> ProbeResult:
     """What became of a probe."""
-    checks = [one for at in read_rounds(state["steps"]) for one in at.opinions if one.step == "check"]
+    asked = "different" if probe.task in IDEAS else "check"
+    checks = [one for at in read_rounds(state["steps"]) for one in at.opinions if one.step == asked]
     stages = _stages(state, checks)
     # What the first judge said, whoever spoke for it when it could not be read.
     said = (one.accepted for one in checks if one.judge == 0 and one.how == "judge")
@@ -186,7 +110,7 @@ def key(role: str, settings: Settings, prompts: Pack, sampling: JSON, data: str)
         chosen: dict[str, JSON] = {"oracle_sees": settings.oracle_sees}
         if settings.oracle_says != "yes_no":
             chosen["oracle_says"] = settings.oracle_says
-        heard = {"answer", "lines"}
+        heard = {whole.prompt("answer", settings), "lines"}
     else:
         chosen = {"judge_mode": settings.judge_mode, "verdict": settings.verdict}
         heard = {"lines", "reasons", f"check_{settings.judge_mode}"}
@@ -197,9 +121,16 @@ def key(role: str, settings: Settings, prompts: Pack, sampling: JSON, data: str)
                 if settings.chain == "stored"
                 else {"lines", "reasons", "check_per_call"}
             )
+        if settings.whole:
+            heard = {"lines", "check_whole"} | ({"chain_whole"} if "chain" in heard else set())
         if settings.confirm == "same_judge":
-            heard.add("confirm")
+            heard.add(whole.prompt("confirm", settings))
         chosen["confirm"] = settings.confirm or "never"
+        if settings.encore:
+            heard.add(whole.prompt("different", settings))
+            chosen["encore"] = True
+    if settings.whole:
+        chosen["answers"] = "whole responses"
     return {
         "benchmark": "lotbench",
         "role": role,
@@ -215,14 +146,14 @@ def fillings(
 ) -> Draw:
     """First-seen fillings that the judge decided, in no order; see `drawn`."""
     games = [game(trace) for trace in traces]
-    words_of = {
-        (one.sample, one.repeat, at.number): str(at.filling)
+    rounds = {
+        (one.sample, one.repeat, at.number): (one, at)
         for one in games
-        for at in one.watched(settings.max_rounds)
+        for at in one.known(settings.max_rounds)
     }
     sizes, chosen = drawn(games, settings.max_rounds, n, seed)
     return Draw(
-        rows=[_labelling(index, samples[at[0]], words_of[at]) for index, (_, at) in enumerate(chosen, 1)],
+        rows=[_labelling(index, samples[at[0]], *rounds[at]) for index, (_, at) in enumerate(chosen, 1)],
         strata=[name for name, _ in chosen],
         sizes={name: (size, STRATA[name]) for name, size in sizes.items()},
         places=[at for _, at in chosen],
@@ -238,9 +169,10 @@ def drawn(
     they go. Each kind is drawn at equal distances in order of the round, so that every part of the game has its share.
     """
     rng = Random(f"{seed}:field")
-    piles: dict[str, list[Place]] = {name: [] for name in STRATA}
+    kinds = [name for name in STRATA if name != "alike" or any(one.leaps for one in games)]
+    piles: dict[str, list[Place]] = {name: [] for name in kinds}
     for one in games:
-        for at in one.watched(last):
+        for at in one.known(last):
             if at.decision in piles:
                 piles[at.decision].append((one.sample, one.repeat, at.number))
     sizes = {name: len(pile) for name, pile in piles.items()}
@@ -268,13 +200,17 @@ def _shares(sizes: Mapping[str, int], n: int) -> Counter[str]:
     return taken
 
 
-def _labelling(number: int, sample: Mapping[str, Any], filling: str) -> dict[str, JSON]:
-    """What a person sees who labels a filling: the sample and the filling, nothing of the verdict."""
+def _labelling(number: int, sample: Mapping[str, Any], one: Game, at: Round) -> dict[str, JSON]:
+    """What a person sees who labels an answer: the sample, the answer, and in an encore what it must differ from."""
     shown = ("caption", "response", "key_text", "explanation", "language")
+    found = [leap.text for leap in one.leaps if leap.round < at.number]
+    known: list[JSON] = [sample["response" if at.whole else "key_text"], *found]
     return {
         "row": number,
         "sample": sample["id"],
         **{name: sample[name] for name in shown},
-        "filling": filling,
+        **({"points": sample["points"]} if at.whole and sample.get("points") else {}),
+        **({"known": known} if found else {}),
+        "filling": str(at.filling),
         "label": None,
     }

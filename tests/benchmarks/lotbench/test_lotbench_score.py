@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lotbench.benchmarks.lotbench.games import game
-from lotbench.benchmarks.lotbench.score import grade, metrics, worth
+from lotbench.benchmarks.lotbench.rules import worth
+from lotbench.benchmarks.lotbench.score import grade, metrics
 from lotbench.errors import LotbenchError
 from lotbench.harness.state import Walk, start
 from lotbench.prompting.prompt import Pack

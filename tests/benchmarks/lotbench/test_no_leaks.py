@@ -18,9 +18,11 @@ from hypothesis import strategies as st
 
 from lotbench.benchmarks.lotbench import words
 from lotbench.benchmarks.lotbench.candidate import FRAMEWORKS
-from lotbench.benchmarks.lotbench.sample import Item, Rejected
+from lotbench.benchmarks.lotbench.responses import half
+from lotbench.benchmarks.lotbench.sample import Item, Point, Rejected
 from lotbench.benchmarks.lotbench.settings import Settings, reveals
 from lotbench.benchmarks.lotbench.task import benchmark
+from lotbench.benchmarks.lotbench.whole import frame_at
 from lotbench.edge.files import datasets
 from lotbench.harness.state import start
 from lotbench.types import Message
@@ -42,7 +44,8 @@ def state_after(item: Item, chosen: Settings, rounds: int) -> dict[str, Any]:
         past = {"filling": f"{FILLINGS[item.language]}{n}", "status": "ok", "verdict": False}
         asked = {"question": QUESTIONS[item.language].format(n), "answer": ("Yes", "No", None)[n % 3]}
         clues = schedule[turn - 1] if off == 0 and turn <= len(schedule) else []
-        history.append({**past, **asked, "clues": clues})
+        frame = frame_at(item, chosen, turn) if off == 0 else None
+        history.append({**past, **asked, "clues": clues, **({"frame": frame} if frame else {})})
     kept = {"text": f"CHAIN OF {item.key_text}", "accepted": True, "builds": 1}
     state = start(item.id, 1, f"{item.id}/1")
     return {**state, "round": rounds + 1, "history": history, "shared": {"chain 0": kept}}
@@ -87,6 +90,7 @@ def with_other_secrets(item: Item, chosen: Settings, rounds: int) -> Item:
             "clues": tuple(clues),
             "accept": ("QQ one", "QQ two"),
             "reject": (Rejected(text="QQ three", difficulty="easy"),),
+            "points": (Point(response="QQ point", explanation="QQ point"),),
             "leap": "QQ",
             "tier": "hard",
             "source": "QQ",
@@ -103,6 +107,32 @@ def test_no_shipped_sample_shows_a_secret_after_14_rounds(arm: Any, framework: A
         assert messages == shown(with_other_secrets(item, chosen, 14), chosen), item.id
         for text in texts(messages):
             assert not words.leaks(text, [item.key_text, item.response, item.explanation]), item.id
+            assert "CHAIN" not in text
+
+
+def without_its_frame(item: Item, chosen: Settings, rounds: int) -> Item:
+    """The sample with other secrets, and all of its response another where no frame is known after so many rounds."""
+    other = with_other_secrets(item, chosen, rounds)
+    if not chosen.whole or any("frame" in past for past in state_after(item, chosen, rounds)["history"]):
+        return other
+    return other.model_copy(update={"response": "QQ key response", "key_span": (0, 6)})
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("encore", [False, True])
+@pytest.mark.parametrize("frame", ["hidden", "earned"])
+def test_no_shipped_sample_shows_a_secret_or_its_frame_where_that_is_not_shown(
+    frame: Any, encore: bool, framework: Any
+) -> None:
+    chosen = Settings(frame=frame, encore=encore, framework=framework, votes=1, arm="caption")
+    for item, rounds in product(SHIPPED, (0, 4, 5, 14)):
+        messages = shown(item, chosen, rounds)
+        assert messages == shown(without_its_frame(item, chosen, rounds), chosen, rounds), item.id
+        for text in texts(messages):
+            assert not words.leaks(text, [item.key_text, item.response, item.explanation]), item.id
+            # Half of it after the fifth attempt, all of it after the tenth, and never before.
+            assert (item.frame in text) is (frame == "earned" and rounds >= 10), item.id
+            assert (half(item.frame) in text) is (frame == "earned" and rounds >= 5), item.id
             assert "CHAIN" not in text
 
 
@@ -170,13 +200,16 @@ SETTINGS = st.builds(
     max_rounds=st.integers(15, 20),
     clues=st.booleans(),
     feedback=st.booleans(),
+    frame=st.sampled_from(["shown", "hidden", "earned"]),
+    frame_ladder=st.sampled_from(["half_whole", "whole"]),
+    encore=st.booleans(),
 )
 
 
 @settings(max_examples=200)
 @given(samples(), SETTINGS, st.integers(0, 14))
 def test_no_message_depends_on_a_secret_of_any_sample(item: Item, chosen: Settings, rounds: int) -> None:
-    other = with_other_secrets(item, chosen, rounds)
+    other = without_its_frame(item, chosen, rounds)
     assert shown(item, chosen, rounds) == shown(other, chosen, rounds)
 
 
@@ -220,7 +253,8 @@ def alike(one: str, other: str) -> float:
     return len(mine & theirs) / max(1, min(len(mine), len(theirs)))
 
 
-COUNTS = {"respond": 3, "ask": 3, "answer": 3}
+COUNTS = {"respond": 3, "ask": 3, "answer": 3, "respond_whole": 3, "ask_whole": 3, "answer_whole": 3}
+COUNTS |= {"check_whole": 3, "different": 2, "different_whole": 2}
 COUNTS |= {f"check_{mode}": 2 for mode in ("zero_shot", "explained", "causal", "per_call")}
 
 
@@ -249,7 +283,9 @@ def test_few_shot_fillings_are_no_alternatives_of_any_sample() -> None:
 def test_few_shot_examples_share_no_response_or_scene_with_any_sample() -> None:
     compared = 0
     for language, file, line in examples():
-        found = re.match(r"(?:IMAGE CAPTION: |RESPONSE: |CAPTION: |图片描述：|配文：)(.*)", line)
+        found = re.match(
+            r"(?:IMAGE CAPTION: |RESPONSE: |CAPTION: |REFERENCE: |图片描述：|配文：|参考配文：)(.*)", line
+        )
         for item in SHIPPED if found else ():
             for text in (item.response, item.caption) if item.language == language else ():
                 compared += 1

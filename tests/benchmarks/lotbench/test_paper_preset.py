@@ -35,6 +35,15 @@ LITERAL: dict[str, Any] = {
 }
 PAPER_SILENT = {"votes", "max_words", "max_characters", "max_oracle_error", "anchors"} | BOUNDS
 """The paper says nothing of these: votes of CoT-SC here, length of a filling, when a judge is good enough."""
+ARMS_OF_OURS = {
+    "frame": "shown",
+    "frame_ladder": "half_whole",
+    "encore": False,
+    "conversation": "fresh",
+    "max_response_words": 20,
+    "max_response_characters": 30,
+}
+"""Arms that the paper does not have; their defaults are its game."""
 OURS = {"clue_reveal", "chain", "verdict", "confirm", "oracle_sees", "oracle_says", "unsolved"}
 """Where our default is another reading than the letter."""
 
@@ -43,7 +52,8 @@ PATH = datasets.shipped("configs", "paper", "lotbench.toml")
 
 def test_every_setting_is_in_the_preset_or_one_that_the_paper_is_silent_on() -> None:
     assert set(load(PATH).experiment.settings) == set(LITERAL)
-    assert set(LITERAL) | PAPER_SILENT == set(Settings.model_fields)
+    assert set(LITERAL) | PAPER_SILENT | set(ARMS_OF_OURS) == set(Settings.model_fields)
+    assert {name: getattr(Settings(), name) for name in ARMS_OF_OURS} == ARMS_OF_OURS
     assert not set(LITERAL) & PAPER_SILENT
 
 

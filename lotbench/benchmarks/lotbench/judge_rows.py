@@ -1,0 +1,209 @@
+"""The rows of a judge set: labelled fillings, responses, questions and ideas, and the probes made of them.
+
+A row of daeso.jsonl is a filling, of hidden.jsonl a whole response, of oracle.jsonl a question, each put where a
+candidate's would stand; one of different.jsonl is an answer after those that counted. The arm says which are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
+
+from lotbench.benchmarks.lotbench import whole, words
+from lotbench.benchmarks.lotbench.sample import Item, Text
+from lotbench.benchmarks.lotbench.settings import Settings
+from lotbench.config.before import Before
+from lotbench.config.experiment import digest
+from lotbench.harness.judge_validation import Probe
+from lotbench.types import JSON
+
+
+class _Row(BaseModel):
+    """What every row of a judge set has."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    sample: Text
+    label: StrictBool
+    language: Literal["en", "zh"]
+    split: Literal["tune", "test"]
+    labels: Annotated[tuple[StrictBool, ...], Field(min_length=1, max_length=2)]
+    """The first labelling and the second, blind one."""
+    contested: bool = False
+    why: str = ""
+    writer: Annotated[str, Before("", counts=False)] = ""
+    """Who wrote the row: a model's name or family, or `people`."""
+    canary: str = ""
+
+    @model_validator(mode="after")
+    def _labels_agree(self) -> _Row:
+        if (len(set(self.labels)) > 1) is not self.contested:
+            raise ValueError("contested: true if and only if the two labels differ")
+        if not self.contested and self.label is not self.labels[0]:
+            raise ValueError("label: is not what both labellings say")
+        return self
+
+
+class Filled(_Row):
+    """A filling that is a DAESO of the key text, or is not."""
+
+    filling: Text
+    difficulty: Literal["easy", "hard"] | None
+
+    @model_validator(mode="after")
+    def _negatives_are_easy_or_hard(self) -> Filled:
+        if not self.contested and (self.difficulty is None) is not self.label:
+            raise ValueError("difficulty: a negative is easy or hard, a positive is null")
+        return self
+
+
+class Responded(_Row):
+    """A whole response that is a DAESO of the sample's response, or is not."""
+
+    response: Text
+    difficulty: Literal["easy", "hard"] | None
+
+    @model_validator(mode="after")
+    def _negatives_are_easy_or_hard(self) -> Responded:
+        if not self.contested and (self.difficulty is None) is not self.label:
+            raise ValueError("difficulty: a negative is easy or hard, a positive is null")
+        return self
+
+
+class Asked(_Row):
+    """A question about the hidden part, to which the answer is yes (true) or no."""
+
+    question: Text
+    kind: Literal["plain", "negation", "double", "edge", "guess"]
+    unknown: Annotated[StrictBool, Before(False)] = False
+    """Whether the truth says neither: then the label is no, or the row is left out (`judge-check --unknown`)."""
+
+
+class Compared(_Row):
+    """An answer that is another idea than those that are known, or one of them in other words.
+
+    A filling where the frame is shown, else a whole response.
+    """
+
+    known: Annotated[tuple[Text, ...], Field(min_length=1)]
+    filling: Text | None = None
+    response: Text | None = None
+    difficulty: Literal["easy", "hard"] | None
+
+    @model_validator(mode="after")
+    def _one_answer(self) -> Compared:
+        if (self.filling is None) is (self.response is None):
+            raise ValueError("filling: a row has a filling or a response, not both")
+        if not self.contested and (self.difficulty is None) is not self.label:
+            raise ValueError("difficulty: a negative is easy or hard, a positive is null")
+        if words.same(self.text) in map(words.same, self.known):
+            raise ValueError("known: has the answer itself")
+        return self
+
+    @property
+    def text(self) -> str:
+        """The answer."""
+        return self.filling or self.response or ""
+
+
+Row: TypeAlias = Filled | Responded | Asked | Compared
+ROWS: Mapping[str, Mapping[str, type[BaseModel]]] = {
+    "judge": {"daeso.jsonl": Filled, "hidden.jsonl": Responded, "different.jsonl": Compared},
+    "oracle": {"oracle.jsonl": Asked},
+}
+RESPONSES = "responses"
+IDEAS = ("ideas", "ideas of responses")
+"""What a judge is asked of a whole response; and of an answer after others, a filling or a whole response."""
+DIFFERENT = "different approach"
+"""The criterion of IDEAS."""
+
+
+def files(settings: Settings) -> frozenset[str]:
+    """The files of a judge set that these settings have a use for."""
+    answers = "hidden.jsonl" if settings.whole else "daeso.jsonl"
+    return frozenset({answers, "oracle.jsonl", *(("different.jsonl",) if settings.encore else ())})
+
+
+def probes(role: str, rows: Sequence[Row], data: Mapping[str, Item]) -> tuple[list[Probe], list[str]]:
+    """The probes of a file's rows, and its faults as `ROW: field: reason`, rows counted from 1."""
+    made: list[Probe] = []
+    faults: list[str] = []
+    seen: dict[tuple[str, ...], int] = {}
+    splits: dict[str, str] = {}
+    for number, row in enumerate(rows, 1):
+        if (sample := data.get(row.sample)) is None:
+            faults.append(f"{number}: sample: no sample {row.sample!r} in the data set")
+            continue
+        if row.language != sample.language:
+            faults.append(f"{number}: language: sample {row.sample} is {sample.language}")
+        if splits.setdefault(row.sample, row.split) != row.split:
+            faults.append(f"{number}: split: sample {row.sample} is in {splits[row.sample]} already")
+        if not isinstance(row, Compared) and (right := _itself(row, sample)):
+            faults.append(f"{number}: {right}, which no judge is asked about")
+        if (first := seen.setdefault(_said(row), number)) != number:
+            faults.append(f"{number}: stands in row {first} already")
+        made.append(_probe(role, row))
+    return made, faults
+
+
+def _itself(row: Row, sample: Item) -> str | None:
+    """Why a row is decided by words, if it is."""
+    if isinstance(row, Filled) and words.same(row.filling) == words.same(sample.key_text):
+        return "filling: is the key text itself"
+    if isinstance(row, Responded) and words.same(row.response) in (
+        words.same(target.response) for target in whole.targets(sample)
+    ):
+        return "response: is the response itself"
+    return None
+
+
+def _said(row: Row) -> tuple[str, ...]:
+    """What tells a row from the others of its file."""
+    if isinstance(row, Compared):
+        return (row.sample, words.same(row.text), *sorted(map(words.same, row.known)))
+    text = (
+        row.filling
+        if isinstance(row, Filled)
+        else row.response
+        if isinstance(row, Responded)
+        else row.question
+    )
+    return (row.sample, words.same(text))
+
+
+def _probe(role: str, row: Row) -> Probe:
+    if isinstance(row, Asked):
+        step, text, place = "answer", row.question, {"question": row.question}
+    else:
+        text = (
+            row.filling
+            if isinstance(row, Filled)
+            else row.response
+            if isinstance(row, Responded)
+            else row.text
+        )
+        step, place = "check", {"filling": text, "status": "ok"}
+    turn: dict[str, JSON] = dict(place)
+    named: list[JSON] = [role, text]
+    task = RESPONSES if isinstance(row, Responded) else ""
+    if isinstance(row, Compared):
+        task = IDEAS[row.filling is None]
+        turn["known"] = list(row.known)
+        named = [task, text, list(row.known)]
+    return Probe(
+        id=f"{row.sample}/{digest(named)[:12]}",
+        role=role,
+        sample=row.sample,
+        step=step,
+        turn=turn,
+        label=row.label,
+        kind=row.kind if isinstance(row, Asked) else row.difficulty,
+        language=row.language,
+        split=row.split,
+        labels=row.labels,
+        contested=row.contested,
+        known={"unknown": True} if isinstance(row, Asked) and row.unknown else {},
+        task=task,
+    )
