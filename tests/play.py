@@ -112,10 +112,12 @@ def judge(
     confirms: Sequence[Any] = (),
     chains: Sequence[Any] = (CHAIN,),
     trial: Sequence[Any] = TRIAL,
+    ideas: Sequence[Any] = (),
     name: str = "the-judge",
 ) -> ScriptedModel:
     """A judge that says these verdicts and then the last of them again (No, if there are none)."""
     steps = {"chain": chains, "chain_check": trial, "check": checks or (NO,), "confirm": confirms}
+    steps["different"] = ideas
     return ScriptedModel(**steps, loop=True, model_id=name)
 
 

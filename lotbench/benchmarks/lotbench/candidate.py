@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator
 
 from lotbench.benchmarks.lotbench import encore, responses, whole, words
+from lotbench.benchmarks.lotbench.conversation import grown, say
 from lotbench.benchmarks.lotbench.questions import question
 from lotbench.benchmarks.lotbench.settings import Walk, reveals
 from lotbench.benchmarks.lotbench.whole import ReasonedWritten, Written
@@ -25,7 +26,7 @@ from lotbench.harness.reask import Attempt, Unreadable, asking, reading
 from lotbench.harness.state import Update
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, prose, read_form, schema, shape, yes_or_no
-from lotbench.types import JSON, Answer, Question
+from lotbench.types import JSON, Answer, Message, Question
 
 REASONING = prose(1200, "step by step")
 
@@ -282,37 +283,64 @@ def _notes(walk: Walk, answer: Answer) -> Update:
 def _question(walk: Walk, step: str, form: type[Form], draw: int = 0) -> Question:
     """A question to the candidate: static part first, history last, so that prefixes can be cached."""
     draft, lines, once = walk.state["draft"], walk.prompt("lines"), Attempt()
-    values: dict[str, Value] = {**_scene(walk), "shape": shape(form)}
+    rationale = None
     if step != "decompose":
-        values["method"] = lines.line(FRAMEWORKS[walk.settings.framework].method)
-        values["rationale"] = lines.line("rationale", text=draft["notes"]) if draft.get("notes") else None
+        rationale = lines.line("rationale", text=draft["notes"]) if draft.get("notes") else None
         once = asking(walk, draft.get("unread"))
-        values["again"] = once.again
-    if step == "respond":
-        limits = walk.settings
-        most = (limits.max_words, limits.max_characters)
-        if limits.whole:
-            most = (limits.max_response_words, limits.max_response_characters)
-        values |= {"max_words": str(most[0]), "max_characters": str(most[1])}
-    name = whole.prompt(step, walk.settings)
-    values |= _unclear(walk, name, "told_unclear")
-    messages = walk.prompt(name).messages(**values)
+    if walk.settings.conversation == "growing":
+        messages = say(_grown(walk, step, form), rationale, once.again)
+    else:
+        name = whole.prompt(step, walk.settings)
+        values: dict[str, Value] = {**_scene(walk), **_tips_of(walk), "shape": shape(form)}
+        if step != "decompose":
+            values |= {"method": _method(walk), "rationale": rationale, "again": once.again}
+        if step == "respond":
+            values |= _limits(walk)
+        messages = walk.prompt(name).messages(**values, **_unclear(walk, name, "told_unclear"))
     return Question(
         "candidate", step, messages, schema(form), round=walk.round, draw=draw, attempt=once.number
     )
 
 
+def _grown(walk: Walk, step: str, form: type[Form]) -> list[Message]:
+    """The conversation of a game up to what is asked next."""
+    framework = FRAMEWORKS[walk.settings.framework]
+    shapes: dict[str, type[Form]] = {
+        "respond": framework.written if walk.settings.whole else framework.filling,
+        "ask": framework.asking,
+        step: form,
+    }
+    rules = _unclear(walk, whole.prompt("talk", walk.settings), "told_unclear")
+    return grown(walk, step, {**_scene(walk), **_limits(walk), "method": _method(walk), **rules}, shapes)
+
+
+def _method(walk: Walk) -> str:
+    return walk.prompt("lines").line(FRAMEWORKS[walk.settings.framework].method)
+
+
+def _limits(walk: Walk) -> dict[str, Value]:
+    """How long a filling, or a whole response, may be."""
+    limits = walk.settings
+    most = (limits.max_words, limits.max_characters)
+    if limits.whole:
+        most = (limits.max_response_words, limits.max_response_characters)
+    return {"max_words": str(most[0]), "max_characters": str(most[1])}
+
+
 def _scene(walk: Walk) -> dict[str, Value]:
-    """All that the candidate is shown: its arm of the scene, the frame if it is shown, and the history."""
+    """What the candidate is shown of the sample: its arm of the scene, and the frame if it is shown."""
     arm, sample, lines = walk.settings.arm, walk.sample, walk.prompt("lines")
     picture = walk.pictures.get(sample.id) if "image" in arm else None
     scene: dict[str, Value] = {
         "image": picture,
         "image_label": lines.line("image") if picture else None,
         "caption": lines.line("caption", text=sample.caption) if "caption" in arm else None,
-        "tips": "\n".join(_tips(walk)) if walk.settings.feedback else None,
     }
     return scene if walk.settings.whole else {**scene, "frame": sample.frame}
+
+
+def _tips_of(walk: Walk) -> dict[str, Value]:
+    return {"tips": "\n".join(_tips(walk)) if walk.settings.feedback else None}
 
 
 def _tips(walk: Walk) -> list[str]:

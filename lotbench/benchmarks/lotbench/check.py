@@ -16,7 +16,7 @@ from lotbench.errors import JudgeError
 from lotbench.harness.benchmark import record, remark
 from lotbench.harness.reask import Unreadable, reading
 from lotbench.harness.state import Update
-from lotbench.types import Answer, Question
+from lotbench.types import JSON, Answer, Question
 
 
 def ask(walk: Walk) -> Sequence[Question]:

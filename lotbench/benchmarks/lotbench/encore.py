@@ -44,7 +44,10 @@ def known(walk: Walk) -> list[str]:
     for past in leaps(walk):
         met = whole.targets(walk.sample)[past.get("target", 0)].response
         found += [met if walk.settings.whole else walk.sample.key_text, past["filling"]]
-    return list({words.same(text): text for text in reversed(found)}.values())[::-1]
+    firsts: dict[str, str] = {}
+    for text in found:
+        firsts.setdefault(words.same(text), text)
+    return list(firsts.values())
 
 
 def question(walk: Walk, *, seat: int, unread: str | None = None) -> Question:

@@ -91,7 +91,7 @@ async def test_the_judge_compares_whole_responses_by_a_chain_that_the_response_i
     assert {*trial[1:]} == {f'"{other.response}"' for other in OTHERS}
     (check,) = checker.heard("check")
     assert f"REFERENCE: {SAMPLE.response}\nKEY: alarm clock\nEXPLANATION: {SAMPLE.explanation}\n" in check
-    assert "CAUSAL CHAIN: " in check
+    assert "CAUSAL CHAINS\nSCENE: time passes -> the fish swells\n" in check
     assert f'CANDIDATE: "{SNOOZE}"' in check
 
 
@@ -102,7 +102,7 @@ async def test_each_judge_mode_shows_the_judge_of_responses_what_it_shows_that_o
     (check,) = checker.heard("check")
     asked = check.rpartition("REFERENCE: ")[2]
     assert ("EXPLANATION: " in asked) is (mode != "zero_shot")
-    assert ("CAUSAL CHAIN: " in asked) is (mode == "causal")
+    assert ("CAUSAL CHAINS\n" in asked) is (mode == "causal")
     assert bool(checker.heard("chain")) is (mode == "causal")
 
 

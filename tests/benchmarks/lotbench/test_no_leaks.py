@@ -119,12 +119,14 @@ def without_its_frame(item: Item, chosen: Settings, rounds: int) -> Item:
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-@pytest.mark.parametrize("encore", [False, True])
+@pytest.mark.parametrize("conversation", ["fresh", "growing"])
 @pytest.mark.parametrize("frame", ["hidden", "earned"])
 def test_no_shipped_sample_shows_a_secret_or_its_frame_where_that_is_not_shown(
-    frame: Any, encore: bool, framework: Any
+    frame: Any, conversation: Any, framework: Any
 ) -> None:
-    chosen = Settings(frame=frame, encore=encore, framework=framework, votes=1, arm="caption")
+    chosen = Settings(
+        frame=frame, encore=True, conversation=conversation, framework=framework, votes=1, arm="caption"
+    )
     for item, rounds in product(SHIPPED, (0, 4, 5, 14)):
         messages = shown(item, chosen, rounds)
         assert messages == shown(without_its_frame(item, chosen, rounds), chosen, rounds), item.id
@@ -203,7 +205,8 @@ SETTINGS = st.builds(
     frame=st.sampled_from(["shown", "hidden", "earned"]),
     frame_ladder=st.sampled_from(["half_whole", "whole"]),
     encore=st.booleans(),
-)
+    conversation=st.sampled_from(["fresh", "growing"]),
+).filter(lambda chosen: chosen.feedback or chosen.conversation == "fresh")
 
 
 @settings(max_examples=200)
