@@ -12,7 +12,8 @@ from statistics import fmean
 import numpy as np
 
 from lotbench.benchmarks.lotbench.games import Game, game
-from lotbench.benchmarks.lotbench.score import Rules, tally, unsolved_worth, worth
+from lotbench.benchmarks.lotbench.rules import Rules, worth
+from lotbench.benchmarks.lotbench.score import tally, unsolved_worth
 from lotbench.metrics import survival
 from lotbench.metrics.intervals import Floats
 from lotbench.metrics.judge_part import JudgePart
