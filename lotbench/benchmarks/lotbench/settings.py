@@ -119,6 +119,17 @@ def resolve(settings: Settings, seats: Mapping[str, int]) -> Settings:
     )
 
 
+def calls(settings: Settings) -> Mapping[str, int]:
+    """The most calls that one game makes, by role, chains and askings-again left out (Alg. 1)."""
+    rounds, asks = settings.max_rounds, settings.max_rounds - 1 if settings.ask else 0
+    draws = settings.votes if settings.framework == "cot_sc" else 1
+    notes = 1 if settings.framework == "ddcot" else 0
+    candidate = rounds * (draws + notes) + asks * (1 + notes)
+    # A game has at most one confirmed yes, but every round may have an unconfirmed one; points come on top.
+    checks = rounds * (1 if settings.confirm == "never" else 2) + (rounds - 1 if settings.encore else 0)
+    return {"candidate": candidate, "judge": checks, "oracle": asks}
+
+
 def reveals(clues: Sequence[str], settings: Settings) -> list[list[str]]:
     """The clues of each usable reveal, in order (Alg. 1 line 9).
 

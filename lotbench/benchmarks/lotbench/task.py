@@ -6,8 +6,6 @@ reads at each node of the game. `candidate.py` has the candidate's half, `check.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from lotbench.benchmarks.lotbench import candidate, check, judge_rows, lints, placebo, turtlebench, validation
 from lotbench.benchmarks.lotbench.games import answers
 from lotbench.benchmarks.lotbench.headline import by_labels, headline
@@ -17,7 +15,7 @@ from lotbench.benchmarks.lotbench.replay import replay
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.score import grade, metrics
 from lotbench.benchmarks.lotbench.sections import sections
-from lotbench.benchmarks.lotbench.settings import SCORE_ONLY, Settings, resolve
+from lotbench.benchmarks.lotbench.settings import SCORE_ONLY, Settings, calls, resolve
 from lotbench.benchmarks.lotbench.wavering import judge_part
 from lotbench.harness.benchmark import Benchmark, Comparison, Data, Judges, People, Role, Walks, by_step
 from lotbench.harness.data_findings import Guess
@@ -52,17 +50,6 @@ ROLES = {
 
 
 ask, read = by_step(STEPS)
-
-
-def calls(settings: Settings) -> Mapping[str, int]:
-    """The most calls that one game makes, by role, chains and askings-again left out (Alg. 1)."""
-    rounds, asks = settings.max_rounds, settings.max_rounds - 1 if settings.ask else 0
-    draws = settings.votes if settings.framework == "cot_sc" else 1
-    notes = 1 if settings.framework == "ddcot" else 0
-    candidate = rounds * (draws + notes) + asks * (1 + notes)
-    # A game has at most one confirmed yes, but every round may have an unconfirmed one; points come on top.
-    checks = rounds * (1 if settings.confirm == "never" else 2) + (rounds - 1 if settings.encore else 0)
-    return {"candidate": candidate, "judge": checks, "oracle": asks}
 
 
 benchmark = Benchmark(
