@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from lotbench.benchmarks.lotbench.games import game
-from lotbench.benchmarks.lotbench.score import worth
+from lotbench.benchmarks.lotbench.rules import worth
 from lotbench.benchmarks.lotbench.wavering import judge_part, variance
 from lotbench.metrics.judge_part import NO_JUDGE, JudgePart, panel
 from lotbench.metrics.planning import Cost
