@@ -190,13 +190,18 @@ def walked(traces: Iterable[Trace]) -> Walked:
 
 def differing(one: Entry, other: Entry) -> list[str]:
     """In what two runs were not measured alike, with both values."""
-    names = differences(dict(one.conditions), dict(other.conditions))
+    made_up_for = one.metric.levels & other.metric.levels
+    names = [
+        name for name in differences(dict(one.conditions), dict(other.conditions)) if name not in made_up_for
+    ]
     found = [
         f"{name}: {at(one.conditions, name)} and {at(other.conditions, name)}"
         for name in names
         if not _answered_alike(one, other, name)
     ]
-    for role in sorted(one.ids.keys() & other.ids.keys()):
+    for role in sorted(
+        role for role in one.ids.keys() & other.ids.keys() if f"roles.{role}" not in made_up_for
+    ):
         ours, theirs = set(one.ids[role]), set(other.ids[role])
         # A second judge that was never needed has no id: a part of the other's ids is no difference.
         if not (ours <= theirs or theirs <= ours):
@@ -236,7 +241,7 @@ def board(entries: Sequence[Entry], seed: int = 0) -> Board:
     for other in entries[1:]:
         if found := differing(entries[0], other):
             raise UsageError(f"{entries[0].name} and {other.name} cannot be compared: {'; '.join(found)}")
-    entries, unlabelled = _corrected(entries)
+    entries, unlabelled = _corrected(_levelled(entries))
     if len(names := {entry.metric.name for entry in entries}) > 1:
         raise UsageError(f"the runs have no metric in common: {', '.join(sorted(names))}")
     models = [entry for entry in entries if not entry.person]
@@ -271,6 +276,20 @@ def _corrected(entries: Sequence[Entry]) -> tuple[Sequence[Entry], tuple[str, ..
     ], ()
 
 
+def _levelled(entries: Sequence[Entry]) -> Sequence[Entry]:
+    """The entries with their headlines on one scale, where the metric knows of judges that differ.
+
+    Raises:
+        UsageError: Nothing ties them to each other.
+    """
+    models = {entry.name: entry for entry in entries if not entry.person}
+    level = next((entry.metric.level for entry in models.values()), None)
+    if level is None or len(models) < 2:
+        return entries
+    made = level({name: entry.metric for name, entry in models.items()})
+    return [replace(entry, headline=made.get(entry.name, entry.headline)) for entry in entries]
+
+
 def _rank(score: Metric) -> tuple[bool, float]:
     """Sorts the largest first, and what has no value last."""
     return score.value is None, -(score.value or 0.0)
@@ -288,8 +307,10 @@ def values(made: Board) -> dict[str, float]:
 def _pairs(order: Sequence[str], entries: Mapping[str, Entry], seed: int) -> tuple[Pair, ...]:
     def pair(one: str, other: str) -> tuple[str, str, Difference]:
         ahead = compare.of_headlines(entries[one].metric, entries[other].metric, seed)
+        if (ahead.mean or 0.0) >= 0:
+            return one, other, ahead
         # On the samples that these two share, the order may be another than on those that all share.
-        return (one, other, ahead) if (ahead.mean or 0.0) >= 0 else pair(other, one)
+        return other, one, compare.of_headlines(entries[other].metric, entries[one].metric, seed)
 
     found = [pair(one, other) for one, other in combinations(order, 2)]
     ps = [1.0 if difference.p is None else difference.p for *_, difference in found]

@@ -23,7 +23,7 @@ class Row:
 
     seat: int
     model: str
-    scores: Mapping[str, int]
+    scores: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +76,22 @@ class Idea:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two ideas of a keyword, with the letter of each order that could be read."""
+    """Two ideas of a keyword, with the letter of each order that could be read.
+
+    `model` is the judge's, "" where no judge was asked; `severity` what that judge gives above others, to be taken away.
+    """
 
     ideas: tuple[int, int]
     letters: tuple[str, ...]
     identical: bool
     unread: int
+    model: str = ""
+    severity: float = 0.0
 
     def score(self, version: Version) -> float | None:
         """The mean over the orders."""
-        return mean(version.grades[letter] for letter in self.letters)
+        given = mean(version.grades[letter] for letter in self.letters)
+        return None if given is None else given - self.severity
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,4 +205,5 @@ def _idea(
 def _comparison(orders: Sequence[Mapping[str, Any]]) -> Comparison:
     letters = tuple(str(one["grade"]) for one in orders if one["status"] == "ok")
     one, other = sorted(orders[0]["ideas"])
-    return Comparison((one, other), letters, "how" in orders[0], len(orders) - len(letters))
+    unread, identical = len(orders) - len(letters), "how" in orders[0]
+    return Comparison((one, other), letters, identical, unread, str(orders[-1].get("model", "")))

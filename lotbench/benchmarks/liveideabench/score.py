@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lotbench.benchmarks.liveideabench import panels
 from lotbench.benchmarks.liveideabench.judged import FLUENCY, Keyword, from_steps, mean, read_keyword
 from lotbench.benchmarks.liveideabench.settings import Settings, Version, Walk
 from lotbench.harness.evidence import NOTHING, Evidence
@@ -155,9 +157,17 @@ def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NO
 
 def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
     """The average of the dimensions, keyword by keyword; a keyword of which nothing was judged is left out."""
-    version, unit = settings.rules, settings.flexibility_unit
+    version = settings.rules
     found = {name: [read_keyword(walk, version) for walk in walks] for name, walks in by_sample(traces)}
     records = {name: walks for name, walks in found.items() if any(one.known(version) for one in walks)}
+    return of_keywords(records, settings, len(found) - len(records))
+
+
+def of_keywords(
+    records: Mapping[str, Sequence[Keyword]], settings: Settings, unanswered: int = 0
+) -> Headline:
+    """The average of keywords that something was judged of, as `headline` has it."""
+    version, unit = settings.rules, settings.flexibility_unit
 
     def weighted(keywords: Sequence[Sequence[Keyword]]) -> Weighted:
         # A keyword of two runs is two records.
@@ -167,7 +177,35 @@ def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
     def measure(keywords: Sequence[Sequence[Keyword]]) -> Metric:
         return dimensions([one for walks in keywords for one in walks], settings)["average"]
 
-    return Headline("average", records, measure, weighted, len(found) - len(records))
+    return Headline(
+        "average",
+        records,
+        measure,
+        weighted,
+        unanswered,
+        level=partial(levelled, settings=settings),
+        levels=frozenset({"roles.judge", "settings.panel"}),
+    )
+
+
+def levelled(runs: Mapping[str, Headline], settings: Settings) -> dict[str, Headline]:
+    """The headlines of several runs as judges of one mean severity would have made them; see `panels`.
+
+    Raises:
+        UsageError: The panels have no judge in common.
+    """
+    found = panels.fitted({name: run.records for name, run in runs.items()}, settings.rules)
+    if found is None:
+        return dict(runs)
+    made = {}
+    for name, run in runs.items():
+        records = {sample: [found.without(walk) for walk in walks] for sample, walks in run.records.items()}
+        made[name] = replace(
+            of_keywords(records, settings, run.unanswered),
+            noise=partial(found.noise, version=settings.rules),
+            noise_is_shared=True,
+        )
+    return made
 
 
 def dimensions(keywords: Sequence[Keyword], settings: Settings) -> dict[str, Metric]:
