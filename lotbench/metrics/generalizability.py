@@ -138,9 +138,9 @@ def _absolute(rows: float, columns: float, left: float, n: int, k: int) -> tuple
         return min(1.0, max(0.0, k * single / (1 + (k - 1) * single)))
 
     whole = rows + (k - 1) * left + k * (columns - left) / n
-    single = (rows - left) / whole if whole else 0.0
-    value = stepped_up(max(0.0, single))
-    if not 0 < single < 1:
+    single = max(0.0, (rows - left) / whole) if whole else 0.0
+    value = stepped_up(single)
+    if not left or single >= 1:
         return value, (None, None)
     a, b = k * single / (n * (1 - single)), 1 + k * single * (n - 1) / (n * (1 - single))
     top = (a * columns + b * left) ** 2

@@ -23,6 +23,7 @@ from lotbench.errors import UsageError
 from lotbench.metrics.correlation import correlation
 from lotbench.report import bounds, leaderboard, likeness, ranking_sections, reliability
 from lotbench.report.leaderboard import Board, Entry
+from lotbench.report.likeness import Said
 from lotbench.report.markdown import number, plain
 from lotbench.report.report import laid_out
 from lotbench.report.sections import Section, Table
@@ -102,14 +103,23 @@ def _of_benchmark(
             raise UsageError(f"{error}{_also(runs, names)}") from None
         apart = str(error)
     sections = ranking_sections.sections(board, wanted=wanted) if board else []
+    if board:
+        sections += reliability.sections(board)
     if len(runs) > 1:
+        sections.append(likeness.across(_said(runs, board)))
         sections.append(side_by_side(runs, apart))
-        sections += reliability.sections(board) if board else []
-        sections.append(
-            likeness.across({name: run.said for run, name in zip(runs, called(runs).values(), strict=True)})
-        )
         sections += across(runs[0].benchmark, called(runs))
     return board, [*sections, *([beside(runs, table)] if table else [])]
+
+
+def _said(runs: Sequence[Entry], board: Board | None) -> dict[str, Said]:
+    """What each run's candidate said: by its model's name in order of the ranking, or by what tells the runs apart."""
+    if board is None:
+        return {name: run.said for run, name in zip(runs, called(runs).values(), strict=True)}
+    people = zip(leaderboard.labels_of(board.people), board.people, strict=True)
+    return {place.label: place.entry.said for place in board.places} | {
+        name: run.said for name, run in people
+    }
 
 
 def _also(runs: Sequence[Entry], names: Sequence[str]) -> str:
@@ -163,11 +173,19 @@ def side_by_side(runs: Sequence[Entry], apart: str = "") -> Section:
     )
     notes = (
         *([f"Not ranked: {apart}."] if apart else []),
-        *(f"{run.name}: not rankable: {'; '.join(run.reasons)}" for run in runs if run.reasons),
+        *_not_rankable(runs),
         "Each value has its 95 % interval. Intervals that overlap do not say that runs are alike: the samples "
         "are the same, so the runs are compared pair by pair.",
     )
     return Section(f"Runs by {setting}", notes, (Table(("run", setting, *metrics), rows),))
+
+
+def _not_rankable(runs: Sequence[Entry]) -> list[str]:
+    """Why runs may not be ranked; what several have in common is said once."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for run in runs:
+        found.setdefault(tuple(run.reasons), []).append(run.name)
+    return [f"{', '.join(names)}: not rankable: {'; '.join(why)}" for why, names in found.items() if why]
 
 
 def beside(runs: Sequence[Entry], table: Published) -> Section:

@@ -19,7 +19,7 @@ from lotbench.metrics.likeness import Answers, Likeness, Measure
 from lotbench.metrics.proportion import told
 from lotbench.report.report import interval
 from lotbench.report.sections import Grid, Section, Table
-from lotbench.types import JSON
+from lotbench.types import JSON, Metric
 
 TITLE = "Likeness of answers"
 NAME = "likeness"
@@ -132,7 +132,11 @@ def _about(measures: Sequence[Measured], runs: Sequence[Said]) -> list[str]:
 
 
 def _grid(measured: Measured, pairs: Sequence[Likeness], names: tuple[str, ...]) -> Grid:
-    by_pair = {frozenset((each.one, each.another)): each.same for each in pairs}
+    # Intervals stand in the table: in as many cells as there are pairs of models they would hide the values.
+    by_pair = {
+        frozenset((each.one, each.another)): Metric(each.same.value, n=each.same.n, why=each.same.why)
+        for each in pairs
+    }
     cells = tuple(tuple(by_pair[frozenset((row, column))] for column in names) for row in names)
     caption = f"Likeness of answers to the same sample: {measured.name}"
     return Grid("model", "model", names, names, cells, caption)

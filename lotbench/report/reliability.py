@@ -18,7 +18,7 @@ from lotbench.types import JSON
 
 RELIABILITY, SAMPLES = "Reliability of the ranking", "Difficulty of samples"
 WANTED = (0.8, 0.9)
-"""Values of E rho^2 for which the samples are told: enough to rank by, and enough to decide by (Nunnally 1978)."""
+"""Values of E rho² for which the samples are told: enough to rank by, and enough to decide by (Nunnally 1978)."""
 NAMED = 12
 """Samples that a note names; the numbers of compare.json have all."""
 Cell = str | float | int | None
@@ -53,20 +53,25 @@ def _reliability(places: Sequence[Place]) -> Section:
         why = "the models share no samples that differ"
         why = f"no walk of {', '.join(missing)} has a value" if missing else why
         return Section(RELIABILITY, (f"There is none: {why}.",), name="reliability", numbers={"why": why})
-    tables = (_coefficients(found), _parts(found), _decisions(found))
+    tables = [_coefficients(found), _parts(found)]
+    plots = []
+    if found.components.model:
+        tables.append(_decisions(found))
+        plots.append(_forecast(found))
+    numbers = _numbers(found)
     return Section(
         RELIABILITY,
         _reliability_notes(found),
-        tables,
-        (_forecast(found),),
+        tuple(tables),
+        tuple(plots),
         name="reliability",
-        numbers=_numbers(found),
+        numbers=numbers,
     )
 
 
 def _coefficients(found: Study) -> Table:
     rows = (
-        ("relative (the order of the models): E rho^2", found.relative, *found.relative_interval),
+        ("relative (the order of the models): E rho²", found.relative, *found.relative_interval),
         ("absolute (the models' values): Phi", found.absolute, *found.absolute_interval),
     )
     caption = f"{found.models} models on {found.samples} samples, {found.repeats:.3g} repeats each"
@@ -90,7 +95,7 @@ def _decisions(found: Study) -> Table:
     rows = tuple(
         (repeats, *(found.needed(wanted, repeats) for wanted in WANTED)) for repeats in _repeats(found)
     )
-    columns = ("repeats", *(f"samples for E rho^2 = {wanted:g}" for wanted in WANTED))
+    columns = ("repeats", *(f"samples for E rho² = {wanted:g}" for wanted in WANTED))
     return Table(columns, rows, "A comparison of such models that would rank them again")
 
 
@@ -101,7 +106,7 @@ def _repeats(found: Study) -> list[int]:
 
 
 def _forecast(found: Study) -> Plot:
-    """E rho^2 over the number of samples."""
+    """E rho² over the number of samples."""
     steps = [found.samples * part for part in (0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1, 1.5, 2, 3, 4)]
     sizes = sorted({max(2, round(size)) for size in steps})
     series = {
@@ -110,19 +115,24 @@ def _forecast(found: Study) -> Plot:
         )
         for repeats in _repeats(found)
     }
-    return Plot("line", "samples", "E rho^2", series, "The reliability of a ranking on more or fewer samples")
+    return Plot("line", "samples", "E rho²", series, "The reliability of a ranking on more or fewer samples")
 
 
 def _reliability_notes(found: Study) -> tuple[str, ...]:
     low, high = found.relative_interval
-    known = "" if low is None or high is None else f" (95 % interval {low:.2f} to {high:.2f})"
+    known = "" if low is None or high is None else f" (95 % interval {100 * low:.0f} to {100 * high:.0f} %)"
     notes = [
-        f"Of the variance of the models' means {found.relative:.0%}{known} is between models: the correlation to be "
+        f"Of the variance of the models' means {100 * found.relative:.0f} %{known} is between models: the correlation to be "
         "expected between this ranking and one on other samples as many.",
         "A generalizability study of what each walk adds to the metric of the ranking (of a metric that is no mean, by "
         "the jackknife): models by samples, repeats within both, all taken for random draws. A variance that comes out "
         "below 0 is 0. Intervals: Feldt's and McGraw and Wong's.",
     ]
+    if not found.components.model:
+        notes.insert(
+            1,
+            "The models vary no more than samples and repeats alone would let them: what more of these would do is not known.",
+        )
     if found.components.repeat is None:
         notes.append("Needs 2 repeats: with one, the repeats' part cannot be told from model x sample.")
     return tuple(notes)

@@ -67,22 +67,30 @@ def _sources(metric: str, parts: Components, judge: JudgePart) -> Table:
     total = parts.error() ** 2
     sample, repeat, judges = parts.parts()
     walks = parts.samples * parts.repeats
-    rows: list[tuple[Cell, ...]] = [
-        ("samples", parts.sample, f"{parts.samples}", sample, sample / total),
-        ("repeats", parts.repeat, f"{parts.repeats:.3g} each", repeat, repeat / total)
+    found: list[tuple[str, float | None, str, float | None]] = [
+        ("samples", parts.sample, f"{parts.samples}", sample),
+        ("repeats", parts.repeat, f"{parts.repeats:.3g} each", repeat)
         if parts.split
-        else ("repeats", None, "1 each", None, None),
+        else ("repeats", None, "1 each", None),
     ]
     if judge.wavers:
         part = min(judge.wavers / walks, repeat if parts.split else sample)
-        rows.append(
-            ("of these, the judge's wavering", judge.wavers, f"{walks:.6g} walks", part, part / total)
-        )
+        found.append(("of these, the judge's wavering", judge.wavers, f"{walks:.6g} walks", part))
     if parts.judgements:
-        rows.append((judge.of, parts.judge, f"{parts.judgements}", judges, judges / total))
+        found.append((judge.of, parts.judge, f"{parts.judgements}", judges))
+    rows = tuple(
+        (name, one, has, None if part is None else math.sqrt(part), None if part is None else part / total)
+        for name, one, has, part in found
+    )
     caption = f"{metric}: standard error {number(parts.error())}"
-    columns = ("source", "variance of one", "the run has", "in the squared standard error", "share")
-    return Table(columns, tuple(rows), caption)
+    columns = (
+        "source",
+        "variance of one",
+        "the run has",
+        "standard error by it alone",
+        "share of the square",
+    )
+    return Table(columns, rows, caption)
 
 
 def _more(parts: Components, judge: JudgePart, price: Cost) -> Table:
@@ -114,7 +122,9 @@ def _budget(parts: Components, price: Cost) -> tuple[float, str]:
     if price.dollars and price.dollars <= 1:
         return 1 / price.dollars, "1 USD"
     walks = PART * parts.samples * parts.repeats
-    return walks, f"{walks * price.dollars:.2f} USD" if price.dollars else f"{PART:.0%} (no price is known)"
+    if price.dollars is None:
+        return walks, f"{100 * PART:.0f} % (no price is known)"
+    return walks, f"{walks * price.dollars:.2f} USD" if price.dollars else f"{100 * PART:.0f} % (at no cost)"
 
 
 def _row(what: str, parts: Components, n: float, r: float, judges: int) -> tuple[Cell, ...]:
@@ -133,16 +143,18 @@ def _notes(parts: Components, judge: JudgePart, of: int | None) -> tuple[str, ..
     share, (low, high) = intraclass(parts)
     notes = []
     if parts.split:
-        known = "" if low is None or high is None else f" ({low:.0%} to {high:.0%})"
+        known = (
+            "" if low is None or high is None else f" (95 % interval {100 * low:.0f} to {100 * high:.0f} %)"
+        )
         notes.append(
-            f"Of the variance of a walk {share:.0%}{known} lies between samples, the rest between the repeats of one."
+            f"Of the variance of a walk {100 * share:.0f} %{known} lies between samples, the rest between the repeats of one."
         )
     else:
         notes.append("Needs 2 repeats: with one, what repeats add cannot be told from what samples do.")
     notes += [
         judge.about,
         "The score is the mean of what its walks add (of a metric that is no mean, by the jackknife). Its squared standard "
-        "error is the sum of each variance over how many of that the run has. On these very samples: for comparing runs "
+        "error is the sum of the squares that each source alone would leave. On these very samples: for comparing runs "
         "on them, where only repeats and judges count.",
         "New samples narrow the interval more than as many walks on the old ones, since each of them is a new repeat too. "
         "What the judge's errors shift is in no variance: labels take it out.",

@@ -22,6 +22,14 @@ from lotbench.types import Trace
 VECTORS = "vectors.npz"
 
 
+def in_order(
+    judges: Sequence[Section], uncertainty: Section, own: Sequence[Section], others: Sequence[Section]
+) -> list[Section]:
+    """The sections of a report: what the score rests on first, the benchmark's own, and what is long to read last."""
+    last = max((at for at, one in enumerate(own) if one.readings), default=len(own))
+    return [*judges, uncertainty, *own[:last], *others, *own[last:]]
+
+
 def uncertainty_of(
     made: Plan, run: str, traces: Sequence[Trace], quality: JudgeQuality, price: Cost
 ) -> Section:

@@ -218,14 +218,13 @@ def _measured(
     report = build(
         traces,
         {**scores, **(quality.scores or {})},
-        (
-            *quality.sections,
-            *benchmark.sections(traces, settings, beside),
+        diagnostics.in_order(
+            quality.sections,
             diagnostics.uncertainty_of(
                 made, path.name, traces, quality, diagnostics.price_of(spending, len(traces))
             ),
-            likeness.alone(likeness.Said(answers, beside.vectors, beside.encoder)),
-            *reliability.needs(),
+            benchmark.sections(traces, settings, beside),
+            (likeness.alone(likeness.Said(answers, beside.vectors, beside.encoder)), *reliability.needs()),
         ),
         facts,
         benchmark.metrics(traces, rescored, beside),

@@ -1,9 +1,10 @@
 """What the project's statistics make of worlds whose truth is known: bias, coverage and width of 95 % intervals.
 
-    python -m tests.bench.truth [--trials 200] [--write 2026-11-22]
+    python -m tests.bench.truth [--trials 200] [--only CHAPTER] [--write 2026-11-22]
 
 Every plant goes through the project's own functions. `--write DATE` writes docs/truth.md, with the figures of the code of
-before, which truth_before.json keeps with their date. It takes about 20 minutes.
+before, which truth_before.json keeps with their date. It takes about 20 minutes. `--only` measures the chapters whose title
+has these words, and leaves the others of the page as they are.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from lotbench.benchmarks.lotbench.validation import drawn
 from lotbench.benchmarks.rinobench.score import Judged, macro_f1
 from lotbench.metrics.compare import difference
 from lotbench.types import Metric
+from tests.bench import truth_components
 from tests.bench.truth_games import played
 from tests.bench.truth_worlds import JUDGES, PLAYERS, ROUNDS, RUBRICS, Errors, Player, Rubric
 from tests.games import Rules
@@ -129,6 +131,8 @@ def plants() -> Iterator[tuple[str, str, Trial]]:
                 partial(labelled, player, errors),
             )
 
+    yield from truth_components.plants()
+
 
 def page(found: dict[tuple[str, str], Found], day: str) -> str:
     """docs/truth.md."""
@@ -142,18 +146,40 @@ def page(found: dict[tuple[str, str], Found], day: str) -> str:
         "95 % intervals that hold the truth; an",
         f"open interval holds it, and its width is left out. {trials} trials a plant: a coverage of .95 has a standard error of "
         f"{(0.95 * 0.05 / trials) ** 0.5:.3f}.",
+        "",
+        *chapters(found, before["plants"]),
     ]
+    return "\n".join(lines) + "\n"
+
+
+def chapters(found: dict[tuple[str, str], Found], before: dict[str, list[float | None]]) -> list[str]:
+    """The lines of the page beneath its head; what the code of before had no figures for has none."""
+    lines: list[str] = []
     chapter = ""
     for (title, name), one in found.items():
         if title != chapter:
             chapter = title
-            lines += ["", f"## {title}", "", NOTES[title], ""]
+            lines += [*([""] if lines else []), f"## {title}", "", NOTES[title], ""]
             lines += ["| plant | bias | coverage | width | before: bias | coverage | width |"]
             lines += ["| --- | ---: | ---: | ---: | ---: | ---: | ---: |"]
-        old = before["plants"][f"{title}: {name}"]
-        shown = "no score | – | –" if old[0] is None else Found(0, *old).row()
+        old = before.get(f"{title}: {name}")
+        shown = (
+            "not there | – | –"
+            if old is None
+            else "no score | – | –"
+            if old[0] is None
+            else Found(0, *old).row()
+        )
         lines.append(f"| {name} | {one.row()} | {shown} |")
-    return "\n".join(lines) + "\n"
+    return lines
+
+
+def renewed(text: str, fresh: str) -> str:
+    """A page with the chapters that were measured anew in the place of the old ones, new ones last."""
+    head, *old = text.split("\n## ")
+    _, *new = fresh.split("\n## ")
+    by_title = {part.partition("\n")[0]: part.rstrip("\n") for part in (*old, *new)}
+    return "\n\n## ".join([head.rstrip("\n"), *by_title.values()]) + "\n"
 
 
 NOTES = {
@@ -168,6 +194,7 @@ NOTES = {
         "mildly than in the audit that found\ncoverages of .38 and .86 for it, and it holds in most of them but for a bias "
         "of -.04 by round; it gave a player that never\nsolves no score."
     ),
+    **truth_components.NOTES,
 }
 
 
@@ -175,14 +202,18 @@ def main() -> None:
     """Measure every plant, print the table, and write it where that is wanted."""
     options = argparse.ArgumentParser(description="Bias, coverage and width on worlds whose truth is known.")
     options.add_argument("--trials", type=int, default=200)
+    options.add_argument("--only", metavar="CHAPTER", default="", help="words of the chapter's title")
     options.add_argument("--write", metavar="DATE", help="write docs/truth.md, measured on DATE")
     given = options.parse_args()
     found = {}
     for title, name, trial in plants():
+        if given.only.casefold() not in title.casefold():
+            continue
         found[title, name] = run(trial, given.trials)
         print(f"{title}: {name} | {found[title, name].row()}", flush=True)
     if given.write:
-        PAGE.write_text(page(found, given.write), encoding="utf-8")
+        text = page(found, given.write)
+        PAGE.write_text(renewed(PAGE.read_text("utf-8"), text) if given.only else text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench import truth
+from tests.bench import truth, truth_components
 
 QUICK = (
     "weak, 3 samples",
@@ -14,6 +14,11 @@ QUICK = (
     "5 samples",
     "by round, FNR .05, weak",
     "by sample, FNR .05, never solving",
+    "games, 30 samples x 3",
+    "E rho², normal, 4 models, 40 samples",
+    "Phi, games, 8 models, 108 samples",
+    "pace, 30 samples x 3",
+    "likeness, 10 samples x 2",
 )
 
 
@@ -31,4 +36,10 @@ def test_the_page_has_every_plant_beside_the_figures_of_before() -> None:
     before = json.loads(Path(truth.BEFORE).read_text("utf-8"))["plants"]
     for title, name, _ in truth.plants():
         assert f"## {title}\n" in text and f"\n| {name} | " in text
-        assert f"{title}: {name}" in before
+        assert f"{title}: {name}" in before or title in truth_components.NOTES
+
+
+def test_chapters_that_are_measured_anew_take_the_place_of_the_old_ones() -> None:
+    page = "head\n\n## Kept\n\nold\n\n## Two\n\nstale\n"
+    fresh = "head of today\n\n## One\n\nnew\n\n## Two\n\nfresh\n"
+    assert truth.renewed(page, fresh) == "head\n\n## Kept\n\nold\n\n## Two\n\nfresh\n\n## One\n\nnew\n"

@@ -26,7 +26,7 @@ def test_the_sources_and_what_a_dollar_buys_by_hand() -> None:
     total = 0.06 / 100 + 0.12 / 300
     assert sources.caption == f"score: standard error {math.sqrt(total):.4g}"
     assert [row[0] for row in sources.rows] == ["samples", "repeats"]
-    assert [row[3] for row in sources.rows] == pytest.approx([0.06 / 100, 0.12 / 300])
+    assert [row[3] for row in sources.rows] == pytest.approx([math.sqrt(0.06 / 100), math.sqrt(0.12 / 300)])
     assert [row[4] for row in sources.rows] == pytest.approx([0.6, 0.4])
     # A dollar buys 20 walks: 6.67 samples of three, or .2 repeats of each of a hundred.
     assert more.caption == "What 1 USD more would buy: 20 walks, 200 calls"
@@ -43,7 +43,7 @@ def test_judges_and_labels_are_a_source_of_their_own() -> None:
     total = 0.06 / 100 + 0.12 / 300 + 0.03 / 3
     assert judges.tables[0].rows[-1][:2] == ("judges", 0.03)
     assert judges.tables[0].rows[-1][4] == pytest.approx(0.01 / total)
-    assert judges.tables[1].caption == "What 10% (no price is known) more would buy: 30 walks, 300 calls"
+    assert judges.tables[1].caption == "What 10 % (no price is known) more would buy: 30 walks, 300 calls"
     last = judges.tables[1].rows[-1]
     assert last[0] == "one more judge, whatever it costs"
     assert last[3] == pytest.approx(math.sqrt(total - 0.03 / 3 + 0.03 / 4))
@@ -55,9 +55,9 @@ def test_judges_and_labels_are_a_source_of_their_own() -> None:
 
 def test_the_judges_wavering_is_a_part_of_what_repeats_add() -> None:
     found = section("score", PARTS, JudgePart("wavers", 0.03), Cost(1, 0.0)).tables[0]
-    assert found.rows[2][0] == "of these, the judge's wavering" and found.rows[2][3] == pytest.approx(
-        0.03 / 300
-    )
+    name, _, _, alone, share = found.rows[2]
+    assert name == "of these, the judge's wavering"
+    assert alone == pytest.approx(math.sqrt(0.03 / 300)) and share == pytest.approx(1e-4 / 1e-3)
     # More than all that repeats add cannot be the judge's.
     assert section("score", PARTS, JudgePart("", 9.0), Cost(1, 0.0)).tables[0].rows[2][4] == pytest.approx(
         0.4

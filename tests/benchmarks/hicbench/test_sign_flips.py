@@ -143,7 +143,7 @@ def compared(*runs: Entry) -> Comparison:
 
 def test_runs_that_differ_in_one_setting_are_rows_of_one_table() -> None:
     runs = [run("a"), run("b", 0.25, ("no judge",), settings={"strategy": "rcp", "dhp": False})]
-    found, likeness = compared(*runs).sections
+    likeness, found = compared(*runs).sections
     assert (found.title, likeness.title) == ("Runs by settings.strategy", "Likeness of answers")
     (table,) = found.tables
     assert table.columns == ("run", "settings.strategy", "ifs", "fluency")
@@ -158,10 +158,10 @@ def test_runs_of_different_models_are_named_by_them() -> None:
     assert [section.title for section in compared(*runs).sections] == [
         "Ranking",
         "Differences",
-        "Runs by model",
         "Reliability of the ranking",
         "Difficulty of samples",
         "Likeness of answers",
+        "Runs by model",
     ]
 
 
@@ -190,7 +190,7 @@ def test_other_runs_are_refused_with_what_differs(other: dict[str, object], told
 
 def test_runs_that_cannot_be_ranked_stand_side_by_side() -> None:
     runs = [replace(run("a"), values={}), run("b", model="n")]
-    found, _ = compared(*runs).sections
+    _, found = compared(*runs).sections
     assert (found.title, found.notes[0]) == (
         "Runs by model",
         "Not ranked: no sample has a score in every run.",
