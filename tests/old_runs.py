@@ -40,8 +40,9 @@ SECTIONS = {
     "Likeness of answers",
     "Reliability of the ranking",
     "Difficulty of samples",
+    "Good enough?",
 }
-"""Sections of report.md that came later; what they say stands in summary.json under `diagnostics`."""
+"""Sections of report.md that came later; what they say stands in summary.json under `diagnostics`, or `sentences`."""
 SPREADLESS = "no interval: drawing rows again shows no spread"
 LINES = re.compile(
     # The version itself, notes on intervals, and where the chance line comes from.

@@ -7,6 +7,7 @@ was when the same command is given again.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any, TypeAlias
 from lotbench.checks import judge_comparison, judge_rates
 from lotbench.checks.judge_check_plan import Prepared, Wanted, prepare
 from lotbench.checks.judge_rates import Judged, Measure
+from lotbench.config.before import completed
 from lotbench.config.experiment import digest
 from lotbench.config.model_names import slug
 from lotbench.edge.calls import judge_records
@@ -38,6 +40,7 @@ class Checked:
     Attributes:
         kept: The records that are in the store now.
         notes: What the report says before its tables.
+        sentences: What each judge came to, and whether that is good enough.
     """
 
     path: Path
@@ -45,6 +48,7 @@ class Checked:
     names: Mapping[str, Sequence[str]]
     kept: tuple[Path, ...]
     notes: tuple[str, ...]
+    sentences: tuple[str, ...] = ()
 
 
 Watch: TypeAlias = Callable[[Prepared], Awaitable[None]]
@@ -97,7 +101,8 @@ async def _judge_all(made: Prepared, caller: Caller, judged: list[Judged]) -> No
 def _place(made: Prepared) -> Path:
     """The folder of this very check: the one it was begun in, or a new one if it is to be done afresh."""
     first = next(iter(made.names.values()))[0]
-    name = f"judge-check-{slug(first.text)}-{digest(made.frozen)[:8]}"
+    stem = f"judge-check-{slug(first.text)}"
+    name = _begun(made, stem) or f"{stem}-{digest(made.frozen)[:8]}"
     path, number = made.wanted.out / name, 1
     while (made.wanted.out / f"{name}-{number + 1}").is_dir():
         number += 1
@@ -106,6 +111,27 @@ def _place(made: Prepared) -> Path:
     if made.wanted.fresh and path.is_dir():
         path = made.wanted.out / f"{name}-{number + 1}"
     return path
+
+
+def _begun(made: Prepared, stem: str) -> str | None:
+    """The name of the folder in which the same was asked for, whatever the data set and later settings are called."""
+    mine = _asked_for(made.frozen, made.plan.benchmark.Settings)
+    for path in sorted(made.wanted.out.glob(f"{stem}-*/check.json")):
+        try:
+            theirs = _asked_for(json.loads(path.read_text(encoding="utf-8")), made.plan.benchmark.Settings)
+        except (OSError, ValueError, KeyError):
+            continue
+        if theirs == mine:
+            return re.sub(r"(-[0-9a-f]{8})-\d+$", r"\1", path.parent.name)
+    return None
+
+
+def _asked_for(frozen: Mapping[str, Any], settings: type[Any]) -> dict[str, Any]:
+    """What a check was asked for, by content: the data set by its digest, settings as they would be today."""
+    experiment = {name: value for name, value in frozen["experiment"].items() if name != "data"}
+    known = settings.model_validate(completed(settings, experiment["settings"]))
+    digests = {name: frozen["digests"][name] for name in ("data", "prompts")}
+    return {**frozen, "experiment": experiment | {"settings": known}, "digests": digests}
 
 
 def _written(made: Prepared, calls: Calls, judged: Sequence[Judged]) -> Checked:
@@ -119,14 +145,16 @@ def _written(made: Prepared, calls: Calls, judged: Sequence[Judged]) -> Checked:
     spent = results.spent(calls.caller.journal.totals, made.names)[0]
     place = calls.folder
     place.write("checks.jsonl", "".join(f"{_line(one)}\n" for one in rows))
+    labels = made.rows.about.labels
+    sentences = judge_rates.sentences(found, names, made.validation.deciding(made.plan.settings), labels)
     told = judge_comparison.sections(
         judge_comparison.of_measures(found, names), made.plan.experiment.seed, pairs=False
     )
     marks = [one for one in told if one.title == judge_comparison.MARKS]
-    place.write("report.md", judge_rates.to_markdown(found, names, notes, spent, marks))
+    place.write("report.md", judge_rates.to_markdown(found, names, notes, spent, sentences, marks))
     everybody = list(dict.fromkeys(name for given in names.values() for name in given))
     title = f"Judge check: {', '.join(everybody)}"
-    about = Section("What was checked", notes)
+    about = Section("What was checked", (*sentences, *notes))
     place.write("report.html", judges_page(title, everybody, [about, *told]))
     place.write_json(
         "summary.json",
@@ -134,13 +162,14 @@ def _written(made: Prepared, calls: Calls, judged: Sequence[Judged]) -> Checked:
             "schema": 1,
             "complete": len(rows) == made.total,
             "notes": list(notes),
+            "sentences": sentences,
             "measures": [_summary(one, names) for one in found],
             "usage": {role: asdict(one) for role, one in spent.items()},
         },
     )
     if made.wanted.stages:
         _export_stages(made.wanted.stages, rows, names)
-    return Checked(place.path, tuple(found), names, (), notes)
+    return Checked(place.path, tuple(found), names, (), notes, tuple(sentences))
 
 
 def _line(one: Judged) -> str:
@@ -215,6 +244,7 @@ def _kept(made: Prepared, checked: Checked, ids: Mapping[str, Sequence[Sequence[
     """Keep a complete check on the test split in the store, unless one of more rows is there."""
     if made.wanted.split != "test" or made.done != made.total:
         return checked
+    ceilings = judge_rates.labelling(made.every_row, made.plan.experiment.seed)
     about = {
         "data": made.rows.about.data,
         "labels": made.rows.about.labels,
@@ -228,7 +258,9 @@ def _kept(made: Prepared, checked: Checked, ids: Mapping[str, Sequence[Sequence[
             continue
         names = [checked.names[one.role][seat] for seat in one.seats]
         key |= {"criterion": one.criterion} if one.criterion else {}
-        record = judge_rates.record(one, key, names, about)
+        agreed = ceilings[one.role][2]
+        own = {"ceiling": {"kappa": agreed.value, "n": agreed.n}} if agreed.value is not None else {}
+        record = judge_rates.record(one, key, names, {**about, **own})
         before = judge_records.find(key)
         if before and before["set"].get("digest") == made.rows.digest and before["of"] > record["of"]:
             continue

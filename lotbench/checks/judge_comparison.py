@@ -121,8 +121,22 @@ def sections(judges: Sequence[JudgeVerdicts], seed: int = 0, *, pairs: bool = Tr
     if marks := _marks(judges):
         made.append(marks)
     if pairs and (both := list(_pairs(every))):
-        made += [_together(both), _differences(every, seed), _worth(every)]
-    return made
+        worth = _worth(every)
+        # Who has to choose a judge is told which before anything else.
+        which = Section("Which judge", worth.notes)
+        made = [which, *made, replace(worth, notes=()), _together(both), _differences(every, seed)]
+    return [replace(one, tables=tuple(map(_narrowed, one.tables))) for one in made]
+
+
+def _narrowed(table: Table) -> Table:
+    """A table without its empty columns."""
+    kept = [
+        at
+        for at, column in enumerate(zip(*table.rows, strict=True))
+        if any(cell not in ("", None) for cell in column)
+    ]
+    rows = tuple(tuple(row[at] for at in kept) for row in table.rows)
+    return replace(table, columns=tuple(table.columns[at] for at in kept), rows=rows)
 
 
 def _counts(one: Decided) -> Confusion:
@@ -511,6 +525,6 @@ def write_comparison(judges: Sequence[JudgeVerdicts], title: str, out: Path, see
     summary |= {"tables": tables, "notes": notes}
     with run_folder.Folder(out / f"judge-check-side-by-side-{name}") as place:
         place.write("report.md", "\n\n".join(block for block in blocks if block) + "\n")
-        place.write("report.html", judges_page(title, [one.name for one in judges], made))
+        place.write("report.html", judges_page(title, list(dict.fromkeys(one.name for one in judges)), made))
         place.write_json("summary.json", summary)
         return Written(place.path, tuple(made))

@@ -11,12 +11,14 @@ from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean
 from typing import Any, TypeAlias, TypeVar
 
+from lotbench.harness.judge_standing import tested
 from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult, Ruling, decided
 from lotbench.metrics.agreement import Agreement, Rate, agreement, flips, kappa
 from lotbench.metrics.correlation import pearson, spearman
 from lotbench.report.markdown import bullets, number, plain, table
 from lotbench.report.report import Spent, laid_out
 from lotbench.report.sections import Section, Table
+from lotbench.report.trust import Bounds, Check, sentence
 from lotbench.types import JSON, Metric
 
 Cell = str | float | int | None
@@ -191,14 +193,38 @@ def record(
         "names": list(names),
         "set": dict(about),
         "what": one.what,
-        "groups": {name: asdict(group) for name, group in one.groups.items()},
-        "marks": {name: asdict(group) for name, group in one.marks.items()},
-        "unreadable": one.unreadable,
-        "of": one.of,
+        **_counted(one),
         "flips": list(one.flips),
         "rows": rows,
         "field": [],
     }
+
+
+def _counted(one: Measure) -> dict[str, Any]:
+    """The rates of a measure, as a record has them."""
+    return {
+        "groups": {name: asdict(group) for name, group in one.groups.items()},
+        "marks": {name: asdict(group) for name, group in one.marks.items()},
+        "unreadable": one.unreadable,
+        "of": one.of,
+    }
+
+
+def sentences(
+    found: Sequence[Measure], names: Mapping[str, Sequence[str]], deciding: Sequence[str], labels: str
+) -> list[str]:
+    """What each measure that a score could rest on came to, and whether that is good enough by the rule of trust."""
+    told = []
+    for one in found:
+        if one.criterion not in deciding:
+            continue
+        bounds = one.settings if isinstance(one.settings, Bounds) else Bounds()
+        who = " + ".join(names[one.role][seat] for seat in one.seats)
+        way = "" if one.criterion else f" ({', '.join(filter(None, (one.role, one.variant, one.what)))})"
+        bound = "max_oracle_error" if one.role == "oracle" else ""
+        rates = tested(_counted(one))
+        told.append(sentence(Check(one.role, who + way, rates, one.criterion, labels, bound=bound), bounds))
+    return told
 
 
 def labelling(probes: Sequence[Probe], seed: int) -> dict[str, tuple[int, int, Rate]]:
@@ -257,6 +283,7 @@ def to_markdown(
     names: Mapping[str, Sequence[str]],
     notes: Sequence[str],
     spent: Mapping[str, Spent],
+    told: Sequence[str] = (),
     marks: Sequence[Section] = (),
 ) -> str:
     """The content of a judge check's report.md."""
@@ -277,6 +304,7 @@ def to_markdown(
     blocks = [
         f"# Judge check: {plain(title)}",
         bullets(notes),
+        *(["## Good enough?", bullets(told)] if told else []),
         "## Rates",
         table(rates(found, names)),
         bullets(

@@ -9,14 +9,15 @@ import sys
 from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 import numpy as np
 
 from lotbench.checks import judge_rates
+from lotbench.checks.compare_judges import gathered
 from lotbench.checks.judge_check import Checked, Watch, judge_check
 from lotbench.checks.judge_check_plan import Prepared, Wanted
-from lotbench.checks.judge_comparison import write_comparison
+from lotbench.checks.judge_comparison import MARKS, write_comparison
 from lotbench.checks.judge_rates import Measure
 from lotbench.cli.evaluate import LIMITS
 from lotbench.config import experiment as config
@@ -29,6 +30,7 @@ from lotbench.run.results import load_run
 from lotbench.types import Metric
 
 PIPE_S = 15.0
+T = TypeVar("T")
 
 
 def check(parsed: argparse.Namespace) -> int:
@@ -63,6 +65,9 @@ def check(parsed: argparse.Namespace) -> int:
         preflight=not parsed.no_preflight,
     )
     try:
+        if parsed.compare:
+            work = gathered(parsed.compare, wanted, watch=_watch(sys.stderr))
+            return _side_by_side(parsed, _interruptible(work))
         return print_result(_interruptible(judge_check(wanted, watch=_watch(sys.stderr))))
     except LotbenchError as error:
         if error.exit_code in (3, 4):
@@ -82,6 +87,8 @@ def print_result(checked: Checked) -> int:
         flipped, pairs = one.flips
         rate = f"{flipped / pairs:.1%}" if pairs else "not known"
         print(f"  unreadable {one.unreadable} of {one.of}; flip rate {rate} ({flipped} of {pairs} pairs)")
+    for told in checked.sentences:
+        print(told)
     print(f"kept in the store: {len(checked.kept)} of {len(checked.measures)} checks")
     print(f"report: {checked.path / 'report.md'}")
     return 0
@@ -107,14 +114,12 @@ def _value(rate: Rate | Metric) -> str:
 
 def _side_by_side(parsed: argparse.Namespace, judges: Sequence[JudgeVerdicts]) -> int:
     """Print and write what several judges come to."""
-    title = (
-        f"Judge check: {len(judges)} judges side by side"
-        if len(judges) > 1
-        else f"Judge check: {judges[0].name}"
-    )
+    names = list(dict.fromkeys(one.name for one in judges))
+    title = f"Judge check: {len(names)} judges side by side" if len(names) > 1 else f"Judge check: {names[0]}"
     written = write_comparison(judges, title, Path(parsed.out), parsed.seed or 0)
     # Every pair would be a screenful: of these only what sums them up.
-    each = [one if at == 0 else replace(one, tables=()) for at, one in enumerate(written.sections)]
+    shown = ("Judges", MARKS)
+    each = [one if one.title in shown else replace(one, tables=(), plots=()) for one in written.sections]
     print(to_text([one for one in each if one.tables or one.notes]), end="")
     print(f"report: {written.path / 'report.html'}")
     return 0
@@ -173,10 +178,10 @@ def _line(made: Prepared) -> str:
     return f"{made.done}/{made.total} judgings, {made.stats.calls} calls, {made.stats.in_flight} in flight"
 
 
-def _interruptible(work: Coroutine[Any, Any, Checked]) -> Checked:
+def _interruptible(work: Coroutine[Any, Any, T]) -> T:
     """Run to the end, or until Ctrl-C or SIGTERM: what came is kept."""
 
-    async def main() -> Checked:
+    async def main() -> T:
         task = asyncio.current_task()
         assert task is not None
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)

@@ -155,6 +155,25 @@ def reasons(case: Case) -> tuple[str, ...]:
     )
 
 
+def sentence(check: Check, bounds: Bounds) -> str:
+    """What a check came to, in words: what the judge does wrong in 100, and whether that is good enough."""
+    rates, name = check.rates, f"{check.who}" + (f", {check.task}" if check.task else "")
+    if rates is None:
+        return f"{name}: never checked."
+    if rates.rho is not None:
+        says = f"its marks go together with the labels by a rho of {rates.rho:.2f}"
+    elif rates.fpr is None or rates.fnr is None:
+        says = "one of its error rates is not known"
+    else:
+        says = f"wrongly accepts {_in_100(rates.fpr)} in 100 and misses {_in_100(rates.fnr)}"
+    why = tuple(faults(check, bounds))
+    return f"{name}: {says}: " + (f"not good enough, because {'; '.join(why)}." if why else "good enough.")
+
+
+def _in_100(rate: float) -> str:
+    return "fewer than 1" if 0 < rate < 0.005 else f"{100 * rate:.0f}"
+
+
 def remarks(case: Case) -> tuple[str, ...]:
     """What is to be said of a run that bars it from nothing."""
     found = []
@@ -215,11 +234,11 @@ def _checked(case: Case) -> Iterator[str]:
             sits = case.others[role]
             mine = [Check(role, ", ".join(sits.answered or sits.asked), None)]
         for check in mine:
-            yield from _faults(check, case.bounds)
+            yield from faults(check, case.bounds)
 
 
-def _faults(check: Check, bounds: Bounds) -> Iterator[str]:
-    """What a check leaves to be wished for."""
+def faults(check: Check, bounds: Bounds) -> Iterator[str]:
+    """What a check leaves to be wished for: why no score may rest on these verdicts."""
     name = f"the {check.role}" + (f" of {check.task}" if check.task else "")
     rates = check.rates
     if rates is None:

@@ -33,7 +33,9 @@ async def put(caller: Caller, made: Plan, panel: JudgePanel, probe: Probe, repea
         return replace(made.view(state, step), settings=panel.settings, seats=seats)
 
     async def ask(walk: AnyWalk, question: Question) -> Answer:
-        seated = replace(question, seat=panel.seats[question.seat])
+        # Two probes of a sample may come to the very same question: each is asked in its own name.
+        about = probe.id if probe.task and not question.shared else question.about
+        seated = replace(question, seat=panel.seats[question.seat], about=about)
         # The benchmark reads its own question back: for it, the panel is all the judges there are.
         return replace(await caller.ask(walk, seated), question=question)
 

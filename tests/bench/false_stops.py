@@ -40,10 +40,13 @@ class World:
     both: Callable[[float], float]
 
 
+# The correlations are the least, the median and the greatest of 72 pairs of models on people's labels (docs/judges.md).
 WORLDS = (
     World("no confirmation", "never", lambda fpr: 1.0),
     World("second judge, independent errors", "other_judge", lambda fpr: fpr),
-    World("second judge, errors correlated by .3", "other_judge", lambda fpr: fpr + 0.3 * (1 - fpr)),
+    World("second judge, correlated by .09", "other_judge", lambda fpr: fpr + 0.09 * (1 - fpr)),
+    World("second judge, correlated by .27", "other_judge", lambda fpr: fpr + 0.27 * (1 - fpr)),
+    World("second judge, correlated by .49", "other_judge", lambda fpr: fpr + 0.49 * (1 - fpr)),
     World("second judge, errors tied to the filling", "other_judge", lambda fpr: 1.0),
 )
 

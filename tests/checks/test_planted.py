@@ -170,7 +170,7 @@ def test_the_shipped_sets_have_no_faults_and_no_sample_in_both_splits(
     for number, split in {
         (p.sample, p.split) for p in probes if "/self" not in p.id and "/other" not in p.id
     }:
-        assert split == ("tune" if int(number.rpartition("-")[2]) % 5 < 2 else "test")
+        assert split == ("test" if int(number.rpartition("-")[2]) % 5 else "tune")
 
 
 @pytest.mark.parametrize(
@@ -214,6 +214,6 @@ def test_a_row_that_the_checker_read_otherwise_is_contested_and_left_out(tmp_pat
 
 async def test_a_limit_takes_triples_whole(tmp_path: Path) -> None:
     checked = await check("liveideabench", "perfect", tmp_path, limit=4)
-    # A pair of each relation in both orders; of one triple each two versions both ways.
+    # A pair of each relation; of one triple each two versions both ways.
     assert {"alike", "letter"} < {one.what for one in checked.measures}
-    assert [one.of for one in checked.measures] == [6, 6, 6]
+    assert sorted(one.of for one in checked.measures) == [3, 3, 6]

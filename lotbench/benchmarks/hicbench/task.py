@@ -11,7 +11,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lotbench.benchmarks.hicbench import candidate, judge, validation
+from lotbench.benchmarks.hicbench import candidate, judge
 from lotbench.benchmarks.hicbench.comparing import across
 from lotbench.benchmarks.hicbench.official import published
 from lotbench.benchmarks.hicbench.panel import judge_part
@@ -21,6 +21,7 @@ from lotbench.benchmarks.hicbench.sample import Item
 from lotbench.benchmarks.hicbench.score import answers, grade, headline, metrics
 from lotbench.benchmarks.hicbench.sections import sections
 from lotbench.benchmarks.hicbench.settings import SCORE_ONLY, Settings, also_walked, resolve
+from lotbench.benchmarks.hicbench.validation import CHECKED
 from lotbench.config.model_names import kin
 from lotbench.errors import UsageError
 from lotbench.harness.benchmark import (
@@ -34,7 +35,6 @@ from lotbench.harness.benchmark import (
     Walks,
     by_step,
 )
-from lotbench.harness.judge_validation import Validation
 from lotbench.types import Sample, Sampling
 
 STEPS = {
@@ -104,18 +104,6 @@ def unrankable(settings: Settings) -> list[str]:
     """What the benchmark asks for and these settings do not have: two judges."""
     return ["only one judge sits"] if settings.judges == 1 else []
 
-
-CHECKED = Validation(
-    folder="judge_sets/hicbench",
-    rows=validation.ROWS,
-    probes=validation.probes,
-    panels=validation.panels,
-    read=validation.probe_result,
-    key=validation.key,
-    rulings=validation.rulings,
-    deciding=validation.deciding,
-    published={"ocsai": validation.rated_uses},
-)
 
 benchmark = Benchmark(
     name="hicbench",

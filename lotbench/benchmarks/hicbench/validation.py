@@ -15,7 +15,15 @@ from lotbench.benchmarks.hicbench.ratings import LEAST, MARKS
 from lotbench.benchmarks.hicbench.sample import Item
 from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.config.makers import PEOPLE
-from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult, Ruling, prompts_heard
+from lotbench.harness.judge_standing import standing_alone
+from lotbench.harness.judge_validation import (
+    JudgePanel,
+    Probe,
+    ProbeResult,
+    Ruling,
+    Validation,
+    prompts_heard,
+)
 from lotbench.harness.planted import PlantedRow, Text, faults_of_rows
 from lotbench.harness.published import JudgedSet, Source
 from lotbench.harness.rated_uses import USES, RatedUse, read_uses, use_probe, use_rulings
@@ -175,3 +183,17 @@ def rated_uses(source: Source) -> JudgedSet:
         for name, thing in things.items()
     ]
     return JudgedSet(samples, {"uses.jsonl": rows})
+
+
+CHECKED = Validation(
+    folder="judge_sets/hicbench",
+    rows=ROWS,
+    probes=probes,
+    panels=panels,
+    read=probe_result,
+    key=key,
+    rulings=rulings,
+    deciding=deciding,
+    standing=standing_alone(key, deciding),
+    published={"ocsai": rated_uses},
+)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import comb
 
-from lotbench.benchmarks.liveideabench import candidate, judge, validation
+from lotbench.benchmarks.liveideabench import candidate, judge
 from lotbench.benchmarks.liveideabench.across import across
 from lotbench.benchmarks.liveideabench.official import published
 from lotbench.benchmarks.liveideabench.panelists import judge_part
@@ -19,8 +19,8 @@ from lotbench.benchmarks.liveideabench.sample import Item
 from lotbench.benchmarks.liveideabench.score import grade, headline, metrics
 from lotbench.benchmarks.liveideabench.sections import answers, sections
 from lotbench.benchmarks.liveideabench.settings import SCORE_ONLY, Settings, resolve, seat, unrankable
+from lotbench.benchmarks.liveideabench.validation import CHECKED
 from lotbench.harness.benchmark import Benchmark, Comparison, Data, Judges, People, Role, by_step
-from lotbench.harness.judge_validation import Validation
 from lotbench.types import Sampling
 
 STEPS = {
@@ -62,18 +62,6 @@ def faults(items: Sequence[Item], settings: Settings) -> list[str]:
         if (before := first.setdefault(item.keyword.casefold(), item.id)) != item.id
     ]
 
-
-CHECKED = Validation(
-    folder="judge_sets/liveideabench",
-    rows=validation.ROWS,
-    probes=validation.probes,
-    panels=validation.panels,
-    read=validation.probe_result,
-    key=validation.key,
-    rulings=validation.rulings,
-    deciding=validation.deciding,
-    published={"ocsai": validation.rated_uses},
-)
 
 benchmark = Benchmark(
     name="liveideabench",

@@ -15,7 +15,15 @@ from pydantic import BaseModel, model_validator
 from lotbench.benchmarks.liveideabench.sample import Item
 from lotbench.benchmarks.liveideabench.settings import Settings
 from lotbench.config.makers import PEOPLE
-from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult, Ruling, prompts_heard
+from lotbench.harness.judge_standing import standing_alone
+from lotbench.harness.judge_validation import (
+    JudgePanel,
+    Probe,
+    ProbeResult,
+    Ruling,
+    Validation,
+    prompts_heard,
+)
 from lotbench.harness.planted import PlantedRow, Text, faults_of_rows
 from lotbench.harness.published import JudgedSet, Source
 from lotbench.harness.rated_uses import USES, RatedUse, read_uses, use_probe, use_rulings
@@ -200,13 +208,13 @@ def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
 
 
 def _compared(probe: Probe, said: Mapping[str, Any]) -> Iterator[Ruling]:
-    """A pair in each of the orders in which it was put."""
+    """A pair by the mean of both orders, as fluency takes it; halfway between alike and not is not."""
     letter = str(probe.known["letter"])
-    for order in (0, 1):
-        grade, row = said.get(f"letter {order}"), f"{probe.id}/{order}"
-        place = row, probe.sample, probe.kind, probe.language
-        yield Ruling("alike", *place, letter in ALIKE, grade and grade in ALIKE)
-        yield Ruling("letter", *place, _number(letter), grade and _number(grade))
+    given = [_number(said[name]) for name in ("letter 0", "letter 1") if name in said]
+    mean = sum(given) / len(given) if given else None
+    place = probe.id, probe.sample, probe.kind, probe.language
+    yield Ruling("alike", *place, letter in ALIKE, None if mean is None else mean > _number("B") + 0.5)
+    yield Ruling("letter", *place, _number(letter), mean)
 
 
 def _ordered(versions: Mapping[int, tuple[Probe, Mapping[str, Any]]]) -> Iterator[Ruling]:
@@ -248,3 +256,17 @@ def rated_uses(source: Source) -> JudgedSet:
         for name, thing in things.items()
     ]
     return JudgedSet(samples, {"uses.jsonl": rows})
+
+
+CHECKED = Validation(
+    folder="judge_sets/liveideabench",
+    rows=ROWS,
+    probes=probes,
+    panels=panels,
+    read=probe_result,
+    key=key,
+    rulings=rulings,
+    deciding=deciding,
+    standing=standing_alone(key, deciding),
+    published={"ocsai": rated_uses},
+)

@@ -17,11 +17,12 @@ from lotbench.benchmarks.lotbench.chance import chance_line
 from lotbench.benchmarks.lotbench.correction import corrected
 from lotbench.benchmarks.lotbench.games import game
 from lotbench.benchmarks.lotbench.validation import judged, key
+from lotbench.harness.judge_standing import ceiling, tested
 from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, Place, judged_by
 from lotbench.metrics.agreement import Field, Stratum, drift_power, drift_trials
 from lotbench.metrics.intervals import Floats
 from lotbench.report.sections import Section, Table
-from lotbench.report.trust import Check, Rates
+from lotbench.report.trust import Check
 from lotbench.types import JSON, Metric
 
 Record = Mapping[str, Any]
@@ -166,6 +167,8 @@ def _about(record: Record) -> list[str]:
     notes = []
     if record["set"].get("labels") == "author":
         notes.append("The judge set has author labels: no other people have reviewed them yet.")
+    if most := ceiling(record):
+        notes.append(f"Nobody can be held to more than people or labellers agree: {most}.")
     if record["of"]:
         notes.append(
             f"{record['unreadable']} of {record['of']} verdicts of the check could not be read; they are in no rate."
@@ -241,22 +244,6 @@ def _rate(value: float, draws: Floats) -> str:
         return "not known (no right filling was labelled)"
     low, high = np.quantile(draws[~np.isnan(draws)], (0.025, 0.975))
     return f"{value:.3f} ({low:.3f} to {high:.3f})"
-
-
-def tested(record: Record) -> Rates:
-    """What a check in the store found, over all its rows."""
-    if "all" not in record["groups"]:
-        # People have labelled verdicts of it, and it has judged no judge set.
-        return Rates(fpr=None, fnr=None, kappa=None, negatives=0, positives=0)
-    of = record["groups"]["all"]
-    return Rates(
-        fpr=of["fpr"]["value"],
-        fnr=of["fnr"]["value"],
-        kappa=of["kappa"]["value"],
-        negatives=of["fpr"]["n"],
-        positives=of["fnr"]["n"],
-        unreadable=record["unreadable"] / record["of"] if record["of"] else 0.0,
-    )
 
 
 def _drifted(inquiry: JudgeContext) -> bool:

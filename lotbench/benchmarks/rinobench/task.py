@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lotbench.benchmarks.rinobench import candidate, judge, validation
+from lotbench.benchmarks.rinobench import candidate, judge
 from lotbench.benchmarks.rinobench.across import across
 from lotbench.benchmarks.rinobench.lints import lints
 from lotbench.benchmarks.rinobench.official import published
@@ -17,8 +17,8 @@ from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.benchmarks.rinobench.score import answers, grade, headline, metrics
 from lotbench.benchmarks.rinobench.sections import sections
 from lotbench.benchmarks.rinobench.settings import SCORE_ONLY, Settings, resolve
+from lotbench.benchmarks.rinobench.validation import CHECKED
 from lotbench.harness.benchmark import Benchmark, Comparison, Data, Judges, Role, by_step
-from lotbench.harness.judge_validation import Validation
 from lotbench.types import Sampling
 
 STEPS = {
@@ -48,18 +48,6 @@ def calls(settings: Settings) -> Mapping[str, int]:
     judging = 3 + checks + settings.alignment_calls if settings.justification else 0
     return {"candidate": 1} | ({"judge": judging} if judging else {})
 
-
-CHECKED = Validation(
-    folder="judge_sets/rinobench",
-    rows=validation.ROWS,
-    probes=validation.probes,
-    panels=validation.panels,
-    read=validation.probe_result,
-    key=validation.key,
-    rulings=validation.rulings,
-    deciding=validation.deciding,
-    built=validation.built,
-)
 
 benchmark = Benchmark(
     name="rinobench",

@@ -15,7 +15,15 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from lotbench.benchmarks.rinobench.claims import KINDS
 from lotbench.benchmarks.rinobench.settings import Settings
-from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult, Ruling, prompts_heard
+from lotbench.harness.judge_standing import standing_alone
+from lotbench.harness.judge_validation import (
+    JudgePanel,
+    Probe,
+    ProbeResult,
+    Ruling,
+    Validation,
+    prompts_heard,
+)
 from lotbench.harness.planted import PlantedRow, Text, faults_of_rows
 from lotbench.harness.state import State
 from lotbench.prompting.prompt import Pack
@@ -206,3 +214,17 @@ def key(role: str, settings: Settings, prompts: Pack, sampling: JSON, data: str)
 def deciding(settings: Settings) -> tuple[str, ...]:
     """The criteria that a score rests on."""
     return ("grounded", "recalled")
+
+
+CHECKED = Validation(
+    folder="judge_sets/rinobench",
+    rows=ROWS,
+    probes=probes,
+    panels=panels,
+    read=probe_result,
+    key=key,
+    rulings=rulings,
+    deciding=deciding,
+    standing=standing_alone(key, deciding),
+    built=built,
+)

@@ -1,0 +1,146 @@
+"""How well the judges of a run are known to judge, for benchmarks in which each judge judges alone.
+
+What a check found is read from its record in the store, and told to the rule of trust (`report.trust`): a check for
+each judge and each criterion that scores rest on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, judged_by
+from lotbench.prompting.prompt import Pack
+from lotbench.report.sections import Section, Table
+from lotbench.report.trust import Check, Rates
+from lotbench.types import JSON
+
+Record = Mapping[str, Any]
+Cell = str | float | int | None
+Key = Callable[[str, Any, Pack, JSON, str], Mapping[str, JSON]]
+ROLE = "judge"
+
+
+def standing_alone(
+    key: Key, deciding: Callable[[Any], Sequence[str]]
+) -> Callable[[JudgeContext], JudgeQuality]:
+    """What a benchmark declares as `standing`, from its `key` and `deciding`; every judge of the role is looked up."""
+
+    def standing(context: JudgeContext) -> JudgeQuality:
+        known = {seat: _records(context, key, seat) for seat in range(len(context.ids.get(ROLE, ())))}
+        used = [one for records in known.values() for one in records.values()]
+        if not used:
+            # Nobody was ever checked: the rule says so by itself, in one reason.
+            return JudgeQuality()
+        checks = [
+            check
+            for seat, records in known.items()
+            for check in _checks(_who(context, seat), records, deciding(context.settings))
+        ]
+        return JudgeQuality(tuple(checks), (_section(known, context),), {}, tuple(used))
+
+    return standing
+
+
+def _who(context: JudgeContext, seat: int) -> str:
+    return ", ".join(context.ids[ROLE][seat]) or "no call came back"
+
+
+def _records(context: JudgeContext, key: Key, seat: int) -> dict[str, Record]:
+    """The checks of a judge under the run's conditions, by criterion."""
+    ids, addresses = context.ids[ROLE][seat], context.addresses.get(ROLE, ())
+    if len(ids) != 1 or ROLE not in context.sampling:
+        return {}
+    address = addresses[seat] if seat < len(addresses) else ""
+    asked = key(ROLE, context.settings, context.prompts, context.sampling[ROLE], context.data)
+    wanted = {**asked, **judged_by(ids, [address])}
+    found: dict[str, Record] = {}
+    for one in context.records:
+        criterion = one["key"].get("criterion", "")
+        if {name: value for name, value in one["key"].items() if name != "criterion"} == wanted:
+            found.setdefault(criterion, one)
+    return found
+
+
+def _checks(who: str, records: Mapping[str, Record], criteria: Sequence[str]) -> Iterator[Check]:
+    if not records:
+        yield Check(ROLE, who, None)
+        return
+    for criterion in criteria:
+        record = records.get(criterion)
+        if record is None:
+            yield Check(ROLE, who, None, task=criterion)
+        else:
+            yield Check(ROLE, who, tested(record), task=criterion, labels=record["set"].get("labels", ""))
+
+
+def tested(record: Record) -> Rates:
+    """What a check in the store found, over all its rows."""
+    unreadable = record["unreadable"] / record["of"] if record["of"] else 0.0
+    if marks := record.get("marks", {}).get("all"):
+        rho = marks["spearman"]["value"]
+        return Rates(None, None, None, 0, marks["n"], unreadable, rho=0.0 if rho is None else rho)
+    if "all" not in record["groups"]:
+        # People have labelled verdicts of it, and it has judged no judge set.
+        return Rates(fpr=None, fnr=None, kappa=None, negatives=0, positives=0)
+    of = record["groups"]["all"]
+    return Rates(
+        fpr=of["fpr"]["value"],
+        fnr=of["fnr"]["value"],
+        kappa=of["kappa"]["value"],
+        negatives=of["fpr"]["n"],
+        positives=of["fnr"]["n"],
+        unreadable=unreadable,
+    )
+
+
+def ceiling(record: Record) -> str | None:
+    """What two labellings of the set agree to, which no judge can be held above; None where there is one."""
+    found = record["set"].get("ceiling")
+    if not found or found.get("kappa") is None:
+        return None
+    return f"two labellings of its rows agree with a kappa of {found['kappa']:.3f} (n = {found['n']})"
+
+
+def _section(known: Mapping[int, Mapping[str, Record]], context: JudgeContext) -> Section:
+    rows: list[tuple[Cell, ...]] = []
+    notes: list[str] = []
+    for seat, records in known.items():
+        who = _who(context, seat)
+        notes += [] if records else [f"unchecked: {who}"]
+        for criterion, record in records.items():
+            rates = tested(record)
+            about = record["set"]
+            rows.append(
+                (
+                    who,
+                    criterion,
+                    about.get("data"),
+                    about.get("labels"),
+                    rates.negatives,
+                    rates.positives,
+                    rates.fpr,
+                    rates.fnr,
+                    rates.kappa,
+                    rates.rho,
+                    rates.unreadable,
+                )
+            )
+            if (most := ceiling(record)) and most not in notes:
+                notes.append(f"{about.get('data')}: {most}.")
+    columns = (
+        "judge",
+        "criterion",
+        "set",
+        "labels",
+        "negatives",
+        "positives",
+        "FPR",
+        "FNR",
+        "kappa",
+        "rho",
+        "unreadable",
+    )
+    return Section(
+        "Judge", tuple(dict.fromkeys(notes)), (Table(columns, tuple(rows), "Checked on the judge set"),)
+    )

@@ -1,0 +1,223 @@
+"""A full run of each benchmark: with judges that were checked it is rankable, with ones that were not it is not."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lotbench import evaluate
+from lotbench.checks.compare_judges import gathered, of_check
+from lotbench.checks.judge_check import judge_check
+from lotbench.checks.judge_check_plan import Wanted
+from lotbench.checks.judge_comparison import decided, options, tallies
+from lotbench.config.experiment import Config, Experiment, Limits
+from lotbench.edge.files import datasets
+from lotbench.errors import UsageError
+from tests.bench import planted_rates
+from tests.checks.test_planted import rino
+from tests.fakes import RuleModel
+from tests.rules import chance, hear
+
+NAMES: Mapping[str, Callable[[int], str]] = {
+    "hicbench": lambda number: f"hic-{number + 1:03}",
+    "liveideabench": lambda number: f"kw-{number + 1:03}",
+    "rinobench": lambda number: f"rin-{number + 1:03}",
+}
+ROWS = {name: getattr(planted_rates, name)(NAMES[name]) for name in NAMES}
+Rule = Callable[[Any], Mapping[str, Any]]
+
+
+def between(text: str, first: str, last: str) -> str:
+    return text.rpartition(f"\n{first}\n")[2].partition(f"\n{last}")[0]
+
+
+def hic(request: Any) -> Mapping[str, Any]:
+    kinds = {row.answer: row.kind for row in ROWS["hicbench"]}
+    kind = kinds.get(between(hear(request).text, "ANSWER", "END OF ANSWER"), "dull")
+    marks = {"originality": 5 if "inventive" in kind else 2, "feasibility": 4, "value": 4}
+    return {**marks, "hallucination": "Yes" if "false" in kind else "No"}
+
+
+def liveidea(request: Any) -> Mapping[str, Any]:
+    text = hear(request).text
+    if request.key.step == "compare":
+        letters = {
+            frozenset((row.one, row.other)): row.letter
+            for row in ROWS["liveideabench"]
+            if hasattr(row, "letter")
+        }
+        ideas = (
+            between(text, "FIRST IDEA", "SECOND IDEA"),
+            between(text, "SECOND IDEA", "END OF IDEAS"),
+        )
+        return {"grade": letters.get(frozenset(ideas), "A")}
+    places = {
+        version: (row.respect, place)
+        for row in ROWS["liveideabench"]
+        if hasattr(row, "versions")
+        for place, version in enumerate(row.versions)
+    }
+    respect, place = places.get(between(text, "IDEA", "END OF IDEA"), ("clarity", 0))
+    return {"analysis": "so", "originality": 5, "feasibility": 6, "clarity": 6} | {respect: 9 - 3 * place}
+
+
+def rinobench(request: Any) -> Mapping[str, Any]:
+    if request.key.step == "alignment_steps":
+        return {"steps": ["compare them"]}
+    if request.key.step == "alignment":
+        return {"reason": "so", "score": 7}
+    grounded = {one.text: one.grounded for row in ROWS["rinobench"] for one in row.claims}
+    return rino(lambda claim, gold, text: (claim == gold, grounded.get(claim, True)))(request)
+
+
+PERFECT: Mapping[str, Rule] = {"hicbench": hic, "liveideabench": liveidea, "rinobench": rinobench}
+
+
+def candidate(request: Any) -> Any:
+    form = hear(request).form
+    if "novelty_score" in form:
+        return {"reasoning": "Much of it is known. Some of it is new.", "novelty_score": 3}
+    return f"An answer that is about {request.key.sample} and nothing else, number {request.key.draw}."
+
+
+def planted(benchmark: str, folder: Path) -> Path:
+    """A judge set of the size of the shipped one, about the shipped samples."""
+    folder.mkdir()
+    about = f'benchmark = "{benchmark}"\ndata = "{benchmark}"\nlabels = "planted"\n'
+    (folder / "set.toml").write_text(about, "utf-8")
+    files = {
+        "hicbench": {"answers.jsonl": lambda row: True},
+        "liveideabench": {
+            "pairs.jsonl": lambda row: hasattr(row, "letter"),
+            "triples.jsonl": lambda row: hasattr(row, "versions"),
+        },
+        "rinobench": {"justifications.jsonl": lambda row: True},
+    }[benchmark]
+    for name, takes in files.items():
+        lines = [row.model_dump_json() + "\n" for row in ROWS[benchmark] if takes(row)]
+        (folder / name).write_text("".join(lines), "utf-8")
+    return folder
+
+
+def wanted(benchmark: str, folder: Path, out: Path) -> Wanted:
+    experiment = Experiment(benchmark=benchmark, roles={"judge": ("python:j",)}, repeats=1)
+    return Wanted(Config(experiment=experiment, limits=Limits()), str(folder), out=out, preflight=False)
+
+
+JUDGES = {"hicbench": 2, "liveideabench": 3, "rinobench": 1}
+SETTINGS: Mapping[str, dict[str, Any]] = {
+    "hicbench": {"answers": 1},
+    "liveideabench": {"panel": "test", "ideas": 2},
+    "rinobench": {"alignment_calls": 1},
+}
+
+
+async def run(benchmark: str, out: Path) -> Any:
+    """A run over six samples, which is enough by its own settings."""
+    judges = [RuleModel(PERFECT[benchmark], model_id=f"judge-{seat}") for seat in range(JUDGES[benchmark])]
+    return await evaluate(
+        benchmark,
+        model=RuleModel(candidate, model_id="candidate"),
+        roles={"judge": judges},
+        out=out,
+        limit=6,
+        repeats=1,
+        settings={"min_samples": 6, **SETTINGS[benchmark]},
+    )
+
+
+@pytest.mark.parametrize("benchmark", sorted(NAMES))
+async def test_checked_judges_make_a_run_rankable_and_unchecked_ones_do_not(
+    benchmark: str, tmp_path: Path
+) -> None:
+    unchecked = await run(benchmark, tmp_path)
+    assert unchecked.summary["rankable"] is False
+    assert any("never checked" in reason for reason in unchecked.summary["reasons"])
+    folder = planted(benchmark, tmp_path / "set")
+    for seat in range(JUDGES[benchmark]):
+        judge = RuleModel(PERFECT[benchmark], model_id=f"judge-{seat}")
+        checked = await judge_check(wanted(benchmark, folder, tmp_path), own={"python:j": judge})
+        assert checked.kept and all("good enough." in told for told in checked.sentences), checked.sentences
+        if seat + 1 < JUDGES[benchmark]:
+            part = await run(benchmark, tmp_path)
+            assert any(f"unchecked: judge-{seat + 1}" in reason for reason in part.summary["reasons"])
+        (checked.path / "calls.jsonl").unlink()
+    good = await run(benchmark, tmp_path)
+    assert good.summary["reasons"] == [] and good.summary["rankable"] is True
+    text = good.report.read_text("utf-8")
+    assert "## Judge\n" in text and "| judge-0 |" in text and "planted" in text
+
+
+async def test_a_judge_that_sees_no_falsehood_bars_a_run_and_is_told_so(tmp_path: Path) -> None:
+    folder = planted("hicbench", tmp_path / "set")
+
+    def blind(request: Any) -> Mapping[str, Any]:
+        return {**hic(request), "hallucination": "No"}
+
+    for seat in range(2):
+        judge = RuleModel(blind, model_id=f"judge-{seat}")
+        checked = await judge_check(wanted("hicbench", folder, tmp_path), own={"python:j": judge})
+        (checked.path / "calls.jsonl").unlink()
+    told = next(one for one in checked.sentences if "hallucination" in one)
+    assert "wrongly accepts 0 in 100 and misses 100: not good enough, because" in told
+    assert "FNR" in told and "max_fnr" in told
+    bad = await run("hicbench", tmp_path)
+    assert any("the judge of hallucination's FNR" in reason for reason in bad.summary["reasons"])
+
+
+async def test_judges_are_compared_by_checks_that_are_done_and_models_that_are_checked_now(
+    tmp_path: Path,
+) -> None:
+    folder = planted("hicbench", tmp_path / "set")
+
+    def erring(share: float) -> Rule:
+        def rule(request: Any) -> Mapping[str, Any]:
+            right = hic(request)
+            answer = between(hear(request).text, "ANSWER", "END OF ANSWER")
+            wrong = chance("compare", share, answer) < share
+            flipped = {"Yes": "No", "No": "Yes"}[right["hallucination"]]
+            return {**right, "hallucination": flipped if wrong else right["hallucination"]}
+
+        return rule
+
+    asked = wanted("hicbench", folder, tmp_path)
+    own = {
+        "python:j": RuleModel(erring(0.0), model_id="judge-0"),
+        "python:k": RuleModel(erring(0.2), model_id="judge-1"),
+    }
+    done = await judge_check(asked, own=own)
+    judges = await gathered([str(done.path), "python:k"], asked, own=own)
+    assert [one.name for one in judges] == ["python:j", "python:k"]
+    assert judges[0].verdicts == 400 and judges[0].tokens
+    rows = {row["judge"]: row for row in tallies(decided(judges)) if row["criterion"] == "hallucination"}
+    assert rows["python:j"]["accuracy"] == 1.0 and 0.7 < rows["python:k"]["accuracy"] < 0.9
+    both = [one for one in options(decided(judges)) if len(one.names) == 2]
+    assert {one.names for one in both} == {("python:j", "python:k"), ("python:k", "python:j")}
+    assert of_check(done.path)[0].rulings == judges[0].rulings
+    with pytest.raises(UsageError, match="one judge stands beside nobody"):
+        await gathered([str(done.path)], asked, own=own)
+
+
+async def test_a_check_goes_on_in_its_folder_whatever_its_data_set_is_called(tmp_path: Path) -> None:
+    sets = datasets.shipped("data", "judge_sets", "hicbench")
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        for file in ("answers.jsonl", "set.toml"):
+            text = (sets / file).read_text("utf-8")
+            renamed = re.sub(r'data = "\w+"', f'data = "{name}"', text)
+            (tmp_path / name / file).write_text(renamed, "utf-8")
+        samples = (datasets.shipped("data", "hicbench") / "samples.jsonl").read_text("utf-8")
+        (tmp_path / name / "samples.jsonl").write_text(samples, "utf-8")
+    judge = RuleModel(hic, model_id="judge-0")
+    first = await judge_check(
+        wanted("hicbench", tmp_path / "one", tmp_path / "runs"), own={"python:j": judge}
+    )
+    calls = judge.asked[:] if isinstance(judge.asked, list) else judge.asked
+    again = await judge_check(
+        wanted("hicbench", tmp_path / "two", tmp_path / "runs"), own={"python:j": judge}
+    )
+    assert again.path == first.path and judge.asked == calls
+    assert json.loads((again.path / "summary.json").read_text("utf-8"))["complete"]
