@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn
@@ -29,6 +29,8 @@ from lotbench.types import JSON
 
 DATA = "data.jsonl"
 """What walks see of every sample of the data set, in its order; not there if they see none but the played ones."""
+BEFORE = "before.jsonl"
+"""What samples of a data set said before they were corrected: a line of their ids, with the fields as they were."""
 
 
 def freeze(made: Plan, place: run_folder.Folder) -> None:
@@ -85,11 +87,13 @@ class Home:
     Attributes:
         items: Its samples; none if it is gone, or the benchmark composes samples of them.
         changed: The fields of the run's samples that it says otherwise.
+        pictures: The sha256 of pictures that were others when the run began, by sample.
     """
 
     folder: Path
     items: Sequence[Any] = ()
     changed: tuple[str, ...] = ()
+    pictures: Mapping[str, str] = field(default_factory=dict)
 
 
 def home(run: Path, config: Experiment) -> Home:
@@ -103,15 +107,37 @@ def home(run: Path, config: Experiment) -> Home:
             if all((folder / sample["image"]).is_file() for sample in samples if sample.get("image")):
                 return Home(folder)
             continue
-        items = _items(folder, benchmark)
-        known = {item.id: item.model_dump(mode="json") for item in items}
-        there = [sample for sample in samples if sample["id"] in known]
-        changed = [name for one in there for name in _differing(one, known[one["id"]], f"data.{one['id']}")]
-        if items and len(there) == len(samples) and not changed:
-            return Home(folder, items)
-        if there and folder == named:
-            fallback = Home(folder, items, tuple(changed))
+        found = _compared(folder, _items(folder, benchmark), samples)
+        if found is None:
+            continue
+        # What the run says may be what the data set said before a correction.
+        found = _corrected(found, samples) if _beside(run) is None or found.changed else found
+        if not found.changed and {sample["id"] for sample in samples} <= {item.id for item in found.items}:
+            return found
+        if folder == named:
+            fallback = found
     return fallback
+
+
+def _compared(folder: Path, items: Sequence[Any], samples: Sequence[Mapping[str, Any]]) -> Home | None:
+    """A data set beside the samples of a run; None if it has none of them."""
+    known = {item.id: item.model_dump(mode="json") for item in items}
+    there = [sample for sample in samples if sample["id"] in known]
+    changed = [name for one in there for name in _differing(one, known[one["id"]], f"data.{one['id']}")]
+    return Home(folder, items, tuple(changed)) if there else None
+
+
+def _corrected(found: Home, samples: Sequence[Mapping[str, Any]]) -> Home:
+    """The data set as it was before it was corrected, if the run's samples are those; else as it is."""
+    path = found.folder / BEFORE
+    if not path.is_file():
+        return found
+    before = {str(table.pop("id")): table for table in (dict(one) for _, one in tables(path))}
+    shas = {name: str(table.pop("image_sha256")) for name, table in before.items() if "image_sha256" in table}
+    items = [type(item).model_validate(item.model_dump() | before.get(item.id, {})) for item in found.items]
+    earlier = _compared(found.folder, items, samples)
+    nearer = earlier is not None and len(earlier.changed) <= len(found.changed)
+    return replace(earlier, pictures=shas) if earlier is not None and nearer else found
 
 
 def read(run: Path, config: Experiment, table: Mapping[str, Any]) -> Recorded:
@@ -137,7 +163,7 @@ def read(run: Path, config: Experiment, table: Mapping[str, Any]) -> Recorded:
     pictures, of = kept.get("pictures", {}), kept.get("of")
     beside: Sequence[Any] | None = played if benchmark.data.beside is None else _beside(run)
     if not kept and place.items:
-        shown = datasets.Pictures(place.folder, place.items, config.max_image_px)
+        shown = datasets.Pictures(place.folder, place.items, config.max_image_px, place.pictures)
         if _as_it_was(samples, place.items, shown, digests["data"]):
             pictures, of = {one.id: shown[one.id].sha256 for one in played if one.image}, len(place.items)
             beside = beside or glimpses(benchmark, place.items)

@@ -260,6 +260,27 @@ def test_a_sample_that_is_another_one_now_refuses_by_name(
     assert "changed since the run began: data, data.lot-0003.caption\n" in said(run, capsys, "score")
 
 
+def test_a_run_of_before_a_correction_goes_by_what_its_samples_said_then(tmp_path: Path, shelf: Path) -> None:
+    run, table = copied(LOTBENCH, tmp_path), rows(shelf / "lotbench")
+    was = {row["id"]: row["caption"] for row in table}
+    changed = ("lot-0003", table[-1]["id"])
+    put(
+        shelf / "lotbench",
+        [row | {"caption": row["caption"] + "!"} if row["id"] in changed else row for row in table],
+    )
+    corrections = shelf / "lotbench" / "before.jsonl"
+    earlier = [json.loads(line) for line in corrections.read_text("utf-8").splitlines()]
+    earlier = [one for one in earlier if one["id"] not in changed]
+    earlier += [{"id": name, "caption": was[name]} for name in changed]
+    corrections.write_text("".join(json.dumps(one) + "\n" for one in earlier), "utf-8")
+
+    assert main(["score", str(run)]) == 0
+    assert summary(run) == recorded(LOTBENCH)
+    cut_off(run)
+    asyncio.run(resume(run, own=own("lotbench")))
+    assert walks(run) == walks(FOLDER / LOTBENCH)
+
+
 def test_a_sample_changed_in_the_run_refuses_by_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

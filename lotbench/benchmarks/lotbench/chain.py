@@ -2,7 +2,7 @@
 
 A chain does not depend on the filling, so it is a shared question: asked once, kept in the store, used in
 every game and for every model. It is accepted only if the judge can use it: with it the key text passes
-and the key texts of three other samples fail. Otherwise it is rebuilt, up to three times, and the sample
+and the near misses of the sample fail. Otherwise it is rebuilt, up to three times, and the sample
 is named in the report.
 """
 
@@ -109,15 +109,17 @@ def _trial(walk: Walk, seat: int, chain: str, build: int) -> tuple[Question, ...
 
 
 def controls(walk: Walk) -> list[str]:
-    """The key texts of other samples that must fail (their responses, where no frame is shown): drawn by sample.
+    """What must fail: the sample's near misses, or, where it has none, key texts of other samples, drawn by sample.
 
-    Never from its own reject list.
+    Where no frame is shown, responses of other samples. Never a filling of its own lists, on which judges are measured.
     """
     sample = walk.sample
     if walk.settings.whole:
         responses = {other.response for other in walk.data if other.language == sample.language}
         strange = sorted(responses - {wanted.response for wanted in whole.targets(sample)})
         return Random(f"{sample.id}:chain").sample(strange, min(CONTROLS, len(strange)))
+    if sample.near:
+        return list(sample.near[:CONTROLS])
     listed = (sample.key_text, *sample.accept, *(rejected.text for rejected in sample.reject))
     near = set(map(words.same, listed))
     others = {

@@ -61,6 +61,8 @@ class Item(BaseModel):
     reject: tuple[Rejected, ...] = ()
     points: Annotated[tuple[Point, ...], Before([])] = ()
     """Further responses that solve a game without a shown frame, each by a point of its own."""
+    near: Annotated[tuple[Text, ...], Before([])] = ()
+    """Near misses: like the key text and no other approach to the joke; a judge's chain is tried on them."""
     source: str = ""
     writer: Annotated[str, Before("", counts=False)] = ""
     """Who wrote it: a model's name or family, or `people`; empty where it is not said."""
@@ -85,6 +87,13 @@ class Item(BaseModel):
                 raise ValueError(
                     f"points.{number - 1}.response: is the same as another response of the sample"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _near_misses_are_misses(self) -> Item:
+        right = {words.same(text) for text in (self.key_text, *self.accept)}
+        if wrong := [text for text in self.near if words.same(text) in right]:
+            raise ValueError(f"near: {wrong[0]!r} is the key text or a filling that should count")
         return self
 
     @property

@@ -151,6 +151,20 @@ def test_controls_are_key_texts_of_other_samples_of_the_language_and_never_from_
     assert drawn(accept=("lighthouse",), reject=rejected) == {"wedding cake"}
 
 
+def test_a_chain_is_tried_on_the_near_misses_of_its_sample_where_it_has_some() -> None:
+    near = SAMPLE.model_copy(update={"near": ("snooze button", "doorbell", "metronome", "lamp")})
+    walk = walking(start("lot-1", 1, "lot-1/1"), "check", Settings(), data=(near, *OTHERS))
+    assert chain.controls(walk) == ["snooze button", "doorbell", "metronome"]
+
+
+async def test_a_chain_with_which_a_near_miss_passes_is_built_again() -> None:
+    near = SAMPLE.model_copy(update={"near": ("snooze button", "doorbell")})
+    checker = judge(NO, chains=[CHAIN, ANOTHER], trial=[YES, NO, YES, YES, NO, NO])
+    game = await play(candidate(), checker, sample=near, max_rounds=1)
+    assert tried(checker) == ["alarm clock", "snooze button", "doorbell"] * 2
+    assert game.values("chain_accepted") == [{"judge": 0, "accepted": True, "builds": 2}]
+
+
 def test_controls_are_drawn_by_sample_so_that_every_game_has_the_same() -> None:
     more = tuple(
         OTHERS[0].model_copy(update={"id": f"lot-{n}", "key_text": f"key {n}"}) for n in range(10, 30)
