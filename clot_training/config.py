@@ -248,17 +248,17 @@ def load(path: Path, sets: Sequence[str] = ()) -> Config:
     return validate(Config, table)
 
 
-def freeze(config: Config, folder: Path) -> None:
+def freeze(config: Config, folder: Path, **more: str | None) -> None:
     """Write the configuration into a step's folder: to be run again, and with the digest of each data set.
 
     `config.toml` has every setting, the defaults written out; `config.json` the same, and the sha256 of the
-    samples.
+    samples, with whatever `more` the step depends on.
 
     Raises:
         DataError: A data set cannot be read.
     """
     atomic_write.write(folder / "config.toml", tomli_w.dumps(config.model_dump(mode="json")))
-    table = {"config": config.model_dump(mode="json"), "data": data_digests(config.folders())}
+    table = {"config": config.model_dump(mode="json"), "data": data_digests(config.folders()), **more}
     atomic_write.write(folder / "config.json", json.dumps(table, indent=2, ensure_ascii=False) + "\n")
 
 

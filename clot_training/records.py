@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict
 from clot_training.config import Conditions
 from lotbench.benchmarks.standard.oogiri import Language, Type
 from lotbench.edge.files.jsonl import rows
+from lotbench.errors import UsageError
 
 Kind: TypeAlias = Literal["generation", "selection", "ranking"]
 Chat: TypeAlias = tuple[Mapping[str, Any], ...]
@@ -47,6 +48,14 @@ class Instruction(BaseModel):
     response: str
     condition: str | None = None
     """The keyword of a generation, if it has one."""
+
+
+class Screened(BaseModel):
+    """What a screener said of a row; a line of instructions/screened.jsonl."""
+
+    row: str
+    verdict: str
+    """`safe`, `unsafe`, or why there is no verdict."""
 
 
 class Candidate(BaseModel):
@@ -159,6 +168,21 @@ class Work:
         """The folder of stage 1; the adapter is in `adapter`."""
         return self.root / "stage1"
 
+    @property
+    def screened(self) -> Path:
+        """The verdicts of the screener, a line a row; not there where nothing was screened."""
+        return self.instructions / "screened.jsonl"
+
+    def left_out(self) -> frozenset[str]:
+        """The rows that screening left out, by id: nothing after the instructions may see them.
+
+        Raises:
+            DataError: A line of the verdicts is none.
+        """
+        if not self.screened.exists():
+            return frozenset()
+        return frozenset(one.row for one in read_records(self.screened, Screened) if one.verdict != "safe")
+
     def explored(self, conditions: Conditions) -> Path:
         """The folder of an exploration: candidates.jsonl, summary.json, config.json."""
         return self.root / "explore" / conditions
@@ -166,6 +190,19 @@ class Work:
     def candidates(self, conditions: Conditions) -> Path:
         """The candidates of an exploration, kept or not."""
         return self.explored(conditions) / "candidates.jsonl"
+
+    def explorations(self, conditions: Conditions) -> Iterator[Candidate]:
+        """The candidates of an exploration without those of rows that screening left out.
+
+        Raises:
+            UsageError: There is no exploration of these conditions yet.
+            DataError: A line is no candidate.
+        """
+        source = self.candidates(conditions)
+        if not source.exists():
+            raise UsageError(f"{source}: not there yet; run `clot explore` first")
+        left_out = self.left_out()
+        return (one for one in read_records(source, Candidate) if one.row not in left_out)
 
     def stage2(self, conditions: Conditions) -> Path:
         """The folder of stage 2, tuned on what was explored so; the adapter is in `adapter`."""

@@ -22,7 +22,7 @@ from clot_training.data.index import Rows
 from clot_training.data.instructions import Maker
 from clot_training.data.roles import batched
 from clot_training.exploring.policy import TransformersPolicy, transformers_policy
-from clot_training.records import Candidate, Instruction, Kind, Prompt, Work, read_records
+from clot_training.records import Instruction, Kind, Prompt, Work
 from clot_training.tuning.tune import ADAPTER
 from lotbench.benchmarks.standard import score
 from lotbench.benchmarks.standard.oogiri import Row
@@ -73,7 +73,7 @@ def report(config: Config) -> str:
         answered = [_answer(policy, problem, config.seed) for problem in problems]
         found[stage.name] = _scores(answered, settings) | _forms(policy, forms, config.seed)
         del policy
-    explored = {name: _explored(work.candidates(name)) for name in get_args(Conditions)}
+    explored = {name: _explored(work, name) for name in get_args(Conditions)}
     text = _told(config, problems, found, explored)
     table = {"stages": _plain(found), "explored": {n: asdict(m) for n, m in explored.items() if m}}
     atomic_write.write(work.report.with_suffix(".json"), json.dumps(table, indent=2) + "\n")
@@ -153,11 +153,11 @@ def _forms(policy: TransformersPolicy, asked: Sequence[Instruction], seed: int) 
     }
 
 
-def _explored(path: Path) -> Metric | None:
+def _explored(work: Work, conditions: Conditions) -> Metric | None:
     """The keep rate of an exploration, over its candidates."""
-    if not path.exists():
+    if not work.candidates(conditions).exists():
         return None
-    marks = [Mark(one.group, float(one.kept)) for one in read_records(path, Candidate)]
+    marks = [Mark(one.group, float(one.kept)) for one in work.explorations(conditions)]
     return score.estimate(marks) if marks else None
 
 

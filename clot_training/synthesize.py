@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from clot_training.config import Config
 from clot_training.data.roles import Album, asked, batched
 from clot_training.data.templates import templates
-from clot_training.records import Candidate, Work, read_records
+from clot_training.records import Candidate, Work
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.task import benchmark
 from lotbench.config.experiment import Limits
@@ -104,11 +104,8 @@ def synthesize(config: Config, own: Mapping[str, Any] | None = None) -> Made:
 
 def _kept(config: Config, work: Work, left: Counter[str]) -> dict[str, Candidate]:
     """The kept candidates that LoTbench can use, by the id of the sample to come; at most `limit`."""
-    source = work.candidates(config.explore.conditions)
-    if not source.exists():
-        raise UsageError(f"{source}: not there yet; run `clot explore` first")
     found: dict[str, Candidate] = {}
-    for one in read_records(source, Candidate):
+    for one in work.explorations(config.explore.conditions):
         if not one.kept:
             continue
         if one.type != "I2T" or one.language not in ("en", "zh"):

@@ -45,7 +45,7 @@ def make(config: Config, own: Mapping[str, Any] | None = None) -> dict[str, Any]
     """
     folder = Work(Path(config.out)).instructions
     folder.mkdir(parents=True, exist_ok=True)
-    for stale in (folder / "manifest.json", *folder.glob("train-*.jsonl")):
+    for stale in (folder / "manifest.json", folder / "screened.jsonl", *folder.glob("train-*.jsonl")):
         stale.unlink(missing_ok=True)
     with Rows(folder / "rows.sqlite") as index:
         index.fill(config)

@@ -8,6 +8,7 @@ in one append, and a run that goes on begins with the first batch that is not wh
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 from collections import Counter
@@ -25,7 +26,7 @@ from clot_training.exploring import conditions
 from clot_training.exploring.explorer import Batch, Explorer, MakePolicy, Task
 from clot_training.exploring.scorer import Scorer, Seen, seen
 from clot_training.exploring.vocabulary import sizes, vocabularies
-from clot_training.records import Candidate, Policy, Work, read_records
+from clot_training.records import Candidate, Policy, Screened, Work, read_records
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.config.experiment import differences
 from lotbench.edge.files import atomic_write
@@ -56,9 +57,10 @@ def explore(config: Config, make_policy: MakePolicy | None = None) -> dict[str, 
         _hold(file, path)
         with Rows(folder / "rows.sqlite") as index:
             index.fill(config)
+            _leave_out(index, work, config)
             kinds = known_kinds(index.all(), config)
             vocabulary = vocabularies(index.all(), config.explore.min_count)
-            _claim(folder, path, config)
+            _claim(folder, path, config, _screening(work))
             left = remaining(path, batches(index, config, vocabulary), config.explore)
             _append(file, path, _explored(left, Maker(config, vocabulary, make_policy or tuned), kinds))
     summary = summarized(read_records(path, Candidate)) | {"keywords": sizes(vocabulary)}
@@ -172,7 +174,28 @@ def _explored(left: Iterator[Batch], maker: Maker, kinds: set[tuple[Seen, str]])
     return explored(left, maker, maker.config.explore)
 
 
-def _claim(folder: Path, path: Path, config: Config) -> None:
+def _leave_out(index: Rows, work: Work, config: Config) -> None:
+    """Take out the rows that screening left out, and those that it has not seen.
+
+    Raises:
+        UsageError: A screener is named and has not been asked yet.
+    """
+    if config.instructions.screener and not work.screened.exists():
+        raise UsageError(f"{work.screened}: not there yet; run `clot instructions` first")
+    if not work.screened.exists():
+        return
+    safe = {one.row for one in read_records(work.screened, Screened) if one.verdict == "safe"}
+    for row in index.all():
+        if row.id not in safe:
+            index.drop(row, "screened out")
+
+
+def _screening(work: Work) -> str | None:
+    """The digest of the screener's verdicts, on which the rows of an exploration depend."""
+    return hashlib.sha256(work.screened.read_bytes()).hexdigest() if work.screened.exists() else None
+
+
+def _claim(folder: Path, path: Path, config: Config, screening: str | None) -> None:
     """Freeze the configuration, unless the folder has candidates of another.
 
     Raises:
@@ -182,11 +205,12 @@ def _claim(folder: Path, path: Path, config: Config) -> None:
     if path.stat().st_size and frozen.is_file():
         before = json.loads(frozen.read_text(encoding="utf-8"))
         now = {"config": config.model_dump(mode="json"), "data": data_digests(config.folders())}
+        now |= {"screening": screening}
         if changed := differences(_decisive(before), _decisive(now)):
             raise RunFolderError(
                 f"{path}: was explored with other settings ({', '.join(changed)}); remove it to begin anew"
             )
-    freeze(config, folder)
+    freeze(config, folder, screening=screening)
 
 
 def _decisive(frozen: Mapping[str, Any]) -> dict[str, Any]:
@@ -194,7 +218,11 @@ def _decisive(frozen: Mapping[str, Any]) -> dict[str, Any]:
     config = frozen["config"]
     general = ("model", "types", "languages", "seed", "split", "held_out")
     settings = {name: value for name, value in config["explore"].items() if name not in ENGINE_ONLY}
-    return {name: config[name] for name in general} | {"explore": settings, "data": frozen["data"]}
+    return {name: config[name] for name in general} | {
+        "explore": settings,
+        "data": frozen["data"],
+        "screening": frozen.get("screening"),
+    }
 
 
 def _hold(file: FileIO, path: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from clot_training.config import Config
-from clot_training.records import Candidate, Work, read_records
+from clot_training.records import Work
 from clot_training.tuning.tune import ADAPTER, Tuned, tune
 from lotbench.edge.files import atomic_write
 from lotbench.errors import UsageError
@@ -23,12 +23,11 @@ def refine(config: Config) -> Tuned:
         DataError: A line of the candidates is none.
     """
     work, chosen = Work(Path(config.out)), config.explore.conditions
-    source = work.candidates(chosen)
-    if not source.exists():
-        raise UsageError(f"{source}: not there yet; run `clot explore` first")
-    kept = [one.instruction() for one in read_records(source, Candidate) if one.kept]
+    kept = [one.instruction() for one in work.explorations(chosen) if one.kept]
     if not kept:
-        raise UsageError(f"{source}: no candidate was kept, so there is nothing to refine on")
+        raise UsageError(
+            f"{work.candidates(chosen)}: no candidate was kept, so there is nothing to refine on"
+        )
     out = work.stage2(chosen)
     file = out / "kept.jsonl"
     atomic_write.write(file, (one.model_dump_json() + "\n" for one in kept))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import signal
@@ -20,6 +21,7 @@ from clot_training.exploring import explore as step
 from clot_training.exploring import vocabulary
 from clot_training.exploring.explorer import Explorer
 from clot_training.records import Candidate, Prompt, Work, read_records
+from clot_training.tuning import refine
 from lotbench.errors import RunFolderError, UsageError
 from tests.leaping import HashPolicy, SeenPolicy, bare, config, data_set, plain, row, split_words
 from tests.tiny import llama, tokenizer
@@ -78,6 +80,61 @@ def test_a_sample_has_a_candidate_for_each_condition_and_one_for_none(tmp_path: 
     assert len({one.seed for one in found}) == len(found)
     assert summary["counts"]["candidates"] == len(found)
     assert summary["keep_rate"] == sum(one.kept for one in found) / len(found)
+
+
+def screened(run: Config, unsafe: str) -> set[str]:
+    """Verdicts as `clot instructions` leaves them: rows with a word are unsafe, one has no verdict; their ids."""
+    path = Work(Path(run.out)).screened
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = [json.loads(line) for line in (run.folders()[0] / "samples.jsonl").read_text("utf-8").splitlines()]
+    verdicts = {one["id"]: "unsafe" if unsafe in one["text"] else "safe" for one in rows}
+    verdicts[next(name for name, verdict in verdicts.items() if verdict == "safe")] = "failed"
+    lines = (
+        json.dumps({"row": name, "verdict": said, "reason": "", "model": "m"})
+        for name, said in verdicts.items()
+    )
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return {name for name, said in verdicts.items() if said != "safe"}
+
+
+def test_rows_that_screening_left_out_are_no_sample_no_truth_no_keyword_and_no_option(tmp_path: Path) -> None:
+    run = random_run(tmp_path, truths=4)
+    left_out = screened(run, "otter")
+    policy = HashPolicy()
+    step.explore(run, lambda _: policy)
+    found = lines(run)
+    assert {one.row for one in found} & left_out == set()
+    assert len({one.row for one in found}) > 4
+    seen = [*(str(one.model_dump()) for one in found), *(str(asked.messages) for asked in policy.selected)]
+    assert not any("otter" in text for text in seen)
+
+
+def test_an_exploration_waits_for_the_screener_that_is_named(tmp_path: Path) -> None:
+    run = random_run(tmp_path).model_copy(deep=True)
+    run = run.model_copy(
+        update={"instructions": run.instructions.model_copy(update={"screener": "python:m"})}
+    )
+    with pytest.raises(UsageError, match=r"screened.jsonl: not there yet; run `clot instructions` first"):
+        step.explore(run, HashPolicy)
+
+
+def test_candidates_of_rows_that_are_screened_out_later_are_refined_on_by_nobody_and_not_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = random_run(tmp_path)
+    step.explore(run, HashPolicy)
+    left_out = screened(run, "otter")
+    assert {one.row for one in lines(run)} & left_out
+    work = Work(Path(run.out))
+    assert {one.row for one in work.explorations("random")} & left_out == set()
+    (work.stage1 / "adapter").mkdir(parents=True)
+    monkeypatch.setattr(refine, "tune", lambda *_, **__: None)
+    refine.refine(run)
+    kept = (work.stage2("random") / "kept.jsonl").read_text("utf-8")
+    assert kept
+    assert not any(f'"{name}"' in kept for name in left_out)
+    with pytest.raises(RunFolderError, match=r"other settings \(screening\)"):
+        step.explore(run, HashPolicy)
 
 
 def test_both_orders_have_to_be_won(tmp_path: Path) -> None:
