@@ -76,7 +76,9 @@ class Asked(_Row):
     """A question about the hidden part, to which the answer is yes (true) or no."""
 
     question: Text
-    kind: Literal["plain", "negation", "double", "edge", "picture", "scene", "either_or", "figurative", "guess"]
+    kind: Literal[
+        "plain", "negation", "double", "edge", "picture", "scene", "either_or", "figurative", "guess"
+    ]
     unknown: Annotated[StrictBool, Before(False)] = False
     """Whether the truth says neither: then the label is no, or the row is left out (`judge-check --unknown`)."""
 
