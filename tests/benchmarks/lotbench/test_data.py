@@ -90,7 +90,8 @@ def test_the_examples_in_the_prompts_give_no_sample_away(items: tuple[Item, ...]
             assert item.caption not in text, (path, item.id)
 
 
-COMMON = "a also and are as at before do does either he his in is it its no not of on one or our the their to two up would yes you your"
+COMMON = """a also an and anybody are as at before do does either first for from he her his in is it its may never no nobody not of
+off on one only or our please somebody the their to two up would yes you your"""
 FUNCTION_WORDS = frozenset(COMMON.split())
 SHOWN = re.compile(
     r"^(?:IMAGE CAPTION|RESPONSE|CAPTION|KEY TEXT|CANDIDATE|WRONG-ANS|CLUE|Q|QUESTION|WORD|图片描述|配文|关键词|候选词|错误答案|线索|问|问题"
