@@ -204,8 +204,11 @@ def _claim(folder: Path, path: Path, config: Config, screening: str | None) -> N
     frozen = folder / "config.json"
     if path.stat().st_size and frozen.is_file():
         before = json.loads(frozen.read_text(encoding="utf-8"))
-        now = {"config": config.model_dump(mode="json"), "data": data_digests(config.folders())}
-        now |= {"screening": screening}
+        now = {
+            "config": config.model_dump(mode="json"),
+            "data": data_digests(config.folders()),
+            "screening": screening,
+        }
         if changed := differences(_decisive(before), _decisive(now)):
             raise RunFolderError(
                 f"{path}: was explored with other settings ({', '.join(changed)}); remove it to begin anew"
