@@ -64,6 +64,7 @@ class Entry:
         setup: All that was set, with the digests of data and prompts and the benchmark's version.
         scores: The metrics of the run's summary.
         reasons: Why the run may not be ranked; none if it may.
+        arm: The name of its arm; None if it has one only.
         curves: Plots of steps in the run's report, by caption.
         headline: What it is ranked by; None for the mean of `values`.
         cells: What each walk adds to the headline, by sample (`variance.of_walks`); empty if that is not known.
@@ -86,6 +87,7 @@ class Entry:
     setup: Mapping[str, JSON] = field(default_factory=dict)
     scores: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
+    arm: str | None = None
     curves: Mapping[str, Plot] = field(default_factory=dict)
     headline: Headline | None = None
     cells: Cells = field(default_factory=dict)

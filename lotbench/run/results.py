@@ -465,6 +465,7 @@ def entry(run: Run, *, curves: bool = False) -> Entry:
         setup={**record["experiment"], **digests, "version": record.get("version")},
         scores=run.summary["scores"],
         reasons=tuple(run.summary["reasons"]),
+        arm=run.summary["arm"],
         curves={
             f"{section.title}: {plot.caption}": plot
             for section in drawn

@@ -163,6 +163,6 @@ def about(entry: Entry) -> str:
     conditions: Mapping[str, Any] = entry.conditions
     parts = [f"data {str(conditions['data'])[:8]}"]
     parts += [f"{role} {', '.join(models)}" for role, models in conditions["roles"].items()]
-    if arm := conditions["settings"].get("arm"):
+    if arm := entry.arm or conditions["settings"].get("arm"):
         parts.append(f"arm {arm}")
     return "; ".join(parts)

@@ -24,7 +24,7 @@ from lotbench.benchmarks.lotbench.validation import drawn
 from lotbench.benchmarks.rinobench.score import Judged, macro_f1
 from lotbench.metrics.compare import difference
 from lotbench.types import Metric
-from tests.bench import truth_components
+from tests.bench import truth_components, truth_panels, truth_verdicts
 from tests.bench.truth_games import played
 from tests.bench.truth_worlds import JUDGES, PLAYERS, ROUNDS, RUBRICS, Errors, Player, Rubric
 from tests.games import Rules
@@ -132,6 +132,8 @@ def plants() -> Iterator[tuple[str, str, Trial]]:
             )
 
     yield from truth_components.plants()
+    yield from truth_panels.plants()
+    yield from truth_verdicts.plants()
 
 
 def page(found: dict[tuple[str, str], Found], day: str) -> str:
@@ -195,6 +197,8 @@ NOTES = {
         "of -.04 by round; it gave a player that never\nsolves no score."
     ),
     **truth_components.NOTES,
+    truth_panels.TITLE: truth_panels.NOTE,
+    truth_verdicts.TITLE: truth_verdicts.NOTE,
 }
 
 

@@ -20,7 +20,7 @@ from lotbench.types import Metric
 TITLE = "Panels of other severity: the difference of two candidates"
 NOTE = (
     "100 keywords with two ideas each, three judges an idea in turn, marks of 1 to 10 in whole points; judges differ by "
-    "up to 1.2 points.\nBefore, severities were fitted inside each run. Coverage of equal candidates is what is not told "
+    "up to 1.2 points.\nBefore, scores were compared as they were given, and severities fitted inside each run alone. Coverage of equal candidates is what is not told "
     "apart."
 )
 SEVERITIES = {"lenient": 0.6, "b": 0.2, "c": 0.0, "d": -0.2, "severe": -0.6}

@@ -345,6 +345,9 @@ def test_labels_go_out_and_come_back_into_the_report(
     report = run.report.read_text(encoding="utf-8")
     assert "## Human review" in report and "7 of 12 answers are labelled" in report
     assert "| IH | precision | 1 |" in report
+    scores = json.loads((run.path / "summary.json").read_text(encoding="utf-8"))["scores"]
+    assert scores["ifs_corrected"]["observations"] == 7
+    assert scores["ifs_corrected"]["baselines"] == scores["ifs"]["baselines"]
 
 
 def test_two_people_label_one_answer_and_their_agreement_is_the_ceiling(
