@@ -29,7 +29,16 @@ class Wire:
     """A reply that does not arrive as it should; `seconds` is how long a hang or a drip lasts."""
 
     how: Literal[
-        "hang", "drip", "cut_before", "cut_within", "truncated", "invalid_json", "html", "wrong_type"
+        "hang",
+        "drip",
+        "cut_before",
+        "cut_within",
+        "truncated",
+        "invalid_json",
+        "html",
+        "wrong_type",
+        "bomb",
+        "elsewhere",
     ]
     seconds: float = 0.0
 
@@ -48,6 +57,7 @@ class Spoil:
         "huge",
         "garbage",
         "unclosed",
+        "malformed",
     ]
 
 
@@ -73,6 +83,8 @@ FAULTS: Mapping[str, Fault] = {
     "invalid_json": Wire("invalid_json"),
     "html": Wire("html"),
     "wrong_type": Wire("wrong_type"),
+    "bomb": Wire("bomb"),
+    "elsewhere": Wire("elsewhere"),
     "no_choices": Spoil("no_choices"),
     "null": Spoil("null"),
     "tool_calls": Spoil("tool_calls"),
@@ -82,6 +94,7 @@ FAULTS: Mapping[str, Fault] = {
     "huge": Spoil("huge"),
     "garbage": Spoil("garbage"),
     "unclosed": Spoil("unclosed"),
+    "malformed": Spoil("malformed"),
 }
 
 TRANSPORT = ("429", "429_soon", "500", "502", "503", "cut_before", "cut_within")

@@ -11,20 +11,39 @@ import tomllib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
+from pydantic import ValidationError
+
+from lotbench.benchmarks.hicbench.reviewing import Label
 from lotbench.benchmarks.lotbench.questions import question
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.benchmarks.lotbench.words import filling
 from lotbench.config import experiment as config
-from lotbench.edge.calls.journal import entry
+from lotbench.edge.calls.journal import Journal, entry
 from lotbench.edge.files import jsonl
+from lotbench.edge.files.traces import Traces
+from lotbench.edge.importers import oogiri_go
+from lotbench.edge.importers.published import Files
+from lotbench.edge.importers.published import readers as published_readers
 from lotbench.edge.models import chat_format
+from lotbench.edge.models.predictions import PredictedModel, read_predictions
+from lotbench.edge.models.recorded import RecordedModel
+from lotbench.edge.pictures.picture_file import PictureError, decoded
+from lotbench.edge.pictures.render_svg import faults as svg_faults
 from lotbench.errors import Unread, UsageError
+from lotbench.harness import ballot
 from lotbench.prompting.reply import Form, YesNo, prose, read_form
-from lotbench.types import Reply
+from lotbench.run import recorded
+from lotbench.run.folder_shapes import read_run_json, read_samples, read_summary
+from lotbench.site.annotations import Annotations
+from lotbench.site.call_tokens import CallTokens
+from lotbench.site.run_summary import Samples
+from lotbench.types import Reply, Score, Trace
 
+PLACE = TemporaryDirectory(prefix="lotbench-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
 CORPUS = Path(__file__).parent / "cases" / "corpus"
 FRAME = "My neighbour keeps a(n) <MASK> in the tank."
 
@@ -94,6 +113,98 @@ def settings(data: bytes) -> None:
         config.validate(Settings, table)
 
 
+def held(data: bytes, name: str) -> Path:
+    """A file that holds these bytes, as whoever wrote it left it."""
+    path = Path(PLACE.name) / name
+    path.write_bytes(data)
+    return path
+
+
+def summary(data: bytes) -> None:
+    """A summary.json of somebody else's run."""
+    with suppress(UsageError):
+        read_summary(held(data, "summary.json").parent)
+
+
+def run_json(data: bytes) -> None:
+    """A run.json of somebody else's run."""
+    file = held(data, "run.json")
+    with suppress(UsageError):
+        recorded.experiment(file, read_run_json(file.parent)["experiment"])
+
+
+def run_lines(data: bytes) -> None:
+    """The lines of a run folder, each as the file of its name: walks, samples, labels, calls."""
+    with suppress(UsageError):
+        list(Traces(held(data, "traces.jsonl")))
+    Traces(held(data, "traces.jsonl"), strict=False)
+    with suppress(UsageError):
+        read_samples(held(data, "samples.jsonl").parent)
+    with suppress(UsageError):
+        Samples(held(data, "samples.jsonl"))
+    with suppress(UsageError):
+        list(jsonl.rows(held(data, "labels.jsonl"), Label.model_validate))
+    with suppress(UsageError):
+        RecordedModel(held(data, "calls.jsonl"), "candidate")
+    CallTokens(held(data, "calls.jsonl")).read_on()
+    with Journal(held(data, "calls.jsonl")) as opened:
+        assert len(opened) >= 0
+
+
+def toml(data: bytes) -> None:
+    """A config file by path, and its text as the value of --set."""
+    with suppress(UsageError):
+        config.load(held(data, "config.toml"))
+    config.read_value(data.decode("utf-8", "replace").removeprefix("@"))
+
+
+def marks(data: bytes) -> None:
+    """The marks beside runs, and what a page sends."""
+    root = held(data, "annotations.jsonl").parent
+    known = Annotations(root, "", str)
+    with suppress(UsageError):
+        known.marks("run", Trace("s", 1, "s/1", "solved", Score(1.0), (), None, {}))
+
+
+def ballots(data: bytes) -> None:
+    """A line of a ballot or of votes."""
+    for model in (ballot.Item, ballot.Vote):
+        faults: list[str] = []
+        jsonl._row(Path("ballot.jsonl"), 1, data, model.model_validate, faults)
+
+
+def predicted(data: bytes) -> None:
+    """A file of released predictions."""
+    file = held(data, "predictions.json")
+    with suppress(UsageError):
+        PredictedModel(file, read_predictions(file) or [], ())
+
+
+def picture(data: bytes) -> None:
+    """A picture of a data set."""
+    with suppress(PictureError):
+        decoded(data)
+
+
+def drawing(data: bytes) -> None:
+    """A drawing of a data set, before it is rendered."""
+    svg_faults(data.decode("utf-8", "replace"))
+
+
+def oogiri(data: bytes) -> None:
+    """A line of Oogiri-GO."""
+    with suppress(oogiri_go.BrokenError, oogiri_go.SkippedError, ValidationError):
+        pictures = oogiri_go.Pictures(Path(PLACE.name))
+        oogiri_go._row(lambda: oogiri_go._table(data), "en", 1, lambda stem: None, pictures)
+
+
+def published(data: bytes) -> None:
+    """What others have published, for each benchmark that reads it."""
+    for read in published_readers().values():
+        with suppress(UsageError):
+            read(Files(held(data, "published.json")))
+
+
 TARGETS: Mapping[str, Callable[[bytes], None]] = {
     "reply": reply,
     "phrase": phrase,
@@ -101,4 +212,15 @@ TARGETS: Mapping[str, Callable[[bytes], None]] = {
     "journal": journal,
     "sample": sample,
     "settings": settings,
+    "summary": summary,
+    "run_json": run_json,
+    "run_lines": run_lines,
+    "toml": toml,
+    "marks": marks,
+    "ballots": ballots,
+    "predicted": predicted,
+    "picture": picture,
+    "drawing": drawing,
+    "oogiri": oogiri,
+    "published": published,
 }

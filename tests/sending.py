@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 from collections.abc import Mapping
 
@@ -33,7 +34,13 @@ async def send(request: web.BaseRequest, sent: bytes, fault: Wire | None) -> web
             sent, kind = HTML.encode(), "text/html"
         case "wrong_type":
             kind = "text/plain"
-    response = web.Response(body=sent, headers={"Content-Type": kind})
+        case "bomb":
+            sent = gzip.compress(b"[" + b" " * 40_000_000)
+    coded = {"Content-Encoding": "gzip"} if how == "bomb" else {}
+    away = {"Location": "http://127.0.0.2:9/v1/chat/completions"} if how == "elsewhere" else {}
+    response = web.Response(
+        body=sent, status=307 if away else 200, headers={"Content-Type": kind, **coded, **away}
+    )
     await response.prepare(request)
     await response.write_eof()
     return response

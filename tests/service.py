@@ -158,7 +158,8 @@ class Service:
         await asyncio.sleep(low + (high - low) * chance(digest) if high > low else low)
         if isinstance(fault, Wire) and fault.how == "hang":
             await asyncio.sleep(fault.seconds)
-        sent = json.dumps(self._completion(body, heard, fault), ensure_ascii=False).encode()
+        # What is malformed holds half a character, which only an escape can.
+        sent = json.dumps(self._completion(body, heard, fault), ensure_ascii=fault is not None).encode()
         response = await send(request, sent, fault if isinstance(fault, Wire) else None)
         whole = fault is None or (isinstance(fault, Wire) and fault.how in ("drip", "hang"))
         if response.status == 200:
@@ -189,6 +190,9 @@ class Service:
         elif thought is not None:
             message["reasoning_content"] = thought
         likely = _likely(said) if body.get("logprobs") and self.abilities.logprobs else None
+        malformed = isinstance(fault, Spoil) and fault.how == "malformed"
+        if malformed:
+            likely = {"content": [{"token": "\ud800", "logprob": -(10**400), "top_logprobs": 5}]}
         choice: Body = {"index": 0, "message": message, "finish_reason": finish, "logprobs": likely}
         choices = _spoilt(choice, fault.how) if isinstance(fault, Spoil) else [choice]
         return {
@@ -197,7 +201,9 @@ class Service:
             "created": 1_790_000_000,
             "model": str(body["model"]) + self.abilities.suffix,
             "choices": choices,
-            "usage": self._usage(heard, str(message["content"] or said.refusal or ""), thought or ""),
+            "usage": MALFORMED
+            if malformed
+            else self._usage(heard, str(message["content"] or said.refusal or ""), thought or ""),
         }
 
     def _usage(self, heard: Heard, text: str, thought: str) -> Body:
@@ -235,6 +241,7 @@ def _cut(text: str, body: Body) -> str:
     return " ".join(text.split()[:limit])
 
 
+MALFORMED = {"prompt_tokens": 10**400, "completion_tokens": "many", "prompt_tokens_details": 5}
 CALL = {"id": "call_1", "type": "function", "function": {"name": "answer", "arguments": "{}"}}
 INSTEAD: dict[str, Body] = {
     "null": {"content": None},
@@ -243,6 +250,7 @@ INSTEAD: dict[str, Body] = {
     "refusal": {"content": None, "refusal": REFUSAL},
     "huge": {"content": "word " * 200_000},
     "garbage": {"content": GARBAGE},
+    "malformed": {},
     "unclosed": {"content": "<think>\nLet me see. What would be funny here?"},
 }
 

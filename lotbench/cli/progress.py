@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TextIO
 
 from lotbench.edge.calls.caller import CallStats
@@ -114,5 +114,12 @@ def _warn(status: Status, say: Callable[[str], object]) -> None:
     for warning in status.models.warnings:
         say(f"warning: {warning}")
     if status.damaged:
-        lines = ", ".join(map(str, status.damaged[:5]))
-        say(f"warning: calls.jsonl is damaged in line {lines}: those calls are made again")
+        say(f"warning: {damage(status.damaged)}: those calls are made again")
+
+
+def damage(lines: Sequence[int]) -> str:
+    """Which lines of a journal cannot be read."""
+    shown = ", ".join(map(str, lines[:5]))
+    return f"calls.jsonl is damaged in line {shown}" + (
+        f" and {len(lines) - 5} more" if len(lines) > 5 else ""
+    )

@@ -13,7 +13,7 @@ from typing import Any
 
 from lotbench import benchmarks
 from lotbench.cli.evaluate import LIMITS, interruptible, print_result
-from lotbench.cli.progress import watch
+from lotbench.cli.progress import damage, watch
 from lotbench.config import experiment as config
 from lotbench.config.model_names import parse
 from lotbench.edge.files import datasets, run_folder
@@ -58,6 +58,11 @@ def score(parsed: argparse.Namespace) -> int:
         scored = replace(run, traces=again.traces)
         wall_s = run.summary.get("wall_s", 0.0)
         scored, _ = results.write(scored, again.plan, place, wall_s, again.totals, embed=parsed.embed)
+    if again.damaged:
+        print(
+            f"warning: {damage(again.damaged)}: those calls are missing",
+            file=sys.stderr,
+        )
     if again.kept:
         print(f"{len(again.kept)} walks stand as they were: not all their calls are in the journal")
     return print_result(scored)

@@ -24,6 +24,8 @@ _MARKUP = re.compile(r"([\\`*\[\]<>|~$&#])|(?<![^\W_])_|_(?![^\W_])")
 _MARKER = re.compile(r"^()([-+=])|^(\d+)([.)])(?=\s|$)")
 """What makes the start of a line an item of a list, or the line above it a heading."""
 _NO_VALUE = "–"
+LONGEST = 20_000
+"""Characters of one text; what is longer is cut, and says so. traces.jsonl and calls.jsonl have the whole."""
 
 
 def plain(text: str) -> str:
@@ -34,6 +36,11 @@ def plain(text: str) -> str:
 def visible(text: str) -> str:
     """Text with its line breaks, in which every other character that cannot be seen is U+FFFD."""
     return "\n".join(_UNSEEN.sub("\ufffd", line) for line in _BREAKS.split(text.replace("\t", " ")))
+
+
+def cut(text: str, longest: int) -> str:
+    """A text of at most so many characters, and how many it had."""
+    return f"{text[:longest]} … ({len(text):,} characters)" if len(text) > longest else text
 
 
 def number(value: float) -> str:
@@ -72,7 +79,7 @@ def bullets(lines: Iterable[str]) -> str:
 
 def _inline(text: str) -> str:
     """Text inside a line; a line break becomes ⏎, what cannot be seen becomes U+FFFD."""
-    line = _UNSEEN.sub("\ufffd", _BREAKS.sub(" ⏎ ", text)).strip()
+    line = _UNSEEN.sub("\ufffd", _BREAKS.sub(" ⏎ ", cut(text, LONGEST))).strip()
     return _MARKUP.sub(r"\\\g<0>", line)
 
 

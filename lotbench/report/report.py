@@ -34,6 +34,8 @@ class Spent:
     cached_input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = 0.0
+    malformed: int = 0
+    """Replies with parts that no server should send."""
 
     def __add__(self, other: Spent) -> Spent:
         """Both together; without a price if one has none."""
@@ -44,6 +46,7 @@ class Spent:
             self.cached_input_tokens + other.cached_input_tokens,
             self.output_tokens + other.output_tokens,
             None if unpriced else (self.cost_usd or 0.0) + (other.cost_usd or 0.0),
+            self.malformed + other.malformed,
         )
 
 
@@ -338,7 +341,8 @@ def settings_table(report: Report) -> Table:
 
 
 def usage_table(facts: Facts) -> Table:
-    """Calls, tokens and cost of each role, and of all."""
+    """Calls, tokens and cost of each role, and of all, and replies with malformed parts if there are any."""
+    any_malformed = total(facts).malformed > 0
     rows = tuple(
         (
             role,
@@ -347,11 +351,12 @@ def usage_table(facts: Facts) -> Table:
             spent.cached_input_tokens,
             spent.output_tokens,
             "no price known" if spent.cost_usd is None else f"{spent.cost_usd:.4f}",
+            *((spent.malformed,) if any_malformed else ()),
         )
         for role, spent in [*facts.spent.items(), ("all", total(facts))]
     )
     columns = ("role", "calls", "input tokens", "of these cached", "output tokens", "cost (USD)")
-    return Table(columns, rows)
+    return Table((*columns, "malformed") if any_malformed else columns, rows)
 
 
 def footprint_table(facts: Facts) -> Table | None:
@@ -407,4 +412,5 @@ def _spent(spent: Spent) -> dict[str, JSON]:
         "cached_input_tokens": spent.cached_input_tokens,
         "output_tokens": spent.output_tokens,
         "cost_usd": spent.cost_usd,
+        "malformed": spent.malformed,
     }

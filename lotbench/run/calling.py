@@ -17,9 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lotbench.config.experiment import Limits
 from lotbench.edge.calls import preflight
 from lotbench.edge.calls.budget import Budget
 from lotbench.edge.calls.caller import Caller, RoleModel
+from lotbench.edge.calls.descriptors import room
 from lotbench.edge.calls.journal import Journal
 from lotbench.edge.calls.store import Store
 from lotbench.edge.files.run_folder import Folder
@@ -38,6 +40,8 @@ class Calls:
     models: Models
     folder: Folder
     caller: Caller
+    limits: Limits
+    """Those of the plan, with no more calls in flight than this process can have connections."""
 
     async def check(self) -> None:
         """Ask every model of every role once, before the first walk.
@@ -71,11 +75,23 @@ async def calling(
         UsageError: A key, a file, a package or the weights of a model are missing; there is no folder yet.
         RunFolderError: The folder cannot be made or locked.
     """
-    async with Models(plan.pictures, plan.limits, own or {}, plan.order, plan.placebo) as models:
+    limits, told = _fitting(plan)
+    async with Models(plan.pictures, limits, own or {}, plan.order, plan.placebo) as models:
+        models.warnings += filter(None, [told])
         role_models = models.role_models(plan.names)
         with folder() as place:
             async with journaled(plan, role_models, place.path, store or Store(), before) as caller:
-                yield Calls(plan, models, place, caller)
+                yield Calls(plan, models, place, caller, limits)
+
+
+def _fitting(plan: Plan) -> tuple[Limits, str]:
+    """The limits of a plan with as many calls in flight as there can be connections, and what to tell a person."""
+    endpoints = {one.url or one.text for names in plan.names.values() for one in names if one.kind == "api"}
+    wanted = plan.limits.concurrency * len(endpoints)
+    places, told = room(wanted) if wanted else (0, "")
+    if places == wanted:
+        return plan.limits, told
+    return plan.limits.model_copy(update={"concurrency": max(1, places // len(endpoints))}), told
 
 
 @asynccontextmanager

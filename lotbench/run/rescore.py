@@ -50,6 +50,8 @@ class Rewalked:
     """What the journal adds up to."""
     traces: list[Trace] = field(default_factory=list)
     kept: list[Trace] = field(default_factory=list)
+    damaged: list[int] = field(default_factory=list)
+    """Lines of the journal that could not be read."""
     why: list[str] = field(default_factory=list)
 
 
@@ -94,7 +96,7 @@ async def rewalk(run: Run, heard: Callable[[Request], None] | None = None) -> Re
         walks.graph = Lenient(walks.graph)
         new = {(trace.sample, trace.repeat): trace async for trace in walks.traces(lanes)}
     why = [str(error) for error in walks.crashed.values()]
-    result = Rewalked(made, caller.journal.totals, why=why)
+    result = Rewalked(made, caller.journal.totals, damaged=caller.journal.damaged, why=why)
     for place, trace in old.items():
         again = new.get(place)
         if again is None or (trace.arrived and not again.arrived):

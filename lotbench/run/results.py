@@ -356,6 +356,7 @@ def spent(
             cached_input_tokens=total.cached_input_tokens,
             output_tokens=total.output_tokens,
             cost_usd=total.cost_usd,
+            malformed=total.malformed,
         )
         place = (name.provider if name else "", origin.model)
         work = works[origin.role].setdefault(place, Work(*place))

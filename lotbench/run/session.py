@@ -101,7 +101,7 @@ class Session:
         """
         caller = self._calls.caller
         _ask_anew(caller.journal, self._unread)
-        walks = loop(self._plan, caller.ask, self._done)
+        walks = loop(replace(self._plan, limits=self._calls.limits), caller.ask, self._done)
         try:
             async with watched(watch, self._status(walks)):
                 await self._walk(walks, check)

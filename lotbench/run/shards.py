@@ -25,7 +25,7 @@ from lotbench.edge.calls.store import Store
 from lotbench.edge.files import jsonl, run_folder
 from lotbench.edge.files.ray_workers import POLL_S, side_by_side
 from lotbench.edge.files.traces import Traces
-from lotbench.errors import LotbenchError, UsageError
+from lotbench.errors import LotbenchError, RunFolderError, UsageError
 from lotbench.run import results
 from lotbench.run.calling import CALLS, Calls, calling
 from lotbench.run.plan import Plan
@@ -84,6 +84,7 @@ def take(
         Shard(str(path), (number, shards), limits, retry_failed, fresh, check and number == 0)
         for number in range(shards)
     ]
+    refuse_links(path)
     told = path / SHARDS / STOP
     told.unlink(missing_ok=True)
     (path / SHARDS).mkdir(exist_ok=True)
@@ -92,6 +93,17 @@ def take(
     finally:
         merge(path, journal)
     return worst([one or Ended("LotbenchError", DIED) for one in ended])
+
+
+def refuse_links(path: Path) -> None:
+    """Shards of a run from somebody else may be links: nothing is merged out of one, or removed behind it.
+
+    Raises:
+        RunFolderError: One is.
+    """
+    for one in (path / SHARDS, *(path / SHARDS).glob("*")):
+        if one.is_symlink():
+            raise RunFolderError(f"{one}: is a link, and no shard of a run is one; remove it")
 
 
 def refuse_alone(made: Plan) -> None:
@@ -169,6 +181,7 @@ def merge(path: Path, opened: Journal | None = None) -> None:
     if not (path / SHARDS).is_dir():
         return
     places = sorted((path / SHARDS).glob("*/"))
+    refuse_links(path)
     known = set(Traces(path / run_folder.TRACES, strict=False).names)
     with nullcontext(opened) if opened is not None else Journal(path / CALLS) as journal:
         for place in places:

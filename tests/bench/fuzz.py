@@ -39,7 +39,7 @@ def main() -> None:
             command = [sys.executable, "-m", "tests.bench.fuzz", "--inside", target, f"-runs={options.runs}"]
             command += [
                 "-max_len=2048",
-                "-timeout=10",
+                "-timeout=120",
                 "-verbosity=0",
                 "-print_final_stats=1",
                 grown,
@@ -60,7 +60,10 @@ def _inside(target: str, rest: list[str]) -> None:
     import atheris
 
     with atheris.instrument_imports(include=["lotbench", "tests.fuzzing"]):
-        from tests.fuzzing import TARGETS
+        from tests.fuzzing import CORPUS, TARGETS
+    for seed in sorted((CORPUS / target).iterdir()):
+        # What is imported when it is first wanted is no slow input.
+        TARGETS[target](seed.read_bytes())
     atheris.Setup([sys.argv[0], *rest], TARGETS[target])
     atheris.Fuzz()
 

@@ -90,7 +90,7 @@ def _join(address: str, pid: int, joins: int) -> None:
         seat = address + re.sub(r"index\.html$", "", json.loads(said)["go"])
         for _ in range(600):
             with urllib.request.urlopen(seat + "index.html", timeout=60) as got:
-                if b"data-wait" not in got.read():
+                if b'data-wait="' not in got.read():
                     break
             time.sleep(0.05)
         if number in (0, joins // 2):

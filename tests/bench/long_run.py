@@ -82,10 +82,10 @@ class Reader(threading.Thread):
                 except urllib.error.HTTPError as error:
                     page = str(error.code).encode()
                 except OSError:
-                    page = b"data-wait: no answer at all"
+                    page = b'data-wait="": no answer at all'
                 now = time.perf_counter()
                 self.took.append((now - start, path))
-                if b"data-wait" not in page:
+                if b'data-wait="' not in page:
                     self.shown.setdefault(path, now - begun)
             time.sleep(0.1)
 

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lotbench.edge.files import run_folder
+from lotbench.edge.files import atomic_write, run_folder
 from lotbench.edge.files.run_folder import Folder, create, find, read_json
 from lotbench.edge.files.traces import Traces, trace, trace_line
 from lotbench.errors import RunFolderError, UsageError
@@ -128,6 +128,35 @@ def test_a_file_is_written_whole_and_readable_or_not_at_all(
             place.write_json("summary.json", {})
         assert read_json(tmp_path / "summary.json") == {"value": "中"}
         assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "prompts", "summary.json"]
+
+
+def test_a_full_disk_says_that_the_run_can_be_resumed_once_there_is_a_run(tmp_path: Path) -> None:
+    with Folder(tmp_path) as place:
+        with full_disk(10), pytest.raises(RunFolderError, match=r"report\.md: File too large$"):
+            place.write("report.md", "x" * 100)
+        place.write_json("run.json", {})
+        with full_disk(10), pytest.raises(RunFolderError, match=r"File too large; the run can be resumed$"):
+            place.write("report.md", "x" * 100)
+
+
+def test_what_a_kill_left_of_a_file_is_removed_by_the_next_writer(tmp_path: Path) -> None:
+    with Folder(tmp_path / "run") as place:
+        place.write("prompts/en/a.txt", "one")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / "run" / "link").symlink_to(elsewhere)
+    # As a process has it that is killed in the middle of writing.
+    program = (
+        "import os, signal, sys; from pathlib import Path; from lotbench.edge.files import atomic_write\n"
+        "def half():\n    yield 'half'\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "atomic_write.write(Path(sys.argv[1]), half())"
+    )
+    for file in ("run/summary.json", "run/prompts/b.txt", "elsewhere/c.txt"):
+        assert subprocess.run([sys.executable, "-c", program, tmp_path / file], check=False).returncode == -9
+    left = [path for path in tmp_path.rglob("*") if path.name.endswith(atomic_write.PART)]
+    assert len(left) == 3
+    with Folder(tmp_path / "run"):
+        assert [path.parent for path in left if path.exists()] == [elsewhere]
 
 
 def test_traces_are_added_and_replaced(tmp_path: Path) -> None:

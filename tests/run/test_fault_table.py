@@ -6,15 +6,18 @@ what a run of the command line came to: its exit code, its last words, and what 
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import signal
+import subprocess
+import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -26,7 +29,7 @@ from lotbench.edge.models import chat
 from lotbench.errors import RunFolderError
 from lotbench.run.results import Run, load_run
 from tests.faults import FAULTS, Fault, Plan, Status
-from tests.killing import finish, lost, running, serving, stop_at, the_run
+from tests.killing import PATIENCE_S, ROOT, finish, lost, running, serving, stop_at, the_run
 from tests.server import FakeServer
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "faults.md"
@@ -79,12 +82,17 @@ MANNERS = {
     "huge": "a reply of 1 MB",
     "garbage": "text that is no answer",
     "unclosed": "reasoning that never ends",
+    "bomb": "40 kB that unpack to 40 MB",
+    "elsewhere": "redirected to another host",
+    "malformed": "token counts and logprobs that are none",
 }
 AT = 6
 """The request that meets the fault, from 0; the first three are the connection test."""
 SLOW = {"hang", "drip"}
 PLANTED = "sk-planted-5f3a9c"
 """The key that every run has, and that no file and no line of any run may hold."""
+LocalFault: TypeAlias = Callable[[Path, pytest.CaptureFixture[str], pytest.MonkeyPatch], str]
+"""Meets a fault of this machine; returns its row."""
 LOCAL = """
 ## Faults of the disk, the process and the data
 
@@ -350,12 +358,129 @@ def signalled(how: signal.Signals, tmp_path: Path) -> tuple[int, str, str, tuple
     )
 
 
-LOCAL_FAULTS = {
+def few_files(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:
+    """A process that may open 170 files and is asked for 1,000 calls at once."""
+    out = tmp_path / "runs"
+    with serving(0) as server:
+        given = command_to(server.url, out)
+        given[given.index("--concurrency") + 1] = "1000"
+        code, told = limited(["cli", *given], tmp_path / "home", 170)
+        again = main(["resume", str(the_run(out))])
+    line = next(line for line in told.splitlines() if line.startswith("warning: "))
+    assert "Too many open files" not in told
+    return local_row(
+        "1,000 calls at once where 170 files may be open",
+        (code, re.sub(r"so \d+ calls", "so N calls", line), "everything"),
+        (again, f"{len(load_run(the_run(out)).traces)} of 2 games"),
+    )
+
+
+def limited(arguments: list[str], home: Path, files: int) -> tuple[int, str]:
+    """A run of the command line in a process that may open so many files; its exit code and what it said."""
+    shell = f'ulimit -n {files} && exec "$0" -m tests.runner "$@"'
+    ended = subprocess.run(
+        ["sh", "-c", shell, sys.executable, *arguments],
+        cwd=ROOT,
+        env=os.environ | {"LOTBENCH_HOME": str(home)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
+    )
+    return ended.returncode, ended.stdout
+
+
+def foreign(name: str, spoil: Callable[[Path], object], mend: Callable[[Path], object]) -> LocalFault:
+    """A stopped run in whose folder somebody has spoilt something, and mends it again."""
+
+    def fault(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:
+        with FakeServer() as server:
+            run = stopped(tmp_path, capsys, server).run.path
+            before = shutil.copytree(run, tmp_path / "before")
+            spoil(run)
+            code = main(["resume", str(run)])
+            said = capsys.readouterr().err.strip().splitlines()[-1].removeprefix("lotbench: ")
+            assert (run / "calls.jsonl").read_bytes() == (before / "calls.jsonl").read_bytes()
+            mend(run)
+            again = seen(["resume", str(run)], server, tmp_path / "runs", capsys)
+        said = said.replace(str(run), "RUN")
+        return local_row(
+            name,
+            (code, said, "everything"),
+            (again.code, f"{len(again.outcomes)} of 2 games, once it is mended"),
+        )
+
+    return fault
+
+
+def table_changed(file: str, **fields: Any) -> Callable[[Path], object]:
+    """Changes fields of a JSON file of a run folder; of None, removes them."""
+
+    def change(run: Path) -> object:
+        table = json.loads((run / file).read_text(encoding="utf-8")) | fields
+        kept = {name: value for name, value in table.items() if value is not None}
+        return (run / file).write_text(json.dumps(kept), encoding="utf-8")
+
+    return change
+
+
+def restored(file: str) -> Callable[[Path], object]:
+    """Puts a file of a run folder back as it was."""
+    return lambda run: shutil.copy(run.parents[1] / "before" / file, run / file)
+
+
+def linked_shards(run: Path) -> None:
+    (run.parent.parent / "elsewhere").mkdir()
+    (run / "shards").symlink_to(run.parent.parent / "elsewhere", target_is_directory=True)
+
+
+def scored_damaged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> str:
+    with FakeServer() as server:
+        first = seen(command(server, tmp_path / "runs"), server, tmp_path / "runs", capsys)
+        file = first.run.path / "calls.jsonl"
+        lines = file.read_bytes().splitlines(keepends=True)
+        file.write_bytes(b"".join([*lines[:6], lines[6].replace(b'"seconds":', b'"Seconds":'), *lines[7:]]))
+        before = file.read_bytes()
+        code = main(["score", str(first.run.path)])
+        warned = next(line for line in capsys.readouterr().err.splitlines() if line.startswith("warning: "))
+        assert file.read_bytes() == before
+        again = seen(["resume", str(first.run.path)], server, tmp_path / "runs", capsys)
+    return local_row(
+        "`score` where a line of the journal is damaged",
+        (code, warned, "the walks as they were"),
+        (again.code, f"{len(again.outcomes)} of 2 games"),
+    )
+
+
+LOCAL_FAULTS: dict[str, LocalFault] = {
     "the disk is full": full_disk,
     "the run folder cannot be written": no_folder,
     "a line of the journal is damaged": damaged_journal,
     "a picture is gone when a run is resumed": picture_gone,
     "two processes, one run folder": two_writers,
+    "`score` where a line of the journal is damaged": scored_damaged,
+    "1,000 calls at once where 170 files may be open": few_files,
+    **{
+        name: foreign(name, spoil, mend)
+        for name, spoil, mend in (
+            (
+                "run.json of a later lotbench",
+                table_changed("run.json", version="99"),
+                restored("run.json"),
+            ),
+            ("run.json of a later schema", table_changed("run.json", schema=2), restored("run.json")),
+            ("run.json without digests", table_changed("run.json", digests=None), restored("run.json")),
+            (
+                "scores that are no object",
+                table_changed("summary.json", scores=[1]),
+                restored("summary.json"),
+            ),
+            ("the shards folder is a link", linked_shards, lambda run: (run / "shards").unlink()),
+        )
+    },
 }
 SIGNALS = {
     "kill -9": signal.SIGKILL,

@@ -8,7 +8,20 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
+
+PART = ".lotbench-part"
+"""How the name of a file ends that is being written; kill -9 leaves it behind."""
+
+
+def clear(folder: Path) -> None:
+    """Remove what a kill left of files that were being written in a folder, or one below it; nobody else may write there."""
+    below = (one for one in folder.iterdir() if one.is_dir() and not one.is_symlink())
+    for place in (folder, *below):
+        for left in place.glob(f".*{PART}"):
+            with suppress(OSError):
+                left.unlink()
 
 
 def write(path: Path, content: str | bytes | Iterable[str]) -> None:
@@ -18,7 +31,7 @@ def write(path: Path, content: str | bytes | Iterable[str]) -> None:
         OSError: It cannot be written; what stood there before still does.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=PART)
     try:
         with open(number, "wb") as file:
             pieces = [content] if isinstance(content, str | bytes) else content

@@ -46,6 +46,7 @@ class Folder:
             held = isinstance(error, BlockingIOError)
             why = "another process is writing to this run" if held else error.strerror
             raise RunFolderError(f"{path}: {why}") from None
+        atomic_write.clear(path)
 
     def __enter__(self) -> Folder:
         return self
@@ -65,7 +66,8 @@ class Folder:
         try:
             atomic_write.write(place, text)
         except OSError as error:
-            raise RunFolderError(f"{place}: {error.strerror}") from None
+            again = "; the run can be resumed" if (self.path / "run.json").is_file() else ""
+            raise RunFolderError(f"{place}: {error.strerror}{again}") from None
 
     def write_json(self, name: str, table: Mapping[str, Any]) -> None:
         """Write a JSON file of the folder."""

@@ -35,6 +35,7 @@ MAX_ID = 200
 LIKELY_TOKENS = 20
 """How many of the likeliest tokens are asked for; servers tell no more."""
 BOUNDS = ("max_tokens", "max_completion_tokens")
+COUNTS = ("prompt_tokens", "completion_tokens")
 
 Picture: TypeAlias = Callable[[str], str]
 """A picture's data URL, by the sha256 of its bytes."""
@@ -101,8 +102,41 @@ def reply(answer: object, seconds: float, how: Mapping[str, JSON]) -> Reply | No
         refusal=(_optional(message.get("refusal")) or "")[:MAX_CHARACTERS] or None,
         usage=usage(answer.get("usage")),
         seconds=round(seconds, 3),
-        sent=dict(how) | ({"cut_from": longest} if longest > MAX_CHARACTERS else {}),
+        sent=dict(how)
+        | ({"cut_from": longest} if longest > MAX_CHARACTERS else {})
+        | _malformed(answer, choice),
         logprobs=_logprobs(choice.get("logprobs")),
+    )
+
+
+def _malformed(answer: Mapping[str, Any], choice: Mapping[str, Any]) -> dict[str, JSON]:
+    """The parts of a completion that no server should send, which are read as missing; nothing if there are none."""
+    used, model = answer.get("usage"), answer.get("model")
+    counts = [used.get(name) for name in COUNTS] if isinstance(used, dict) else []
+    found = {
+        "model": not (model is None or (isinstance(model, str) and len(model) <= MAX_ID)),
+        "usage": not (used is None or isinstance(used, dict))
+        or any(count not in (None, 0) and not _count(count) for count in counts),
+        "logprobs": choice.get("logprobs") is not None and not _whole(choice["logprobs"]),
+    }
+    names: list[JSON] = [name for name, is_so in found.items() if is_so]
+    return {"malformed": names} if names else {}
+
+
+def _whole(table: object) -> bool:
+    """Whether every logprob of the first token can be read; a reply without tokens has none."""
+    content = table.get("content") if isinstance(table, dict) else table
+    if content is None or content == []:
+        return True
+    if not isinstance(content, list) or not isinstance(content[0], dict):
+        return False
+    others = content[0].get("top_logprobs") or []
+    return isinstance(others, list) and all(
+        isinstance(one, dict)
+        and isinstance(one.get("token"), str)
+        and not HALVES.search(one["token"])
+        and _number(one.get("logprob"))
+        for one in (content[0], *others)
     )
 
 

@@ -15,13 +15,14 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from lotbench.report import markdown
 from lotbench.report.html import number_tables, plots
 from lotbench.report.markdown import cell, number, visible
 from lotbench.report.report import interval
 from lotbench.report.sections import Grid, Plot, Section, Table
 
 LONGEST = 2_000
-"""Characters of a text outside readings; what is longer is cut, and says so. report.md has the whole."""
+"""Characters of a text outside readings; what is longer is cut, and says so. report.md has more of it."""
 SHADES = 9
 """Steps of a heat map's colour; `h0` to `h8` in the style sheet."""
 
@@ -116,13 +117,12 @@ def _shown(value: object) -> object:
     """What a template's expression puts on the page: text with nothing hidden in it, and not without end."""
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
-    cut = f"{value[:LONGEST]} … ({len(value):,} characters)" if len(value) > LONGEST else value
-    return visible(cut)
+    return visible(markdown.cut(value, LONGEST))
 
 
 def _whole(text: str) -> Markup:
-    """A text at its full length, where the page lets it scroll."""
-    return Markup(str(escape(visible(text))))
+    """A text as long as report.md has it, where the page lets it scroll."""
+    return Markup(str(escape(visible(markdown.cut(text, markdown.LONGEST)))))
 
 
 def _breakable(text: str) -> Markup:
