@@ -155,7 +155,7 @@ def toml(data: bytes) -> None:
     """A config file by path, and its text as the value of --set."""
     with suppress(UsageError):
         config.load(held(data, "config.toml"))
-    config.read_value(data.decode("utf-8", "replace").removeprefix("@"))
+    config.read_value(data.decode("utf-8", "replace").lstrip("@"))
 
 
 def marks(data: bytes) -> None:

@@ -199,6 +199,11 @@ def differences(ours: JSON, theirs: JSON, path: str = "") -> list[str]:
     return [] if ours == theirs else [path]
 
 
+def shortened(text: str, longest: int = 200) -> str:
+    """A text that may be anybody's, cut to what a line of an error can hold."""
+    return text if len(text) <= longest else f"{text[:longest]} …"
+
+
 def _place(key: str) -> list[str]:
     if "." in key:
         return key.split(".")
@@ -248,7 +253,10 @@ def _content(path: Path) -> Any:
 
 
 def _message(model: type[BaseModel], error: Any) -> str:
+    if error["type"] == "missing":
+        # What was given is all that stands around it.
+        return str(error["msg"])
     if error["type"] != "extra_forbidden":
-        return f"{error['msg']} (got {error['input']!r})"
+        return f"{error['msg']} (got {shortened(repr(error['input']))})"
     known = ", ".join(sorted(model.model_fields)) if len(error["loc"]) == 1 else ""
     return "unknown key" + (f"; known: {known}" if known else "")

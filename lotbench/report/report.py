@@ -406,11 +406,12 @@ def _score(metric: Metric) -> dict[str, JSON]:
 
 
 def _spent(spent: Spent) -> dict[str, JSON]:
+    malformed: dict[str, JSON] = {"malformed": spent.malformed} if spent.malformed else {}
     return {
         "calls": spent.calls,
         "input_tokens": spent.input_tokens,
         "cached_input_tokens": spent.cached_input_tokens,
         "output_tokens": spent.output_tokens,
         "cost_usd": spent.cost_usd,
-        "malformed": spent.malformed,
+        **malformed,
     }

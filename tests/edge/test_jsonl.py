@@ -25,8 +25,10 @@ def test_a_line_ends_at_a_line_feed_alone(tmp_path: Path) -> None:
 
 def test_what_is_no_text_is_told_before_the_first_line(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_bytes(b'{"a": 1}\n\xff\n')
-    with pytest.raises(UnicodeDecodeError):
+    with pytest.raises(DataError, match=r"rows\.jsonl:2: not UTF-8$"):
         texts(tmp_path / "rows.jsonl")
+    with pytest.raises(DataError, match=r"none\.jsonl: No such file"):
+        texts(tmp_path / "none.jsonl")
 
 
 def numbers(path: Path) -> list[int]:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from lotbench.benchmarks.lotbench.score import metrics
 from lotbench.benchmarks.lotbench.sections import sections
 from lotbench.report import report as module
-from lotbench.report.markdown import bullets, number, plain, table
+from lotbench.report.markdown import LONGEST, bullets, number, plain, table
 from lotbench.report.report import Facts, Report, Spent, build, to_markdown, to_summary
-from lotbench.report.sections import Plot, Section, Table
+from lotbench.report.sections import Plot, Reading, Section, Table
 from lotbench.types import Metric
 from tests.games import Rules, broken, unsolved, won
 
@@ -98,6 +98,25 @@ def test_calls_tokens_and_cost_add_up() -> None:
     unpriced = replace(FACTS, spent={**FACTS.spent, "oracle": Spent(1, 2, 0, 3, None)})
     assert row(to_markdown(report(unpriced)), "all")[1:] == ["19", "1902", "400", "93", "no price known"]
     assert to_summary(report(unpriced))["usage"]["cost_usd"] is None  # type: ignore[index,call-overload]
+
+
+def test_malformed_replies_have_a_column_where_there_are_any() -> None:
+    assert "malformed" not in to_markdown(report())
+    spoilt = replace(FACTS, spent={**FACTS.spent, "oracle": Spent(1, 2, 0, 3, 0.0, 1)})
+    text = to_markdown(report(spoilt))
+    assert row(text, "role")[-1] == "malformed"
+    assert [row(text, name)[-1] for name in ("candidate", "oracle", "all")] == ["0", "1", "1"]
+    assert to_summary(report(spoilt))["usage"]["by_role"]["oracle"]["malformed"] == 1  # type: ignore[index,call-overload]
+
+
+def test_a_text_without_end_is_cut_and_says_so() -> None:
+    """30 MB of text once stood uncut in report.md."""
+    assert plain("a" * LONGEST) == "a" * LONGEST
+    assert plain("a" * 3_000_000) == "a" * LONGEST + " … (3,000,000 characters)"
+    said = Section("s", readings=(Reading("r", (("n", "b" * 10**6),)),))
+    page = to_markdown(replace(report(), sections=(said,)))
+    assert f"n: {'b' * (LONGEST - 3)} … (1,000,003 characters)" in page
+    assert len(page) < LONGEST + 5_000
 
 
 def test_the_summary_has_its_fields_and_survives_json() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from lotbench.config.experiment import Config, Limits
-from lotbench.errors import LimitReached, LotbenchError, Unescapable, UsageError
+from lotbench.errors import LimitReached, LotbenchError, RunFolderError, Unescapable, UsageError
 from lotbench.run import plan, results, shards
 from lotbench.run.evaluate import begin, resume
 from lotbench.run.results import Run
@@ -147,6 +147,25 @@ async def test_ray_takes_the_shards(tmp_path: Path) -> None:
         one, two = [await played(server, tmp_path / str(k), k) for k in (1, 2)]
     assert essence(one.path)[1] == essence(two.path)[1]
     assert one.summary["scores"] == two.summary["scores"]
+
+
+@pytest.mark.parametrize("at", ["shards", "shards/0"])
+async def test_shards_that_are_links_are_refused_and_nothing_behind_them_is_touched(
+    at: str, tmp_path: Path
+) -> None:
+    with FakeServer() as server:
+        run = await played(server, tmp_path / "runs", 1)
+        elsewhere = tmp_path / "elsewhere"
+        elsewhere.mkdir()
+        for name in ("calls.jsonl", "traces.jsonl", "stop"):
+            (elsewhere / name).write_text("theirs\n", "utf-8")
+        before = (run.path / "calls.jsonl").read_bytes()
+        (run.path / at).parent.mkdir(exist_ok=True)
+        (run.path / at).symlink_to(elsewhere, target_is_directory=True)
+        with pytest.raises(RunFolderError, match="is a link, and no shard of a run is one"):
+            await resume(run.path)
+    assert sorted(one.name for one in elsewhere.iterdir()) == ["calls.jsonl", "stop", "traces.jsonl"]
+    assert (run.path / "calls.jsonl").read_bytes() == before
 
 
 async def test_a_run_in_shards_that_is_interrupted_keeps_what_came_and_goes_on(

@@ -274,6 +274,16 @@ async def test_a_mark_on_a_full_disk_is_refused_and_can_be_made_later(played: Pa
     assert len((root / "annotations.jsonl").read_bytes().splitlines()) == 3
 
 
+async def test_marks_that_are_no_text_are_named_by_line(played: Path, tmp_path: Path) -> None:
+    """A fuzzer's find: a byte that is not UTF-8 in annotations.jsonl was a traceback on every game's page."""
+    root = tmp_path / "runs"
+    shutil.copytree(played, root, ignore=shutil.ignore_patterns("annotations.jsonl", "labels-*"))
+    (root / "annotations.jsonl").write_bytes(b"\n\x8e\n")
+    name = named(root, "quill")
+    async with client(Gallery(root, Annotations(root, "Ann", str))) as browser:
+        assert "annotations.jsonl:2: not UTF-8" in await text(browser, f"game/{name}/lot-0001-1.html", 409)
+
+
 async def test_a_draw_whose_labels_are_none_refuses_no_mark_with_a_traceback(
     played: Path, tmp_path: Path
 ) -> None:

@@ -233,11 +233,18 @@ def texts(path: Path, *, appended: bool = False) -> Iterator[tuple[int, str]]:
         appended: Whether it is one that `append` writes: a torn last line is then passed over.
 
     Raises:
-        OSError, UnicodeDecodeError: The file cannot be read.
+        DataError: The file cannot be read, or a line is not UTF-8.
     """
-    raw = path.read_bytes()
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise DataError([f"{path}: {error.strerror}"]) from None
     last = raw.rpartition(b"\n")[2]
     if appended and _torn(last):
         raw = raw.removesuffix(last)
-    every = enumerate(raw.decode("utf-8").split("\n"), 1)
+    try:
+        every = enumerate(raw.decode("utf-8").split("\n"), 1)
+    except UnicodeDecodeError as error:
+        line = 1 + raw.count(b"\n", 0, error.start)
+        raise DataError([f"{at(path, line)}: not UTF-8"]) from None
     return ((number, text) for number, text in every if text.strip())
