@@ -7,6 +7,7 @@
     │   └── JudgeError      ... from a judge
     ├── CallFailed          a call that brought no reply                               (data)
     ├── Unescapable         a call that no other call can do better than               exit 1
+    │   └── UnknownModel    no such model at its address
     ├── LimitReached        a budget that a person set                                 exit 3
     ├── TooManyFailures     more failed walks than the run may have                    exit 4
     └── RunFolderError      a run folder in use, damaged, or of another experiment     exit 2
@@ -74,6 +75,12 @@ class CallFailed(LotbenchError):
 
 class Unescapable(LotbenchError):
     """No other call to this model can succeed either: wrong key, unknown model, no credit, no picture input."""
+
+
+class UnknownModel(Unescapable):
+    """An address knows no model of this name, or no longer; `models` are all that a connection test found gone."""
+
+    models: tuple[str, ...] = ()
 
 
 class LimitReached(LotbenchError):

@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import signal
 import sys
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from lotbench.config import judge_panel
 from lotbench.config.experiment import Config
 from lotbench.edge.files import run_folder
 from lotbench.edge.files.datasets import config_file
-from lotbench.errors import UsageError
+from lotbench.errors import UnknownModel, UsageError
 from lotbench.report import bounds
 from lotbench.run import plan
 from lotbench.run.evaluate import begin
@@ -40,7 +40,26 @@ def evaluate(parsed: argparse.Namespace) -> int:
         watch=watch(sys.stderr),
         shards=parsed.shards,
     )
-    return print_result(interruptible(work))
+    try:
+        return print_result(interruptible(work))
+    except UnknownModel as error:
+        error.args = (f"{error}{_next_in_line(parsed.panel, error.models)}",)
+        raise
+
+
+def _next_in_line(panel: str | None, gone: Sequence[str]) -> str:
+    """Who would take the places of judges of a panel that are no longer served, by the panel's rule."""
+    if not panel:
+        return ""
+    made = judge_panel.load(_panel_file(panel))
+    if not set(gone) & set(made.models):
+        return ""
+    rows = judge_panel.next_in_line(made, gone)
+    named = ", ".join(f"{one.row} ({one.model})" if one.model else one.row for one in rows)
+    return (
+        f". Of the panel {made.name} the rule's next in line: {named or 'nobody is left in the file'}. A panel with another "
+        "judge is another panel: put them into a copy of the file under another name, or make one with `lotbench data panel`"
+    )
 
 
 def configuration(parsed: argparse.Namespace) -> Config:
@@ -72,11 +91,16 @@ def _panel(given: str, flags: Mapping[str, Any]) -> dict[str, Any]:
     """The judges of a panel file, by path or by the name of one that is shipped, and its id."""
     if flags.get("roles.judge"):
         raise UsageError("--panel names the judges: leave out --judge and --role judge=")
+    made = judge_panel.load(_panel_file(given))
+    return {"roles.judge": list(made.models), "settings.panel": made.id}
+
+
+def _panel_file(given: str) -> Path:
+    """A panel file by path, or by the name of one that is shipped."""
     name = given.removeprefix("configs/").removeprefix("panels/").removesuffix(".toml")
     found = config_file(given if Path(given).exists() else f"panels/{name}")
     assert found is not None
-    made = judge_panel.load(found)
-    return {"roles.judge": list(made.models), "settings.panel": made.id}
+    return found
 
 
 def interruptible(work: Coroutine[Any, Any, Run]) -> Run:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import hashlib
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from lotbench.config import judge_panel
+from lotbench.edge.calls.prices import read_table
 from lotbench.edge.files import atomic_write
+from lotbench.edge.files.datasets import shipped
 from lotbench.errors import UsageError
-
-RULES = {"v1": judge_panel.Rules(per_organisation=None, siblings=True), "v2": judge_panel.Rules()}
 
 
 def panel(parsed: argparse.Namespace) -> int:
@@ -25,18 +26,25 @@ def panel(parsed: argparse.Namespace) -> int:
     out = Path(parsed.out or f"panel-{date}.toml")
     if out.exists():
         raise UsageError(f"{out} is there already, and runs may have used it: give another name with --out")
-    base = RULES[parsed.rules]
-    rules = judge_panel.Rules(
-        parsed.size, base.per_organisation, base.siblings, _reasons(parsed.pin), _reasons(parsed.ban)
+    listed = read_table(parsed.prices).usd_per_million if parsed.prices else None
+    rules = replace(
+        judge_panel.RULES[parsed.rules],
+        size=parsed.size,
+        pins=_reasons(parsed.pin),
+        bans=_reasons(parsed.ban),
+        prices=listed,
     )
     choices = judge_panel.choose(judge_panel.leaderboard(raw.decode("utf-8-sig"), path), rules)
     source = f"{path.name}, sha256 {hashlib.sha256(raw).hexdigest()[:16]}, rules of {parsed.rules}"
-    text = judge_panel.to_toml(out.stem, date, source, choices)
+    about = {"date": date, "source": source, "rules": parsed.rules}
+    text = judge_panel.to_toml(out.stem, about, choices, _known(), rules)
     made = judge_panel.checked(text, out)
     atomic_write.write(out, text)
-    for choice in choices:
-        if choice.taken:
-            print(f"{choice.standing.model:40} {choice.why}")
+    for judge in made.judge:
+        cost = (
+            "" if judge.usd_per_million is None else " ${0:g} in, ${2:g} out".format(*judge.usd_per_million)
+        )
+        print(f"{judge.row:40} {judge.model:50}{cost} {judge.why}")
     print(f"{out}: panel {made.id}, {len(made.judge)} judges; {len(made.passed)} passed over, with reasons")
     return 0
 
@@ -46,6 +54,14 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
+
+
+def _known() -> dict[str, str]:
+    """The names under which the rows of the shipped panels are asked."""
+    panels = [judge_panel.load(file) for file in sorted(shipped("configs", "panels").glob("*.toml"))]
+    rows = [(one.row, one.model) for made in panels for one in made.judge]
+    rows += [(one.row, one.model) for made in panels for one in made.passed]
+    return {row: model for row, model in rows if model}
 
 
 def _reasons(pairs: list[str]) -> dict[str, str]:

@@ -435,7 +435,16 @@ def _review(data: Commands) -> None:
 
 def _panel(data: Commands) -> None:
     one = _command(data, "panel", "panels:panel", "choose a panel of judges from a leaderboard, by rule")
-    one.add_argument("path", metavar="LEADERBOARD.csv", help="columns Model, Organization, Global Average")
+    one.add_argument(
+        "path",
+        metavar="LEADERBOARD.csv",
+        help="columns Model, Organization, Global Average (or name, maker, score)",
+    )
+    one.add_argument(
+        "--prices",
+        metavar="FILE",
+        help="a price list, as $LOTBENCH_PRICES: who is not in it does not judge, and its names are asked",
+    )
     one.add_argument(
         "--out", metavar="FILE", help="the panel file; its name names the panel (default: panel-DATE.toml)"
     )

@@ -8,21 +8,27 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import tomllib
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
 import tomli_w
 from pydantic import BaseModel, ConfigDict, Field
 
 from lotbench.config.experiment import digest, read_toml, validate
-from lotbench.config.model_names import related
+from lotbench.config.model_names import parse, related
 from lotbench.errors import DataError, UsageError, at
 
 MODEL, ORGANISATION, AVERAGE = "Model", "Organization", "Global Average"
 """The columns that are read, by the names that LiveBench gives them."""
+ALSO = {MODEL: ("name",), ORGANISATION: ("organisation", "maker", "provider"), AVERAGE: ("average", "score")}
+"""What other leaderboards call them; case does not matter."""
+Usd: TypeAlias = tuple[float, float, float]
+"""US dollars for a million tokens of input, cached input and output."""
 PROVIDERS = {
     "Alibaba": "dashscope",
     "Anthropic": "anthropic",
@@ -52,6 +58,7 @@ class Rules:
         siblings: Whether variants of one base model may both judge (v1).
         pins: Rows that are taken before all others, each with the reason.
         bans: Rows that are passed over, each with the reason.
+        prices: A price list by the names that providers take; a row that is not in it is passed over. None: any may judge.
     """
 
     size: int = 10
@@ -59,6 +66,11 @@ class Rules:
     siblings: bool = False
     pins: Mapping[str, str] = field(default_factory=dict)
     bans: Mapping[str, str] = field(default_factory=dict)
+    prices: Mapping[str, Usd] | None = None
+
+
+RULES = {"v1": Rules(per_organisation=None, siblings=True), "v2": Rules()}
+"""How the papers choose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +91,17 @@ class PanelJudge(BaseModel):
     row: str = ""
     organisation: str = ""
     average: float | None = None
+    usd_per_million: Usd | None = None
     why: str = ""
 
 
 class Passed(BaseModel):
-    """A model that was passed over."""
+    """A model that was passed over; `model` is its name in lotbench, where it is known."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     row: str
+    model: str = ""
     organisation: str = ""
     average: float | None = None
     why: str
@@ -102,6 +116,8 @@ class PanelFile(BaseModel):
     date: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}$")
     """Of the leaderboard."""
     source: str = ""
+    rules: Literal["v1", "v2"] = "v2"
+    """By which it was chosen, and would be filled up."""
     judge: tuple[PanelJudge, ...] = Field(min_length=1)
     passed: tuple[Passed, ...] = ()
 
@@ -141,6 +157,7 @@ def leaderboard(text: str, path: Path) -> list[LeaderboardRow]:
         DataError: A column is missing, or a row has no model or an average that is no number.
     """
     table = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")))
+    table.fieldnames = [_column(name) for name in table.fieldnames or ()]
     if missing := [name for name in (MODEL, ORGANISATION, AVERAGE) if name not in (table.fieldnames or ())]:
         raise DataError([at(path, 1) + f": no column {', '.join(missing)}"])
     rows, faults = [], []
@@ -157,6 +174,12 @@ def leaderboard(text: str, path: Path) -> list[LeaderboardRow]:
     if faults:
         raise DataError(faults)
     return sorted(rows, key=lambda one: (one.average is None, -(one.average or 0.0)))
+
+
+def _column(name: str) -> str:
+    """A column by the name that is used here."""
+    plain = name.strip().casefold()
+    return next((ours for ours, also in ALSO.items() if plain in (ours.casefold(), *also)), name)
 
 
 def choose(rows: Sequence[LeaderboardRow], rules: Rules) -> list[Choice]:
@@ -191,6 +214,8 @@ def _against(row: LeaderboardRow, taken: Sequence[LeaderboardRow], rules: Rules)
         return f"has no {AVERAGE}"
     if len(taken) >= rules.size:
         return f"the panel of {rules.size} is full"
+    if rules.prices is not None and asked_as(row.model, rules.prices) is None:
+        return "is not in the price list"
     kin = next((one.model for one in taken if related(one.model, row.model)), None)
     if kin and not rules.siblings:
         return f"a variant of {kin}, which is in it"
@@ -200,24 +225,77 @@ def _against(row: LeaderboardRow, taken: Sequence[LeaderboardRow], rules: Rules)
     return None
 
 
-def to_toml(name: str, date: str, source: str, choices: Sequence[Choice]) -> str:
-    """A panel file of these choices, opened by the command that uses it."""
+def asked_as(row: str, names: Iterable[str]) -> str | None:
+    """The name among those of a price list under which a row of a leaderboard is asked; None if there is none.
+
+    Of several spellings and variants of one model, that with the words of the row.
+    """
+    wanted = _words(row)
+    found = [name for name in names if related(parse(name).model, row)]
+    return min(
+        found, key=lambda name: (len(_words(parse(name).model) ^ wanted), len(name), name), default=None
+    )
+
+
+def _words(name: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[a-z]+|\d+", name.lower().rsplit("/", 1)[-1]))
+
+
+def next_in_line(panel: PanelFile, gone: Collection[str]) -> list[Passed]:
+    """Who takes the places of judges that are gone, in the order of the file, by the rule that chose the panel."""
+    rules = RULES[panel.rules]
+    left = [judge for judge in panel.judge if judge.model not in gone]
+    taken = [LeaderboardRow(one.row or one.model, one.organisation, 0.0) for one in left]
+    found: list[Passed] = []
+    for one in panel.passed:
+        row = LeaderboardRow(one.row, one.organisation, 0.0)
+        barred = one.why.startswith(("banned", "has no", "is not in"))
+        if (
+            not barred
+            and one.model not in gone
+            and _against(row, taken, replace(rules, size=len(panel.judge))) is None
+        ):
+            taken.append(row)
+            found.append(one)
+    return found
+
+
+def to_toml(
+    name: str, about: Mapping[str, str], choices: Sequence[Choice], known: Mapping[str, str], rules: Rules
+) -> str:
+    """A panel file of these choices, opened by the command that uses it.
+
+    Args:
+        name: Of the panel.
+        about: Its date, its source, and which rules chose.
+        choices: Every row of the leaderboard.
+        known: Names under which rows are asked, of panels that there are already.
+        rules: Their price list has the names before all others.
+    """
     head = (
         f"# lotbench evaluate liveideabench --panel {name}.toml --model M\n#\n"
-        "# `model` is what lotbench asks for: check that the provider knows each name before the first run.\n"
+        "# `model` is what lotbench asks for; the connection test of a run says which are not served.\n"
     )
     table = {
         "name": name,
-        "date": date,
-        "source": source,
-        "judge": [_row(one) for one in choices if one.taken],
-        "passed": [_row(one) for one in choices if not one.taken],
+        **about,
+        "judge": [_row(one, known, rules.prices or {}) for one in choices if one.taken],
+        "passed": [_row(one, known, rules.prices or {}) for one in choices if not one.taken],
     }
     return head + tomli_w.dumps(table)
 
 
-def _row(choice: Choice) -> dict[str, str | float]:
+def _row(choice: Choice, known: Mapping[str, str], prices: Mapping[str, Usd]) -> dict[str, Any]:
     row = choice.standing
-    model = {"model": f"{PROVIDERS.get(row.organisation, 'openrouter')}/{row.model}"} if choice.taken else {}
+    priced = asked_as(row.model, prices)
+    model = priced or known.get(row.model) or f"{PROVIDERS.get(row.organisation, 'openrouter')}/{row.model}"
     average = {} if row.average is None else {"average": row.average}
-    return {**model, "row": row.model, "organisation": row.organisation, **average, "why": choice.why}
+    cost = {"usd_per_million": list(prices[priced])} if priced and choice.taken else {}
+    return {
+        "model": model,
+        "row": row.model,
+        "organisation": row.organisation,
+        **average,
+        **cost,
+        "why": choice.why,
+    }

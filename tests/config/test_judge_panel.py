@@ -11,10 +11,11 @@ from lotbench.cli import main
 from lotbench.cli.evaluate import configuration
 from lotbench.cli.parser import parser
 from lotbench.config import judge_panel
-from lotbench.config.model_names import parse
+from lotbench.config.model_names import PROVIDERS, Provider, parse
 from lotbench.edge.files.datasets import shipped
 from lotbench.errors import DataError, UsageError
 from lotbench.run.plan import make
+from tests.server import FakeServer
 
 REFERENCE = os.environ.get("LOTBENCH_REFERENCE_DATA")
 reference = pytest.mark.skipif(not REFERENCE, reason="needs $LOTBENCH_REFERENCE_DATA")
@@ -108,7 +109,7 @@ def test_the_real_leaderboard_gives_the_ten_rows_of_the_rule() -> None:
     rows = [one.standing.model for one in pinned if one.taken]
     shown = judge_panel.load(shipped("configs", "panels", "paper-2025-03.toml"))
     assert sorted(judge.row for judge in shown.judge) == sorted(rows)
-    assert {one.row: one.why for one in shown.passed if "Average" not in one.why} == {
+    assert {one.row: one.why for one in shown.passed if not one.why.startswith(("has no", "the panel"))} == {
         one.standing.model: one.why
         for one in pinned
         if not one.taken and not one.why.startswith(("has no", "the panel"))
@@ -121,6 +122,108 @@ def test_the_shipped_panel_says_why_it_has_another_model_than_the_rule() -> None
     assert len(why) == 10 and "o1-2024-12-17-high" not in why
     assert why["gpt-4.5-preview"].startswith("pinned: the list in the public code has it in the place of o1")
     assert {parse(model).provider for model in found.models} == {"openrouter"}
+    # The names are a provider's and not the leaderboard's.
+    assert "openrouter/anthropic/claude-3.7-sonnet:thinking" in found.models
+    assert not {judge.row for judge in found.judge if "-3-7-" in judge.row} & {
+        model for model in found.models
+    }
+
+
+def test_the_rule_names_who_is_next_in_line_for_a_judge_that_is_gone() -> None:
+    found = judge_panel.load(shipped("configs", "panels", "paper-2025-03.toml"))
+    next_ = [one.row for one in judge_panel.next_in_line(found, ["openrouter/openai/gpt-4.5-preview"])]
+    assert next_ == ["o1-2024-12-17-high"]
+    # Without a judge of Google the next of Google is in line, a variant of one that stays is not.
+    gone = ["openrouter/google/gemini-2.0-pro-exp-02-05:free", "openrouter/openai/o3-mini-high"]
+    assert [one.row for one in judge_panel.next_in_line(found, gone)] == [
+        "o1-2024-12-17-high",
+        "gemini-exp-1206",
+    ]
+    assert judge_panel.next_in_line(found, []) == []
+    # Who is gone is nobody's heir.
+    gone += ["openrouter/openai/o1"]
+    assert [one.row for one in judge_panel.next_in_line(found, gone)] == [
+        "o3-mini-2025-01-31-medium",
+        "gemini-exp-1206",
+    ]
+
+
+PRICES = """date = "2031-01-01"
+[usd_per_million]
+"openrouter/a/alpha-2:high" = [3.0, 0.3, 15.0]
+"openrouter/a/alpha-2" = [1.0, 0.1, 4.0]
+"deepseek/delta" = [0.5, 0.1, 1.0]
+"openrouter/c/gamma-mini" = [0.2, 0.1, 0.4]
+"""
+
+
+def test_one_command_makes_a_panel_of_ones_own_leaderboard_and_price_list(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = BOARD.replace("Model,Organization,Global Average,Other", "name,maker,score,Other")
+    (tmp_path / "own-2031-01-02.csv").write_text(own, encoding="utf-8")
+    (tmp_path / "prices.toml").write_text(PRICES, encoding="utf-8")
+    out = tmp_path / "own.toml"
+    command = [
+        "data",
+        "panel",
+        str(tmp_path / "own-2031-01-02.csv"),
+        "--prices",
+        str(tmp_path / "prices.toml"),
+    ]
+    assert main([*command, "--out", str(out)]) == 0
+    made = judge_panel.load(out)
+    # Each by the name that its provider takes, of several that with the words of the row.
+    assert {judge.row: judge.model for judge in made.judge} == {
+        "alpha-2-high": "openrouter/a/alpha-2:high",
+        "gamma-mini-2025-01-02": "openrouter/c/gamma-mini",
+        "delta": "deepseek/delta",
+    }
+    assert made.judge[0].usd_per_million == (3.0, 0.3, 15.0)
+    assert {one.row: one.why for one in made.passed}["beta-7b"] == "is not in the price list"
+    assert "$3 in, $15 out" in capsys.readouterr().out
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text("date = 1\n", encoding="utf-8")
+    assert main([*command[:-1], str(wrong), "--out", str(tmp_path / "other.toml")]) == 2
+    assert "wrong.toml" in capsys.readouterr().err
+
+
+def test_names_of_rows_that_a_shipped_panel_has_are_its(tmp_path: Path) -> None:
+    rows = (
+        "Model,Organization,Global Average\nclaude-3-7-sonnet-thinking,Anthropic,76.1\nnew-1,Anthropic,70\n"
+    )
+    (tmp_path / "b20310101.csv").write_text(rows, encoding="utf-8")
+    assert main(["data", "panel", str(tmp_path / "b20310101.csv"), "--out", str(tmp_path / "p.toml")]) == 0
+    assert judge_panel.load(tmp_path / "p.toml").models == (
+        "openrouter/anthropic/claude-3.7-sonnet:thinking",
+        "anthropic/new-1",
+    )
+
+
+def test_the_connection_test_names_every_judge_that_is_gone_and_who_is_next_in_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = judge_panel.load(shipped("configs", "panels", "paper-2025-03.toml"))
+    gone = {"openai/gpt-4.5-preview", "google/gemini-2.0-pro-exp-02-05:free"}
+    served = [parse(model).model for model in shown.models if parse(model).model not in gone]
+    with FakeServer(models=[*served, "candidate"]) as server:
+        provider = PROVIDERS["openrouter"]
+        monkeypatch.setitem(PROVIDERS, "openrouter", Provider(server.url, provider.key))
+        monkeypatch.setenv(str(provider.key), "a key")
+        monkeypatch.setenv("LOTBENCH_API_KEY", "none")
+        command = [
+            "evaluate",
+            "liveideabench",
+            "--panel",
+            "paper-2025-03",
+            "--model",
+            f"candidate@{server.url}",
+        ]
+        assert main([*command, "--limit", "2", "--out", str(tmp_path)]) == 1
+    said = capsys.readouterr().err
+    assert "2 models do not answer: " in said
+    assert all(f"openrouter/{name}: 404" in said for name in gone)
+    assert "the rule's next in line: o1-2024-12-17-high (openrouter/openai/o1), gemini-exp-1206" in said
 
 
 def board(tmp_path: Path, *options: str) -> Path:

@@ -7,11 +7,12 @@ asked. The calls are counted and journaled like any other.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from lotbench.config.model_names import parse
 from lotbench.edge.calls.caller import Caller
-from lotbench.errors import CallFailed, Unescapable
+from lotbench.errors import CallFailed, Unescapable, UnknownModel
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.state import AnyWalk
 from lotbench.prompting.reply import Form, prose, schema, shape
@@ -32,6 +33,7 @@ async def check(caller: Caller, walk: AnyWalk, benchmark: Benchmark, settings: A
     """Ask every model of every role once.
 
     Raises:
+        UnknownModel: Models are not served under their names, or no longer; all of them are named.
         Unescapable: A model cannot be reached at all, with the reason in one line.
     """
     pictures = benchmark.data.needs_pictures(settings)
@@ -45,9 +47,12 @@ async def check(caller: Caller, walk: AnyWalk, benchmark: Benchmark, settings: A
         _question(role, seat, number, _picture(walk) if pictures and benchmark.roles[role].pictures else None)
         for number, (role, seat) in enumerate(places)
     ]
-    asking = [asyncio.create_task(caller.ask(walk, question)) for question in questions]
+    asking = {
+        asyncio.create_task(caller.ask(walk, question)): caller.role_models[role][seat].name
+        for question, (role, seat) in zip(questions, places, strict=True)
+    }
     try:
-        await asyncio.gather(*asking)
+        gone = await _gone(asking)
     except CallFailed as error:
         raise Unescapable(f"the connection test failed: {error}") from None
     finally:
@@ -55,6 +60,32 @@ async def check(caller: Caller, walk: AnyWalk, benchmark: Benchmark, settings: A
         for task in asking:
             task.cancel()
         await asyncio.gather(*asking, return_exceptions=True)
+    if gone:
+        raise _unknown(gone)
+
+
+async def _gone(asking: Mapping[asyncio.Task[Any], str]) -> dict[str, UnknownModel]:
+    """The models that are not served, by name, with what was said of each; any other failure ends the test."""
+    found: dict[str, UnknownModel] = {}
+    open_, done = set(asking), set[asyncio.Task[Any]]()
+    while open_:
+        done, open_ = await asyncio.wait(open_, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            failure = task.exception()
+            if isinstance(failure, UnknownModel):
+                found[asking[task]] = failure
+            elif failure is not None:
+                raise failure
+    return found
+
+
+def _unknown(gone: Mapping[str, UnknownModel]) -> UnknownModel:
+    if len(gone) == 1:
+        error = UnknownModel(str(*gone.values()))
+    else:
+        error = UnknownModel(f"{len(gone)} models do not answer: {'; '.join(map(str, gone.values()))}")
+    error.models = tuple(gone)
+    return error
 
 
 def _question(role: str, seat: int, number: int, picture: Image | None) -> Question:

@@ -97,11 +97,16 @@ def own_table() -> PriceTable | None:
         UsageError: See `price`.
     """
     own = os.environ.get("LOTBENCH_PRICES", "")
-    return _read_table(own) if own else None
+    return read_table(own) if own else None
 
 
 @cache
-def _read_table(path: str) -> PriceTable:
+def read_table(path: str) -> PriceTable:
+    """The price table in a file.
+
+    Raises:
+        UsageError: It cannot be read or does not fit, with file and field.
+    """
     return validate(PriceTable, read_toml(Path(path)), Path(path))
 
 

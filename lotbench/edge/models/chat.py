@@ -25,7 +25,7 @@ from lotbench.config.experiment import Limits
 from lotbench.config.model_names import ModelName, checked_url
 from lotbench.edge.models import chat_format
 from lotbench.edge.models.concurrency import Pace
-from lotbench.errors import CallFailed, Unescapable, UsageError
+from lotbench.errors import CallFailed, Unescapable, UnknownModel, UsageError
 from lotbench.report.markdown import visible
 from lotbench.types import Reply, Request
 
@@ -253,7 +253,7 @@ class ChatModel:
             wait = chat_format.retry_after(response.headers, time.time())
             raise _PassingError(f"{status}: {_short(text, self._secret)}", wait)
         if status == 404:
-            raise Unescapable(f"{told} (no such model or address: {self.url})")
+            raise UnknownModel(f"{told} (no such model or address: {self.url})")
         raise CallFailed(told)
 
     def _stop_if_hopeless(self, status: int, text: str, told: str, made: Mapping[str, Any]) -> None:
