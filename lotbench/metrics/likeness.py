@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lotbench.metrics.diversity import words
-from lotbench.metrics.intervals import Floats, bounded
+from lotbench.metrics.intervals import Floats, bounded, studentised
 from lotbench.types import Metric
 
 Answers: TypeAlias = Mapping[str, Sequence[str]]
@@ -90,7 +90,9 @@ def _over(values: Sequence[float], ends: tuple[float, float]) -> Metric:
     if not values:
         return Metric(None, why="no sample has two answers to compare")
     counts = np.array([[value, 1.0] for value in values])
-    low, high = bounded(counts, lambda sums: np.asarray(sums[..., 0] / sums[..., 1]), ends)
+    # A share is Wilson's; cosines use a small part of their scale, as marks do.
+    interval = bounded if ends == (0.0, 1.0) else studentised
+    low, high = interval(counts, lambda sums: np.asarray(sums[..., 0] / sums[..., 1]), ends)
     return Metric(float(counts[:, 0].mean()), low, high, n=len(values))
 
 

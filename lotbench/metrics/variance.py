@@ -151,7 +151,9 @@ def pseudo_values(metric: Weighted, n: int) -> Floats:
     for at in range(0, n, step):
         weights = np.ones((min(step, n - at), n))
         weights[np.arange(len(weights)), at + np.arange(len(weights))] = 0.0
-        without.append(metric(weights))
+        # Of one record alone nothing is left, and 0 / 0 is no value.
+        with np.errstate(invalid="ignore", divide="ignore"):
+            without.append(metric(weights))
     return np.asarray(n * value - (n - 1) * np.concatenate(without))
 
 

@@ -21,6 +21,7 @@ from lotbench.benchmarks.lotbench.games import (
     read_chains,
     read_rounds,
 )
+from lotbench.report.markdown import number
 from lotbench.types import JSON, Trace, Usage
 
 _ARROW = re.compile(r"\s*(?:->|=>|→|⇒|➔|➜)\s*")
@@ -221,6 +222,8 @@ def _text(value: Any) -> str:
         return value
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, float):
+        return number(value)
     if isinstance(value, Mapping):
         return "\n".join(f"{name}: {_text(one)}" for name, one in value.items())
     if isinstance(value, list):

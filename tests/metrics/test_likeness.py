@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from lotbench.metrics.likeness import alike, common, equal, meaning, overlap, stock
 
@@ -42,3 +43,16 @@ def test_answers_that_models_share_and_that_a_model_gives_again() -> None:
         ("a", "cat", 2, 3), ("a", "hat", 2, 3), ("b", "cat", 2, 3),
     ]  # fmt: skip
     assert stock(ONE) == [("cat", 2)] and stock(TWO) == [("cat", 2)]
+
+
+def test_cosines_have_student_intervals_and_shares_have_wilsons() -> None:
+    texts = {f"s{at}": [f"a{at}", f"b{at}"] for at in range(8)}
+    turns = np.linspace(0.3, 0.5, 8)
+    vectors = {f"a{at}": np.array([1, 0], np.float32) for at in range(8)}
+    vectors |= {f"b{at}": np.array([np.cos(turn), np.sin(turn)], np.float32) for at, turn in enumerate(turns)}
+    (own, *_) = alike({"one": texts}, meaning(vectors), (-1.0, 1.0))
+    values = np.cos(turns)
+    half = stats.t.ppf(0.975, 7) * values.std(ddof=1) / np.sqrt(8)
+    assert (own.same.low, own.same.high) == pytest.approx(
+        (values.mean() - half, values.mean() + half), abs=1e-6
+    )

@@ -8,6 +8,7 @@ from lotbench.benchmarks.lotbench.headline import headline
 from lotbench.benchmarks.lotbench.score import metrics
 from lotbench.benchmarks.rinobench import score as rinobench
 from lotbench.benchmarks.rinobench.settings import Settings
+from lotbench.metrics.headline import of_sums
 from lotbench.metrics.variance import components, judge_variance, of_difference, of_walks, pseudo_values
 from lotbench.types import Score, Trace
 from tests.games import Rules, broken, unsolved, won
@@ -142,3 +143,8 @@ def test_the_variance_between_judges_is_more_than_their_errors_make_it() -> None
     assert np.mean([value for value in found if value is not None]) == pytest.approx(0.25, rel=0.15)
     assert np.mean([value for value in alike if value is not None]) < 0.01
     assert judge_variance([1, 2], [0, 1], [1.0, 2.0]) is None
+
+
+def test_a_mean_of_one_record_has_no_pseudo_value_and_does_not_warn() -> None:
+    mean = of_sums(np.array([[1.0, 1.0]]), lambda sums: np.asarray(sums[..., 0] / sums[..., 1]))
+    assert np.isnan(pseudo_values(mean, 1)).all()

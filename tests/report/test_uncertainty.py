@@ -134,3 +134,27 @@ def test_a_panel_needs_judges_who_met() -> None:
     )
     assert panel([1, 2], [4, 4], [1.0, 2.0]).differ is None
     assert "did not meet" in panel([1, 2], [4, 5], [1.0, 2.0]).about
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("fpr", "fnr"), [(0.01, 0.05), (0.05, 0.2)])
+def test_a_planted_wavering_is_found_again(fpr: float, fnr: float) -> None:
+    """Every verdict is drawn anew at each asking; the truth is what judging the same fillings again changes."""
+    rng, rules = np.random.default_rng(5), Rules()
+    samples, again = 1500, 200
+    chances = rng.beta(1.0, 6.0, (samples, 1))
+    right = rng.random((samples, rules.max_rounds)) < chances
+    yes = np.where(right, 1 - fnr, fpr)
+    stops = rng.random((again, samples, rules.max_rounds)) < yes
+    worths = np.array([worth(at, rules) for at in range(rules.max_rounds)])
+    scores = np.where(stops.any(axis=2), worths[stops.argmax(axis=2)], 0.0)
+    truth = float(scores.var(axis=0, ddof=1).mean())
+    first = [int(one.argmax()) + 1 if one.any() else None for one in stops[0]]
+    traces = [
+        won(f"s{at}", 1, stop) if stop else unsolved(f"s{at}", 1, rules.max_rounds)
+        for at, stop in enumerate(first)
+    ]
+    seen = [yes[at, : stop or rules.max_rounds] for at, stop in enumerate(first)]
+    flip = float(np.concatenate([2 * one * (1 - one) for one in seen]).mean())
+    found = variance([game(each) for each in traces], rules, flip)
+    assert found is not None and 0.8 < found / truth < 1.25, (found, truth)

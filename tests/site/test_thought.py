@@ -8,7 +8,7 @@ import pytest
 from lotbench.errors import UsageError
 from lotbench.harness.benchmark import remark
 from lotbench.prompting.person_form import Field, filled, interview, read_field
-from lotbench.site.game_rounds import Node, calls, chain, intervened, masked, nodes, thought
+from lotbench.site.game_rounds import Node, calls, chain, fields, intervened, masked, nodes, thought
 from lotbench.types import Image, Key, Message, Request, Sampling, Score, Trace, Usage
 from tests import games
 
@@ -142,3 +142,8 @@ def test_what_does_not_fit_is_refused_by_name(field: Field, given: object, messa
 def test_a_chinese_prompt_is_read_too() -> None:
     request = replace(asked(), messages=(Message("user", ("图片说明：一条鱼。\n输出：",)),))
     assert interview(request).told == (("图片说明", "一条鱼。"),)
+
+
+def test_numbers_are_told_as_people_read_them() -> None:
+    parts = {"originality": 6.166666666666667, "ideas": 2, "ok": True, "by": {"judge": [0.1 + 0.2]}}
+    assert fields(parts) == [("originality", "6.167"), ("ideas", "2"), ("ok", "yes"), ("by", "judge: 0.3")]

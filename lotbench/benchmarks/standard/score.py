@@ -121,7 +121,7 @@ def answers(traces: Sequence[Trace], settings: Settings) -> dict[str, list[str]]
         parts: Mapping[str, Any] = trace.score.parts
         ranked = parts.get("kind") == "rank"
         named = [picked if ranked else sorted(picked) for picked in parts.get("answers", ()) if picked]
-        said = [f"option {', '.join(str(at + 1) for at in picked)}" for picked in named]
+        said = [f"option {'-'.join(str(at + 1) for at in picked)}" for picked in named]
         found.setdefault(trace.sample, []).extend(
             said or [str(text) for text in [parts.get("response")] if text]
         )

@@ -185,7 +185,7 @@ def _axes(axes: Axes, plot: Plot, down: bool) -> None:
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.tick_params(axis="y", length=0, labelcolor=INK)
         # More would run into each other on a phone.
-        axes.xaxis.set_major_locator(MaxNLocator(5))
+        axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.spines["left"].set_visible(False)
     elif names:
         turned = sum(map(len, names)) > 40
