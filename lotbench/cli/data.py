@@ -71,7 +71,7 @@ def _check_judge_set(folder: Path) -> int:
     return 0
 
 
-def build(parsed: argparse.Namespace) -> int:
+def build_rinobench(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data build-rinobench`."""
     from lotbench.benchmarks.rinobench.construction.papers import Rules
     from lotbench.run import construct_rinobench
@@ -81,6 +81,23 @@ def build(parsed: argparse.Namespace) -> int:
     for stage, count in built.stages.items():
         print(f"{count:7,}  {stage}")
     print(f"{wanted.out}: {len(built.train)} ideas to train on, {len(built.test)} to test on")
+    return 0
+
+
+def build_lotbench(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench data build-lotbench`."""
+    from lotbench.benchmarks.lotbench.construction.responses import Rules
+    from lotbench.run import construct_lotbench
+
+    wanted = _wanted(parsed, Rules, {"writer": parsed.writer})
+    built = asyncio.run(construct_lotbench.build(wanted))
+    for stage, count in built.stages.items():
+        print(f"{count:7,}  {stage}")
+    if built.accepted is None:
+        print(f"now: lotbench data review {built.proposals}")
+        print("then the same command again: it makes the data set of what was accepted")
+    else:
+        print(f"{built.dataset}: {built.accepted} samples")
     return 0
 
 

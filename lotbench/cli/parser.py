@@ -394,25 +394,30 @@ def _import(data: Commands) -> None:
 
 
 def _build(data: Commands) -> None:
-    one = _command(
-        data, "build-rinobench", "data:build", "make ideas with a gold score of papers with their reviews"
+    shared = _parent()
+    shared.add_argument(
+        "--out", metavar="DEST", required=True, help="the folder that is made; again to go on with a build"
     )
+    shared.add_argument("--writer", metavar="M", required=True, help="the model that writes")
+    shared.add_argument(
+        "--set", metavar="K=V", action="append", default=[], dest="sets", help="any rule, by name"
+    )
+    shared.add_argument("--seed", metavar="N", type=int, default=0)
+    shared.add_argument(
+        "--no-preflight", action="store_true", help="do not test each model with one call first"
+    )
+    _limits(shared)
+    made = "make ideas with a gold score of papers with their reviews"
+    one = _command(data, "build-rinobench", "data:build_rinobench", made, shared)
     one.add_argument(
         "sources", metavar="SRC", nargs="+", help="OpenReview-shaped JSON, a file for each conference"
     )
+    one.add_argument("--judge", metavar="M", required=True, help="the model that checks what was written")
+    made = "make games of pictures with responses that people voted on"
+    one = _command(data, "build-lotbench", "data:build_lotbench", made, shared)
     one.add_argument(
-        "--out", metavar="DEST", required=True, help="the folder that is made; again to go on with a build"
+        "sources", metavar="SRC", nargs="+", help="imported contests or Oogiri rows, a folder for each"
     )
-    one.add_argument(
-        "--writer", metavar="M", required=True, help="the model that writes ideas and justifications"
-    )
-    one.add_argument("--judge", metavar="M", required=True, help="the model that checks them")
-    one.add_argument(
-        "--set", metavar="K=V", action="append", default=[], dest="sets", help="any rule, by name"
-    )
-    one.add_argument("--seed", metavar="N", type=int, default=0)
-    one.add_argument("--no-preflight", action="store_true", help="do not test each model with one call first")
-    _limits(one)
 
 
 def _review(data: Commands) -> None:

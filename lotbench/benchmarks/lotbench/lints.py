@@ -200,12 +200,16 @@ def near_pictures(sights: Mapping[str, Sight]) -> Iterator[Finding]:
             yield Finding(other, "image", f"is nearly the picture of {one} ({bits} of 256 bits differ)")
 
 
+def nearly(one: str, other: str) -> bool:
+    """Whether two responses say nearly the same: most of their letter triples are common."""
+    return _share(_triples(one), _triples(other)) >= NEAR_RESPONSES
+
+
 def near_responses(items: Sequence[Item]) -> Iterator[Finding]:
     """Pairs of responses that say nearly the same."""
     triples = [(item.id, _triples(item.response)) for item in items]
     for (one, first), (other, second) in combinations(triples, 2):
-        both, common = len(first | second), len(first & second)
-        if both and common / both >= NEAR_RESPONSES:
+        if _share(first, second) >= NEAR_RESPONSES:
             yield Finding(other, "response", f"is nearly the response of {one}")
 
 
@@ -257,6 +261,11 @@ def _begins(one: str, other: str) -> bool:
 def _triples(text: str) -> frozenset[str]:
     text = words.same(text)
     return frozenset(text[place : place + 3] for place in range(len(text) - 2))
+
+
+def _share(one: frozenset[str], other: frozenset[str]) -> float:
+    both = len(one | other)
+    return len(one & other) / both if both else 0.0
 
 
 @cache

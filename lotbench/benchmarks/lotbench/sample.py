@@ -28,6 +28,19 @@ class Rejected(BaseModel):
     why: str = ""
 
 
+class Votes(BaseModel):
+    """How people liked a response: `n` ratings of 1 to 3 with their mean, or `n` likes without one.
+
+    `low` is the lower end of the 95 % interval of the mean, or of the likes.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    n: int = Field(ge=0)
+    mean: float | None = Field(default=None, ge=1, le=3)
+    low: float
+
+
 class Point(BaseModel):
     """Another high-quality human response to the scene, by a point of its own; it counts where no frame is shown."""
 
@@ -35,6 +48,7 @@ class Point(BaseModel):
 
     response: Text
     explanation: Text
+    votes: Votes | None = None
 
 
 class Item(BaseModel):
@@ -63,6 +77,8 @@ class Item(BaseModel):
     """Further responses that solve a game without a shown frame, each by a point of its own."""
     near: Annotated[tuple[Text, ...], Before([])] = ()
     """Near misses: like the key text and no other approach to the joke; a judge's chain is tried on them."""
+    votes: Annotated[Votes | None, Before(None)] = None
+    """How people liked the response, where it was people's and they voted."""
     source: str = ""
     writer: Annotated[str, Before("", counts=False)] = ""
     """Who wrote it: a model's name or family, or `people`; empty where it is not said."""

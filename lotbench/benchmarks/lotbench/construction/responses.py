@@ -1,0 +1,108 @@
+"""Responses that people voted on: the best of a picture, by the lower bound of their votes, near-duplicates apart.
+
+The first of them is the high-quality human response of a sample; the others are what its `points` are chosen of.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from scipy.stats import chi2
+
+from lotbench.benchmarks.lotbench import lints, words
+from lotbench.benchmarks.lotbench.responses import response
+from lotbench.benchmarks.lotbench.sample import Votes
+from lotbench.errors import Unread
+
+Z = 1.959964
+"""Standard errors below a mean rating at which its 95 % interval ends."""
+
+
+class Rules(BaseModel):
+    """How responses are chosen and samples made of them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    shown: int = Field(default=8, ge=1, le=26)
+    """Responses of a picture that the writer sees, the best first."""
+    points: int = Field(default=4, ge=0)
+    """Runners-up that make points of their own, at most."""
+    min_votes: int = Field(default=30, ge=2)
+    """Ratings that a response needs."""
+    min_likes: int = Field(default=5, ge=1)
+    """Likes that a response needs where people liked and did not rate."""
+    max_words: int = Field(default=20, gt=0)
+    """Words of a response, at most: what a player may write who sees no frame."""
+    max_characters: int = Field(default=30, gt=0)
+    """CJK characters of a response, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Voted:
+    """A response with its votes."""
+
+    id: str
+    text: str
+    votes: Votes
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A picture with the responses that people liked best, the best first: the sample of a walk.
+
+    `image` is the whole path; `question` is the text that stood beside the picture, if there was one.
+    """
+
+    id: str
+    group: str
+    language: Literal["en", "zh"]
+    image: str
+    question: str | None
+    licence: str
+    responses: tuple[Voted, ...]
+
+
+def rated(unfunny: int, somewhat: int, funny: int) -> Votes:
+    """Ratings on the scale of 1 to 3 as votes: their mean and the lower end of its 95 % interval."""
+    n = unfunny + somewhat + funny
+    mean = (unfunny + 2 * somewhat + 3 * funny) / n
+    squares = sum(count * (vote - mean) ** 2 for vote, count in enumerate((unfunny, somewhat, funny), 1))
+    return Votes(n=n, mean=mean, low=mean - Z * math.sqrt(squares / (n - 1) / n))
+
+
+def liked(likes: int) -> Votes:
+    """Likes as votes: their number and the lower end of its exact 95 % interval (Poisson; Garwood 1936)."""
+    return Votes(n=likes, mean=None, low=float(chi2.ppf(0.025, 2 * likes) / 2) if likes else 0.0)
+
+
+def best(voted: Iterable[Voted], rules: Rules, language: str) -> tuple[Voted, ...]:
+    """The responses that are shown, best first: enough votes, short enough, and none nearly one before it.
+
+    Args:
+        voted: The responses to one picture.
+        rules: How they are chosen.
+        language: Theirs; those in another are left out.
+    """
+    kept: list[Voted] = []
+    for one in sorted(voted, key=lambda one: (-one.votes.low, one.id)):
+        least = rules.min_likes if one.votes.mean is None else rules.min_votes
+        if one.votes.n < least or not _fits(one.text, rules, language):
+            continue
+        if not any(lints.nearly(one.text, other.text) for other in kept):
+            kept.append(one)
+        if len(kept) == rules.shown:
+            break
+    return tuple(kept)
+
+
+def _fits(text: str, rules: Rules, language: str) -> bool:
+    """Whether a player could have written it: one line, no longer than allowed, in the language."""
+    try:
+        response(text, rules.max_words, rules.max_characters)
+    except Unread:
+        return False
+    return not words.other_language(text, language)

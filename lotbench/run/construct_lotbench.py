@@ -1,0 +1,148 @@
+"""Games made of pictures with responses that people voted on: chosen by votes, written around, decided by people.
+
+A model proposes, a person decides: DEST/proposals is a folder that `lotbench data review` opens, and DEST/dataset
+has what was accepted, once the same command is given again after the review. Contests and cartoons of others stay
+in DEST: nothing of them is shipped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from lotbench import benchmarks
+from lotbench.benchmarks.lotbench.construction import responses
+from lotbench.benchmarks.lotbench.construction.responses import Rules, Scene, Voted
+from lotbench.benchmarks.lotbench.construction.writing import benchmark, item
+from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.benchmarks.standard.oogiri import Row
+from lotbench.edge.files import datasets, review_decisions, run_folder
+from lotbench.errors import DataError
+from lotbench.run import construction
+from lotbench.run.calling import calling
+from lotbench.run.construction import Dropped, Wanted
+from lotbench.types import Trace
+
+LICENCE = "not cleared: the picture and the responses are their owners'"
+"""What a sample says of its rights; who publishes a set has to know better."""
+PROPOSALS, DATASET = "proposals", "dataset"
+Language: TypeAlias = Literal["en", "zh"]
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What came of it.
+
+    Attributes:
+        stages: How many pictures were left after each stage.
+        proposals: The folder to review.
+        dataset: The data set of what was accepted.
+        accepted: Its samples; None before there is a decision.
+    """
+
+    stages: Mapping[str, int]
+    proposals: Path
+    dataset: Path
+    accepted: int | None
+
+
+async def build(wanted: Wanted, own: Mapping[str, Any] | None = None) -> Built:
+    """Propose samples, then make a data set of those that were accepted; again to go on after a stop or a review.
+
+    Args:
+        wanted: What is to be built; its sources are data sets of Oogiri rows.
+        own: Models given as Python objects, by name.
+
+    Raises:
+        DataError: A source or the file of decisions has faults, or no picture has enough votes.
+        LotbenchError: A model cannot be reached, or a limit is used up.
+    """
+    dropped: list[Dropped] = []
+    scenes = list(_scenes(wanted.sources, wanted.rules, dropped))
+    if not scenes:
+        raise DataError([f"{wanted.sources[0]}: no picture has responses that enough people voted on"])
+    made = construction.plan(wanted, benchmark, scenes)
+    async with calling(made, partial(run_folder.Folder, wanted.out), own) as calls:
+        traces = await construction.walked(calls, preflight=wanted.preflight)
+        models = construction.models(calls)
+        items = _items(scenes, traces, models["writer"], dropped)
+        left: Counter[str] = Counter()
+        accepted = _reviewed(wanted.out, items, {scene.id: Path(scene.image) for scene in scenes}, left)
+        stages = {
+            "pictures": len(scenes) + sum(one.stage == "votes" for one in dropped),
+            "with responses that enough people voted on": len(scenes),
+            "proposed": len(items),
+        }
+        stages |= {} if accepted is None else {"accepted": len(accepted)}
+        construction.note_dropped(calls.folder, "scene", dropped)
+        card = construction.card(made, wanted, models, stages, dropped)
+        calls.folder.write_json("card.json", card | {"left_out": dict(left)})
+    return Built(
+        stages, wanted.out / PROPOSALS, wanted.out / DATASET, None if accepted is None else len(accepted)
+    )
+
+
+def _items(
+    scenes: Sequence[Scene], traces: Mapping[str, Trace], writer: str, dropped: list[Dropped]
+) -> list[Item]:
+    """The proposals, in the order of the scenes; walks that ended otherwise are noted with their reason."""
+    items = []
+    for scene in scenes:
+        trace = traces[scene.id]
+        if trace.outcome == "proposed":
+            done: Any = trace.memory
+            source = f"{scene.group}: response {scene.responses[0].id}; the rest proposed by {writer}"
+            items.append(item(scene, done, source))
+        else:
+            dropped.append(Dropped(scene.id, str(trace.outcome), f"{scene.group}: {trace.why}"))
+    return items
+
+
+def _reviewed(
+    out: Path, items: Sequence[Item], pictures: Mapping[str, Path], left: Counter[str]
+) -> list[Item] | None:
+    """Write the proposals, and the data set of those that were accepted; None before there is a decision."""
+    proposals, dataset = out / PROPOSALS, out / DATASET
+    review_decisions.write(proposals, [(one, pictures[one.id]) for one in items])
+    accepted = review_decisions.accepted(benchmarks.get("lotbench"), items, proposals, left)
+    if accepted:
+        shutil.rmtree(dataset, ignore_errors=True)
+        review_decisions.write(dataset, [(one, pictures[one.id]) for one in accepted])
+    return accepted
+
+
+def _scenes(sources: Sequence[Path], rules: Rules, dropped: list[Dropped]) -> Iterator[Scene]:
+    """The pictures with responses that enough people voted on."""
+    for folder in sources:
+        groups: dict[tuple[Language, str, str | None], list[Row]] = {}
+        for row in datasets.samples(folder, Row):
+            if row.image and row.preference is not None and row.language != "ja" and not row.guessed:
+                groups.setdefault((row.language, row.group, row.question), []).append(row)
+        for (language, group, question), rows in groups.items():
+            scene = Scene(
+                id=f"ppl-{hashlib.sha256(repr((language, group, question)).encode()).hexdigest()[:8]}",
+                group=group,
+                language=language,
+                image=str((folder / str(rows[0].image)).resolve()),
+                question=question,
+                licence=LICENCE,
+                responses=responses.best(map(_voted, rows), rules, language),
+            )
+            if scene.responses:
+                yield scene
+            else:
+                dropped.append(Dropped(scene.id, "votes", f"{group}: no response has enough votes"))
+
+
+def _voted(row: Row) -> Voted:
+    """A row with its votes: of ratings their mean and its lower end, else of likes."""
+    given = row.ratings
+    if given is not None and given.n > 1:
+        return Voted(row.id, row.text, responses.rated(given.unfunny, given.somewhat, given.funny))
+    return Voted(row.id, row.text, responses.liked(row.star or 0))

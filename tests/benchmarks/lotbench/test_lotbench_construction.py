@@ -1,0 +1,251 @@
+"""Games built of contests that never were: votes, near-duplicates, the puzzle, points, review, and every reason."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+from scipy import stats
+
+from lotbench.benchmarks.lotbench.construction.responses import Rules, Voted, best, liked, rated
+from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.cli import main
+from lotbench.edge.files import datasets
+from lotbench.errors import DataError
+from lotbench.run.construct_lotbench import Built, build
+from lotbench.run.construction import Wanted
+from tests.fakes import RuleModel, text_of
+
+PUZZLE = {
+    "usable": True,
+    "why": "Everybody knows it.",
+    "caption": "A whale sits at a desk in an office.",
+    "key_text": "a bigger tank",
+    "explanation": "Because the whale works in an office, its desk is to it what a tank is, so it asks for more room.",
+    "leap": "role swap",
+    "clues": "1. Think of pay rises.\n2. It is about room.\n3. Where do such animals live in a zoo?\n- Glass and water.",
+    "accept": "a larger aquarium\na wider pool",
+    "reject": "a raise | easy | no link to the animal\na harpoon | hard | keeps the sea, loses the office",
+}
+
+
+def contest(name: str, *captions: tuple[str, tuple[int, int, int]], **fields: Any) -> list[dict[str, Any]]:
+    """Rows of one picture."""
+    return [
+        {
+            "id": f"{name}-{number}",
+            "type": "I2T",
+            "language": "en",
+            "group": name,
+            "image": f"images/{name}.png",
+            "text": text,
+            "ratings": dict(zip(("unfunny", "somewhat", "funny"), votes, strict=True)),
+        }
+        | fields
+        for number, (text, votes) in enumerate(captions)
+    ]
+
+
+WHALE = contest(
+    "whale",
+    ("They promised me a bigger tank by Monday.", (10, 20, 70)),
+    ("They promised me a bigger tank by Monday!", (12, 20, 68)),
+    ("My wife says that I bring the sea home with me.", (20, 40, 40)),
+    ("Who ordered the plankton for the meeting?", (30, 40, 30)),
+    ("A raise would be nice.", (60, 30, 10)),
+    ("Nobody saw this one.", (0, 0, 3)),
+    (" ".join(["long"] * 30), (0, 0, 100)),
+)
+
+
+def source(folder: Path, *rows: dict[str, Any]) -> Path:
+    (folder / "rows" / "images").mkdir(parents=True, exist_ok=True)
+    for name in {row["image"] for row in rows}:
+        Image.new("RGB", (64, 48), (hash(name) % 200, 80, 90)).save(folder / "rows" / name)
+    lines = "".join(f"{json.dumps(row)}\n" for row in rows)
+    (folder / "rows" / "samples.jsonl").write_text(lines)
+    return folder / "rows"
+
+
+def writer(**told: Any) -> RuleModel:
+    """Writes the puzzle of the whale; `told` replaces what it says, by step."""
+
+    def rule(request: Any) -> Any:
+        step = request.key.step
+        if step == "preflight":
+            return {"word": "ready"}
+        if step in told:
+            return told[step](request) if callable(told[step]) else told[step]
+        return (
+            PUZZLE
+            if step == "puzzle"
+            else {"points": "B | Because it smells of work.\nC | So it eats at work."}
+        )
+
+    return RuleModel(rule, model_id="writer-1")
+
+
+async def built(folder: Path, *rows: dict[str, Any], model: RuleModel | None = None, **rules: Any) -> Built:
+    wanted = Wanted(
+        (source(folder, *(rows or WHALE)),), folder / "out", {"writer": "python:writer"}, Rules(**rules)
+    )
+    return await build(wanted, {"python:writer": model or writer()})
+
+
+def dropped(folder: Path) -> list[dict[str, str]]:
+    return [json.loads(line) for line in (folder / "out" / "dropped.jsonl").read_text().splitlines()]
+
+
+async def test_the_best_response_by_its_lower_bound_becomes_a_sample_and_runners_up_its_points(
+    tmp_path: Path,
+) -> None:
+    made = await built(tmp_path)
+    [item] = datasets.samples(made.proposals, Item)
+    assert item.response == WHALE[0]["text"] and item.key_text == "a bigger tank"
+    assert item.writer == "people" and "writer-1" in item.source
+    assert item.votes and (item.votes.n, item.votes.mean) == (100, pytest.approx(2.6))
+    assert [point.response for point in item.points] == [WHALE[2]["text"], WHALE[3]["text"]]
+    assert item.points[0].votes and item.points[0].votes.n == 100
+    assert item.clues == ("Think of pay rises.", "It is about room.", "Where do such animals live in a zoo?",
+                          "Glass and water.")  # fmt: skip
+    assert [(one.text, one.difficulty) for one in item.reject] == [("a raise", "easy"), ("a harpoon", "hard")]
+    assert made.accepted is None and made.stages["proposed"] == 1
+
+
+def voted(*texts: tuple[str, float]) -> list[Voted]:
+    rows = []
+    for number, (text, share) in enumerate(texts):
+        funny = round(100 * share)
+        rows.append(Voted(str(number), text, rated(100 - funny, 0, funny)))
+    return rows
+
+
+def test_near_duplicates_long_ones_and_those_with_few_votes_are_not_shown() -> None:
+    few = Voted("few", "Hardly anybody saw this.", rated(0, 1, 4))
+    rows = voted(
+        ("That is not my fish.", 0.9),
+        ("That is not my fish!!", 0.8),
+        ("A sock, at last", 0.5),
+        ("x " * 40, 0.95),
+    )
+    assert [one.id for one in best([*rows, few], Rules(), "en")] == ["0", "2"]
+    assert [one.id for one in best([*rows, few], Rules(shown=1), "en")] == ["0"]
+
+
+def test_a_response_with_few_votes_stands_behind_a_sure_one() -> None:
+    sure, lucky = Voted("sure", "One thing.", rated(40, 40, 320)), Voted("lucky", "Another.", rated(4, 0, 28))
+    assert lucky.votes.mean and sure.votes.mean and lucky.votes.mean > sure.votes.mean
+    assert [one.id for one in best([lucky, sure], Rules(), "en")] == ["sure", "lucky"]
+
+
+def test_lower_bounds_are_those_of_scipy() -> None:
+    votes = [1] * 30 + [2] * 40 + [3] * 130
+    expected = sum(votes) / 200 - stats.norm.ppf(0.975) * stats.sem(votes)
+    assert rated(30, 40, 130).low == pytest.approx(expected, abs=1e-6)
+    # The exact lower end for 20 events is where 20 or more are seen once in forty times.
+    assert stats.poisson.sf(19, liked(20).low) == pytest.approx(0.025)
+    assert liked(0).low == 0.0
+
+
+async def test_what_breaks_a_rule_of_samples_is_asked_for_once_more_with_the_reason_then_dropped(
+    tmp_path: Path,
+) -> None:
+    wrong = PUZZLE | {"clues": "It wants a bigger tank."}
+    model = writer(puzzle=lambda request: wrong if request.key.attempt == 0 else PUZZLE)
+    made = await built(tmp_path, model=model)
+    assert made.stages["proposed"] == 1
+    again = [said for said in model.heard() if "could not be used" in said]
+    assert again and "clues.0" in again[0]
+    other = contest("squid", ("They promised me a bigger tank on Friday.", (10, 20, 70)))
+    model = writer(puzzle=PUZZLE | {"key_text": "a submarine"})
+    made = await built(tmp_path / "twice", *other, model=model)
+    assert made.stages["proposed"] == 0
+    [row] = dropped(tmp_path / "twice")
+    assert row["stage"] == "dropped" and "key_text: stands in the response 0 times" in row["reason"]
+
+
+async def test_a_picture_that_cannot_be_played_or_has_few_votes_is_dropped_with_the_reason(
+    tmp_path: Path,
+) -> None:
+    unseen = contest("unseen", ("Nobody voted.", (1, 1, 1)))
+    model = writer(
+        puzzle={"usable": False, "why": "It names a mayor."}
+        | {k: "-" for k in PUZZLE if k != "usable" and k != "why"}
+    )
+    made = await built(tmp_path, *WHALE, *unseen, model=model)
+    assert {(row["stage"], row["reason"].partition(": ")[2]) for row in dropped(tmp_path)} == {
+        ("votes", "no response has enough votes"),
+        ("dropped", "cannot be played: It names a mayor."),
+    }
+    assert made.stages["pictures"] == 2
+    assert not any(request.key.step == "points" for request in model.asked)
+
+
+async def test_points_name_shown_runners_up_alone(tmp_path: Path) -> None:
+    model = writer(
+        points=lambda request: {"points": "A | the best" if request.key.attempt == 0 else "D: why so"}
+    )
+    made = await built(tmp_path, model=model)
+    [item] = datasets.samples(made.proposals, Item)
+    assert [point.response for point in item.points] == [WHALE[4]["text"]]
+    assert any("with a letter of B, C, D" in said for said in model.heard())
+
+
+async def test_votes_are_not_told_to_the_writer(tmp_path: Path) -> None:
+    model = writer()
+    await built(tmp_path, model=model)
+    said = "\n".join(text_of(request) for request in model.asked)
+    assert "2.6" not in said and "votes:" not in said
+
+
+async def test_a_second_build_asks_nothing_again_and_after_a_review_it_makes_the_data_set(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = writer()
+    made = await built(tmp_path, model=model)
+    asked = len(model.asked)
+    [item] = datasets.samples(made.proposals, Item)
+    review = made.proposals.with_name("proposals.review.jsonl")
+    line = {
+        "sample": item.id,
+        "decision": "edit",
+        "changes": {"leap": "scale"},
+        "kind": "sample",
+        "by": "ann",
+    }
+    review.write_text(json.dumps(line) + "\n")
+    made = await built(tmp_path, model=model)
+    assert not model.asked[asked:]
+    assert made.accepted == 1
+    assert datasets.samples(made.dataset, Item)[0].leap == "scale"
+    assert main(["data", "check", str(made.dataset)]) == 0
+    review.write_text(json.dumps(line | {"decision": "reject"}) + "\n")
+    assert (await built(tmp_path, model=model)).accepted == 0
+    card = json.loads((tmp_path / "out" / "card.json").read_text())
+    assert card["left_out"] == {"rejected": 1}
+    review.write_text(json.dumps(line | {"decision": "perhaps"}) + "\n")
+    with pytest.raises(DataError, match=r"proposals\.review\.jsonl:1: decision"):
+        await built(tmp_path, model=model)
+
+
+async def test_likes_and_chinese_rows_are_built_of_too(tmp_path: Path) -> None:
+    rows = [
+        {"id": f"zh-{n}", "type": "IT2T", "language": "zh", "group": "猫", "image": "images/cat.png",
+         "question": "这只猫在想什么？", "text": text, "star": star}
+        for n, (text, star) in enumerate([("再等五分钟我就去上班打卡。", 90), ("今天的会议取消了。", 40), ("没人点赞。", 1)])
+    ]  # fmt: skip
+    puzzle = {
+        "usable": True, "why": "人人都懂。", "caption": "一只猫躺在键盘上，眯着眼睛。", "key_text": "上班打卡",
+        "explanation": "因为猫躺在键盘上像人赖床，所以它也像上班族一样拖延。", "leap": "身份互换",
+        "clues": "想想清晨。\n与职场有关。\n赖床的人会说什么？\n机器旁边排着队。", "accept": "出门挣钱\n赶早班车",
+        "reject": "吃鱼 | easy | 与赖床无关\n起床 | hard | 没有身份互换",
+    }  # fmt: skip
+    model = writer(puzzle=puzzle, points={"points": "B | 因为开会取消，所以能继续睡。"})
+    made = await built(tmp_path, *rows, model=model)
+    [item] = datasets.samples(made.proposals, Item)
+    assert item.language == "zh" and item.votes and (item.votes.n, item.votes.mean) == (90, None)
+    assert [point.response for point in item.points] == ["今天的会议取消了。"]
+    assert any("这只猫在想什么" in text_of(request) for request in model.asked)
