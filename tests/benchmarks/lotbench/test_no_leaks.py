@@ -258,7 +258,7 @@ def alike(one: str, other: str) -> float:
     return len(mine & theirs) / max(1, min(len(mine), len(theirs)))
 
 
-COUNTS = {"respond": 3, "ask": 3, "answer": 3, "respond_whole": 3, "ask_whole": 3, "answer_whole": 4}
+COUNTS = {"respond": 3, "ask": 3, "answer": 4, "respond_whole": 3, "ask_whole": 3, "answer_whole": 4}
 COUNTS |= {"check_whole": 3, "different": 2, "different_whole": 2}
 COUNTS |= {f"check_{mode}": 2 for mode in ("zero_shot", "explained", "causal", "per_call")}
 
