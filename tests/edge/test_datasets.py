@@ -309,7 +309,9 @@ def test_a_picture_is_encoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     folder, found = rows(tmp_path)
     pictures, calls = Pictures(folder, found, 32), []
     monkeypatch.setattr(
-        datasets, "encoded", lambda path, limit: calls.append(path.name) or encoded(path, limit)
+        datasets,
+        "encoded",
+        lambda path, limit, **kind: calls.append(path.name) or encoded(path, limit, **kind),
     )
 
     data_digest(folder, found, pictures)
@@ -327,7 +329,9 @@ def test_a_picture_is_in_memory_once_however_many_runs_send_it(
     folder, found = rows(tmp_path)
     calls: list[str] = []
     monkeypatch.setattr(
-        datasets, "encoded", lambda path, limit: calls.append(path.name) or encoded(path, limit)
+        datasets,
+        "encoded",
+        lambda path, limit, **kind: calls.append(path.name) or encoded(path, limit, **kind),
     )
     urls = set()
     for _ in range(5):
