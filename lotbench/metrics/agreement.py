@@ -60,25 +60,6 @@ class Errors(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """Errors counted on labelled rows; each rate has a Beta posterior with Jeffreys' prior."""
-
-    false_positives: int
-    negatives: int
-    false_negatives: int
-    positives: int
-
-    def point(self) -> tuple[float, float]:
-        """FPR and FNR, NaN where there was nothing to count."""
-        return _over(self.false_positives, self.negatives), _over(self.false_negatives, self.positives)
-
-    def draw(self, rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
-        """Draws of FPR and FNR from their posteriors, [size] each."""
-        fpr = _posterior(rng, self.false_positives, self.negatives, size)
-        return fpr, _posterior(rng, self.false_negatives, self.positives, size)
-
-
-@dataclass(frozen=True, slots=True)
 class Stratum:
     """Verdicts of one kind: how many a run has, and of those that people labelled, how many were right fillings."""
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from lotbench.metrics.intervals import Floats, bootstrap
+from lotbench.metrics.intervals import Floats, studentised
 from lotbench.types import Metric, Trace
 
 Weighted: TypeAlias = Callable[[Floats], Floats]
@@ -115,5 +115,5 @@ def _mean(values: Sequence[float]) -> Metric:
     if not values:
         return Metric(None, why="no sample has a score")
     table = np.array([[value, 1.0] for value in values])
-    low, high = bootstrap(table, lambda sums: sums[..., 0] / sums[..., 1], 0)
+    low, high = studentised(table, lambda sums: sums[..., 0] / sums[..., 1])
     return Metric(float(table[:, 0].mean()), low, high, n=len(values))

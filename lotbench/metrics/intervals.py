@@ -10,7 +10,7 @@ import hashlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,28 +152,6 @@ def expanded(clusters: int, level: float = 0.95) -> float:
         return level
     t = stats.t.ppf((1 + level) / 2, clusters - 1)
     return min(float(1 - 2 * stats.norm.sf(t * math.sqrt(clusters / (clusters - 1)))), 0.999)
-
-
-def share(
-    hits: int, n: int, method: Literal["wilson", "jeffreys"] = "wilson", level: float = 0.95
-) -> Interval:
-    """Interval of hits / n for independent trials.
-
-    Wilson's is the score interval; Jeffreys' holds the middle of a Beta(hits + 1/2, misses + 1/2), with
-    the end at 0 or 1 kept closed when all trials fell on that side. (None, None) for no trials.
-
-    Raises:
-        ValueError: More hits than trials, or fewer than none.
-    """
-    if not 0 <= hits <= n:
-        raise ValueError(f"{hits} hits in {n} trials")
-    if n == 0:
-        return None, None
-    if method == "wilson":
-        found = stats.binomtest(hits, n).proportion_ci(level, method="wilson")
-        return float(found.low), float(found.high)
-    low, high = (stats.beta.ppf(p, hits + 0.5, n - hits + 0.5) for p in ((1 - level) / 2, (1 + level) / 2))
-    return (float(low) if hits else 0.0), (float(high) if hits < n else 1.0)
 
 
 def _jackknife(counts: Floats, statistic: Callable[[Floats], Floats]) -> tuple[float, Floats]:

@@ -213,7 +213,7 @@ def separation(
 
 
 def against_alike(components: Components, level: float = ALPHA) -> tuple[float, float]:
-    """The least difference that a run shows against another of as many samples and repeats.
+    """The least difference that a run shows against another of as many samples and repeats, by the same judges.
 
     Returns:
         For a model that finds the very same samples easy, so that only repeats differ, and for one that has nothing in
@@ -222,10 +222,10 @@ def against_alike(components: Components, level: float = ALPHA) -> tuple[float, 
     Raises:
         ValueError: The run has fewer than two samples.
     """
-    sample, repeat, judge = components.parts()
+    sample, repeat, _ = components.parts()
     n = components.samples
     effect = detectable(n, level) * math.sqrt(n)
-    return effect * math.sqrt(2 * (repeat + judge)), effect * math.sqrt(2 * (sample + repeat + judge))
+    return effect * math.sqrt(2 * repeat), effect * math.sqrt(2 * (sample + repeat))
 
 
 def _way(of: str, now: float, to: int, walks: float, price: Cost) -> Way:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from scipy import stats
 
+from lotbench.metrics import planning
 from lotbench.metrics.intervals import Interval
 from lotbench.metrics.judge_part import JudgePart
 from lotbench.metrics.planning import Cost
@@ -159,6 +160,16 @@ def _notes(parts: Components, judge: JudgePart, of: int | None) -> tuple[str, ..
         "New samples narrow the interval more than as many walks on the old ones, since each of them is a new repeat too. "
         "What the judge's errors shift is in no variance: labels take it out.",
     ]
+    least, most = planning.against_alike(parts)
+    known = (
+        f"{number(least)} (a model that finds the same samples easy) to {number(most)}"
+        if parts.split
+        else number(most)
+    )
+    notes.append(
+        f"Against another run of as many samples and repeats it shows, with a power of {planning.POWER:.0%}, differences "
+        f"of at least {known} (one that has nothing in common with it)."
+    )
     if of is not None and of <= parts.samples:
         notes.append(f"The run has all {of:,} samples of its data set: more would have to be written.")
     return tuple(notes)

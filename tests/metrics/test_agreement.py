@@ -1,6 +1,5 @@
 """Agreement with labels: against scikit-learn, at the edges, and how often the intervals hold the truth."""
 
-import math
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from sklearn.metrics import accuracy_score, cohen_kappa_score, confusion_matrix
 
 from lotbench.metrics.agreement import (
     Agreement,
-    Counted,
     Field,
     Rate,
     Stratum,
@@ -128,18 +126,6 @@ def test_a_verdict_that_a_second_judge_overturned_is_a_stratum_of_its_own() -> N
 def test_a_stratum_that_nobody_labelled_is_refused(one: Stratum) -> None:
     with pytest.raises(ValueError, match="stratum"):
         Field((one,))
-
-
-def test_rates_without_a_row_to_count_them_on_are_not_known() -> None:
-    fpr, fnr = Counted(0, 10, 0, 0).point()
-    assert fpr == 0.0 and math.isnan(fnr)
-    assert all(math.isnan(value) for value in Field(()).point())
-
-
-def test_tested_rates_are_drawn_from_their_beta_posteriors() -> None:
-    fpr, fnr = Counted(3, 100, 20, 50).draw(np.random.default_rng(0), 50_000)
-    assert stats.kstest(fpr, stats.beta(3.5, 97.5).cdf).pvalue > 0.01
-    assert stats.kstest(fnr, stats.beta(20.5, 30.5).cdf).pvalue > 0.01
 
 
 def test_flips_are_pairs_of_verdicts_on_one_row_that_differ() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from lotbench.metrics import intervals
-from lotbench.metrics.intervals import Floats, bootstrap, bounded, expanded, share, studentised, wilson
+from lotbench.metrics.intervals import Floats, bootstrap, bounded, expanded, studentised, wilson
 
 
 def mean(sums: Floats) -> Floats:
@@ -119,32 +119,13 @@ def test_no_draws_and_no_level_are_refused(draws: int, level: float) -> None:
         bootstrap(clusters([1.0, 0.0]), mean, seed=0, draws=draws, level=level)
 
 
-def test_shares_of_known_value() -> None:
+def test_wilsons_interval_of_known_value() -> None:
     # Wilson for 0 of n ends at z^2 / (n + z^2); for 5 of 10 it is .5 -+ z / (2 sqrt(10 + z^2)).
     z = 1.959964
-    low, high = share(0, 10)
+    low, high = wilson(0.0, 10)
     assert low == pytest.approx(0, abs=1e-12) and high == pytest.approx(z**2 / (10 + z**2), abs=1e-6)
     half = z / (2 * (10 + z**2) ** 0.5)
-    assert share(5, 10) == pytest.approx((0.5 - half, 0.5 + half), abs=1e-6)
-    assert share(0, 0) == (None, None)
-
-
-@given(st.integers(0, 50), st.integers(0, 50))
-def test_jeffreys_holds_the_share_and_mirrors(hits: int, misses: int) -> None:
-    n = hits + misses
-    low, high = share(hits, n, "jeffreys")
-    if n == 0:
-        assert (low, high) == (None, None)
-        return
-    assert low is not None and high is not None
-    assert low <= hits / n <= high
-    assert share(misses, n, "jeffreys") == pytest.approx((1 - high, 1 - low), abs=1e-9)
-    assert (low == 0) == (hits == 0) and (high == 1) == (misses == 0)
-
-
-def test_more_hits_than_trials_are_refused() -> None:
-    with pytest.raises(ValueError, match="3 hits in 2"):
-        share(3, 2)
+    assert wilson(0.5, 10) == pytest.approx((0.5 - half, 0.5 + half), abs=1e-6)
 
 
 def test_the_level_for_few_clusters_is_hesterbergs() -> None:

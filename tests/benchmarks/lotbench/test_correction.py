@@ -7,13 +7,26 @@ from lotbench.benchmarks.lotbench import correction
 from lotbench.benchmarks.lotbench.correction import corrected, curve, of_counts, tally
 from lotbench.benchmarks.lotbench.games import Game, game
 from lotbench.benchmarks.lotbench.score import estimate, solve_rate
-from lotbench.metrics.agreement import Counted
+from lotbench.metrics.agreement import Field, Stratum
 from lotbench.metrics.intervals import Floats
 from tests.games import Rules, broken, check, lost, respond, trace, unsolved, won
 
 RULES = Rules()
 FPR, FNR = 0.03, 0.10
-KNOWN = Counted(3_000_000, 100_000_000, 10_000_000, 100_000_000)
+
+
+def counted(false_positives: int, negatives: int, false_negatives: int, positives: int) -> Field:
+    """What is known of a judge from so many labelled fillings, all of a run's."""
+    accepted = false_positives + positives - false_negatives
+    refused = negatives - false_positives + false_negatives
+    strata = (
+        Stratum(True, accepted, accepted, positives - false_negatives),
+        Stratum(False, refused, refused, false_negatives),
+    )
+    return Field(tuple(one for one in strata if one.size))
+
+
+KNOWN = counted(3_000_000, 100_000_000, 10_000_000, 100_000_000)
 """The planted rates, known as good as exactly."""
 NEVER = np.zeros(15)
 ONE_PERCENT = np.full(15, 0.01)
@@ -80,7 +93,7 @@ def test_its_95_percent_intervals_hold_the_truth_in_93_to_97_percent(right: Floa
     held = np.zeros(2)
     for seed in range(500):
         rng = np.random.default_rng([seed, 7])
-        errors = Counted(int(rng.binomial(500, FPR)), 500, int(rng.binomial(200, FNR)), 200)
+        errors = counted(int(rng.binomial(500, FPR)), 500, int(rng.binomial(200, FNR)), 200)
         made = of_counts(played(seed, right), RULES, errors, draws=2000)
         for index, metric in enumerate((made.solve_rate, made.creativity_score)):
             # Where both ends were cut off at 0 no interval is given: it would have held nothing.
@@ -91,11 +104,11 @@ def test_its_95_percent_intervals_hold_the_truth_in_93_to_97_percent(right: Floa
 
 def test_a_judge_without_errors_changes_nothing() -> None:
     games = [game(one) for one in (won("a", 1, 2), unsolved("a", 2), won("b", 1, 7), broken("b", 2, 4))]
-    found = corrected(games, RULES, Counted(0, 10, 0, 10))
+    found = corrected(games, RULES, counted(0, 10, 0, 10))
     assert found.raw == pytest.approx((solve_rate(games, RULES).value, estimate(games, RULES).value))
     assert (found.solve_rate.n, found.solve_rate.observations) == (2, 4)
     cap = Rules(unsolved="cap")
-    assert corrected(games, cap, Counted(0, 10, 0, 10)).raw[1] == pytest.approx(estimate(games, cap).value)
+    assert corrected(games, cap, counted(0, 10, 0, 10)).raw[1] == pytest.approx(estimate(games, cap).value)
 
 
 def test_exact_matches_and_repeats_are_certain_and_a_second_no_is_a_no() -> None:
@@ -113,7 +126,7 @@ def test_exact_matches_and_repeats_are_certain_and_a_second_no_is_a_no() -> None
     assert counts[correction.ACCEPTED].sum() == 0 and counts[correction.CERTAIN, 3] == 1
     # Certain is certain, whatever the judge is.
     exact = [game(trace("a", 1, "solved", [respond(1), check(1, True, how="exact")]))]
-    assert corrected(exact, RULES, Counted(20, 100, 30, 100)).raw[0] == 1.0
+    assert corrected(exact, RULES, counted(20, 100, 30, 100)).raw[0] == 1.0
 
 
 def test_a_game_that_broke_off_counts_for_the_rounds_that_are_known() -> None:
@@ -124,8 +137,8 @@ def test_a_game_that_broke_off_counts_for_the_rounds_that_are_known() -> None:
 def test_a_judge_that_tells_nothing_apart_gives_no_score_and_says_why() -> None:
     games = [game(unsolved("a", 1)), game(won("b", 1, 3))]
     for errors, why in [
-        (Counted(60, 100, 50, 100), "no better than chance"),
-        (Counted(3, 100, 0, 0), "not known"),
+        (counted(60, 100, 50, 100), "no better than chance"),
+        (counted(3, 100, 0, 0), "not known"),
     ]:
         found = corrected(games, RULES, errors)
         assert found.solve_rate.value is None and why in str(found.solve_rate.why)
