@@ -2,21 +2,65 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
 from numpy.random import Generator
 
 from lotbench.benchmarks.lotbench.games import Game, Opinion, Round
 from lotbench.harness.judge_validation import Place
+from lotbench.types import Trace
 from tests.bench import truth_worlds as worlds
 from tests.bench.truth_worlds import PLAYERS, ROUNDS, Errors, Fixed, Player
+from tests.games import check, respond, trace, unread
 
 STRONG, WEAK, NEVER = PLAYERS.values()
 VERDICTS = {accepted: (Opinion("check", 0, accepted, "judge", "ok", {}, {}),) for accepted in (True, False)}
-__all__ = ["NEVER", "STRONG", "WEAK", "Errors", "Player", "on_the_same_samples", "played"]
+__all__ = [
+    "NEVER",
+    "STRONG",
+    "WEAK",
+    "Errors",
+    "Player",
+    "failing",
+    "on_the_same_samples",
+    "played",
+    "traces",
+]
 
 
 def on_the_same_samples(player: Player, samples: int, rng: Generator) -> Player:
     """The player with its chance on each sample drawn once and for all: runs of it are of equal models."""
     return Fixed(player.a, player.b, tuple(player.chances(samples, rng)))
+
+
+def failing(
+    player: Player, right: float, wrong: float, rng: Generator, samples: int
+) -> tuple[list[Game], dict[Place, bool]]:
+    """Three games a sample by a judge that never errs, and cannot read so many of the right and of the wrong fillings."""
+    games, truth = played(player, Errors(0.0), Errors(0.0), rng, samples)
+    made = []
+    for one in games:
+        chances = [right if truth[one.sample, one.repeat, at.number] else wrong for at in one.rounds]
+        broken = next((at for at, chance in enumerate(chances) if rng.random() < chance), None)
+        if broken is not None:
+            rounds = (*one.rounds[:broken], replace(one.rounds[broken], opinions=()))
+            made.append(replace(one, outcome="judge_failed", solved=None, rounds=rounds))
+        else:
+            made.append(one)
+    return made, truth
+
+
+def traces(games: Sequence[Game]) -> list[Trace]:
+    """Games as the traces that tell of them."""
+    return [trace(one.sample, one.repeat, one.outcome, [*_steps(one)]) for one in games]
+
+
+def _steps(one: Game) -> Iterator[dict[str, Any]]:
+    for at in one.rounds:
+        yield respond(at.number)
+        yield check(at.number, at.opinions[0].accepted is True) if at.opinions else unread(at.number)
 
 
 def played(

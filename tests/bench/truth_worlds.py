@@ -20,7 +20,7 @@ Booleans = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """A rate of errors: its mean, and how it varies: `constant`, by `sample` (Beta) or by `round` (rising)."""
+    """A rate of errors: its mean, and how it varies: `constant`, by `sample` (Beta), by `round` (rising) or `early`."""
 
     mean: float
     by: str = "constant"
@@ -33,6 +33,9 @@ class Errors:
             return np.repeat(own[:, None], ROUNDS, axis=1)
         if self.by == "round":
             return np.tile(self.mean * np.linspace(0.2, 1.8, ROUNDS), (samples, 1))
+        if self.by == "early":
+            # All of them in the first third, where a stop is worth most.
+            return np.tile(3 * self.mean * (np.arange(ROUNDS) < ROUNDS // 3), (samples, 1))
         return np.full((samples, ROUNDS), self.mean)
 
 
@@ -110,9 +113,13 @@ class Rubric:
 
     def drawn(self, n: int, rng: Generator) -> tuple[list[int], list[int | None]]:
         """Gold and predicted scores of n ideas; None for no score."""
-        gold = rng.choice(5, size=n, p=self.shares)
-        said = [int(rng.choice(6, p=self.rows()[one])) for one in gold]
-        return [int(one) + 1 for one in gold], [one or None for one in said]
+        gold = [int(one) + 1 for one in rng.choice(5, size=n, p=self.shares)]
+        return gold, self.said(gold, rng)
+
+    def said(self, gold: list[int], rng: Generator) -> list[int | None]:
+        """Predicted scores of ideas; None for no score."""
+        rows = self.rows()
+        return [int(rng.choice(6, p=rows[one - 1])) or None for one in gold]
 
     def truth(self) -> float:
         """Macro F1 over all ideas there could be."""

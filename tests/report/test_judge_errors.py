@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lotbench.benchmarks.lotbench.games import Game, game
+from lotbench.benchmarks.lotbench.games import game
 from lotbench.benchmarks.lotbench.headline import by_labels, headline
 from lotbench.benchmarks.lotbench.labelled import corrected
 from lotbench.benchmarks.lotbench.validation import drawn
@@ -19,28 +19,12 @@ from lotbench.report.leaderboard import Entry, board
 from lotbench.report.ranking_sections import sections
 from lotbench.report.sections import Section
 from lotbench.types import Trace
-from tests.bench.truth_games import Errors, on_the_same_samples, played
+from tests.bench.truth_games import Errors, on_the_same_samples, played, traces
 from tests.bench.truth_worlds import PLAYERS, ROUNDS, Player
 from tests.games import Rules, check, respond, trace, won
 from tests.report.test_leaderboard import CONDITIONS
 
 Labels = dict[Place, bool]
-
-
-def traces(games: Sequence[Game]) -> list[Trace]:
-    return [
-        trace(
-            one.sample,
-            one.repeat,
-            one.outcome,
-            [
-                step
-                for at in one.rounds
-                for step in (respond(at.number), check(at.number, at.opinions[0].accepted is True))
-            ],
-        )
-        for one in games
-    ]
 
 
 @cache
