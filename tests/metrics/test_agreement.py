@@ -1,6 +1,5 @@
 """Agreement with labels: against scikit-learn, at the edges, and how often the intervals hold the truth."""
 
-
 import numpy as np
 import pytest
 from hypothesis import given
