@@ -129,5 +129,11 @@ def test_what_an_adapter_began_from_is_among_what_it_has_seen(tmp_path: Path) ->
         planned("lotbench", tmp_path)
 
 
+@pytest.mark.parametrize("folder", datasets.data_sets(), ids=lambda folder: folder.name)
+def test_every_shipped_sample_says_who_wrote_it(folder: Path) -> None:
+    rows = [json.loads(line) for line in (folder / "samples.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert rows and all(row["writer"] for row in rows)
+
+
 def test_every_benchmark_has_the_settings_of_the_rule() -> None:
     assert all(issubclass(benchmarks.get(name).Settings, Bounds) for name in benchmarks.NAMES)
