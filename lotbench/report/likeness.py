@@ -160,7 +160,8 @@ def _summed_up(found: Mapping[Measured, Sequence[Likeness]]) -> list[str]:
             said = f"Two models, {measured.name}: {fmean(same):.3f} on the same sample"
             said += f", {fmean(apart):.3f} on different ones" if apart else ""
             said += f"; a model with itself {fmean(inside):.3f}" if inside else ""
-            notes.append(f"{said} (means over {len(same)} pairs of models).")
+            pairs_of = f"{len(same)} pairs" if len(same) > 1 else "1 pair"
+            notes.append(f"{said} (means over {pairs_of} of models).")
     return notes or ["No two models answered the same sample."]
 
 

@@ -7,6 +7,7 @@ reads at each node of the game. `candidate.py` has the candidate's half, `check.
 from __future__ import annotations
 
 from lotbench.benchmarks.lotbench import candidate, check, judge_rows, lints, placebo, turtlebench, validation
+from lotbench.benchmarks.lotbench.across import across
 from lotbench.benchmarks.lotbench.games import answers
 from lotbench.benchmarks.lotbench.headline import by_labels, headline
 from lotbench.benchmarks.lotbench.judge_quality import standing
@@ -104,5 +105,6 @@ benchmark = Benchmark(
         by_labels=by_labels,
         score_only=SCORE_ONLY,
         answers=answers,
+        across=across,
     ),
 )
