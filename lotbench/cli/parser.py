@@ -182,6 +182,11 @@ def _reports(commands: Commands) -> None:
     one.add_argument("--for-review", action="store_true", help="answers for people to label, nothing judged")
     one.add_argument("--steps", action="store_true", help="one row a step, not one a walk")
     one.add_argument(
+        "--to",
+        metavar="TOOL",
+        help="for another tool, into the folder --out: every-eval-ever, huggingface, inspect, otel",
+    )
+    one.add_argument(
         "--out", metavar="FILE", help="where rows are written: .csv, else a JSON line each (default: here)"
     )
     one.add_argument("--runs", metavar="DIR", default="runs", help="where runs are kept (default: runs)")

@@ -17,6 +17,7 @@ from lotbench.cli.progress import damage, watch
 from lotbench.config import experiment as config
 from lotbench.config.model_names import parse
 from lotbench.edge.files import datasets, run_folder
+from lotbench.errors import UsageError
 from lotbench.harness.benchmark import preview
 from lotbench.harness.state import start
 from lotbench.report.markdown import visible
@@ -115,11 +116,27 @@ def export(parsed: argparse.Namespace) -> int:
     from lotbench.report import trace_rows
 
     run = load_run(parsed.run, Path(parsed.runs))
+    if parsed.to:
+        return _exported(run, parsed)
     table = trace_rows.steps if parsed.steps else trace_rows.walks
     made = answer_labels.rows(run) if parsed.for_review else list(table(run.traces))
     written = rows.write(made, Path(parsed.out) if parsed.out else None)
     if parsed.out:
         print(f"{parsed.out}: {written} rows")
+    return 0
+
+
+def _exported(run: Run, parsed: argparse.Namespace) -> int:
+    """Write a run for another tool, and say what its format has no place for."""
+    from lotbench import integrations
+
+    if parsed.for_review or parsed.steps or not parsed.out:
+        raise UsageError("export --to TOOL needs --out FOLDER, and goes without --for-review and --steps")
+    made = asyncio.run(integrations.export(parsed.to, run, Path(parsed.out)))
+    for path in made.files:
+        print(path)
+    for sentence in made.left_out:
+        print(f"note: {sentence}")
     return 0
 
 

@@ -6,19 +6,19 @@ that reads a reply better comes to better ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from lotbench.config.experiment import Limits
 from lotbench.edge.calls.budget import Bucket
-from lotbench.edge.calls.caller import RoleModel, owner
+from lotbench.edge.calls.caller import Caller, RoleModel, owner
 from lotbench.edge.calls.journal import Totals
 from lotbench.edge.calls.prices import price
 from lotbench.edge.calls.store import Store
 from lotbench.errors import CallFailed, UsageError
-from lotbench.harness.loop import Graph
+from lotbench.harness.loop import Graph, Loop
 from lotbench.harness.state import AnyWalk
 from lotbench.run.calling import journaled
 from lotbench.run.plan import Plan
@@ -73,6 +73,44 @@ class Lenient:
             raise LookupError(str(error)) from error
 
 
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """A finished walk with what was asked and answered in it.
+
+    Attributes:
+        trace: As the run folder has it.
+        calls: Each request of the walk as it was sent, the question that it came of, and the reply, in order. A shared
+            question stands in the walk that asked it first.
+        whole: Whether every call of the walk is in the journal.
+    """
+
+    trace: Trace
+    calls: tuple[tuple[Question, Request, Reply], ...]
+    whole: bool
+
+
+@asynccontextmanager
+async def _again(
+    run: Run, heard: Callable[[AnyWalk, Question, Request, Reply | None], None]
+) -> AsyncIterator[tuple[Loop, Plan, Caller]]:
+    """A loop over a run's journal; `heard` is told every request, before it is answered and after."""
+    made = planned(run, Limits(concurrency=1, max_failed=1.0))
+    # A store of its own, empty: nothing may come from outside the folder.
+    nothing = Store(run.path, fresh=True)
+    async with journaled(made, _absent(made), run.path, nothing, writes=False) as caller:
+
+        async def ask(walk: AnyWalk, question: Question) -> Answer:
+            request = caller.request(question, *owner(walk, question))
+            heard(walk, question, request, None)
+            answer = await caller.ask(walk, question)
+            heard(walk, question, request, answer.reply)
+            return answer
+
+        walks = loop(made, ask)
+        walks.graph = Lenient(walks.graph)
+        yield walks, made, caller
+
+
 async def rewalk(run: Run, heard: Callable[[Request], None] | None = None) -> Rewalked:
     """Walk every finished walk of a run again over its journal.
 
@@ -80,20 +118,14 @@ async def rewalk(run: Run, heard: Callable[[Request], None] | None = None) -> Re
         run: The run.
         heard: Is told every request, as it would be sent.
     """
-    made = planned(run, Limits(concurrency=1, max_failed=1.0))
-    # A store of its own, empty: nothing may come from outside the folder.
-    nothing = Store(run.path, fresh=True)
-    async with journaled(made, _absent(made), run.path, nothing, writes=False) as caller:
 
-        async def ask(walk: AnyWalk, question: Question) -> Answer:
-            if heard:
-                heard(caller.request(question, *owner(walk, question)))
-            return await caller.ask(walk, question)
+    def asked(walk: AnyWalk, question: Question, request: Request, reply: Reply | None) -> None:
+        if heard and reply is None:
+            heard(request)
 
-        old = {(trace.sample, trace.repeat): trace for trace in run.traces}
+    old = {(trace.sample, trace.repeat): trace for trace in run.traces}
+    async with _again(run, asked) as (walks, made, caller):
         lanes = [[walk for walk in lane if (walk.sample, walk.repeat) in old] for lane in made.lanes()]
-        walks = loop(made, ask)
-        walks.graph = Lenient(walks.graph)
         new = {(trace.sample, trace.repeat): trace async for trace in walks.traces(lanes)}
     why = [str(error) for error in walks.crashed.values()]
     result = Rewalked(made, caller.journal.totals, damaged=caller.journal.damaged, why=why)
@@ -104,6 +136,36 @@ async def rewalk(run: Run, heard: Callable[[Request], None] | None = None) -> Re
             again = trace
         result.traces.append(again)
     return result
+
+
+async def transcripts(run: Run) -> AsyncGenerator[Transcript, None]:
+    """Every finished walk of a run with its calls, in data order; one is held at a time.
+
+    A walk whose calls are not all in the journal has those that are.
+    """
+    calls: dict[tuple[str, int], list[tuple[Question, Request, Reply]]] = {}
+    shared: set[str] = set()
+
+    def asked(walk: AnyWalk, question: Question, request: Request, reply: Reply | None) -> None:
+        key = str(request.key)
+        if reply is None or key in shared:
+            return
+        if question.shared:
+            shared.add(key)
+        calls.setdefault((walk.sample.id, walk.repeat), []).append((question, request, reply))
+
+    async with _again(run, asked) as (walks, made, _):
+        order = {(walk.sample, walk.repeat): lane for lane in made.lanes() for walk in lane}
+        taken: set[str] = set()
+        ended: dict[tuple[str, int], bool] = {}
+        for trace in run.traces:
+            place = (trace.sample, trace.repeat)
+            lane = order.get(place, [])
+            if trace.lane not in taken and lane:
+                taken.add(trace.lane)
+                async for again in walks.traces([lane]):
+                    ended[again.sample, again.repeat] = again.arrived
+            yield Transcript(trace, tuple(calls.pop(place, ())), ended.pop(place, False))
 
 
 async def sent(run: Run, key: str) -> Request:

@@ -196,6 +196,4 @@ CHECKED = Validation(
     deciding=deciding,
     standing=standing_alone(key, deciding),
     published={"ocsai": rated_uses},
-    anchors=lambda settings: int(settings.anchors),
-    alone=True,
 )

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 PART = ".lotbench-part"
 """How the name of a file ends that is being written; kill -9 leaves it behind."""
@@ -30,12 +31,23 @@ def write(path: Path, content: str | bytes | Iterable[str]) -> None:
     Raises:
         OSError: It cannot be written; what stood there before still does.
     """
+    with opened(path) as file:
+        pieces = [content] if isinstance(content, str | bytes) else content
+        file.writelines(one if isinstance(one, bytes) else one.encode() for one in pieces)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """A file to write into, which takes its place when the block ends in order, and leaves nothing when it does not.
+
+    Raises:
+        OSError: It cannot be written; what stood there before still does.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=PART)
     try:
         with open(number, "wb") as file:
-            pieces = [content] if isinstance(content, str | bytes) else content
-            file.writelines(one if isinstance(one, bytes) else one.encode() for one in pieces)
+            yield file
         os.chmod(name, 0o644)
         os.replace(name, path)
     except BaseException:

@@ -1,0 +1,157 @@
+"""A run for the hub: a score for the model's repository, the walks as a data set, and what names the benchmark there.
+
+Three folders, one a repository: nothing is uploaded, and the commands that would do it are printed. The data set is
+JSON lines that `datasets.load_dataset` reads, one line a walk and one a step, with a card.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from lotbench import benchmarks
+from lotbench.edge.files import atomic_write
+from lotbench.integrations import Exported
+from lotbench.integrations.conversations import model_id, slug
+from lotbench.report import trace_rows
+from lotbench.run.plan import version
+from lotbench.run.results import Run
+from lotbench.types import JSON
+
+MODEL, WALKS, BENCHMARK = "model_repository", "walks_data_set", "benchmark_repository"
+TABLES = {"walks": trace_rows.walks, "steps": trace_rows.steps}
+LEFT_OUT = (
+    "an .eval_results entry holds one value: its interval stands in the notes as text",
+    "samples are not written: keys and references on the hub would be in the training data of tomorrow",
+)
+
+
+async def export(run: Run, out: Path) -> Exported:
+    """Write the three folders.
+
+    Raises:
+        RunFolderError: The run cannot be read.
+    """
+    name = slug(f"lotbench-{run.config.benchmark}")
+    metric = next((name for name, score in run.summary["scores"].items() if score["value"] is not None), None)
+    files = []
+    if metric is not None:
+        files.append(out / MODEL / ".eval_results" / f"{name}.yaml")
+        atomic_write.write(files[-1], _yaml([_result(run, metric)]))
+    for table, rows in TABLES.items():
+        files.append(out / WALKS / f"{table}.jsonl")
+        atomic_write.write(files[-1], _lines(rows(run.traces)))
+    files += [out / WALKS / "README.md", out / BENCHMARK / "eval.yaml"]
+    atomic_write.write(files[-2], _card(run, name))
+    atomic_write.write(files[-1], _yaml(_benchmark(run)))
+    missing = () if metric else ("the run has no score: there is no .eval_results entry",)
+    commands = (
+        f"to upload: hf upload MODEL_REPOSITORY {out / MODEL} .",
+        f"to upload: hf upload DATA_SET {out / WALKS} . --repo-type dataset",
+        f"to upload: hf upload BENCHMARK {out / BENCHMARK} . --repo-type dataset",
+    )
+    return Exported(tuple(files), (*missing, *LEFT_OUT, *commands))
+
+
+def _lines(rows: Iterable[Mapping[str, JSON]]) -> Iterator[str]:
+    """Rows as lines in which a column has one type: what is no text, number or truth is JSON in a text."""
+    for row in rows:
+        plain = {
+            name: json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
+            for name, value in row.items()
+            if not name.startswith("value.")
+        }
+        values = {name[6:]: value for name, value in row.items() if name.startswith("value.")}
+        if values:
+            plain["value"] = json.dumps(values, ensure_ascii=False)
+        yield json.dumps(plain, ensure_ascii=False) + "\n"
+
+
+def _result(run: Run, metric: str) -> dict[str, JSON]:
+    """The headline score as an entry of .eval_results."""
+    score = run.summary["scores"][metric]
+    low, high = score["low"], score["high"]
+    interval = f", 95 % interval {low:.4g} to {high:.4g}" if low is not None and high is not None else ""
+    trusted = "trusted" if run.summary["rankable"] else f"not trusted: {'; '.join(run.summary['reasons'])}"
+    return {
+        "dataset": {
+            "id": f"lotbench/{run.config.benchmark}",
+            "task_id": str(run.summary.get("arm") or "all"),
+        },
+        "value": score["value"],
+        "source": {"name": f"lotbench {version()}", "user": "unknown"},
+        "notes": f"{metric}{interval}, {score['n']} samples; {trusted}",
+    }
+
+
+def _benchmark(run: Run) -> dict[str, JSON]:
+    """What a benchmark's repository says of it."""
+    declared = benchmarks.get(run.config.benchmark)
+    task: dict[str, JSON] = {"id": str(run.summary.get("arm") or "all"), "config": "default", "split": "test"}
+    return {
+        "name": f"lotbench {declared.name}",
+        "description": declared.about,
+        "evaluation_framework": "lotbench",
+        "version": declared.version,
+        "tasks": [task],
+    }
+
+
+def _card(run: Run, name: str) -> str:
+    """The card of the walks: what they are, of which model and data, and how they came about."""
+    summary = run.summary
+    head: dict[str, JSON] = {
+        "pretty_name": f"{name}: walks of {run.config.model}",
+        "tags": ["lotbench", run.config.benchmark, "evaluation"],
+        "configs": [{"config_name": table, "data_files": f"{table}.jsonl"} for table in TABLES],
+    }
+    models = [f"| {role} | {', '.join(names)} |" for role, names in summary["models"].items()]
+    scores = [
+        f"| {metric} | {_cell(score['value'])} | {_cell(score['low'])} | {_cell(score['high'])} | {score['n']} |"
+        for metric, score in summary["scores"].items()
+    ]
+    digests = [f"| {of} | {digest} |" for of, digest in summary["digests"].items()]
+    trust = "may be ranked" if summary["rankable"] else "may not be ranked: " + "; ".join(summary["reasons"])
+    return "\n".join(
+        [
+            f"---\n{_yaml(head)}---\n\n# {head['pretty_name']}\n",
+            f"{benchmarks.get(run.config.benchmark).about.capitalize()}. One line a walk, one a step.\n",
+            f"Model: {model_id(run.config.model)}. Arm: {summary.get('arm')}. The run {trust}.\n",
+            "| role | models |\n| --- | --- |",
+            *models,
+            "\n| metric | value | low | high | samples |\n| --- | --- | --- | --- | --- |",
+            *scores,
+            "\n| of | sha256 |\n| --- | --- |",
+            *digests,
+            "",
+        ]
+    )
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else f"{value:.6g}"
+
+
+def _yaml(value: JSON, depth: int = 0) -> str:
+    """A value as YAML: blocks for what is nested, JSON (which is YAML) for what is not."""
+    pad = "  " * depth
+    if isinstance(value, Mapping):
+        return "".join(_entry(f"{pad}{name}:", inner, depth) for name, inner in value.items())
+    assert isinstance(value, list)
+    lines = []
+    for inner in value:
+        nested = _yaml(inner, depth + 1) if isinstance(inner, Mapping | list) else ""
+        lines.append(f"{pad}- {nested.lstrip()}" if nested else f"{pad}- {_scalar(inner)}\n")
+    return "".join(lines)
+
+
+def _entry(head: str, value: JSON, depth: int) -> str:
+    if isinstance(value, Mapping | list) and value:
+        return f"{head}\n{_yaml(value, depth + 1)}"
+    return f"{head} {_scalar(value)}\n"
+
+
+def _scalar(value: JSON) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,278 @@
+"""A run as a log of inspect_ai: what `inspect view`, `read_eval_log` and `inspect view bundle` open.
+
+An `.eval` file is a zip of JSON: the header, a summary of each sample, and the samples, which are written one at a
+time. A walk is a sample, its repeat the epoch; its calls are model events in a span for each round. A walk that failed
+is scored NaN with the reason, which inspect keeps out of its metrics.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from lotbench import benchmarks
+from lotbench.edge.calls.journal import read_journal
+from lotbench.edge.files import atomic_write
+from lotbench.integrations import Exported
+from lotbench.integrations.conversations import plain, slug, turns
+from lotbench.run.plan import version
+from lotbench.run.rescore import Transcript, transcripts
+from lotbench.run.results import Run
+from lotbench.types import JSON, Question, Reply, Request
+
+VERSION = 2
+"""Of inspect_ai's log format."""
+SCORER = "lotbench"
+LEFT_OUT = (
+    "intervals, baselines and trust have no field in a metric: they stand in its metadata",
+    "target is empty: keys and references are not written",
+    "pictures stand in messages by their sha256",
+    "conversations of a walk follow each other in messages; each call has its own in the events",
+)
+
+
+async def export(run: Run, out: Path) -> Exported:
+    """Write the log, named as inspect names its own.
+
+    Raises:
+        RunFolderError: The run cannot be read.
+    """
+    calls = read_journal(run.path / "calls.jsonl")
+    began = {str(entry.key): entry.started for entry in calls if entry.source == "call"}
+    first, last = min(began.values(), default=0.0), max(began.values(), default=0.0)
+    ids = hashlib.sha256(run.path.name.encode()).hexdigest()[:22]
+    spec = _spec(run, ids, _time(first))
+    name = f"{_time(first).replace(':', '-')}_{slug(spec['task'])}_{ids}.eval"
+    summaries: list[dict[str, JSON]] = []
+    with atomic_write.opened(out / name) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as log:
+        _put(log, "_journal/start.json", {"version": VERSION, "eval": spec, "plan": {}})
+        async for walk in transcripts(run):
+            sample = _sample(run, walk, began, first)
+            _put(log, f"samples/{sample['id']}_epoch_{sample['epoch']}.json", sample)
+            summaries.append(_summary(sample))
+        _put(log, "summaries.json", summaries)
+        _put(log, "header.json", _header(run, spec, summaries, (_time(first), _time(last))))
+    return Exported((out / name,), LEFT_OUT)
+
+
+def _put(log: zipfile.ZipFile, name: str, table: object) -> None:
+    log.writestr(name, json.dumps(table, ensure_ascii=False))
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def _spec(run: Run, ids: str, created: str) -> dict[str, Any]:
+    """What was evaluated: task, data, models by role."""
+    models = run.summary["models"]
+    others = {
+        role: [{"model": name} for name in names] for role, names in models.items() if role != "candidate"
+    }
+    return {
+        "eval_id": ids,
+        "run_id": ids,
+        "created": created,
+        "task": f"lotbench/{run.config.benchmark}",
+        "task_id": ids,
+        "task_version": benchmarks.get(run.config.benchmark).version,
+        "task_args": dict(run.config.settings),
+        "dataset": {
+            "name": run.config.data,
+            "samples": run.summary["n_samples"],
+            "sample_ids": list(run.samples),
+            "shuffled": False,
+        },
+        "model": (models.get("candidate") or [run.config.model])[0],
+        "model_roles": {
+            role: given[0] if len(given) == 1 else given for role, given in others.items() if given
+        },
+        "config": {"epochs": max((trace.repeat for trace in run.traces), default=1)},
+        "packages": {"lotbench": version()},
+        "metadata": {
+            "arm": run.summary.get("arm"),
+            "rankable": run.summary["rankable"],
+            "reasons": run.summary["reasons"],
+            "digests": dict(run.digests),
+        },
+    }
+
+
+def _header(
+    run: Run, spec: Mapping[str, Any], summaries: list[dict[str, JSON]], times: tuple[str, str]
+) -> dict[str, JSON]:
+    """Everything but the samples, with every metric of the run."""
+    scored = sum(_number(one) for one in summaries)
+    metrics: dict[str, JSON] = {
+        name: {
+            "name": name,
+            "value": score["value"],
+            "metadata": {key: value for key, value in score.items() if key != "value"},
+        }
+        for name, score in run.summary["scores"].items()
+        if score["value"] is not None
+    }
+    score: dict[str, JSON] = {
+        "name": SCORER,
+        "scorer": SCORER,
+        "scored_samples": scored,
+        "unscored_samples": len(summaries) - scored,
+        "metrics": metrics,
+    }
+    usage: dict[str, JSON] = {role: _usage(used) for role, used in run.summary["usage"]["by_role"].items()}
+    stats: dict[str, JSON] = {"started_at": times[0], "completed_at": times[1], "role_usage": usage}
+    results: dict[str, JSON] = {
+        "total_samples": len(summaries),
+        "completed_samples": len(summaries),
+        "scores": [score],
+    }
+    return {
+        "version": VERSION,
+        "status": "success" if run.summary["complete"] else "cancelled",
+        "eval": dict(spec),
+        "plan": {},
+        "results": results,
+        "stats": stats,
+    }
+
+
+def _number(summary: Mapping[str, Any]) -> bool:
+    value = summary["scores"][SCORER]["value"]
+    return bool(value == value)
+
+
+def _usage(used: Mapping[str, Any]) -> dict[str, JSON]:
+    tokens = used["input_tokens"] + used["output_tokens"]
+    return {
+        "input_tokens": used["input_tokens"],
+        "output_tokens": used["output_tokens"],
+        "total_tokens": tokens,
+        "input_tokens_cache_read": used["cached_input_tokens"],
+    }
+
+
+def _sample(run: Run, walk: Transcript, began: Mapping[str, float], origin: float) -> dict[str, Any]:
+    """A walk as a sample."""
+    trace = walk.trace
+    said = [_message(turn.role, turn.text) for turn in turns(walk)]
+    last = next((reply for question, _, reply in reversed(walk.calls) if question.role == "candidate"), None)
+    asked = next((message["content"] for message in said if message["role"] == "user"), "")
+    return {
+        "id": trace.sample,
+        "epoch": trace.repeat,
+        "input": asked,
+        "target": "",
+        "messages": said,
+        "output": _output(last) if last else {"model": run.config.model, "choices": []},
+        "scores": {SCORER: _score(walk)},
+        "metadata": {"outcome": trace.outcome, "whole": walk.whole},
+        "events": list(_events(walk, began, origin)),
+        "uuid": hashlib.sha256(f"{run.path.name}/{trace.sample}/{trace.repeat}".encode()).hexdigest()[:22],
+    }
+
+
+def _score(walk: Transcript) -> dict[str, JSON]:
+    score, outcome = walk.trace.score, walk.trace.outcome
+    about: dict[str, JSON] = {"metadata": {**score.parts, "outcome": outcome}}
+    if score.value is None:
+        return {"value": float("nan"), "reason": walk.trace.why or score.why or outcome, **about}
+    return {"value": score.value, "explanation": f"{outcome}", **about}
+
+
+def _summary(sample: Mapping[str, Any]) -> dict[str, JSON]:
+    """A line of the list of samples."""
+    return {
+        "id": sample["id"],
+        "epoch": sample["epoch"],
+        "input": sample["input"][:1000],
+        "target": "",
+        "metadata": sample["metadata"],
+        "scores": sample["scores"],
+        "completed": True,
+        "message_count": len(sample["messages"]),
+    }
+
+
+def _events(walk: Transcript, began: Mapping[str, float], origin: float) -> Iterator[dict[str, JSON]]:
+    """The calls in order, those of a round inside a span."""
+    for place, (number, calls) in enumerate(groupby(walk.calls, key=lambda call: call[0].round)):
+        span = f"{walk.trace.sample}/{walk.trace.repeat}/{number}/{place}"
+        named = hashlib.sha256(span.encode()).hexdigest()[:22]
+        given = list(calls)
+        starts = [began.get(str(request.key), origin) for _, request, _ in given]
+        begin: dict[str, JSON] = {"timestamp": _time(starts[0]), "working_start": starts[0] - origin}
+        yield {
+            **begin,
+            "event": "span_begin",
+            "id": named,
+            "span_id": named,
+            "type": "round",
+            "name": _round(number),
+        }
+        for (question, request, reply), start in zip(given, starts, strict=True):
+            yield _call(named, question, request, reply, start, origin)
+        yield {**begin, "event": "span_end", "id": named, "span_id": named}
+
+
+def _round(number: int) -> str:
+    return f"round {number}" if number else "before the first round"
+
+
+def _call(
+    span: str, question: Question, request: Request, reply: Reply, start: float, origin: float
+) -> dict[str, JSON]:
+    return {
+        "event": "model",
+        "span_id": span,
+        "timestamp": _time(start),
+        "working_start": start - origin,
+        "model": reply.model,
+        "role": question.role,
+        "input": [_message(message.speaker, plain(message)) for message in request.messages],
+        "tools": [],
+        "tool_choice": "none",
+        "config": {name: value for name, value in _sampling(request).items() if value is not None},
+        "output": _output(reply),
+        "completed": _time(start + reply.seconds),
+        "working_time": reply.seconds,
+        "metadata": {"step": question.step, "call": str(request.key)},
+    }
+
+
+def _sampling(request: Request) -> dict[str, JSON]:
+    drawn = request.sampling
+    return {
+        "temperature": drawn.temperature,
+        "top_p": drawn.top_p,
+        "seed": drawn.seed,
+        "max_tokens": drawn.max_tokens,
+    }
+
+
+def _message(role: str, text: str) -> dict[str, Any]:
+    return {"role": role, "content": text}
+
+
+def _output(reply: Reply) -> dict[str, JSON]:
+    stops = {"stop": "stop", "length": "max_tokens", "content_filter": "content_filter"}
+    usage: dict[str, JSON] = {
+        "input_tokens": reply.usage.input_tokens,
+        "output_tokens": reply.usage.output_tokens,
+        "total_tokens": reply.usage.input_tokens + reply.usage.output_tokens,
+        "input_tokens_cache_read": reply.usage.cached_input_tokens,
+    }
+    message = _message("assistant", reply.text) | {"model": reply.model, "source": "generate"}
+    choice: dict[str, JSON] = {"message": message, "stop_reason": stops.get(reply.finish, "unknown")}
+    return {
+        "model": reply.model,
+        "choices": [choice],
+        "completion": reply.text,
+        "usage": usage,
+        "time": reply.seconds,
+    }
