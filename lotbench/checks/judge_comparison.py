@@ -34,6 +34,7 @@ from lotbench.metrics.correlation import pearson, spearman
 from lotbench.report.markdown import plain
 from lotbench.report.report import laid_out
 from lotbench.report.sections import Plot, Section, Table
+from lotbench.report.trust import Bounds
 from lotbench.types import Metric
 
 Cell = str | float | int | None
@@ -409,9 +410,9 @@ def _priced(judge: JudgeVerdicts) -> tuple[float | None, float | None]:
     )  # type: ignore[return-value]
 
 
-def _worth(every: Sequence[Decided], bounds: tuple[float, float] = (0.05, 0.3)) -> Section:
+def _worth(every: Sequence[Decided]) -> Section:
     """Who is worth the price: those that no other beats in both rates and in cost."""
-    found = options(every)
+    found, bounds = options(every), (Bounds().max_fpr, Bounds().max_fnr)
     rows: list[tuple[Cell, ...]] = []
     notes: list[str] = []
     for place in dict.fromkeys(one.place for one in found):
