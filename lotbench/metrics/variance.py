@@ -84,7 +84,7 @@ def of_difference(one: Cells, other: Cells) -> Components | None:
     if mine.within is None or theirs.within is None:
         return _apart(means, None, mine.repeats)
     within, part = mine.within + theirs.within, mine.within / mine.repeats + theirs.within / theirs.repeats
-    return _apart(means, within, within / part if part else mine.repeats)
+    return _apart(means, within, round(within / part, 12) if part else mine.repeats)
 
 
 def judge_variance(items: Sequence[int], raters: Sequence[int], scores: Sequence[float]) -> float | None:

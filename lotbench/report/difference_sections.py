@@ -127,9 +127,10 @@ def _found(detectable: Sequence[float]) -> list[str]:
 
 def _needed(found: Needed) -> str:
     """A number of samples with its interval, in a cell."""
-    seen = "none is enough" if found.seen is None else f"{found.seen:,}"
-    least = "no number" if found.least is None else f"{found.least:,}"
-    return f"{seen} ({least} to {'no number' if found.most is None else f'{found.most:,}'})"
+    if found.least is None:
+        return "no number is enough"
+    seen = "no number" if found.seen is None else f"{found.seen:,}"
+    return f"{seen} ({found.least:,} to {'no number' if found.most is None else f'{found.most:,}'})"
 
 
 def _in_words(pair: Pair, found: Needed) -> str:
@@ -173,7 +174,7 @@ def _row(pair: Pair, plan: Separation) -> tuple[Cell, ...]:
         f"{pair.better} and {pair.other}",
         plan.wanted,
         *(_way(by_name.get(name)) for name in THINGS),
-        None if best is None else _said(best),
+        "none alone" if best is None else _said(best),
         None if best is None else round(best.calls),
         None if best is None else _dollars(best),
     )

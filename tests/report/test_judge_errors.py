@@ -136,3 +136,11 @@ def test_labels_that_leave_a_kind_of_verdict_unknown_correct_nothing() -> None:
     run, labels = two(PLAYERS["strong"], 0, (0.01, 0.03))[0]
     assert by_labels(run, Rules(), {}) is None
     assert by_labels(run, Rules(), dict(list(labels.items())[:1])) is None
+
+
+def test_with_few_labels_no_number_of_samples_and_no_way_alone_is_enough() -> None:
+    (one, its), (other, theirs) = two(PLAYERS["weak"], 1, (0.01, 0.05))
+    runs = [entry("one", one, its), entry("other", other, theirs)]
+    found = {part.title: part.tables[0].rows for part in sections(board(runs)) if part.tables}
+    assert found["Differences"][0][-1] == "no number is enough"
+    assert found["What would tell them apart"][0][2:6] == (None, None, None, "none alone")
