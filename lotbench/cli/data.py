@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from lotbench.run.construction import Wanted
 
 
+IDEAS = "liveideabench-ideas"
+"""What others have published that becomes runs and not a data set."""
+
+
 def listing(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data list`."""
     for folder in datasets.data_sets():
@@ -150,13 +154,19 @@ def imported(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data import`."""
     from lotbench.edge.importers import caption_contest, importing, oogiri_go, people_judged, published
 
+    if parsed.name == IDEAS:
+        from lotbench.run.import_ideas import import_ideas
+
+        runs = import_ideas(Path(parsed.source), Path(parsed.out))
+        print(f"{parsed.out}: {len(runs)} runs of {parsed.source}, and their keywords")
+        return 0
     if parsed.name in (judged := people_judged.readers()):
         print("\n".join(people_judged.bring(parsed.name, Path(parsed.source), Path(parsed.out))))
         return 0
     sources = {"oogiri-go": oogiri_go.source, "caption-contest": caption_contest.source}
     if parsed.name not in sources:
         if parsed.name not in (readers := published.readers()):
-            known = ", ".join([*sources, *readers, *judged])
+            known = ", ".join([*sources, *readers, IDEAS, *judged])
             raise UsageError(f"data import: no data set {parsed.name!r} of others; there are: {known}")
         found = readers[parsed.name](published.Files(Path(parsed.source)))
         print(f"{parsed.out}: {published.write(found, Path(parsed.out))} samples of {parsed.source}")

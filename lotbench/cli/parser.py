@@ -392,6 +392,7 @@ def _import(data: Commands) -> None:
         metavar="NAME",
         help="oogiri-go, caption-contest (a folder, or a name on the hub); hicbench (CDID.csv); "
         "liveideabench (the folder with kws.csv and keyword_classifications.csv); rinobench (train.json or test.json); "
+        "liveideabench-ideas (released ideas and critiques as CSV, which become runs); "
         "as judge sets: turtlebench, ocsai (their folders)",
     )
     one.add_argument("source", metavar="SRC", help="the file or the folder that was published")

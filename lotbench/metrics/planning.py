@@ -250,11 +250,14 @@ def _shift(t: float, free: int) -> tuple[float, float]:
         half = float(stats.norm.ppf(1 - ALPHA / 2)) * math.sqrt(1 + t**2 / (2 * free))
         return t - half, t + half
 
+    def above(shift: float, tail: float) -> float:
+        cdf = float(stats.nct.cdf(t, free, shift))
+        # Far out, with few degrees of freedom, scipy has no number for what is 0 or 1.
+        return (float(shift < t) if math.isnan(cdf) else cdf) - tail
+
     def end(tail: float) -> float:
         reach = 5.0 * math.sqrt(1 + t**2 / (2 * free))
-        return float(
-            optimize.brentq(lambda shift: stats.nct.cdf(t, free, shift) - tail, t - reach, t + reach)
-        )
+        return float(optimize.brentq(above, t - reach, t + reach, args=(tail,)))
 
     return end(1 - ALPHA / 2), end(ALPHA / 2)
 

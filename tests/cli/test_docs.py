@@ -20,7 +20,6 @@ import pytest
 
 from lotbench import benchmarks, evaluate, evaluate_sync
 from lotbench.benchmarks.lotbench.sample import Item
-from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.cli.evaluate import configuration
 from lotbench.cli.parser import parser
 from lotbench.config import experiment as config
@@ -208,7 +207,8 @@ def test_the_sample_shown_is_one() -> None:
 
 
 def test_every_setting_that_turns_a_reading_is_one() -> None:
-    known = {*Settings.model_fields, *config.Experiment.model_fields}
+    settings = (benchmarks.get(name).Settings.model_fields for name in benchmarks.names())
+    known = {*config.Experiment.model_fields}.union(*settings)
     rows = [line for line in text("docs/faithfulness.md").splitlines() if line.startswith("| ")]
     named = [name for row in rows for name in INLINE.findall(row.split(" | ")[-1])]
     assert len(named) > 10

@@ -7,6 +7,7 @@ server that stands where each provider does; placeholders and files that a user 
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import shlex
@@ -19,6 +20,10 @@ import pytest
 import clot_training.cli
 from lotbench.cli import main
 from lotbench.config.model_names import PROVIDERS, Provider
+from tests.benchmarks.liveideabench.test_liveidea_released import put
+from tests.benchmarks.liveideabench.test_liveidea_released import rows as released
+from tests.benchmarks.rinobench.test_rinobench_construction import paper as reviewed
+from tests.ideas import official
 from tests.pages import ROOT
 from tests.server import FakeServer
 from tests.tiny import llama, tokenizer
@@ -34,17 +39,29 @@ SLOW = ("clot ",)
 
 
 def numbered(kind: str, last: int) -> list[str]:
-    return [f"{kind} {number}" for number in range(1, last + 1)]
+    return [f"{kind}{'' if kind.endswith(('S', 'S.')) else ' '}{number}" for number in range(1, last + 1)]
 
 
 ITEMS = {
     "LoTbench": [*numbered("Table", 4), *numbered("Fig.", 16), "Alg. 1", *numbered("Eq.", 8)],
+    "LiveIdeaBench v1": [*numbered("Table S.", 3), *numbered("Fig.", 7), *numbered("Fig. S.", 4)],
+    "LiveIdeaBench v2": [
+        *numbered("Fig.", 6),
+        *numbered("Supp. Table S", 4),
+        *numbered("Supp. Fig. S", 5),
+        *(f"Supp. Note {number}" for number in (1, 5, 7, 8)),
+        "Methods",
+    ],
+    "HIC-Bench": [*numbered("Table", 10), *numbered("Fig.", 5), "Alg. 1", *numbered("Eq.", 3)],
+    "RINoBench": [*numbered("Table", 3), *numbered("Fig.", 6), *numbered("Eq.", 3), "Sec. 4.1"],
 }
 """What each paper has; a figure of two halves may have a row for each (`Fig. 15 left`)."""
 
 SMALLER = {
     "clot ": ["--set", "tune.max_steps=2", "--set", "explore.keep_rule=one_order", "--set", "report.limit=2"],
     "lotbench evaluate --config paper/lotbench": ["--limit", "2", "--repeats", "1", "--max-rounds", "2"],
+    # The paper's encoder lies on a hub.
+    "lotbench evaluate --config paper/hicbench": ["--limit", "2", "--set", "encoder=minilm"],
     "lotbench evaluate": ["--limit", "2", "--repeats", "1", "--concurrency", "4"],
     "lotbench judge-check": ["--limit", "4", "--repeats", "1"],
 }
@@ -78,7 +95,6 @@ def rows() -> Iterator[Row]:
 
 
 ROWS = list(rows())
-RUNNABLE = [row for row in ROWS if row.commands]
 
 
 @pytest.mark.parametrize("paper", ITEMS)
@@ -142,12 +158,88 @@ def mmmu(folder: Path) -> None:
     (folder / "MMMU.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
 
 
+def livebench(folder: Path) -> None:
+    """A leaderboard of general ability: two models with all that a correlation takes."""
+    rows = ("model,Average,Reasoning", "gpt-4o-mini,41.3,32.8", "gpt-4.1,62.9,71.1")
+    (folder / "LiveBench.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+
+
+def leaderboard(folder: Path) -> None:
+    """A dated general leaderboard."""
+    rows = ["Model,Organization,Global Average", *(f"model-{n},Maker {n},{90 - n}" for n in range(12))]
+    (folder / "Livebench20250315.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+
+
+def cdid(folder: Path) -> None:
+    """The file of HIC-Bench's tasks, a task of each of two fields."""
+    rows = [["ID", "Field", "Question", "Principle", "Challenge", "Knowledge Base", "Source"]]
+    rows += [
+        [str(n), field, f"How {n}?", "waves", "quiet trains", "Waves have nodes.", "here"]
+        for n, field in enumerate(("Optics", "Acoustics"), 1)
+    ]
+    with (folder / "CDID.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(rows)
+
+
+def labelled(folder: Path) -> None:
+    """Two people's copies of what was exported for them to label, every number filled in."""
+    lines = [json.loads(line) for line in (folder / "to-label.jsonl").read_text("utf-8").splitlines()]
+    for place, name in enumerate(("ann", "ben")):
+        filled = [
+            {
+                key: {"who": None, "spans": None, "hallucination": False}.get(key, 3 + (at + place) % 2)
+                if value is None
+                else value
+                for key, value in line.items()
+            }
+            for at, line in enumerate(lines)
+        ]
+        (folder / f"{name}.jsonl").write_text(
+            "".join(json.dumps(row) + "\n" for row in filled), encoding="utf-8"
+        )
+
+
+def official_ideas(folder: Path) -> None:
+    """The files of RINoBench's ideas, and predictions for the test split in its order."""
+    for name in ("test", "train"):
+        (folder / f"{name}.json").write_text(json.dumps(official((1, 1, 1, 1, 1))), encoding="utf-8")
+
+
+def predictions(folder: Path) -> None:
+    """Released predictions: a judgment for each idea of the test split, in its order."""
+    said = [
+        {"reasoning": "Looking is known from work 1; leaping is new.", "novelty_score": one}
+        for one in (3, 4, 3, 2, 4)
+    ]
+    (folder / "novelty_predictions-o3.json").write_text(json.dumps(said), encoding="utf-8")
+
+
+def conferences(folder: Path) -> None:
+    """Reviewed papers in OpenReview's shape, some for each score."""
+    for year in ("2022", "2023"):
+        papers = [
+            reviewed(f"{year}-{group}-{one}", *pair)
+            for group, pair in enumerate((((1, 1), (1, 2)), ((2, 2), (3, 2)), ((4, 3), (4, 4))))
+            for one in range(2)
+        ]
+        (folder / f"conf{year}.json").write_text(json.dumps(papers), encoding="utf-8")
+
+
 Given = Callable[[Path], object]
 GIVEN: dict[str, Given] = {
     "SRC": oogiri,
     "data/lotbench": shipped,
     "ballot.jsonl.votes.jsonl": votes,
     "MMMU.csv": mmmu,
+    "LiveBench.csv": livebench,
+    "CDID.csv": cdid,
+    "view.csv": lambda folder: put(folder, released()),
+    "Livebench20250315.csv": leaderboard,
+    "ann.jsonl": labelled,
+    "test.json": official_ideas,
+    "train.json": official_ideas,
+    "file:novelty_predictions-o3.json": predictions,
+    "conf2022.json": conferences,
 }
 """What a user would bring, by the word that stands for it on the page; made before the command that names it."""
 
@@ -187,24 +279,34 @@ def prepared(command: str, folder: Path) -> list[str]:
     return words + next((flags for start, flags in SMALLER.items() if command.startswith(start)), [])
 
 
+def grouped() -> Iterator[tuple[Row, ...]]:
+    """Rows of the same commands together, in the order of the page: these run once."""
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in ROWS:
+        groups.setdefault(row.commands, []).append(row)
+    yield from (tuple(group) for commands, group in groups.items() if commands)
+
+
 @pytest.mark.parametrize(
-    "row",
+    "group",
     [
         pytest.param(
-            row, id=str(row), marks=[pytest.mark.slow] * any(one.startswith(SLOW) for one in row.commands)
+            group,
+            id=", ".join(map(str, group)),
+            marks=[pytest.mark.slow] * any(one.startswith(SLOW) for one in group[0].commands),
         )
-        for row in RUNNABLE
+        for group in grouped()
     ],
 )
 def test_the_commands_of_a_row_run(
-    row: Row,
+    group: tuple[Row, ...],
     providers: FakeServer,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for command in row.commands:
+    for command in group[0].commands:
         if command.startswith(HANDS):
             continue
         program, *arguments = prepared(command, tmp_path)
@@ -213,5 +315,5 @@ def test_the_commands_of_a_row_run(
         else:
             model = request.getfixturevalue("tuned")
             assert clot_training.cli.main([*arguments, "--set", f"model={model}"]) == 0, command
-    for file in FILE.findall(row.where):
+    for file in (file for row in group for file in FILE.findall(row.where)):
         assert [*tmp_path.glob(file), *tmp_path.glob(f"runs/*/{file}")], f"{file} is not there"

@@ -117,3 +117,11 @@ def test_a_run_shows_least_against_what_it_has_nothing_in_common_with() -> None:
         gap = runs[0] - runs[1] + most
         seen += abs(gap.mean() / (gap.std(ddof=1) / 108**0.5)) > 1.98
     assert 0.7 < seen / 200 < 0.9
+
+
+@pytest.mark.parametrize("free", [1, 2, 20])
+def test_a_difference_of_few_samples_has_a_shift_however_large_it_is(free: int) -> None:
+    """Two samples have one degree of freedom, for which scipy's distribution has no number far out."""
+    for t in np.linspace(-30, 30, 61):
+        low, high = planning._shift(float(t), free)
+        assert low < t < high

@@ -34,7 +34,7 @@ def published(source: Source) -> list[Item]:
         DataError: A file cannot be read or lacks a column, a keyword comes twice, a score is no number.
         UsageError: Embeddings are needed and not installed.
     """
-    keywords, classes = "kws.csv", "keyword_classifications.csv"
+    keywords = "kws.csv"
     lines = [(line, row["Keyword"].strip()) for line, row in source.table({"Keyword"}, keywords)]
     words = {word: line for line, word in reversed(lines)}
     faults = [
@@ -42,17 +42,34 @@ def published(source: Source) -> list[Item]:
         for line, word in lines
         if words[word] != line
     ]
-    known = {}
-    columns = {"keyword", "category", "similarity_score"}
-    for line, row in source.table(columns, classes) if source.has(classes) else ():
-        try:
-            known[row["keyword"].strip()] = (row["category"].strip(), float(row["similarity_score"]))
-        except ValueError as error:
-            faults.append(at(source.path / classes, line, "similarity_score") + f": {error}")
+    try:
+        known = categories(source)
+    except DataError as error:
+        raise DataError([*faults, *error.faults]) from None
     if faults:
         raise DataError(faults)
     chosen = [word for _, word in lines if word]
     return items(chosen, known, source.vectors)
+
+
+def categories(source: Source) -> dict[str, tuple[str, float]]:
+    """The category of each keyword in keyword_classifications.csv with how near it is; none without the file.
+
+    Raises:
+        DataError: The file cannot be read or lacks a column, or a score is no number.
+    """
+    name = "keyword_classifications.csv"
+    known: dict[str, tuple[str, float]] = {}
+    faults = []
+    columns = {"keyword", "category", "similarity_score"}
+    for line, row in source.table(columns, name) if source.has(name) else ():
+        try:
+            known[row["keyword"].strip()] = (row["category"].strip(), float(row["similarity_score"]))
+        except ValueError as error:
+            faults.append(at(source.path / name, line, "similarity_score") + f": {error}")
+    if faults:
+        raise DataError(faults)
+    return known
 
 
 def items(words: Sequence[str], known: Mapping[str, tuple[str, float]], embed: Embed) -> list[Item]:

@@ -1,0 +1,95 @@
+"""Released ideas and critiques of LiveIdeaBench as runs: a folder a model, to be reported and compared like any other.
+
+No call stands behind them, so they cannot be scored anew or resumed. Fluency is no part of the rows and has no value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lotbench.benchmarks.liveideabench import official, released
+from lotbench.benchmarks.liveideabench.sample import Item
+from lotbench.benchmarks.liveideabench.score import grade
+from lotbench.config import experiment as config
+from lotbench.config.experiment import digest
+from lotbench.edge.files import run_folder
+from lotbench.edge.importers import published
+from lotbench.errors import UsageError
+from lotbench.harness.state import start
+from lotbench.run import plan, recorded, results
+from lotbench.run.results import load_run
+from lotbench.types import Trace
+
+SETTINGS = {
+    "version": "v2",
+    "exclude": "self",
+    "mask_names": False,
+    "no_final": "judge_all",
+    "fluency_orders": "one",
+}
+"""As the paper played (configs/paper/liveideabench-v2.toml)."""
+
+
+def import_ideas(source: Path, out: Path) -> list[Path]:
+    """Make a data set of the keywords, `out/keywords`, and a run of each model in `out/runs`; returns the runs.
+
+    Args:
+        source: The released rows, a CSV file; keyword_classifications.csv may stand beside it.
+        out: A folder that is made.
+
+    Raises:
+        DataError: The rows cannot be read.
+        UsageError: The folder has a data set already, or keywords have no category and embeddings are not installed.
+    """
+    files = published.Files(source.parent)
+    ideas = released.read_released(files, source.name)
+    words = list(dict.fromkeys(word for by_word in ideas.values() for word in by_word))
+    items = official.items(words, official.categories(files), files.vectors)
+    published.write(items, out / "keywords")
+    critics = sorted(
+        {
+            one.critic
+            for by_word in ideas.values()
+            for many in by_word.values()
+            for idea in many
+            for one in idea.critiques
+        }
+    )
+    return [_run(model, ideas, items, critics, out) for model in ideas]
+
+
+def _run(model: str, ideas: released.Ideas, items: Sequence[Item], critics: Sequence[str], out: Path) -> Path:
+    """The run of one model, with the report of it."""
+    judges = [f"openrouter/{critic}" for critic in critics if critic != model]
+    if not judges:
+        raise UsageError(f"{model}: nobody but itself judged its ideas")
+    given = {
+        "benchmark": "liveideabench",
+        "model": f"openrouter/{model}",
+        "data": str(out / "keywords"),
+        "roles.judge": judges,
+        **{f"settings.{name}": value for name, value in SETTINGS.items()},
+    }
+    made = plan.make(config.load(None, (), given))
+    seats = {name.model: seat for seat, name in enumerate(made.names["judge"])}
+    with run_folder.create(out / "runs", "liveideabench", model, digest(made.experiment)) as place:
+        recorded.freeze(made, place)
+        place.write("calls.jsonl", "")
+        for item in items:
+            if item.keyword in ideas[model]:
+                place.append(
+                    _trace(item, released.steps(ideas[model][item.keyword], seats, made.settings), made)
+                )
+        run = load_run(place.path)
+        results.write(run, made, place, 0.0, run.totals())
+        return place.path
+
+
+def _trace(item: Item, steps: list[dict[str, Any]], made: plan.Plan) -> Trace:
+    judged = any(step["step"] == "judge" and step["value"]["status"] == "ok" for step in steps)
+    outcome = "scored" if judged else "judge_failed"
+    state = {**start(item.id, 1, f"{item.id}/1"), "steps": steps, "outcome": outcome}
+    score = grade(made.view(state, "grade"))
+    return Trace(item.id, 1, f"{item.id}/1", outcome, score, tuple(steps), None, {})
