@@ -292,8 +292,8 @@ def _size(case: Case) -> Iterator[str]:
     """Whether there is enough of the run, and all of it."""
     wanted = case.bounds.min_samples if case.whole is None else min(case.bounds.min_samples, case.whole)
     if case.samples < wanted:
-        of = "" if case.whole is None else f" of {case.whole}"
-        yield f"the run is of {case.samples}{of} samples, fewer than min_samples {wanted}"
+        least = f"min_samples {wanted}" if wanted == case.bounds.min_samples else f"the data set's {wanted}"
+        yield f"the run is of {case.samples} samples, fewer than {least}"
     if case.unanswered > MOST_UNANSWERED * case.samples:
         yield f"the headline metric knows nothing of {case.unanswered} of the {case.samples} samples"
     done, wanted_walks = case.walks

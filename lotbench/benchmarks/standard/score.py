@@ -99,7 +99,8 @@ def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
 
     def weighted(groups: Sequence[Sequence[float]]) -> Weighted:
         counts = np.array([[sum(group), len(group)] for group in groups])
-        return of_sums(counts, lambda sums: np.asarray(sums[..., 0] / sums[..., 1]))
+        # Leaving out the one problem that there is leaves nothing to divide by.
+        return of_sums(counts, lambda sums: sums[..., 0] / np.where(sums[..., 1], sums[..., 1], np.nan))
 
     name = "rank_top1" if kind == "rank" else f"accuracy_{kind}"
     return Headline(name, dict(sorted(records.items())), measure, weighted, len(unanswered))

@@ -23,6 +23,7 @@ from lotbench.edge.calls import embeddings
 from lotbench.edge.files import datasets
 from lotbench.edge.importers.published import Files
 from lotbench.errors import DataError, UsageError
+from lotbench.report.trust import BOUNDS
 from lotbench.run import plan, results
 from lotbench.run.results import Run
 from tests.benchmarks.hicbench.test_hicbench import DH, IH, NEUTRAL, judged
@@ -228,7 +229,7 @@ def test_a_file_of_examples_that_cannot_be_read_is_named(tmp_path: Path, name: s
 def test_the_defaults_written_out_are_the_defaults() -> None:
     written = config.load(datasets.shipped("configs", "hicbench.toml")).experiment
     assert Settings(**written.settings) == Settings()
-    assert set(written.settings) == set(Settings.model_fields) - {"judges", "examples"}
+    assert set(written.settings) == set(Settings.model_fields) - {"judges", "examples"} - BOUNDS
     assert written.repeats == benchmark.walks.repeats
 
 
