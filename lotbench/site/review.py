@@ -19,7 +19,7 @@ from lotbench.edge.files import datasets, jsonl
 from lotbench.edge.pictures.picture_file import encoded
 from lotbench.errors import DataError, UsageError, at, faults_of
 from lotbench.harness.benchmark import Benchmark
-from lotbench.site.review_page import Card, decision, page, sample_card, verdict_card
+from lotbench.site.review_page import SUBJECTS, Card, decision, page, sample_card, verdict_card
 from lotbench.types import JSON
 
 MAX_PX = 1024
@@ -93,7 +93,7 @@ def past(out: Path, name: str) -> dict[tuple[str, str, str], Mapping[str, Any]]:
     for number, text in jsonl.texts(out, appended=True) if out.exists() else ():
         try:
             line = jsonl.document(text)
-            subject = line.get("filling") or line.get("question") or ""
+            subject = line.get(SUBJECTS.get(line["kind"], ""), "")
             if line["decision"] and line.get("by", "") == name:
                 found[line["kind"], line["sample"], subject] = line
         except (ValueError, KeyError, TypeError, AttributeError):

@@ -19,7 +19,9 @@ from lotbench.errors import UsageError, faults_of
 from lotbench.prompting.prompt import FIELD
 from lotbench.types import JSON
 
-Kind: TypeAlias = Literal["sample", "daeso", "oracle"]
+Kind: TypeAlias = Literal["sample", "daeso", "oracle", "response", "idea"]
+SUBJECTS = {"daeso": "filling", "oracle": "question", "response": "response", "idea": "answer"}
+"""Under which name a decision keeps what it is about, by the kind of the card."""
 SAMPLE = ("accept", "edit", "reject")
 VERDICT = ("yes", "no", "unsure")
 LONGEST = 4_000
@@ -102,9 +104,20 @@ def verdict_card(item: Any, row: Mapping[str, Any], picture: bool) -> Card:
     """The card of a judge-set row, without its labels.
 
     Raises:
-        UsageError: The row has neither a filling nor a question.
+        UsageError: The row has no filling, response or question.
     """
     fields = [Shown(name, _text(getattr(item, name)), locked=True) for name in _SHOWN_WITH_VERDICT]
+    if isinstance(row.get("known"), list):
+        fields.append(Shown("known", _text(row["known"]), many=True, locked=True))
+        asked = "Taken that this answer works: is it another idea than every known one?"
+        answer = str(row.get("filling") or row.get("response"))
+        return Card(item.id, "idea", item.language, tuple(fields), asked, answer, picture)
+    if isinstance(row.get("response"), str):
+        fields.append(Shown("explanation", item.explanation, locked=True))
+        asked = (
+            "Does this response make the same creative point as the sample's, and has it the same function?"
+        )
+        return Card(item.id, "response", item.language, tuple(fields), asked, row["response"], picture)
     if isinstance(row.get("filling"), str):
         fields.append(Shown("explanation", item.explanation, locked=True))
         fields.append(Shown("rebuilt", item.rebuilt(row["filling"]), locked=True))
@@ -113,7 +126,7 @@ def verdict_card(item: Any, row: Mapping[str, Any], picture: bool) -> Card:
     if isinstance(row.get("question"), str):
         asked = "About the key text: is the answer to this question yes?"
         return Card(item.id, "oracle", item.language, tuple(fields), asked, row["question"], picture)
-    raise UsageError(f"a row of {item.id} has neither a filling nor a question")
+    raise UsageError(f"a row of {item.id} has no filling, response or question")
 
 
 def with_past(card: Card, line: Mapping[str, Any] | None) -> Card:
@@ -145,7 +158,7 @@ def decision(cards: Sequence[Card], sent: object) -> tuple[Card, dict[str, Any]]
         raise UsageError(f"decision: one of {', '.join(card.choices)}, not {message.decision!r}")
     line: dict[str, Any] = {"schema": 1, "kind": card.kind, "sample": card.id}
     if card.kind != "sample":
-        line["filling" if card.kind == "daeso" else "question"] = card.subject
+        line[SUBJECTS[card.kind]] = card.subject
     line["decision"] = message.decision
     if changes := _changes(card, message):
         line["changes"] = changes

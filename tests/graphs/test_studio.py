@@ -75,15 +75,25 @@ async def test_the_state_is_plain_json_and_nothing_stays_open(temporary: Path) -
     assert studio._live == {}
 
 
-async def test_the_studio_comes_to_what_a_run_comes_to(temporary: Path, tmp_path: Path) -> None:
-    settings = {"max_rounds": 4, "clue_interval": 2, "arm": "caption"}
+ARMS: tuple[dict[str, Any], ...] = (
+    {},
+    {"frame": "earned", "conversation": "growing"},
+    {"frame": "hidden", "encore": True},
+)
+
+
+@pytest.mark.parametrize("arm", ARMS, ids=str)
+async def test_the_studio_comes_to_what_a_run_comes_to(
+    temporary: Path, tmp_path: Path, arm: dict[str, Any]
+) -> None:
+    settings = {"max_rounds": 4, "clue_interval": 2, "arm": "caption"} | arm
     with FakeServer(game_rule(solve=0.4)) as server:
         run = await play(server, tmp_path / "runs", limit=2, repeats=2, settings=settings)
         for trace in run.traces:
             place = {"sample": trace.sample, "repeat": trace.repeat, "settings": settings}
             last = await walk(asked(server.url, **place))
             assert last["outcome"] == outcomes(run)[f"{trace.sample}/{trace.repeat}"]
-            assert last["score"] == asdict(trace.score)
+            assert last["score"] == json.loads(json.dumps(asdict(trace.score)))
             assert [s["call"] for s in last["steps"]] == [s["call"] for s in trace.steps]
 
 

@@ -93,8 +93,20 @@ def test_a_card_to_label_shows_no_label() -> None:
     assert "label" not in texts
     assert "What a vibrant rooster you have there" in texts
     assert verdict_card(item(), {"question": "Is it alive?"}, picture=True).kind == "oracle"
-    with pytest.raises(UsageError, match="neither"):
+    with pytest.raises(UsageError, match="has no filling"):
         verdict_card(item(), {"label": True}, picture=True)
+
+
+def test_rows_of_whole_responses_and_of_ideas_have_cards_without_their_labels() -> None:
+    response = verdict_card(item(), {"response": "A joke.", "label": True}, picture=True)
+    assert (response.kind, response.subject) == ("response", "A joke.")
+    idea = verdict_card(item(), {"known": ["one", "two"], "filling": "three", "label": False}, picture=True)
+    assert (idea.kind, idea.subject) == ("idea", "three")
+    assert next(shown.text for shown in idea.fields if shown.name == "known") == "one\ntwo"
+    for card in (response, idea):
+        assert not any(shown.name.startswith("label") for shown in card.fields)
+        _, line = decision([card], {"card": 0, "decision": "yes"})
+        assert line["decision"] == "yes" and card.subject in line.values()
 
 
 # What it sends back

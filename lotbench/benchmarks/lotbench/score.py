@@ -52,7 +52,7 @@ def grade(walk: Walk) -> Score:
         t = rules.max_rounds
         value = unsolved_worth(rules) if played.valid else 0.0
     found = [leap.failed + rules.round_origin for leap in played.leaps]
-    encore: dict[str, JSON] = {"leaps": found, "leap_score": sum(worth(at, rules) for at in found)}
+    encore: dict[str, JSON] = {"leaps": found, "leap_score": sum((worth(at, rules) for at in found), 0.0)}
     return Score(
         value,
         why=f"{outcome}: {walk.state.get('why') or 'no reason given'}" if value is None else None,

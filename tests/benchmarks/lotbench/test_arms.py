@@ -1,0 +1,286 @@
+"""The arms as runs: their names, their reports, judge checks on rows of theirs, replay, the page of a game."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lotbench.benchmarks.lotbench import arms
+from lotbench.benchmarks.lotbench.games import game
+from lotbench.benchmarks.lotbench.judge_rows import ROWS, files, probes
+from lotbench.benchmarks.lotbench.replay import replay
+from lotbench.benchmarks.lotbench.sections import sections
+from lotbench.benchmarks.lotbench.settings import Settings
+from lotbench.benchmarks.lotbench.validation import key
+from lotbench.checks.judge_check import judge_check
+from lotbench.checks.judge_check_plan import Wanted
+from lotbench.cli import main
+from lotbench.config.experiment import Config, Experiment, Limits
+from lotbench.harness.evidence import Evidence
+from lotbench.prompting.person_form import interview
+from lotbench.run.evaluate import resume
+from lotbench.run.results import load_run
+from lotbench.site.game_rounds import thought
+from tests.benchmarks.lotbench.test_encore import OTHER, PLAIN, SAME
+from tests.benchmarks.lotbench.test_frames import CALM, HEART, POINTED, SNOOZE
+from tests.fakes import RuleModel
+from tests.games import Rules, trace, unsolved, won
+from tests.judging import shipped, write
+from tests.old_runs import cut_off, walks
+from tests.play import CHAIN, NO, PROMPTS, TRIAL, YES, candidate, judge, play
+from tests.playing import play as play_run
+from tests.rules import hear
+from tests.server import FakeServer
+
+# ---- A run of each arm ----
+
+RUNS: list[tuple[dict[str, Any], str]] = [
+    ({"frame": "hidden"}, "frame=hidden"),
+    ({"frame": "earned"}, "frame=earned"),
+    ({"encore": True}, "encore=true"),
+    ({"conversation": "growing"}, "conversation=growing"),
+]
+
+
+@pytest.mark.parametrize(("settings", "named"), RUNS, ids=[named for _, named in RUNS])
+def test_a_run_of_each_arm_names_it_is_scored_again_and_told(
+    settings: dict[str, Any], named: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with FakeServer() as server:
+        run = asyncio.run(play_run(server, tmp_path, settings=settings))
+    assert named in run.summary["arm"]
+    assert ("leaps" in run.summary["scores"]) is ("encore" in settings)
+    before = run.summary["scores"]
+    assert main(["score", str(run.path)]) == 0
+    assert load_run(run.path).summary["scores"] == before
+    capsys.readouterr()
+    assert main(["replay", str(run.path)]) == 0
+    told = capsys.readouterr().out
+    assert ("writes" in told) is ("frame" in settings)
+    report = (run.path / "report.md").read_text("utf-8")
+    assert named in report and ("## Leaps" in report) is ("encore" in settings)
+
+
+def told(made: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Walks by sample, without what the server had cached when they asked."""
+    return [{**one, "usage": None} for one in sorted(made, key=itemgetter("sample"))]
+
+
+@pytest.mark.parametrize(("settings", "named"), RUNS, ids=[named for _, named in RUNS])
+def test_a_run_of_each_arm_that_was_cut_off_is_gone_on_with_to_the_same_end_and_asks_nothing_twice(
+    settings: dict[str, Any], named: str, tmp_path: Path
+) -> None:
+    with FakeServer() as server:
+        run = asyncio.run(play_run(server, tmp_path, settings=settings))
+        before, came = walks(run.path), server.log()["requests"]
+        calls = len((run.path / "calls.jsonl").read_bytes().splitlines())
+        cut_off(run.path)
+        kept = len((run.path / "calls.jsonl").read_bytes().splitlines())
+        asyncio.run(resume(run.path))
+        assert told(walks(run.path)) == told(before)
+        # A connection test may come on top of what was cut off; a causal chain stands in the store.
+        assert 0 < server.log()["requests"] - came <= calls - kept + 3
+
+
+async def test_a_placebo_plays_a_hidden_encore_with_responses_of_other_samples(tmp_path: Path) -> None:
+    with FakeServer() as server:
+        run = await play_run(
+            server, tmp_path, candidate="placebo", settings={"frame": "hidden", "encore": True}, limit=2
+        )
+    responses = {item.response for item in shipped()}
+    said = [at.filling for one in run.traces for at in game(one).rounds if at.filling]
+    assert said and {*said} <= responses
+    assert {"leaps", "leap_score"} <= run.summary["scores"].keys()
+    assert run.summary["scores"]["leaps"]["baselines"].keys() >= {"placebo"}
+
+
+# ---- Ceiling and floor ----
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({}, "play --set frame=earned"),
+        ({"frame": "earned"}, "play --set frame=hidden"),
+        ({"frame": "hidden"}, "play --set encore=true"),
+        ({"frame": "hidden", "encore": True}, "leap_score can"),
+    ],
+)
+def test_a_report_at_the_ceiling_names_the_arm_that_has_room(settings: dict[str, Any], said: str) -> None:
+    games = [game(won(f"s{n}", 1, 1)) for n in range(19)] + [game(unsolved("z", 1))]
+    (section,) = arms.limits(games, Settings(**settings))
+    assert section.notes[0].startswith(
+        "19 of 20 solved at the first attempt: this arm cannot tell such models apart"
+    )
+    assert said in section.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [({}, "easier samples"), ({"frame": "earned"}, "frame=shown"), ({"frame": "hidden"}, "frame=earned")],
+)
+def test_a_report_at_the_floor_names_an_easier_arm(settings: dict[str, Any], said: str) -> None:
+    games = [game(unsolved(f"s{n}", 1)) for n in range(20)]
+    (section,) = arms.limits(games, Settings(**settings))
+    assert section.notes[0].startswith("0 of 20 solved at all") and said in section.notes[0]
+
+
+def test_neither_is_said_in_between_or_of_a_few_games() -> None:
+    some = [game(won(f"s{n}", 1, 1 + n % 3)) for n in range(20)]
+    few = [game(won(f"s{n}", 1, 1)) for n in range(9)]
+    assert arms.limits(some, Settings()) == arms.limits(few, Settings()) == ()
+    first = sections([won(f"s{n}", 1, 1) for n in range(10)], Rules())[0]
+    assert first.title == "Ceiling"
+
+
+# ---- What a report, a replay and the page of a game say ----
+
+
+async def encore() -> Any:
+    player = candidate("egg timer", "kitchen timer", "alarm clock", "metronome")
+    return (await play(player, judge(YES, ideas=[SAME, OTHER]), max_rounds=4, **PLAIN)).trace
+
+
+async def test_a_report_counts_leaps_and_what_became_of_the_attempts_after_the_solve() -> None:
+    found = {one.title: one for one in sections([await encore()], Settings(max_rounds=4, **PLAIN))}
+    leaps, after = found["Leaps"].tables
+    assert leaps.rows == ((2, 1, 1.0),)
+    assert [(row[0], row[1]) for row in after.rows] == [
+        ("leap", 1), ("alike", 1), ("overturned", 0), ("refused", 0), ("none", 1),
+    ]  # fmt: skip
+
+
+async def test_a_replay_tells_leaps_ideas_and_a_key_text_that_came_too_late() -> None:
+    told = replay(POINTED.model_dump(mode="json"), await encore())
+    text = told.text
+    assert "no other idea: not it" in text and "accepted; another idea" in text
+    assert "not it (the key text itself, which was met before)" in text
+    assert "after 0 failed attempts" in text and "after 2 failed attempts" in text
+
+
+async def test_report_and_replay_say_which_point_was_met() -> None:
+    checker = judge(NO, YES, chains=[CHAIN], trial=[*TRIAL, *TRIAL])
+    played = (await play(candidate(HEART), checker, sample=POINTED, frame="hidden", max_rounds=1)).trace
+    met = arms.points([game(played)], Evidence({POINTED.id: POINTED}))
+    assert met[0].tables[0].rows == ((POINTED.id, 2, 1, CALM),)
+    text = replay(POINTED.model_dump(mode="json"), played).text
+    assert "response 1: not it; response 2: accepted" in text
+    assert CALM in text and "writes" in text
+    page = thought(played, {})
+    assert page.whole and [chain.target for chain in page.chains] == [0, 1]
+    assert page.leaps[0].verdict == "accepted"
+
+
+async def test_the_page_of_an_encore_calls_an_answer_that_was_no_other_idea_not_it() -> None:
+    page = thought(await encore(), {})
+    assert [leap.verdict for leap in page.leaps] == ["accepted", "not it", "not it", "accepted"]
+    assert [name for name, _ in page.leaps[1].opinions[-1][2]] == ["different_approach: no", "closest"]
+
+
+async def test_a_person_reads_a_growing_conversation_as_lines_with_who_said_them() -> None:
+    player = candidate("bell", "drum", asks=["Is it alive?"])
+    await play(player, judge(NO), max_rounds=2, conversation="growing")
+    told = interview(player.asked[-1]).told
+    assert [line for line in told if line[0] in ("YOU", "WRONG-ANS", "A")] == [
+        ("YOU", "bell"), ("WRONG-ANS", "bell"), ("YOU", "Is it alive?"), ("A", "No"),
+    ]  # fmt: skip
+    assert [field.name for field in interview(player.asked[-1]).fields] == ["filling"]
+
+
+# ---- Judge checks ----
+
+ITEMS = shipped(6)
+
+
+def row(number: int, **more: Any) -> dict[str, Any]:
+    item, label = ITEMS[number % 6], number % 2 == 0
+    return {
+        "sample": item.id, "language": item.language, "split": "test", "contested": False, "label": label,
+        "labels": [label, label], "difficulty": None if label else "hard", **more,
+    }  # fmt: skip
+
+
+RESPONSES = [row(n, response=f"A {'right' if n % 2 == 0 else 'wrong'} response {n}.") for n in range(12)]
+IDEAS = [
+    row(n, known=["a thing"], filling=f"{'right' if n % 2 == 0 else 'wrong'} idea {n}") for n in range(8)
+]
+IDEAS += [
+    row(n, known=["A thing."], response=f"A {'right' if n % 2 == 0 else 'wrong'} idea {n}.") for n in range(6)
+]
+
+
+def by_words(request: Any) -> dict[str, Any]:
+    """A judge that goes by the word right; the responses and key texts of samples are right too."""
+    heard = hear(request)
+    said = heard.text.rpartition("CANDIDATE: ")[2].splitlines()[0]
+    mine = heard.text.rpartition("REFERENCE: ")[2].splitlines()[0]
+    yes = "right" in said or (bool(mine) and mine in said.replace("'", '"'))
+    return {
+        name: yes if name.startswith(("same", "different")) and name != "difference_reason" else "a -> b"
+        for name in heard.form
+    }
+
+
+@pytest.mark.parametrize(("frame", "ideas"), [("hidden", 6), ("earned", 6)])
+async def test_a_check_of_a_hidden_encore_reads_responses_and_their_ideas(
+    frame: Any, ideas: int, tmp_path: Path
+) -> None:
+    rows = write(tmp_path / "set", hidden=RESPONSES, different=IDEAS)
+    settings = {"frame": frame, "encore": True, "chain": "per_call"}
+    experiment = Experiment(data="lotbench", roles={"judge": ("python:j",)}, repeats=1, settings=settings)
+    wanted = Wanted(
+        Config(experiment=experiment, limits=Limits()), judge_set=str(rows), out=tmp_path, preflight=False
+    )
+    found = await judge_check(wanted, own={"python:j": RuleModel(by_words, model_id="j")})
+    told = {one.what: one for one in found.measures}
+    assert told["check alone"].groups["all"].accuracy.value == 1.0
+    assert (told["check alone"].of, told["different approach"].of) == (12, ideas)
+    assert told["different approach"].groups["all"].accuracy.value == 1.0
+    assert len(found.kept) == 2
+
+
+def test_a_check_reads_the_files_of_its_arm() -> None:
+    assert files(Settings()) == {"daeso.jsonl", "oracle.jsonl"}
+    assert files(Settings(frame="hidden")) == {"hidden.jsonl", "oracle.jsonl"}
+    assert files(Settings(encore=True)) == {"daeso.jsonl", "oracle.jsonl", "different.jsonl"}
+
+
+def test_each_arm_is_checked_for_itself() -> None:
+    arms_of = [{}, {"frame": "hidden"}, {"encore": True}, {"frame": "hidden", "encore": True}]
+    keys = [key("judge", Settings(**one), PROMPTS, None, "d") for one in arms_of]
+    assert len({json.dumps(one, sort_keys=True) for one in keys}) == 4
+    # A hidden and an earned frame put the same questions to the judge.
+    assert keys[1] == key("judge", Settings(frame="earned"), PROMPTS, None, "d")
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "fault"),
+    [
+        ("hidden.jsonl", {"response": ITEMS[0].response.upper()}, "is the response itself"),
+        ("hidden.jsonl", {"sample": "lot-x", "response": "A joke."}, "no sample 'lot-x'"),
+        ("different.jsonl", {"known": ["sofa"], "filling": "The Sofa!"}, "known: has the answer itself"),
+        (
+            "different.jsonl",
+            {"known": ["a"], "filling": "b", "response": "c"},
+            "a filling or a response, not both",
+        ),
+        ("different.jsonl", {"known": ["a"]}, "a filling or a response, not both"),
+        ("different.jsonl", {"known": ["a"], "filling": "b", "difficulty": "easy"}, "a positive is null"),
+    ],
+)
+def test_rows_that_cannot_be_put_are_refused(file: str, change: dict[str, Any], fault: str) -> None:
+    model = ROWS["judge"][file]
+    with pytest.raises(ValueError, match=fault):
+        read = model.model_validate({**row(0), **change})
+        _, faults = probes("judge", [read], {item.id: item for item in ITEMS})  # type: ignore[list-item]
+        if faults:
+            raise ValueError(faults[0])
+
+
+def test_a_trace_without_points_is_told_without_numbers() -> None:
+    assert SNOOZE and arms.points([game(trace("a", 1, "unsolved", []))], Evidence({})) == ()
