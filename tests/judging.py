@@ -14,7 +14,7 @@ from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.edge.files import datasets
 from tests.rules import chance, hear
 
-RESPONSE = re.compile(r"^(?:CAPTION|配文)\s*[:：]\s*(.*)$", re.MULTILINE)
+RESPONSE = re.compile(r"^(?:CAPTION|配文)\s*[:：]\s*(.*)(?=\n(?:KEY TEXT|关键词))", re.MULTILINE)
 CANDIDATE = re.compile(r'^(?:CANDIDATE|候选词)\s*[:：]\s*["“](.*?)["”]\s*$', re.MULTILINE)
 QUESTION = re.compile(r'^(?:QUESTION|问题)\s*[:：]\s*["“](.*?)["”]\s*$', re.MULTILINE)
 

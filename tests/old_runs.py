@@ -30,7 +30,7 @@ MOVED = {
 """What may differ in a score of summary.json."""
 COLUMNS = {"low", "high", "95 % interval", "n", "observations", "never solves", "placebo"}
 """The columns of MOVED in a report."""
-ADDED = BOUNDS | {"max_oracle_error", "oracle_says"}
+ADDED = BOUNDS | {"max_oracle_error", "oracle_says", "anchors"}
 ADDED |= {"frame", "frame_ladder", "encore", "conversation", "max_response_words", "max_response_characters"}
 """Settings that there were not: their rows in a report."""
 SECTIONS = {

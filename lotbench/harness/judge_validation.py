@@ -218,6 +218,7 @@ class Validation:
         standing: How well a run's judges are known to judge; None if that is not said of a run.
         anchors: How many rows a full run judges again.
         judged: The role, and the seats that judge together in a game.
+        alone: Whether every judge judges alone, so that each is checked by itself.
         placebo: What a candidate says that knows other samples only, from the sample that is played, all samples
             (as in `walk.data`), the settings and the draw.
     """
@@ -236,6 +237,7 @@ class Validation:
     standing: Callable[[JudgeContext], JudgeQuality] | None = None
     anchors: Callable[[Any], int] = lambda settings: 0
     judged: Callable[[Any], tuple[str, tuple[int, ...]]] = lambda settings: ("judge", (0,))
+    alone: bool = False
     placebo: Callable[[Any, Sequence[Any], Any, Random], PlaceboLines] | None = None
     files: Callable[[Any], Set[str]] | None = None
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from lotbench.errors import UsageError
-from lotbench.types import JSON, Image, Request
+from lotbench.types import JSON, Image, Message, Request
 
 Kind: TypeAlias = Literal["line", "yes_no", "choice", "number", "lines"]
 
@@ -67,7 +67,7 @@ class Interview:
 def interview(request: Request) -> Interview:
     """What a request asks of a person."""
     rules = [_plain(_text(one.parts)) for one in request.messages if one.speaker == "system"]
-    told = [_PROMPT.sub("", _plain(_text(one.parts))) for one in request.messages if one.speaker != "system"]
+    told = [_told(one) for one in request.messages if one.speaker != "system"]
     found = (part.sha256 for one in request.messages for part in one.parts if isinstance(part, Image))
     properties: Any = (request.schema or {}).get("properties") or {"answer": {"type": "string"}}
     return Interview(
@@ -138,6 +138,12 @@ def _field(name: str, about: Mapping[str, Any]) -> Field:
 
 def _text(parts: tuple[str | Image, ...]) -> str:
     return "".join(part if isinstance(part, str) else "\n" for part in parts)
+
+
+def _told(message: Message) -> str:
+    """A turn of a conversation; the person's own is labelled as theirs."""
+    said = _PROMPT.sub("", _plain(_text(message.parts)))
+    return f"YOU: {said}" if message.speaker == "assistant" else said
 
 
 def _plain(text: str) -> str:

@@ -98,7 +98,8 @@ async def anchors(made: Plan, caller: Caller) -> dict[str, Any]:
     """Judge rows of the stored check again at the end of a full run, and compare verdict by verdict.
 
     Returns:
-        How many were judged and flipped and what chance that has; or why none were.
+        How many were judged and flipped and what chance that has, under `judges` for each where every judge judges
+        alone; or why none were.
     """
     validation = made.benchmark.judges.validation
     if validation is None or not (wanted := validation.anchors(made.settings)):
@@ -108,20 +109,43 @@ async def anchors(made: Plan, caller: Caller) -> dict[str, Any]:
     if len(made.chosen) < made.of:
         return {"skipped": f"not a full run: {len(made.chosen)} of {made.of} samples"}
     role, seats = validation.judged(made.settings)
+    if not validation.alone:
+        return await _again(made, caller, role, seats, wanted)
+    every_seat = range(len(made.names.get(role, ())))
+    return {"judges": [await _again(made, caller, role, (seat,), wanted) for seat in every_seat]}
+
+
+async def _again(
+    made: Plan, caller: Caller, role: str, seats: tuple[int, ...], wanted: int
+) -> dict[str, Any]:
+    """The anchors of the judges in these seats, by the first criterion that scores rest on."""
+    validation = made.benchmark.judges.validation
+    assert validation is not None
+    criterion = validation.deciding(made.settings)[0]
     key = key_of(made, role, seats, made.settings, caller.journal.totals.ids())
-    record = judge_records.find(key) if key else None
+    record = judge_records.find(key | ({"criterion": criterion} if criterion else {})) if key else None
     if record is None or not record["rows"]:
         return {"skipped": "no stored check of this judge"}
     known = {row["probe"]["id"]: bool(row["accepted"]) for row in record["rows"]}
     every = [Probe(**{**row["probe"], "labels": tuple(row["probe"]["labels"])}) for row in record["rows"]]
-    probes = stratified(every, wanted, f"{made.experiment.seed}:anchors")
-    panel = JudgePanel(role, seats, "", made.settings)
+    probes = [one for one in every if one.sample in made.by_id]
+    probes = stratified(probes, wanted, f"{made.experiment.seed}:anchors")
+    panels = validation.panels(role, len(made.names[role]), made.settings, False)
     said: dict[str, bool | None] = {}
 
     def piece(probe: Probe) -> Callable[[], Awaitable[None]]:
         async def judge() -> None:
-            # Repeat 0 is no walk's: an anchor can never be taken for a verdict of a game.
-            said[probe.id] = (await put(caller, made, panel, probe, 0)).last
+            fitting = (one for one in panels if (one.seats, one.task) == (seats, probe.task))
+            panel = next(fitting, JudgePanel(role, seats, "", made.settings, task=probe.task))
+            # Repeat 0 is no walk's: an anchor can never be taken for a verdict of a run.
+            result = await put(caller, made, panel, probe, 0)
+            ruled = {
+                one.row: one.said
+                for one in validation.rulings([(probe, result)])
+                if one.criterion == criterion
+            }
+            verdict = ruled.get(probe.id)
+            said[probe.id] = None if verdict is None else bool(verdict)
 
         return judge
 

@@ -207,7 +207,7 @@ def refuse_lost_pictures(made: Plan, run: Path) -> None:
     changed = []
     for name in paths:
         try:
-            made.pictures.png(made.pictures[name].sha256)
+            made.pictures.sent(made.pictures[name].sha256)
         except DataError:
             changed.append(f"data.{name}.image")
     if changed:

@@ -99,6 +99,11 @@ class Thought:
     setup: tuple[Call, ...]
     leaps: tuple[Leap, ...]
 
+    @property
+    def whole(self) -> bool:
+        """Whether its answers are whole responses, not fillings of the frame."""
+        return any(leap.round.whole for leap in self.leaps)
+
 
 def thought(trace: Trace, used: Mapping[str, Usage]) -> Thought:
     """A game's trace, round by round.

@@ -25,6 +25,7 @@ from lotbench.edge.calls.journal import read_journal
 from lotbench.edge.files import atomic_write, run_folder
 from lotbench.edge.files.datasets import Pictures
 from lotbench.edge.models.person import PageModel
+from lotbench.edge.pictures.picture_file import media_type
 from lotbench.edge.serve import Served
 from lotbench.errors import LotbenchError, UsageError, faults_of
 from lotbench.prompting.person_form import interview
@@ -351,7 +352,8 @@ async def _told(seat: Player, status: Status) -> None:
 def _picture(pictures: Pictures, sha256: str) -> Served:
     """A picture that the person was shown, by the digest of its bytes."""
     try:
-        return Served(pictures.png(sha256), "image/png", lasting=True)
+        shown = pictures.sent(sha256)
+        return Served(shown, media_type(shown), lasting=True)
     except KeyError:
         raise LookupError(sha256) from None
 

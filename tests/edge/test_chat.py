@@ -168,7 +168,9 @@ def set_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Pictures, l
         Pillow.new("RGB", (64, 48), colour).save(tmp_path / f"{name}.png")
     encoded, calls = datasets.encoded, []
     monkeypatch.setattr(
-        datasets, "encoded", lambda path, limit: calls.append(path.name) or encoded(path, limit)
+        datasets,
+        "encoded",
+        lambda path, limit, **kind: calls.append(path.name) or encoded(path, limit, **kind),
     )
     return Pictures(tmp_path, [Row("a"), Row("b")], 32), calls
 

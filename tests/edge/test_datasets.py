@@ -10,6 +10,7 @@ import struct
 import tempfile
 import zlib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -299,7 +300,7 @@ def test_pictures_are_found_by_sample_and_sent_by_content(tmp_path: Path) -> Non
     assert isinstance(image, Image)
     sent = base64.b64decode(pictures.data_url(image.sha256).removeprefix("data:image/png;base64,"))
     assert hashlib.sha256(sent).hexdigest() == image.sha256
-    assert sent == pictures.png(image.sha256)
+    assert sent == pictures.sent(image.sha256)
     assert opened(sent).size == (32, 16)
     assert pictures.path("0") == folder / "0.png"
 
@@ -308,7 +309,9 @@ def test_a_picture_is_encoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     folder, found = rows(tmp_path)
     pictures, calls = Pictures(folder, found, 32), []
     monkeypatch.setattr(
-        datasets, "encoded", lambda path, limit: calls.append(path.name) or encoded(path, limit)
+        datasets,
+        "encoded",
+        lambda path, limit, **kind: calls.append(path.name) or encoded(path, limit, **kind),
     )
 
     data_digest(folder, found, pictures)
@@ -326,7 +329,9 @@ def test_a_picture_is_in_memory_once_however_many_runs_send_it(
     folder, found = rows(tmp_path)
     calls: list[str] = []
     monkeypatch.setattr(
-        datasets, "encoded", lambda path, limit: calls.append(path.name) or encoded(path, limit)
+        datasets,
+        "encoded",
+        lambda path, limit, **kind: calls.append(path.name) or encoded(path, limit, **kind),
     )
     urls = set()
     for _ in range(5):
@@ -420,3 +425,22 @@ def test_prompts_come_from_the_benchmark_or_from_a_folder(tmp_path: Path) -> Non
     (tmp_path / "en" / "respond.txt").write_bytes(b"\xff")
     with pytest.raises(UsageError, match="a prompt cannot be read"):
         prompts("lotbench", str(tmp_path))
+
+
+def test_a_photograph_is_sent_as_jpeg_and_a_drawing_as_the_png_that_it_is(tmp_path: Path) -> None:
+    photograph = Pillow.effect_noise((600, 400), 60).convert("RGB").resize((900, 600))
+    photograph.save(tmp_path / "photo.jpg", quality=95)
+    drawing = Pillow.new("P", (300, 200), 3)
+    drawing.save(tmp_path / "drawing.png")
+    items = [SimpleNamespace(id=name, language="en", image=name) for name in ("photo.jpg", "drawing.png")]
+    pictures = datasets.Pictures(tmp_path, items, 768)
+    sent = {name: pictures.data_url(pictures[name].sha256) for name in ("photo.jpg", "drawing.png")}
+    assert sent["photo.jpg"].startswith("data:image/jpeg;base64,/9j/")
+    png = encoded(tmp_path / "photo.jpg", 768)
+    assert len(png) > 3 * len(pictures.sent(pictures["photo.jpg"].sha256))
+    assert sent["drawing.png"].startswith("data:image/png;base64,")
+    assert pictures.sent(pictures["drawing.png"].sha256) == (tmp_path / "drawing.png").read_bytes()
+    # A run that began when photographs were sent as PNG goes on with that.
+    digest = hashlib.sha256(png).hexdigest()
+    before = datasets.Pictures(tmp_path, items, 768, {"photo.jpg": digest})
+    assert before.sent(before["photo.jpg"].sha256) == png

@@ -314,6 +314,6 @@ def test_a_picture_of_many_rows_is_looked_at_once(tmp_path: Path, monkeypatch: p
     rows = brought(tmp_path / "made")
     assert (len(rows), len(looked)) == (40, 1)
     encoded = []
-    monkeypatch.setattr(datasets, "encoded", lambda *a: encoded.append(a) or b"png")
+    monkeypatch.setattr(datasets, "encoded", lambda *a, **kind: encoded.append(a) or b"png")
     pictures = datasets.Pictures(tmp_path / "made", rows, 1024)
     assert len({pictures[one.id].sha256 for one in rows}) == len(encoded) == 1

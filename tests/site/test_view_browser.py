@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from lotbench import benchmarks
+from lotbench.benchmarks.lotbench.games import game
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.config import experiment as config
 from lotbench.edge.files import datasets
@@ -187,11 +188,64 @@ def test_a_whole_game_is_played_in_the_browser_by_two(chromium: Browser, tmp_pat
     assert json.loads((mine.path / "consent.json").read_text("utf-8"))["name"] == "Ann"
 
 
-def join(page: Page, name: str) -> None:
+ARMS: dict[str, tuple[dict[str, Any], float]] = {
+    "hidden": ({"frame": "hidden"}, 0.0),
+    "earned": ({"frame": "earned", "clue_interval": 1}, 0.0),
+    "encore": ({"encore": True}, 1.0),
+    "growing": ({"conversation": "growing", "clue_interval": 1}, 0.0),
+    "all": ({"frame": "earned", "encore": True, "conversation": "growing", "clue_interval": 1}, 1.0),
+}
+
+
+@pytest.mark.parametrize("arm", ARMS)
+def test_a_person_plays_every_arm_in_the_browser(chromium: Browser, tmp_path: Path, arm: str) -> None:
+    settings, solve = ARMS[arm]
+    chosen = {name: value for name, value in SETTINGS.items() if name != "arm"} | settings
+    with FakeServer(game_rule(solve=solve)) as server:
+        asked = config.load(
+            None,
+            [f"{name}={json.dumps(value)}" for name, value in chosen.items()],
+            {
+                "model": "human",
+                "limit": 1,
+                "roles.judge": [f"judge@{server.url}"],
+                "roles.oracle": [f"oracle@{server.url}"],
+            },
+        )
+        table = PlaySite(asked, tmp_path / "runs")
+        with serving(table) as address, opened(chromium, address) as (ann, faults):
+            secret = table._plan.chosen[0]
+            field = "filling" if chosen.get("frame", "shown") == "shown" else "response"
+            join(ann, "Ann", field)
+            said = 0
+            while not ann.get_by_text("That was the last game").count():
+                said += 1
+                assert serious(ann) == [] and overflow(ann) == 0
+                assert secret.key_text not in ann.content()
+                if arm == "hidden":
+                    assert "&lt;MASK&gt;" not in ann.locator("dl.given").inner_html()
+                asks = ann.get_by_label("Your question").count()
+                answer(ann, f"Is it thing {said} of a kind?" if asks else f"guess of Ann {said}")
+                ann.locator("form input[type=text], :text('That was the last game')").first.wait_for()
+            ann.get_by_role("link", name=secret.id).click()
+            ann.wait_for_url("**/game/**")
+            assert ann.locator(".leap").count() == 3
+            assert secret.key_text in ann.content()
+            assert serious(ann) == [] and overflow(ann) == 0
+            assert here(faults, address) == []
+    (run,) = (load_run(place.parent) for place in (tmp_path / "runs").glob("*/run.json"))
+    (trace,) = run.traces
+    found = game(trace)
+    assert [at.whole for at in found.rounds] == [field == "response"] * 3
+    assert bool(found.leaps) is (solve == 1.0)
+    assert any(at.frame for at in found.rounds) is (arm == "earned")
+
+
+def join(page: Page, name: str, field: str = "filling") -> None:
     page.get_by_label("Your name").fill(name)
     page.get_by_label("I agree").check()
     page.get_by_role("button", name="Begin").click()
-    page.get_by_label("Your filling").wait_for()
+    page.get_by_label(f"Your {field}").wait_for()
 
 
 def answer(page: Page, text: str) -> None:

@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from lotbench.benchmarks.hicbench.sample import Item
 from lotbench.config.arm import SETS_ARM
+from lotbench.config.before import Before
 from lotbench.errors import UsageError
 from lotbench.harness import state
 from lotbench.report.trust import BOUNDS, Bounds
@@ -45,6 +46,8 @@ class Settings(Bounds):
     """Whether a hallucinated answer can still be an IH (Algorithm 1); decides on the examples of dhp too."""
     w1: float = Field(default=0.6, ge=0, le=1)
     """The weight of IH in IFS; w2 is 1 - w1 (Eq. 3)."""
+    anchors: Annotated[int, Before(0)] = Field(default=50, ge=0)
+    """Rows of the judge set that a full run has each checked judge judge again; 0 for none."""
     encoder: str = "minilm"
     """What embeds answers: minilm, a sentence-transformers name or folder, or NAME#pooler."""
     flips: int = Field(default=10_000, ge=100)
@@ -79,7 +82,7 @@ Walk: TypeAlias = state.Walk[Item, Settings]
 """A walk of this benchmark: what its sample and its settings are."""
 
 
-SCORE_ONLY = BOUNDS | {"panel_rule", "classes", "w1", "encoder", "flips"}
+SCORE_ONLY = BOUNDS | {"anchors", "panel_rule", "classes", "w1", "encoder", "flips"}
 """Settings that change the score of a finished trace and not the walk."""
 
 

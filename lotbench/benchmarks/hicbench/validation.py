@@ -196,4 +196,6 @@ CHECKED = Validation(
     deciding=deciding,
     standing=standing_alone(key, deciding),
     published={"ocsai": rated_uses},
+    anchors=lambda settings: int(settings.anchors),
+    alone=True,
 )

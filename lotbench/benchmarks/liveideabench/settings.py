@@ -15,6 +15,7 @@ from pydantic import ConfigDict, Field
 
 from lotbench.benchmarks.liveideabench.sample import Item
 from lotbench.config.arm import SETS_ARM
+from lotbench.config.before import Before
 from lotbench.config.model_names import ModelName, kin
 from lotbench.errors import UsageError
 from lotbench.harness import state
@@ -87,6 +88,8 @@ class Settings(Bounds):
     """Whether each pair is compared in both orders, or in one (the paper's)."""
     flexibility_unit: Literal["keyword", "idea", "row"] = "keyword"
     """What the 30th percentile is taken over; row, a judge's verdict on an idea, is what the public code does."""
+    anchors: Annotated[int, Before(0)] = Field(default=50, ge=0)
+    """Rows of the judge set that a full run has each checked judge judge again; 0 for none."""
     encoder: str = "minilm"
     """What embeds the ideas, for their diversity."""
 
@@ -105,7 +108,7 @@ Walk: TypeAlias = state.Walk[Item, Settings]
 """A walk of this benchmark: what its sample and its settings are."""
 
 
-SCORE_ONLY = BOUNDS | {"flexibility_unit", "encoder"}
+SCORE_ONLY = BOUNDS | {"anchors", "flexibility_unit", "encoder"}
 """Settings that change the score of a finished trace, and not the walk."""
 
 

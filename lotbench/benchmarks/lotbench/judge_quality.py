@@ -17,7 +17,7 @@ from lotbench.benchmarks.lotbench.chance import chance_line
 from lotbench.benchmarks.lotbench.correction import corrected
 from lotbench.benchmarks.lotbench.games import game
 from lotbench.benchmarks.lotbench.validation import judged, key
-from lotbench.harness.judge_standing import ceiling, tested
+from lotbench.harness.judge_standing import DRIFT, ceiling, tested
 from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, Place, judged_by
 from lotbench.metrics.agreement import Field, Stratum, drift_power, drift_trials
 from lotbench.metrics.intervals import Floats
@@ -27,8 +27,6 @@ from lotbench.types import JSON, Metric
 
 Record = Mapping[str, Any]
 Cell = str | float | int | None
-DRIFT = 0.01
-"""The chance of the flips that are seen, below which a judge is taken to have changed."""
 
 
 POWER = 0.8

@@ -164,7 +164,12 @@ def _itself(row: Row, sample: Item) -> str | None:
 def _said(row: Row) -> tuple[str, ...]:
     """What tells a row from the others of its file."""
     if isinstance(row, Compared):
-        return (row.sample, words.same(row.text), *sorted(map(words.same, row.known)))
+        return (
+            row.sample,
+            str(row.filling is None),
+            words.same(row.text),
+            *sorted(map(words.same, row.known)),
+        )
     text = (
         row.filling
         if isinstance(row, Filled)

@@ -40,6 +40,10 @@ def _questions(walk: Walk) -> Iterator[Question]:
     yield from _first(check.ask(_at(walk, "check", turn=turn, shared=shared)))
     if walk.settings.confirm != "never":
         yield from _first(check.ask(_at(walk, "check", turn=turn, shared=shared, draft={"first": 0})))
+    if walk.settings.encore:
+        yield from _first(
+            check.ask(_at(walk, "check", turn={**turn, "known": ["found before"]}, shared=shared))
+        )
     if walk.settings.ask:
         yield from _first(candidate.ask_ask(_at(walk, "ask", turn=turn, draft={"notes": ""})))
         yield from _first(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lotbench.benchmarks.lotbench.games import Round, read_chains, read_rounds
+from lotbench.benchmarks.lotbench.games import Opinion, Round, read_chains, read_rounds
 from lotbench.report.replay import Replay, ended, wrapped
 from lotbench.types import JSON, Trace
 
@@ -22,6 +22,8 @@ def replay(sample: Mapping[str, Any], trace: Trace) -> Replay:
     lines += wrapped("scene", sample["caption"])
     lines += wrapped("response", sample["response"])
     lines += wrapped("key text", sample["key_text"])
+    for point in sample.get("points", ()):
+        lines += wrapped("point", point["response"])
     chains = [chain.text for chain in read_chains(trace.steps) if chain.text]
     for chain in chains:
         lines += wrapped("chain", chain)
@@ -33,10 +35,12 @@ def replay(sample: Mapping[str, Any], trace: Trace) -> Replay:
 
 def _lines(at: Round) -> list[str]:
     lines = ["", f"round {at.number}"]
-    lines += wrapped("fills in", at.filling or f"nothing ({at.status})")
+    lines += wrapped("writes" if at.whole else "fills in", at.filling or f"nothing ({at.status})")
     for name, text in _story(at).items():
         lines += wrapped(name.replace("_", " "), text, indent=4)
     lines += wrapped("verdict", _verdict(at))
+    if at.leap:
+        lines += wrapped("leap", f"after {at.leap.failed} failed attempts")
     if at.question:
         lines += wrapped("asks", at.question)
         lines += wrapped("is told", at.answer or "nothing (the oracle could not be read)")
@@ -44,6 +48,8 @@ def _lines(at: Round) -> list[str]:
         lines += wrapped("asks", f"nothing that Yes or No answers ({at.asked})")
     for clue in at.clues:
         lines += wrapped("clue", clue)
+    if at.frame:
+        lines += wrapped("frame", at.frame)
     return lines
 
 
@@ -76,9 +82,29 @@ def _verdict(at: Round) -> str:
         if one.accepted is None:
             told.append(f"judge {one.judge + 1} could not be read ({one.status})")
         elif one.how in BY_RULE:
-            told = [BY_RULE[one.how]]
+            told = [_by_rule(at, one)]
         elif one.step == "confirm":
-            told = [f"accepted, and {'confirmed' if one.accepted else 'not confirmed: not it'}"]
+            second = f"accepted, and {'confirmed' if one.accepted else 'not confirmed: not it'}"
+            told = [*(told[:-1] if one.of > 1 else []), _which(one) + second]
+        elif one.step == "different":
+            told.append("another idea" if one.accepted else "no other idea: not it")
         else:
-            told.append("accepted" if one.accepted else "not it")
+            told.append(_which(one) + ("accepted" if one.accepted else "not it"))
     return "; ".join(told)
+
+
+def _by_rule(at: Round, one: Opinion) -> str:
+    """What words decided without a judge."""
+    if one.how != "exact":
+        return BY_RULE[one.how]
+    text = "response" if at.whole else "key text"
+    return (
+        f"accepted (the {text} itself)"
+        if one.accepted
+        else f"not it (the {text} itself, which was met before)"
+    )
+
+
+def _which(one: Opinion) -> str:
+    """Which of several responses that are looked for an opinion is about."""
+    return f"response {one.target + 1}: " if one.of > 1 else ""

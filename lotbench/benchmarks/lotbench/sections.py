@@ -10,6 +10,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from lotbench.benchmarks.lotbench import arms
 from lotbench.benchmarks.lotbench.clues import clues
 from lotbench.benchmarks.lotbench.contamination import contamination
 from lotbench.benchmarks.lotbench.games import FAILED, Game, game
@@ -42,7 +43,10 @@ def sections(traces: Sequence[Trace], settings: Rules, evidence: Evidence = NOTH
     """The sections of a game run's report, the survival table first."""
     games = [game(trace) for trace in traces]
     return (
+        *arms.limits(games, settings),
         _survival(games, settings),
+        *arms.leaps(games, settings),
+        *arms.points(games, evidence),
         _outcomes(games),
         _bounds(games, settings),
         _repeats(games, settings),

@@ -23,7 +23,7 @@ from lotbench import benchmarks
 from lotbench.config.before import as_before
 from lotbench.config.experiment import digest
 from lotbench.edge.files.jsonl import rows, tables
-from lotbench.edge.pictures.picture_file import PictureError, encoded, opened
+from lotbench.edge.pictures.picture_file import PictureError, encoded, media_type, opened
 from lotbench.errors import DataError, UsageError, at
 from lotbench.prompting.prompt import Pack, pack
 from lotbench.types import Image, Sample
@@ -156,7 +156,7 @@ def data_digest(folder: Path, items: Sequence[Any], pictures: Pictures) -> str:
 
 
 class Pictures(Mapping[str, Image]):
-    """The pictures of a data set by sample id, encoded as they are sent: PNG, no metadata, never upscaled.
+    """The pictures of a data set by sample id, encoded as they are sent: no metadata, never upscaled, PNG or a smaller JPEG.
 
     Args:
         folder: The data set's folder.
@@ -192,16 +192,19 @@ class Pictures(Mapping[str, Image]):
     def __len__(self) -> int:
         return len(self._paths)
 
-    def png(self, sha256: str) -> bytes:
+    def sent(self, sha256: str) -> bytes:
         """The bytes of a picture as they are sent.
 
         Raises:
             DataError: It is gone, or no longer the one that the run has recorded.
         """
         path = self._sources[sha256]
-        sent = encoded(path, self._max_px)
+        sent = encoded(path, self._max_px, smallest=True)
         if self._recorded and hashlib.sha256(sent).hexdigest() != sha256:
-            raise DataError([f"{path}: is not the picture that the run began with"])
+            # A run of before pictures were sent as JPEG goes on with what it began with.
+            sent = encoded(path, self._max_px)
+            if hashlib.sha256(sent).hexdigest() != sha256:
+                raise DataError([f"{path}: is not the picture that the run began with"])
         return sent
 
     def path(self, sample: str) -> Path:
@@ -210,7 +213,7 @@ class Pictures(Mapping[str, Image]):
 
     def data_url(self, sha256: str) -> str:
         """A picture's data URL by the sha256 of its bytes; encoded once while it is in use."""
-        return READY.get(sha256) or READY.keep(sha256, self.png(sha256))
+        return READY.get(sha256) or READY.keep(sha256, self.sent(sha256))
 
 
 class Ready:
@@ -233,7 +236,7 @@ class Ready:
 
     def keep(self, sha256: str, sent: bytes) -> str:
         """The data URL of the bytes of a picture; kept, if need be in place of those not sent for longest."""
-        url = "data:image/png;base64," + base64.b64encode(sent).decode()
+        url = f"data:{media_type(sent)};base64," + base64.b64encode(sent).decode()
         with self._lock:
             self.size += len(url) - len(self._urls.pop(sha256, ""))
             self._urls[sha256] = url
@@ -256,7 +259,7 @@ def _stamp(path: Path) -> object:
 @lru_cache(maxsize=10_000)
 def _sha256(path: Path, max_px: int, stamp: object) -> str:
     """The digest of a picture as it is sent; `stamp` tells one content of the file from another."""
-    sent = encoded(path, max_px)
+    sent = encoded(path, max_px, smallest=True)
     sha256 = hashlib.sha256(sent).hexdigest()
     READY.keep(sha256, sent)
     return sha256

@@ -102,7 +102,7 @@ class Models:
         if name.kind == "hf":
             from lotbench.edge.models.transformers import TransformersModel
 
-            made: Model = TransformersModel(name.model, name.adapter or None, picture=self._pictures.png)
+            made: Model = TransformersModel(name.model, name.adapter or None, picture=self._pictures.sent)
             return made
         if name.kind == "file":
             return self._recorded(role, Path(name.model))

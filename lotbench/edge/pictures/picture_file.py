@@ -75,8 +75,18 @@ def decoded(source: Path | bytes) -> Any:
         return picture.convert("RGB")
 
 
-def encoded(path: Path, max_px: int) -> bytes:
+JPEG_QUALITY = 90
+"""Of a picture that is sent as JPEG: above what a reader of a scene can tell from the original."""
+
+
+def encoded(path: Path, max_px: int, *, smallest: bool = False) -> bytes:
     """A picture as PNG bytes without metadata, upright, scaled down to `max_px` on its longer side.
+
+    Args:
+        path: Its file; a PNG that fits and holds nothing else is taken as it is.
+        max_px: The longer side at most.
+        smallest: Whether a picture that has to be encoded may be JPEG where that is smaller: a photograph is several
+            times, a drawing hardly ever.
 
     Raises:
         DataError: The picture is gone or cannot be read.
@@ -94,11 +104,19 @@ def encoded(path: Path, max_px: int) -> bytes:
             small.info.clear()
             out = io.BytesIO()
             small.save(out, "PNG", optimize=True)
-            return out.getvalue()
+            other = io.BytesIO()
+            if smallest and small.mode == "RGB":
+                small.save(other, "JPEG", quality=JPEG_QUALITY, optimize=True)
+            return other.getvalue() if 0 < other.tell() < out.tell() else out.getvalue()
     except OSError as error:
         raise DataError([f"{path}: cannot be read as a picture ({type(error).__name__})"]) from None
     except PictureError as error:
         raise DataError([f"{path}: {error}"]) from None
+
+
+def media_type(raw: bytes) -> str:
+    """What bytes that `encoded` made are."""
+    return "image/jpeg" if raw.startswith(b"\xff\xd8") else "image/png"
 
 
 def bare(raw: bytes) -> bool:

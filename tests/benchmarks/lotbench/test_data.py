@@ -91,11 +91,11 @@ def test_the_examples_in_the_prompts_give_no_sample_away(items: tuple[Item, ...]
 
 
 COMMON = """a also an and anybody are as at before do does either first for from he her his in is it its may never no nobody not of
-off on one only or our please somebody the their to two up would yes you your"""
+off on one any sir we with only or our please somebody the their to two up would yes you your"""
 FUNCTION_WORDS = frozenset(COMMON.split())
 SHOWN = re.compile(
-    r"^(?:IMAGE CAPTION|RESPONSE|CAPTION|KEY TEXT|CANDIDATE|WRONG-ANS|CLUE|Q|QUESTION|WORD|图片描述|配文|关键词|候选词|错误答案|线索|问|问题"
-    r"|词语)[:：] ?(.*)$|\"(?:filling|question)\": \"([^\"]+)\"|候选词：“([^”]+)”|with CANDIDATE: \"([^\"]+)\"",
+    r"^(?:IMAGE CAPTION|RESPONSE|CAPTION|REFERENCE|KEY TEXT|CANDIDATE|WRONG-ANS|CLUE|Q|QUESTION|WORD|图片描述|配文|参考配文|关键词|候选词|错误答案|线索|问|问题"
+    r"|词语)[:：] ?(.*)$|\"(?:filling|question|response)\": \"([^\"]+)\"|候选(?:词|配文)：“([^”]+)”|with CANDIDATE: \"([^\"]+)\"",
     re.MULTILINE,
 )
 """What an example of a prompt shows: a line of its input, or of its output."""

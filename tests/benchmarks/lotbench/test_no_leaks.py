@@ -130,6 +130,8 @@ def test_no_shipped_sample_shows_a_secret_or_its_frame_where_that_is_not_shown(
     for item, rounds in product(SHIPPED, (0, 4, 5, 14)):
         messages = shown(item, chosen, rounds)
         assert messages == shown(without_its_frame(item, chosen, rounds), chosen, rounds), item.id
+        if conversation == "growing":
+            messages = [(messages[0][0], Message("user", tuple(texts([one])))) for one in messages]
         for text in texts(messages):
             assert not words.leaks(text, [item.key_text, item.response, item.explanation]), item.id
             # Half of it after the fifth attempt, all of it after the tenth, and never before.
@@ -225,7 +227,7 @@ def test_words_of_the_candidate_cannot_fill_a_field_of_a_prompt(typed: str, chos
     for question in benchmark.ask(
         walking(state, "respond", chosen.model_copy(update={"framework": "direct"}))
     ):
-        (text,) = texts([question.messages])
+        text = "\n".join(texts([question.messages]))
         assert text.count(SAMPLE.caption) == ("caption" in chosen.arm)
         assert SAMPLE.explanation not in text
         assert (injected in text) is chosen.feedback
@@ -256,7 +258,7 @@ def alike(one: str, other: str) -> float:
     return len(mine & theirs) / max(1, min(len(mine), len(theirs)))
 
 
-COUNTS = {"respond": 3, "ask": 3, "answer": 3, "respond_whole": 3, "ask_whole": 3, "answer_whole": 3}
+COUNTS = {"respond": 3, "ask": 3, "answer": 4, "respond_whole": 3, "ask_whole": 3, "answer_whole": 4}
 COUNTS |= {"check_whole": 3, "different": 2, "different_whole": 2}
 COUNTS |= {f"check_{mode}": 2 for mode in ("zero_shot", "explained", "causal", "per_call")}
 
