@@ -61,13 +61,13 @@ def opened(gallery: Gallery) -> None:
         start = time.perf_counter()
         body = gallery.get("index.html").body
         timed(f"{what} ({len(body) / 1e3:.0f} kB)", start)
-    shelf = gallery.shelves()[0]
-    game = next(iter(shelf.games.values()))
+    shelf = gallery.found().shelves[0]
+    game, (sample, _) = shelf.file(0), shelf.traces.names[0]
     for path, what in (
         (f"run/{shelf.name}.html", "a run"),
-        (f"game/{shelf.name}/{game.file}", "a game, the first of its run"),
-        (f"game/{shelf.name}/{game.file}", "a game"),
-        (f"sample/{shelf.group}/{game.sample}.html", "all games on a sample"),
+        (f"game/{shelf.name}/{game}", "a game, the first of its run"),
+        (f"game/{shelf.name}/{game}", "a game"),
+        (f"sample/{shelf.group}/{sample}.html", "all games on a sample"),
     ):
         start = time.perf_counter()
         body = gallery.get(path).body

@@ -18,6 +18,7 @@ from lotbench.config import experiment as config
 from lotbench.edge.files import datasets
 from lotbench.run.evaluate import evaluate
 from lotbench.run.results import load_run
+from lotbench.site import runs as runs_site
 from lotbench.site.annotations import Annotations
 from lotbench.site.play import PlaySite
 from lotbench.site.review import site_of
@@ -80,23 +81,41 @@ def test_from_the_leaderboard_to_round_fifteen_by_keyboard(chromium: Browser, ru
 
 def test_filters_leave_what_was_asked_for(chromium: Browser, runs: Path) -> None:
     gallery = Gallery(runs)
-    shelf = next(one for one in gallery.shelves() if "ember" in one.name)
+    shelf = next(one for one in gallery.found().shelves if "ember" in one.name)
     with serving(gallery) as address, opened(chromium, f"{address}run/{shelf.name}.html") as (page, faults):
         page.locator("select[data-filter=language]").select_option("zh")
         shown = page.locator("tbody tr:visible")
-        assert shown.count() == sum(one.language == "zh" for one in shelf.games.values()) > 0
-        assert page.locator("#count").text_content() == f"{shown.count()} of {len(shelf.games)} shown"
+        assert shown.count() == len(shelf.chosen({"language": "zh"})) > 0
+        assert page.locator("#count").text_content() == f"{shown.count()} of {len(shelf)} shown"
+        assert here(faults, address) == []
+
+
+def test_filters_of_a_long_run_go_to_pages_of_what_was_asked_for(
+    chromium: Browser, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs_site, "PAGE", 1)
+    gallery = Gallery(runs, Annotations(runs, "Ann", str))
+    shelf = next(one for one in gallery.found().shelves if "ember" in one.name)
+    chinese = len(shelf.chosen({"language": "zh"}))
+    with serving(gallery) as address, opened(chromium, f"{address}run/{shelf.name}.html") as (page, faults):
+        page.keyboard.press("n")
+        page.wait_for_url("**/2.html")
+        page.locator("select[data-filter=language]").select_option("zh")
+        page.wait_for_url("**/language-*/1.html")
+        assert f"1 to 1 of {chinese}" in (page.locator("nav[aria-label=Pages]").text_content() or "")
+        assert page.locator("select[data-filter=language]").input_value() == "zh"
+        page.locator("select[data-filter=language]").select_option("")
+        page.wait_for_url(f"**/run/{shelf.name}.html")
         assert here(faults, address) == []
 
 
 def pages_of(gallery: Gallery) -> list[str]:
     """A page of each kind, and the hostile ones."""
     found = ["index.html"]
-    for shelf in gallery.shelves():
+    for shelf in gallery.found().shelves:
         if "quill" in shelf.name or "hostile" in shelf.name:
-            game = next(iter(shelf.games.values()))
-            found += [f"run/{shelf.name}.html", f"game/{shelf.name}/{game.file}"]
-            found.append(f"sample/{shelf.group}/{game.sample}.html")
+            found += [f"run/{shelf.name}.html", f"game/{shelf.name}/{shelf.file(0)}"]
+            found.append(f"sample/{shelf.group}/{shelf.traces.names[0][0]}.html")
     return found
 
 
@@ -272,9 +291,8 @@ def test_a_walk_of_a_panel_benchmark_step_by_step(chromium: Browser, tmp_path: P
 
 def test_a_mark_is_made_on_the_page(chromium: Browser, runs: Path) -> None:
     gallery = Gallery(runs, Annotations(runs, "Ann", lambda: "2026-01-01"))
-    shelf = next(one for one in gallery.shelves() if "quill" in one.name)
-    game = next(iter(shelf.games.values()))
-    path = f"game/{shelf.name}/{game.file}"
+    shelf = next(one for one in gallery.found().shelves if "quill" in one.name)
+    path = f"game/{shelf.name}/{shelf.file(0)}"
     with serving(gallery) as address, opened(chromium, address + path) as (page, faults):
         page.locator("#r2 input[name=note]").fill("nnnn pb")
         assert page.url.endswith(path)  # letters typed into a field are no shortcuts
