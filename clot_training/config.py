@@ -52,6 +52,8 @@ class Instructions(Table):
     """The model that describes pictures; without it a selection has no caption among its options."""
     rewriter: str = ""
     """The model that rewrites responses; without it a selection has no rewrite among its options."""
+    rewriting: Literal["plain", "paraphrase"] = "plain"
+    """What the rewriter is told: to let go of the wit, or only to rewrite (the paper's)."""
     screener: str = ""
     """The model that screens rows for safety; without it nothing is screened, and the manifest says so."""
     shard_size: int = Field(default=50_000, gt=0)

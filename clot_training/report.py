@@ -20,11 +20,11 @@ from clot_training.config import Conditions, Config
 from clot_training.data import templates
 from clot_training.data.index import Rows
 from clot_training.data.instructions import Maker
-from clot_training.data.roles import batched
+from clot_training.data.roles import batched, help_with
 from clot_training.exploring.policy import TransformersPolicy, transformers_policy
 from clot_training.records import Instruction, Kind, Prompt, Work
 from clot_training.tuning.tune import ADAPTER
-from lotbench.benchmarks.standard import score
+from lotbench.benchmarks.standard import score, sections
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.benchmarks.standard.score import Answered, Mark
@@ -47,8 +47,14 @@ class Stage:
     adapter: Path | None
 
 
-def report(config: Config) -> str:
+def report(config: Config, own: Mapping[str, Any] | None = None) -> str:
     """Score every stage that is there; writes report.md and report.json.
+
+    Captions and rewrites among the options are of the models that `instructions` names; else something stands in.
+
+    Args:
+        config: The run.
+        own: Models given as Python objects, by name (`python:NAME`).
 
     Returns:
         The report, as markdown.
@@ -63,19 +69,31 @@ def report(config: Config) -> str:
         split=config.split,
         split_seed=config.seed,
         captions="rows",
-        rewrites="rows",
+        rewrites="rewriter" if config.instructions.rewriter else "rows",
+        rewriting=config.instructions.rewriting,
     )
-    problems = _first(build(tuple(_rows(config)), settings, config.seed), config.report.limit)
+    captions, rewrites = _written(config, work, own)
+    built = build(tuple(_rows(config, captions)), settings, config.seed)
+    problems = _first([one for one in (_filled(one, rewrites) for one in built) if one], config.report.limit)
     forms = _instructions(config, work)
     found: dict[str, dict[str, Metric]] = {}
+    cells: dict[str, Table] = {}
     for stage in _stages(work):
         policy = transformers_policy(config, stage.adapter)
         answered = [_answer(policy, problem, config.seed) for problem in problems]
         found[stage.name] = _scores(answered, settings) | _forms(policy, forms, config.seed)
+        cells[stage.name] = sections.cells(answered, settings).tables[0]
         del policy
     explored = {name: _explored(work, name) for name in get_args(Conditions)}
-    text = _told(config, problems, found, explored)
-    table = {"stages": _plain(found), "explored": {n: asdict(m) for n, m in explored.items() if m}}
+    text = _told(config, found, explored) + _by_type(config, problems, cells)
+    by_type = {
+        stage: [dict(zip(one.columns, row, strict=True)) for row in one.rows] for stage, one in cells.items()
+    }
+    table = {
+        "stages": _plain(found),
+        "by_type_and_language": by_type,
+        "explored": {n: asdict(m) for n, m in explored.items() if m},
+    }
     atomic_write.write(work.report.with_suffix(".json"), json.dumps(table, indent=2) + "\n")
     atomic_write.write(work.report, text)
     return text
@@ -89,13 +107,48 @@ def _stages(work: Work) -> list[Stage]:
     return [Stage("base", None), *done]
 
 
-def _rows(config: Config) -> Iterator[Row]:
-    """The rows of the run, their pictures named by paths from here."""
+def _written(
+    config: Config, work: Work, own: Mapping[str, Any] | None
+) -> tuple[dict[str, str], dict[str, str]]:
+    """What the models that are named write for the held-out rows: captions by picture, rewrites by row."""
+    named = config.instructions
+    if not (named.captioner or named.rewriter):
+        return {}, {}
+    alone = config.model_copy(update={"instructions": named.model_copy(update={"screener": ""})})
+    with Rows(work.root / "held_out.sqlite") as index:
+        index.fill(config, part="held_out")
+        help_with(index, alone, work.screened, own)
+        rows = list(index.all())
+        captions = {row.image: index.heard("caption", row.image) for row in rows if row.image}
+        rewrites = {row.id: index.heard("rewrite", row.id) for row in rows}
+    return (
+        {image: said for image, said in captions.items() if said},
+        {row: said for row, said in rewrites.items() if said},
+    )
+
+
+def _filled(problem: Problem, rewrites: Mapping[str, str]) -> Problem | None:
+    """A problem with the rewriter's text among its options; None if there is none of it."""
+    rewrite = rewrites.get(str(problem.options[0].row))
+    if all(option.origin != "rewriter" for option in problem.options):
+        return problem
+    if rewrite is None:
+        return None
+    options = (
+        option.model_copy(update={"text": rewrite}) if option.origin == "rewriter" else option
+        for option in problem.options
+    )
+    return problem.model_copy(update={"options": tuple(options)})
+
+
+def _rows(config: Config, captions: Mapping[str, str]) -> Iterator[Row]:
+    """The rows of the run, their pictures named by paths from here, with the captioner's captions."""
     for folder in config.folders():
         for _, row in rows(folder / "samples.jsonl", Row.model_validate):
             if row.type in config.types and row.language in config.languages and row.question != "None":
                 image = (folder / row.image).as_posix() if row.image else None
-                yield row.model_copy(update={"image": image})
+                caption = captions.get(image, row.caption) if image else None
+                yield row.model_copy(update={"image": image, "caption": caption})
 
 
 def _first(problems: Sequence[Problem], limit: int) -> list[Problem]:
@@ -137,7 +190,8 @@ def _scores(answered: Sequence[Answered], settings: Settings) -> dict[str, Metri
     }
     ranked = [one for one in answered if one.problem.kind == "rank"]
     made = {f"accuracy_{kind}": metric for kind, metric in kinds.items()}
-    return made | {"rank_top1": score.top1(ranked, settings), "rank_ndcg": score.ndcg(ranked, settings)}
+    made |= {"rank_top1": score.top1(ranked, settings), "rank_ndcg": score.ndcg(ranked, settings)}
+    return made | {"average": score.average(answered, settings)}
 
 
 def _forms(policy: TransformersPolicy, asked: Sequence[Instruction], seed: int) -> dict[str, Metric]:
@@ -163,7 +217,6 @@ def _explored(work: Work, conditions: Conditions) -> Metric | None:
 
 def _told(
     config: Config,
-    problems: Sequence[Problem],
     found: Mapping[str, Mapping[str, Metric]],
     explored: Mapping[Conditions, Metric | None],
 ) -> str:
@@ -191,6 +244,20 @@ def _told(
         markdown.bullets(notes),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _by_type(config: Config, problems: Sequence[Problem], cells: Mapping[str, Table]) -> str:
+    """A table a stage of scores by type and language (Table 2), and where the options are from."""
+    named = config.instructions
+    options = sections.origins(problems)
+    parts = ["## By type and language"]
+    for stage, table in cells.items():
+        parts += [f"### {stage}", markdown.table(table)]
+    writers = [f"captions: {named.captioner or 'of the rows, else stand-ins'}"]
+    writers += [f"rewrites: {named.rewriter or 'stand-ins'}"]
+    parts += [f"## {options.title}", markdown.bullets([*writers, *options.notes])]
+    parts += [markdown.table(table) for table in options.tables]
+    return "\n" + "\n\n".join(parts) + "\n"
 
 
 def _share(value: float | None) -> str:

@@ -33,6 +33,8 @@ from lotbench.types import Image, Key, Reply, Request, Sampling
 
 MAX_IMAGE_PX = 1024
 MAX_TOKENS = 300
+REWRITES = {"plain": "rewrite", "paraphrase": "paraphrase"}
+"""The prompt of the rewriter, by what it is told."""
 
 T = TypeVar("T")
 
@@ -92,7 +94,9 @@ async def _helped(index: Rows, config: Config, screened: Path, own: Mapping[str,
                 assert row.image is not None
                 _keep(index, "caption", row.image, said, failed)
         if name := config.instructions.rewriter:
-            async for row, said in _Helper("rewrite", name, models, album).texts(index.all()):
+            async for row, said in _Helper(
+                "rewrite", name, models, album, REWRITES[config.instructions.rewriting]
+            ).texts(index.all()):
                 _keep(index, "rewrite", row.id, said, failed)
     return failed
 
@@ -136,8 +140,9 @@ def _pictured(index: Rows) -> Iterator[Row]:
 class _Helper:
     """A model in one role, asked about rows, some at a time."""
 
-    def __init__(self, role: str, name: str, models: Models, album: Album) -> None:
+    def __init__(self, role: str, name: str, models: Models, album: Album, prompt: str = "") -> None:
         self.role = role
+        self.prompt = prompt or role
         self.album = album
         self.store = Store()
         (self.model,) = models.role_models({role: [parse(name)]})[role]
@@ -161,7 +166,7 @@ class _Helper:
         return await asked(self.model, self._request(row), self.store)
 
     def _request(self, row: Row) -> Request:
-        prompt = templates().get(row.language, self.role)
+        prompt = templates().get(row.language, self.prompt)
         picture = self.album.take(row.image) if row.image and "image" in prompt.fields else None
         values: dict[str, Value] = {
             "image": picture,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,14 +14,16 @@ from scipy.stats import kendalltau
 
 from lotbench import benchmarks
 from lotbench.config.experiment import differences, validate
-from lotbench.edge.files import atomic_write
+from lotbench.edge.files import atomic_write, datasets
 from lotbench.edge.files.jsonl import document, rows
 from lotbench.errors import DataError, UsageError, at
-from lotbench.harness.ballot import Ballot, Item, Key, Prompt, Vote, ballot, faults, rated, shares
+from lotbench.harness.ballot import Ballot, Item, Key, Prompt, Vote, ballot, faults, ranked, rated, shares
 from lotbench.run.results import Run, load_run
 
 Scores: TypeAlias = Mapping[str, Mapping[str, Any]]
 """The score of each model's run, by name: its metric and its value."""
+RANKED = 5
+"""Responses that a ranking is of."""
 LEAST = 3
 """Fewer models than these have no ranking to correlate."""
 
@@ -115,6 +118,32 @@ def _score(run: Run) -> dict[str, Any]:
     """The score by which the run is ranked, if it has ended."""
     name = next(iter(run.summary.get("scores", {})), "")
     return {"metric": name, "value": run.score()}
+
+
+def rank(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench ballot rank`."""
+    path, given, out = Path(parsed.ballot), Path(parsed.votes), Path(parsed.out)
+    items = [item for _, item in rows(path, Item.model_validate)]
+    votes = dict(rows(given, Vote.model_validate))
+    letters = {item.id: {response.letter: "" for response in item.responses} for item in items}
+    if found := faults(list(votes.values()), letters):
+        numbers = list(votes)
+        raise DataError([at(given, numbers[index], fault) for index, fault in found.items()])
+    made = ranked(items, list(votes.values()))
+    for item in items:
+        if item.image:
+            source = datasets.data_folder(item.data, "oogiri") / item.image
+            (out / item.image).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, out / item.image)
+    out.mkdir(parents=True, exist_ok=True)
+    atomic_write.write(out / "samples.jsonl", (f"{json.dumps(row, ensure_ascii=False)}\n" for row in made))
+    most = Counter(str(row["group"]) for row in made)
+    wide = sum(count >= RANKED for count in most.values())
+    print(
+        f"{out}: {len(made)} responses to {len(most)} prompts; {wide} have the {RANKED} that a ranking takes"
+    )
+    print(f"rank them: lotbench evaluate standard --data {out} --set kind=rank --set factor=1 --model M")
+    return 0
 
 
 def _responses(run: Run) -> Mapping[str, str]:

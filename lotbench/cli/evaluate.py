@@ -70,6 +70,7 @@ def configuration(parsed: argparse.Namespace) -> Config:
         "data": parsed.data,
         "limit": parsed.limit,
         "samples": parsed.sample,
+        "languages": parsed.language,
         "repeats": parsed.repeats,
         "seed": parsed.seed,
         "settings.max_rounds": parsed.max_rounds,

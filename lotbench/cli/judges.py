@@ -19,6 +19,7 @@ from lotbench.checks.judge_check import Checked, Watch, judge_check
 from lotbench.checks.judge_check_plan import Prepared, Wanted
 from lotbench.checks.judge_comparison import MARKS, write_comparison
 from lotbench.checks.judge_rates import Measure
+from lotbench.checks.stage_marks import read_marks, success
 from lotbench.cli.evaluate import LIMITS
 from lotbench.config import experiment as config
 from lotbench.edge.files.datasets import config_file
@@ -35,6 +36,8 @@ T = TypeVar("T")
 
 def check(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench judge-check`."""
+    if parsed.marks:
+        return _marks(Path(parsed.marks))
     if parsed.labels:
         return _labels([Path(file) for file in parsed.labels])
     if parsed.from_run:
@@ -73,6 +76,17 @@ def check(parsed: argparse.Namespace) -> int:
         if error.exit_code in (3, 4):
             print("lotbench: the same command goes on where this stopped", file=sys.stderr)
         raise
+
+
+def _marks(path: Path) -> int:
+    """Say how often judges build and change chains rightly, by what people marked (Fig. 15, left)."""
+    for judge, stage, found, unmarked in success(read_marks(path)):
+        span = "" if found.low is None else f"  [{found.low:.3f}, {found.high:.3f}]"
+        value = (
+            "none marked" if found.value is None else f"{found.value:.3f}{span}  ({found.hits} of {found.n})"
+        )
+        print(f"{judge}, {stage}: {value}" + (f"; {unmarked} without a mark" if unmarked else ""))
+    return 0
 
 
 def print_result(checked: Checked) -> int:

@@ -84,6 +84,9 @@ def _played() -> argparse.ArgumentParser:
         "--set", metavar="K=V", action="append", default=[], dest="sets", help="any setting, by name"
     )
     what.add_argument("--sample", metavar="ID", action="append", help="only this sample (repeatable)")
+    what.add_argument(
+        "--language", metavar="L", action="append", help="only samples in this language (repeatable)"
+    )
     what.add_argument("--max-rounds", metavar="N", type=int, help="rounds of a game at most")
     return parent
 
@@ -304,6 +307,7 @@ def _judges(commands: Commands) -> None:
         default="incorrect",
         help="what a row counts as whose true answer is Unknown (default: incorrect)",
     )
+    what.add_argument("--marks", metavar="FILE", help="read people's marks on exported chains; no call")
     field = one.add_argument_group("field rates, without a call")
     field.add_argument("--from-run", metavar="RUN", help="draw fillings of a run for people to label")
     field.add_argument("--n", metavar="N", type=int, default=200, help="how many (default: 200)")
@@ -378,6 +382,12 @@ def _ballot(commands: Commands) -> None:
     )
     one.add_argument("ballot", metavar="FILE", help="a ballot, with its key beside it")
     one.add_argument("votes", metavar="VOTES", help="a JSON line a vote: id, voter, letters")
+    one = _command(
+        ballot, "rank", "ballot:rank", "make a data set of the votes, for models to rank responses"
+    )
+    one.add_argument("ballot", metavar="FILE", help="a ballot; its key is not opened")
+    one.add_argument("votes", metavar="VOTES", help="a JSON line a vote: id, voter, letters")
+    one.add_argument("--out", metavar="DEST", required=True, help="the folder that is made")
     one = _command(
         ballot, "vote", "people:vote", "serve a ballot to people, one vote a person and prompt", _site()
     )

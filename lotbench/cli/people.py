@@ -84,6 +84,7 @@ def _game(parsed: argparse.Namespace) -> Config:
         "data": parsed.data,
         "limit": parsed.limit,
         "samples": parsed.sample,
+        "languages": parsed.language,
         "settings.max_rounds": parsed.max_rounds,
         "roles.judge": parsed.judge,
         "roles.oracle": parsed.oracle,

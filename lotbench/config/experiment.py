@@ -12,10 +12,11 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from lotbench.config.before import Before
 from lotbench.errors import UsageError, faults_of
 from lotbench.types import JSON
 
@@ -53,6 +54,8 @@ class Experiment(BaseModel):
     """Only so many samples, drawn by the seed and spread over languages, tiers and the like; a larger number adds to them."""
     samples: tuple[str, ...] = ()
     """Only the samples of these ids."""
+    languages: Annotated[tuple[str, ...], Before([])] = ()
+    """Only the samples in these languages; a person plays those that the person knows (Sec. 6.2)."""
     repeats: int = Field(default=0, ge=0)
     """Independent walks a sample; 0 means the benchmark's own number."""
     seed: int = 0

@@ -6,6 +6,7 @@ It shows all responses to a prompt at once, or two at a time: pairs are rated by
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -220,6 +221,31 @@ def rated(items: Sequence[Item], key: Key, votes: Sequence[Vote], seed: int = 0)
     voted = np.array([table for table in wins.values() if table.any()] or [np.zeros((len(models),) * 2)])
     by_model = dict(zip(models, ratings(voted, seed), strict=True))
     return dict(sorted(by_model.items(), key=lambda one: -(one[1].value or 0.0)))
+
+
+def ranked(items: Sequence[Item], votes: Sequence[Vote]) -> list[dict[str, Any]]:
+    """The responses of a ballot as rows that models rank: likes are the votes; nobody's name is on them (Fig. 14)."""
+    chosen = Counter((vote.id, letter) for vote in votes for letter in vote.letters)
+    made: dict[tuple[str, str], dict[str, Any]] = {}
+    for item in items:
+        prompt = item.prompt or item.id
+        for response in item.responses:
+            # Of pairs, a response stands in several items: its votes add up.
+            row = made.setdefault(
+                (prompt, response.text),
+                {
+                    "id": f"{prompt}-{sum(name == prompt for name, _ in made) + 1}",
+                    "type": item.type,
+                    "language": item.language,
+                    "group": prompt,
+                    "question": item.question,
+                    "image": item.image,
+                    "text": response.text,
+                    "star": 0,
+                },
+            )
+            row["star"] += chosen[item.id, response.letter]
+    return list(made.values())
 
 
 def _share(sums: Floats, place: int) -> Floats:

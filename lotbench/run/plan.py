@@ -208,7 +208,8 @@ def _drawn(
     folder = datasets.data_folder(experiment.data, benchmark.data_set)
     items = datasets.samples(folder, benchmark.Item)
     data = tuple(benchmark.data.build(items, settings, experiment.seed))
-    chosen = select(data, experiment.samples, experiment.limit, benchmark.data.strata, experiment.seed)
+    known = _in_languages(data, experiment.languages)
+    chosen = select(known, experiment.samples, experiment.limit, benchmark.data.strata, experiment.seed)
     return {
         "folder": folder,
         "data": data,
@@ -219,6 +220,20 @@ def _drawn(
         "prompts": datasets.prompts(benchmark.name, experiment.prompts),
         "seen": _seen(benchmark, candidate, chosen),
     }
+
+
+def _in_languages(data: Sequence[Any], languages: Sequence[str]) -> Sequence[Any]:
+    """The samples in these languages; all if none is named.
+
+    Raises:
+        UsageError: There is none in one of them.
+    """
+    if not languages:
+        return data
+    there = {one.language for one in data}
+    if unknown := [name for name in languages if name not in there]:
+        raise UsageError(f"language {unknown[0]!r}: the data set has {', '.join(sorted(there))}")
+    return [one for one in data if one.language in languages]
 
 
 def _seen(benchmark: Benchmark, candidate: ModelName, chosen: Sequence[Any]) -> tuple[str, ...] | None:

@@ -539,3 +539,37 @@ def test_the_command_checks_over_http_and_says_so(
     assert "flip rate 0.0% (0 of 12 pairs)" in told
     assert main(["judge-check", "--out", str(tmp_path)]) == 2
     assert "nobody to check" in capsys.readouterr().err
+
+
+def test_marks_on_exported_chains_are_read_back_as_success_rates(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def line(sample: int, stage: str, mark: bool | None, judge: str = "gpt-4o-mini") -> str:
+        row = {
+            "sample": f"s{sample}",
+            "judge": judge,
+            "stage": stage,
+            "filling": None,
+            "text": "a -> b",
+            "mark": mark,
+        }
+        return json.dumps(row) + "\n"
+
+    file = tmp_path / "stages.jsonl"
+    lines = [line(n, "chain", n != 0) for n in range(20)]
+    lines += [line(n, "intervened chain", n % 2 == 0) for n in range(20)] + [
+        line(20, "intervened chain", None)
+    ]
+    lines += [line(0, "chain", None, "other")]
+    file.write_text("".join(lines), encoding="utf-8")
+
+    assert main(["judge-check", "--marks", str(file)]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told[0].startswith("gpt-4o-mini, causal construction: 0.950  [0.")
+    assert told[0].endswith("(19 of 20)")
+    assert told[1].startswith("gpt-4o-mini, causal intervention: 0.500  [0.")
+    assert told[1].endswith("(10 of 20); 1 without a mark")
+    assert told[2] == "other, causal construction: none marked; 1 without a mark"
+    file.write_text(line(0, "chain", None), encoding="utf-8")
+    assert main(["judge-check", "--marks", str(file)]) == 2
+    assert "no line has a mark" in capsys.readouterr().err

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from clot_training import config as training
 from lotbench import benchmarks, evaluate, evaluate_sync
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.cli.evaluate import configuration
@@ -209,6 +210,8 @@ def test_the_sample_shown_is_one() -> None:
 def test_every_setting_that_turns_a_reading_is_one() -> None:
     settings = (benchmarks.get(name).Settings.model_fields for name in benchmarks.names())
     known = {*config.Experiment.model_fields}.union(*settings)
+    for table, field in training.Config.model_fields.items():
+        known |= {f"{table}.{name}" for name in getattr(field.annotation, "model_fields", ())}
     rows = [line for line in text("docs/faithfulness.md").splitlines() if line.startswith("| ")]
     named = [name for row in rows for name in INLINE.findall(row.split(" | ")[-1])]
     assert len(named) > 10

@@ -225,6 +225,13 @@ def conferences(folder: Path) -> None:
         (folder / f"conf{year}.json").write_text(json.dumps(papers), encoding="utf-8")
 
 
+def marked(folder: Path) -> None:
+    """What people said of every second chain."""
+    lines = (folder / "stages/stages.jsonl").read_text("utf-8").splitlines()
+    rows = [json.loads(line) | {"mark": bool(at % 2)} for at, line in enumerate(lines)]
+    (folder / "marked.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows), encoding="utf-8")
+
+
 Given = Callable[[Path], object]
 GIVEN: dict[str, Given] = {
     "SRC": oogiri,
@@ -240,6 +247,7 @@ GIVEN: dict[str, Given] = {
     "train.json": official_ideas,
     "file:novelty_predictions-o3.json": predictions,
     "conf2022.json": conferences,
+    "marked.jsonl": marked,
 }
 """What a user would bring, by the word that stands for it on the page; made before the command that names it."""
 

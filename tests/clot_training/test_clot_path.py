@@ -118,6 +118,12 @@ def test_the_whole_path_with_pictures(run: tuple[Path, Work], capsys: pytest.Cap
     for row in ("chance", "base", "stage 1", "stage 2, weak conditions", "stage 2, random conditions"):
         assert any(line.startswith(f"| {row} |") for line in table), row
     numbers = json.loads(work.report.with_suffix(".json").read_text())
+    by_type = numbers["by_type_and_language"]
+    assert by_type.keys() == numbers["stages"].keys()
+    assert {(row["type"], row["language"]) for row in by_type["base"]} >= {("I2T", "en"), ("all", "en")}
+    assert all({"3T1", "4T1", "5T2", "NDCG", "Avg."} <= row.keys() for row in by_type["base"])
+    assert "average" in numbers["stages"]["base"]
+    assert "stands in" in text and "rewrites: stand-ins" in text
     assert set(numbers["explored"]) == {"weak", "random"}
     for scores in numbers["stages"].values():
         assert scores["accuracy_2t1"]["baselines"]["chance"] == 0.5

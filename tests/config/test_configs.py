@@ -15,8 +15,9 @@ from lotbench.config.experiment import load
 from lotbench.edge.files import datasets
 from lotbench.run.plan import make
 
-FILES = sorted(path for path in datasets.shipped("configs").glob("**/*.toml") if path.parent.name != "clot")
-TRAINING = sorted(datasets.shipped("configs", "clot").glob("*.toml"))
+EVERY = sorted(datasets.shipped("configs").glob("**/*.toml"))
+TRAINING = [path for path in EVERY if path.parent.name == "clot" or path.stem == "clot"]
+FILES = [path for path in EVERY if path not in TRAINING]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -28,7 +29,7 @@ def test_a_configuration_opens_with_the_command_that_runs_it(path: object) -> No
 @pytest.mark.parametrize("path", TRAINING, ids=lambda path: path.stem)
 def test_a_training_configuration_opens_with_its_first_command_and_can_be_read(path: Path) -> None:
     first = path.read_text(encoding="utf-8").splitlines()[0]
-    assert first.startswith(f"# clot instructions --config configs/clot/{path.name}")
+    assert first.startswith(f"# clot instructions --config configs/{path.parent.name}/{path.name}")
     config.load(path)
 
 

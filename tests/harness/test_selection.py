@@ -6,12 +6,16 @@ from collections import Counter
 from fractions import Fraction
 from math import ceil, floor
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lotbench import benchmarks
+from lotbench.cli.evaluate import configuration
+from lotbench.cli.parser import parser
+from lotbench.cli.people import _game
 from lotbench.config.experiment import Config, Experiment, Limits
 from lotbench.errors import UsageError
 from lotbench.harness.selection import select, spread
@@ -86,3 +90,26 @@ def test_the_shipped_benchmarks_are_drawn_over_what_they_say(
         else:
             assert set(drawn.values()) == {counts}
             assert len(drawn) == limit
+
+
+def test_a_run_plays_the_languages_that_are_named_and_says_which_there_are() -> None:
+    def chosen(*languages: str, **more: Any) -> tuple[Any, ...]:
+        asked = Experiment(model="placebo", languages=languages, **more)
+        return plan.make(Config(experiment=asked, limits=Limits())).chosen
+
+    assert {one.language for one in chosen()} == {"en", "zh"}
+    assert {one.language for one in chosen("zh")} == {"zh"}
+    assert len(chosen("en", "zh")) == len(chosen())
+    assert [one.language for one in chosen("en", limit=5)] == ["en"] * 5
+    with pytest.raises(UsageError, match=r"language 'fr': the data set has en, zh"):
+        chosen("fr")
+    with pytest.raises(UsageError, match="no sample lot-0063"):
+        chosen("en", samples=("lot-0063",))
+
+
+@pytest.mark.parametrize("command", ["evaluate", "play"])
+def test_the_flag_for_languages_is_one_of_those_who_play(command: str) -> None:
+    parsed = parser().parse_args([command, "--language", "en", "--language", "zh"])
+    assert parsed.language == ["en", "zh"]
+    asked = configuration(parsed) if command == "evaluate" else _game(parsed)
+    assert asked.experiment.languages == ("en", "zh")

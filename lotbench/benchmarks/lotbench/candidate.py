@@ -263,6 +263,9 @@ def reveal_read(walk: Walk, answers: Sequence[Answer]) -> Update:
     turn_over, off = divmod(encore.failed(walk) + 1, settings.clue_interval)
     due = off == 0 and not turn.get("verdict")
     clues = schedule[turn_over - 1] if due and 0 < turn_over <= len(schedule) else []
+    if settings.clue_reveal == "grouped" and clues:
+        # An entry of the paper's clue set holds several facts (Sec. 5.3).
+        clues = [("" if words.CJK.search(clues[0]) else " ").join(clues)]
     shown: dict[str, JSON] = {"clues": clues}
     if due and (frame := whole.frame_at(walk.sample, settings, turn_over)):
         shown["frame"] = frame

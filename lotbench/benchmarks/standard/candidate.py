@@ -123,6 +123,8 @@ def _prepare(walk: Walk, step: str) -> Question:
         values["image"], about = walk.pictures.get(one.id), one.group
     else:
         values |= {"response": one.options[0].text, "question": _question_line(walk)}
+        if "manner" in walk.prompt(step).fields:
+            values["manner"] = walk.prompt("lines").line(f"rewriting_{walk.settings.rewriting}")
         about = str(one.options[0].row)
     messages = walk.prompt(step).messages(**values)
     return Question(role, step, messages, schema(form), attempt=once.number, shared=True, about=about)

@@ -27,6 +27,8 @@ CHOICES: Mapping[Kind, float] = {"2t1": 1 / 2, "3t1": 1 / 3, "4t1": 1 / 4, "5t2"
 """Chance of each kind of choice: one over the answers that can be given."""
 OF_PAPER: tuple[Kind, ...] = ("2t1", "3t1", "4t1", "5t2")
 """The choices of the paper, which every run tells of (Sec. 4)."""
+AVERAGED: tuple[Kind, ...] = ("3t1", "4t1", "5t2", "rank")
+"""What the paper's Avg. is the mean of: three accuracies and NDCG (Tables 2-4)."""
 REVOTES = 200
 
 
@@ -77,7 +79,50 @@ def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NO
         for kind in choices(all_of)
     }
     ranked = [one for one in all_of if one.problem.kind == "rank"]
-    return made | {"rank_top1": top1(ranked, settings), "rank_ndcg": ndcg(ranked, settings)}
+    made |= {"rank_top1": top1(ranked, settings), "rank_ndcg": ndcg(ranked, settings)}
+    return made | {"average": average(all_of, settings)}
+
+
+def average(found: Sequence[Answered], settings: Settings) -> Metric:
+    """The paper's Avg.: the mean of the accuracies of 3T1, 4T1 and 5T2 and of NDCG; n counts pictures and questions.
+
+    It is null where one of the four was not asked.
+    """
+    groups: dict[str, list[list[float]]] = {}
+    for one in found:
+        if one.problem.kind in AVERAGED:
+            sums = groups.setdefault(one.problem.group, [[0.0, 0.0] for _ in AVERAGED])
+            for answer in one.answers:
+                sums[AVERAGED.index(one.problem.kind)][0] += _worth(one.problem, answer, settings)
+                sums[AVERAGED.index(one.problem.kind)][1] += 1
+    counts = np.array(list(groups.values())) if groups else np.zeros((1, len(AVERAGED), 2))
+    missing = [kind.upper() for kind, of in zip(AVERAGED, counts[..., 1].sum(axis=0), strict=True) if not of]
+    if missing:
+        return Metric(None, why=f"no {', '.join(missing)} was asked: the average is over four")
+    low, high = bounded(counts, _averaged)
+    chance = [CHOICES[kind] for kind in AVERAGED[:-1]]
+    ranked = [one for one in found if one.problem.kind == "rank"]
+    chance.append(_over(ranked, lambda one: ranking.chance(gain(one, settings))) or 0.0)
+    asked = sum(one.problem.kind in AVERAGED for one in found)
+    return Metric(
+        float(_averaged(counts.sum(axis=0))),
+        low,
+        high,
+        n=len(counts),
+        baselines={"chance": float(np.mean(chance))},
+        observations=asked,
+    )
+
+
+def _averaged(sums: Floats) -> Floats:
+    """The mean over kinds of what a kind is worth, from sums and counts; nan where a kind is missing."""
+    return np.asarray(_divided(sums).mean(axis=-1))
+
+
+def _divided(sums: Floats) -> Floats:
+    """Means from sums and counts; nan where nothing was counted."""
+    none = np.full(sums.shape[:-1], np.nan)
+    return np.asarray(np.divide(sums[..., 0], sums[..., 1], out=none, where=sums[..., 1] > 0))
 
 
 def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
@@ -99,8 +144,7 @@ def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
 
     def weighted(groups: Sequence[Sequence[float]]) -> Weighted:
         counts = np.array([[sum(group), len(group)] for group in groups])
-        # Leaving out the one problem that there is leaves nothing to divide by.
-        return of_sums(counts, lambda sums: sums[..., 0] / np.where(sums[..., 1], sums[..., 1], np.nan))
+        return of_sums(counts, _divided)
 
     name = "rank_top1" if kind == "rank" else f"accuracy_{kind}"
     return Headline(name, dict(sorted(records.items())), measure, weighted, len(unanswered))

@@ -21,8 +21,6 @@ from lotbench.report.sections import Plot, Reading, Section, Table
 from lotbench.types import Metric, Trace
 
 Cell = str | float | int | None
-PAPERS: tuple[Kind, ...] = ("3t1", "4t1", "5t2", "rank")
-"""What the paper's Avg. is the mean of (Tables 2-4)."""
 ORIGINS: Mapping[str, str] = {
     "response": "a response to this picture or question",
     "elsewhere": "a response to another picture or question",
@@ -45,7 +43,7 @@ def sections(traces: Sequence[Trace], settings: Settings, evidence: Evidence = N
     asked = [evidence.samples[trace.sample] for trace in traces]
     made = [_choices(found)] if any(one.problem.kind != "rank" for one in found) else []
     made += [_rankings(ranked, settings)] if ranked else []
-    made += [_cells(found, settings), _origins(asked), _places(traces)]
+    made += [cells(found, settings), origins(asked), _places(traces)]
     return made
 
 
@@ -103,7 +101,7 @@ def _correlations(answers: Sequence[Sequence[int]]) -> Plot:
     )
 
 
-def _cells(found: Sequence[Answered], settings: Settings) -> Section:
+def cells(found: Sequence[Answered], settings: Settings) -> Section:
     """Scores by type, by language and by both, with the paper's average."""
     groups: dict[tuple[str, str], list[Answered]] = {}
     for one in found:
@@ -122,7 +120,7 @@ def _values(found: Sequence[Answered], choices: Sequence[Kind], settings: Settin
     of = {kind: [one for one in found if one.problem.kind == kind] for kind in kinds}
     worth: dict[Kind, float | None] = {kind: score.accuracy(of[kind]).value for kind in choices}
     worth["rank"] = score.ndcg(of["rank"], settings).value
-    papers = [worth[kind] for kind in PAPERS]
+    papers = [worth[kind] for kind in score.AVERAGED]
     average = None if None in papers else fmean(value for value in papers if value is not None)
     return (
         len(found),
@@ -133,7 +131,7 @@ def _values(found: Sequence[Answered], choices: Sequence[Kind], settings: Settin
     )
 
 
-def _origins(asked: Sequence[Problem]) -> Section:
+def origins(asked: Sequence[Problem]) -> Section:
     """Where the options are from, and what could not be built."""
     counts = Counter(
         (one.kind, option.slot, option.origin)

@@ -91,7 +91,7 @@ async def test_the_judge_compares_whole_responses_by_a_chain_that_the_response_i
     assert {*trial[1:]} == {f'"{other.response}"' for other in OTHERS}
     (check,) = checker.heard("check")
     assert f"REFERENCE: {SAMPLE.response}\nKEY: alarm clock\nEXPLANATION: {SAMPLE.explanation}\n" in check
-    assert "CAUSAL CHAINS\nSCENE: time passes -> the fish swells\n" in check
+    assert "CAUSAL CHAINS\nSCENE CHAIN: time passes -> the fish swells\n" in check
     assert f'CANDIDATE: "{SNOOZE}"' in check
 
 

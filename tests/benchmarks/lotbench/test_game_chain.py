@@ -75,7 +75,7 @@ async def test_a_chain_is_accepted_if_the_key_text_passes_with_it_and_three_othe
     assert tried(checker)[0] == SAMPLE.key_text
     assert sorted(tried(checker)[1:]) == sorted(CONTROLS)
     labelled = (
-        "CAUSAL CHAINS\nSCENE: time passes -> the fish swells\nCAPTION: time passes -> the clock rings\n"
+        "CAUSAL CHAINS\nSCENE CHAIN: time passes -> the fish swells\nCAPTION CHAIN: time passes -> the clock rings\n"
         "CREATIVE POINT: swelling is ringing\nFUNCTION: somebody is startled\n"
     )
     assert all(labelled in text for text in (*checker.heard("chain_check"), *checker.heard("check")))
@@ -262,8 +262,8 @@ async def test_a_chinese_judge_is_shown_the_chains_under_chinese_names() -> None
     await play(candidate("钟声"), checker, sample=CHINESE, max_rounds=1)
     (text,) = checker.heard("check")
     for line in (
-        "场景：time passes",
-        "配文：time passes",
+        "场景链：time passes",
+        "配文链：time passes",
         "创意点：swelling is ringing",
         "功能：somebody is startled",
     ):
@@ -276,5 +276,5 @@ def test_a_chain_is_shown_as_it_is_kept_by_a_pack_from_before_the_labels() -> No
     kept = "a -> b\nc -> d\n= b is d\n=> noise"
     lines = walk.prompts.files["en/lines.txt"]
     old = pack({**walk.prompts.files, "en/lines.txt": lines[: lines.index("[told_chain]")]})
-    assert labelled(walk, kept).startswith("SCENE: a -> b\n")
+    assert labelled(walk, kept).startswith("SCENE CHAIN: a -> b\n")
     assert labelled(replace(walk, prompts=old), kept) == kept

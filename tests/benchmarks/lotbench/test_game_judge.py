@@ -77,7 +77,7 @@ async def test_the_judge_knows_what_its_mode_says(mode: str) -> None:
     await play(candidate(), checker, max_rounds=1, judge_mode=mode)
     (text,) = checker.heard("check")
     assert (SAMPLE.explanation in text) is explanation
-    assert ("CAUSAL CHAINS\nSCENE: time passes -> the fish swells\n" in text) is chain
+    assert ("CAUSAL CHAINS\nSCENE CHAIN: time passes -> the fish swells\n" in text) is chain
     assert bool(at(checker, "chain")) is chain
 
 
@@ -203,8 +203,8 @@ async def test_each_judge_works_with_a_chain_of_its_own() -> None:
     theirs = {"scene_chain": "b", "caption_chain": "b", "creative_point": "b", "function": "b"}
     first, second = judge(YES, name="a"), judge(confirms=[YES], chains=[theirs], name="b")
     await play(candidate(), [first, second])
-    assert "SCENE: time passes" in first.heard("check")[0]
-    assert "SCENE: b\n" in second.heard("confirm")[0]
+    assert "SCENE CHAIN: time passes" in first.heard("check")[0]
+    assert "SCENE CHAIN: b\n" in second.heard("confirm")[0]
 
 
 async def test_with_confirm_never_the_first_yes_ends_the_game() -> None:

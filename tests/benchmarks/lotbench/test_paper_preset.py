@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 
+from lotbench.benchmarks.lotbench.lints import faults
+from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.settings import SCORE_ONLY, Settings
 from lotbench.benchmarks.lotbench.task import benchmark
 from lotbench.config.experiment import load
 from lotbench.edge.files import datasets
 from lotbench.report.trust import BOUNDS
 from lotbench.run.plan import reference
+from tests.play import SAMPLE, candidate, play, said_to_candidate
 
 LITERAL: dict[str, Any] = {
     "max_rounds": 15,
@@ -20,7 +23,7 @@ LITERAL: dict[str, Any] = {
     "clues": True,
     "feedback": True,
     "clue_interval": 5,
-    "clue_reveal": "next",
+    "clue_reveal": "grouped",
     "framework": "direct",
     "judge_mode": "causal",
     "chain": "per_call",
@@ -89,3 +92,18 @@ def test_settings_that_change_the_score_alone_are_those_that_no_message_depends_
     scored = {"round_origin", "unsolved", "alpha", "beta"}
     assert scored | {"max_oracle_error", "anchors"} | BOUNDS == SCORE_ONLY
     assert benchmark.comparison.score_only == SCORE_ONLY
+
+
+def test_the_preset_hides_no_clue_of_any_shipped_sample() -> None:
+    items = datasets.samples(datasets.data_folder("", "lotbench"), Item)
+    assert len(items) >= 106
+    assert faults(items, Settings(**LITERAL)) == []
+    assert faults(items, Settings(**{**LITERAL, "clue_reveal": "next"})) != []
+
+
+async def test_a_clue_of_the_preset_is_one_entry_with_several_facts() -> None:
+    item = SAMPLE.model_copy(update={"clues": ("It rings.", "It is small.", "It stands.", "It wakes you.")})
+    player = candidate()
+    game = await play(player, sample=item, **{**LITERAL, "max_rounds": 12})
+    assert game.read("reveal", "clues") == [["It rings. It is small."], ["It stands. It wakes you."]]
+    assert "CLUE: It rings. It is small.\n" in said_to_candidate(player)[-1]

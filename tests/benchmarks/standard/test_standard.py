@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 from scipy import stats
 
+from lotbench.benchmarks.standard import score
 from lotbench.benchmarks.standard.answers import agreed, shown
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.benchmarks.standard.oogiri.problems import Problem
+from lotbench.benchmarks.standard.score import Answered
 from lotbench.benchmarks.standard.settings import Settings, build, resolve
 from lotbench.benchmarks.standard.task import benchmark
 from lotbench.config.arm import arm as arm_of
@@ -471,3 +473,44 @@ def test_the_embedded_model_answers_on_the_shipped_rows(scoring: str, tmp_path: 
 def test_the_embedded_model_without_captions_names_the_arm(tmp_path: Path) -> None:
     with pytest.raises(Unescapable, match="--set arm=caption"):
         evaluate_sync("standard", model="local", out=tmp_path, limit=1)
+
+
+async def test_the_average_is_the_mean_of_the_papers_four_and_stands_in_the_summary() -> None:
+    settings = Settings()
+    rows = [
+        (kind, group, worth)
+        for group, table in {
+            "a": {"3t1": 1, "4t1": 0, "5t2": 1, "rank": 1},
+            "b": {"3t1": 1, "4t1": 1},
+        }.items()
+        for kind, worth in table.items()
+    ]
+    by_kind = {one.kind: one for one in problems(kind="all")}
+
+    def said(kind: str, group: str, worth: int) -> Answered:
+        one = by_kind[kind].model_copy(update={"group": group})
+        right = tuple(range(one.wanted)) if kind != "rank" else tuple(range(len(one.options)))
+        return Answered(one, (right if worth else None,))
+
+    found = [said(*row) for row in rows]
+    made = score.average(found, settings)
+    assert made.value == pytest.approx((1 + 0.5 + 1 + 1) / 4)
+    assert made.n == 2
+    assert made.observations == 6
+    lacking = score.average([one for one in found if one.problem.kind != "5t2"], settings)
+    assert (lacking.value, lacking.why) == (None, "no 5T2 was asked: the average is over four")
+
+
+@pytest.mark.parametrize(("rewriting", "wit"), [("plain", True), ("paraphrase", False)])
+async def test_the_rewriter_is_told_to_let_go_of_the_wit_or_only_to_rewrite(
+    rewriting: str, wit: bool
+) -> None:
+    (first, *_) = problems(seats={"rewriter": 1}, kind="4t1")
+    rewriter = ScriptedModel({"rewrite": "Dull."}, model_id="dull", loop=True)
+    players = {
+        "candidate": chooser(perfect, problems(seats={"rewriter": 1}, kind="4t1")),
+        "rewriter": rewriter,
+    }
+    await walk(benchmark, FOUR, players, only=[first.id], kind="4t1", rewriting=rewriting)
+    assert ("let go of the wordplay" in rewriter.heard()[0]) is wit
+    assert ("Rewrite it in other words" in rewriter.heard()[0]) is not wit
