@@ -97,7 +97,7 @@ def test_a_run_has_every_metric_and_says_what_embedded_its_answers(
     ]
     assert all(score["value"] is not None for score in scores.values())
     assert scores["fluency"]["instrument"] == "minilm"
-    assert "| fluency (minilm) |" in run.report.read_text(encoding="utf-8")
+    assert "| fluency (minilm) (" in run.report.read_text(encoding="utf-8")
     assert len(embedding) == len(set(embedding)) == 12
     assert len(run.traces) == 4
 

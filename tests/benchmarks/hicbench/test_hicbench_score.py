@@ -338,7 +338,14 @@ def done_evidence() -> Any:
 
 @pytest.mark.parametrize("name", sorted(SCORE_ONLY))
 async def test_settings_that_change_the_score_only_change_no_question(name: str) -> None:
-    others = {"panel_rule": "majority", "classes": "overlapping", "w1": 0.5, "encoder": "other", "flips": 100}
+    others = {
+        "panel_rule": "majority",
+        "classes": "overlapping",
+        "w1": 0.5,
+        "encoder": "other",
+        "flips": 100,
+        "anchors": 7,
+    }
     # What else there is are bounds on the errors of judges, of which no share is 0.25 by default.
     bound = 0.25 if name in BOUNDS and Bounds.model_fields[name].annotation is float else 7
     other = bound if name in BOUNDS else others[name]

@@ -274,7 +274,7 @@ async def test_models_side_by_side() -> None:
         items("a", "b"), ideas(*TWO), panel(3, lambda place: {"originality": 2, "feasibility": 9})
     )
     runs = {name: (one.traces, one.settings) for name, one in (("good", good), ("bad", bad), ("dull", dull))}
-    heat, front, *_ = across(runs)
+    _, heat, front, *_ = across(runs)
     assert heat.grids[0].rows == ("good", "bad", "dull") and heat.grids[0].columns == ("Physics",)
     assert heat.tables[0].rows == (("Physics", "7.75 (n = 2)", "6.00 (n = 2)", "7.00 (n = 2)"),)
     assert [row[0] for row in front.tables[0].rows] == ["dull", "good"]
@@ -293,7 +293,7 @@ async def test_ideas_of_several_models_by_quality_length_and_refusals() -> None:
         panel(3, lambda place: {"originality": 9}),
     )
     found = across({name: (one.traces, one.settings) for name, one in (("short", short), ("long", long))})
-    quality, pooled, refusals = found[2:]
+    quality, pooled, refusals = found[3:]
     # Quality: the mean of originality, feasibility 5 and clarity 7; length by hand (Fig. 6a, 6b).
     (_, worth, length, originality, *_), (_, more, longer, *_) = quality.tables[0].rows
     assert worth.startswith("5.00 (") and length.startswith("3.00 (") and originality.startswith("3.00 (")

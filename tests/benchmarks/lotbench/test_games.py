@@ -26,7 +26,7 @@ VOTED = trace(
 def test_of_several_draws_the_one_that_was_judged_is_told_everywhere() -> None:
     assert "fills in    horn" in replay(SAMPLE, VOTED).text
     assert thought(VOTED, {}).leaps[0].round.filling == "horn"
-    assert walk_row(VOTED).last == "horn"
+    assert walk_row(VOTED, "en", "easy").last == "horn"
     mark = Mark(run="r", sample="s", repeat=1, round=1, judge=0, stepName="check", right="no")
     assert _verdict(VOTED, mark) == (False, "horn")
 

@@ -266,7 +266,7 @@ COUNTS |= {f"check_{mode}": 2 for mode in ("zero_shot", "explained", "causal", "
 def test_every_prompt_whose_appendix_has_examples_has_them() -> None:
     for language, name in product(("en", "zh"), COUNTS):
         text = PROMPTS.files[f"{language}/{name}.txt"]
-        assert len(re.findall(r"^(?:Example \d|例[一二三])$", text, re.MULTILINE)) == COUNTS[name]
+        assert len(re.findall(r"^(?:Example \d|例[一二三四])$", text, re.MULTILINE)) == COUNTS[name]
 
 
 def test_few_shot_examples_share_no_key_text_with_any_sample() -> None:
