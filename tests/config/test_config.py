@@ -183,6 +183,7 @@ def test_a_digest_does_not_change_from_one_version_to_the_next() -> None:
         {"repeats": 2},
         {"limit": 1},
         {"samples": ("x",)},
+        {"languages": ("zh",)},
         {"data": "x"},
         {"prompts": "x"},
         {"max_image_px": 512},
@@ -200,7 +201,8 @@ def test_whatever_a_number_depends_on_is_in_the_digest(change: dict[str, Any]) -
 
 
 def test_every_field_of_an_experiment_has_its_case_above() -> None:
-    cases = {"model", "seed", "repeats", "limit", "samples", "data", "prompts", "max_image_px", "settings"}
+    cases = {"model", "seed", "repeats", "limit", "samples", "languages", "data", "prompts"}
+    cases |= {"max_image_px", "settings"}
 
     assert Experiment.model_fields.keys() == cases | {"roles", "sampling", "benchmark"}
 

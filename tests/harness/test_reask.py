@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,9 @@ from lotbench.types import Answer, Key, Question, Reply
 
 
 class Lines:
+    prompts = SimpleNamespace(prompts={})
+    sample = SimpleNamespace(language="en")
+
     def prompt(self, name: str) -> Lines:
         assert name == "lines"
         return self

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lotbench.report import markdown
 from lotbench.report.html import number_tables, plots
 from lotbench.report.html.page import LONGEST, files
 from lotbench.report.html.run_report import drawings, lines, page
@@ -96,8 +97,9 @@ def test_hostile_text_is_there_as_text(everything: str) -> None:
     for one in HOSTILE:
         assert text.count(visible(one)) >= 5
     assert not re.search("[\x00-\x08\x0b-\x1f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", everything)
-    # A reading is whole; anything else of 50 kB is cut, and says so.
-    assert text.count(LONG) == 1 and f"{LONG[:LONGEST]} … (50,000 characters)" in text
+    # Readings are cut at 20,000 characters and anything else earlier, and both say so.
+    assert LONG not in text and f"{LONG[: markdown.LONGEST]} … (50,000 characters)" in text
+    assert f"{LONG[:LONGEST]} … (50,000 characters)" in text
 
 
 def test_drawings_have_the_pages_colours_and_ids_of_their_own(everything: str) -> None:

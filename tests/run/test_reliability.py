@@ -283,7 +283,9 @@ async def test_a_completion_under_the_wrong_content_type_is_read() -> None:
 def test_every_fault_of_the_server_is_in_a_test_above() -> None:
     tested = {*PASSING, *MALFORMED, "429_second", "429_late", "429_quota", "401", "403", "404"}
     content = {fault for fault in FAULTS if isinstance(FAULTS[fault], Spoil)}
-    assert FAULTS.keys() == tested | content | {"hang", "drip", "wrong_type"}
+    # A reply that unpacks to gigabytes and one that sends on to another host: tests/edge/test_hostile_server.py.
+    hostile = {"bomb", "elsewhere"}
+    assert FAULTS.keys() == tested | content | hostile | {"hang", "drip", "wrong_type"}
 
 
 # Whole runs.
