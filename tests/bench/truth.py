@@ -196,7 +196,10 @@ def renewed(text: str, fresh: str) -> str:
 
 
 NOTES = {
-    "Few samples: S_c": "Three games a sample, a judge without errors.",
+    "Few samples: S_c": (
+        "Three games a sample, a judge without errors. Strong at 20 samples covers .91 of 100: 1.8 standard errors below .95, as "
+        "one plant in thirty does by chance."
+    ),
     "Few ideas: macro F1": "The estimate itself is biased downwards: a score that few ideas have is often not met.",
     "Equal models: the difference": "By sign flips. Below six samples no difference can be shown, and the interval is open.",
     "A judge that errs, FPR .03: S_c corrected": (

@@ -19,12 +19,14 @@ from tests.fakes import RuleModel
 from tests.rules import hear
 
 SETS = datasets.shipped("data", "judge_sets")
+FEW = Path(__file__).parents[1] / "cases" / "planted"
+"""A handful of rows of each set, whose order the tests of faults know."""
 PLANTED = ("hicbench", "liveideabench", "rinobench")
 Saying = Callable[[Any], Mapping[str, Any]]
 
 
-def rows(benchmark: str, file: str) -> list[dict[str, Any]]:
-    text = (SETS / benchmark / file).read_text(encoding="utf-8")
+def rows(benchmark: str, file: str, sets: Path = SETS) -> list[dict[str, Any]]:
+    text = (sets / benchmark / file).read_text(encoding="utf-8")
     return [json.loads(line) for line in text.splitlines()]
 
 
@@ -190,8 +192,8 @@ def test_the_shipped_sets_have_no_faults_and_no_sample_in_both_splits(
 def test_a_set_names_its_faults(
     benchmark: str, file: str, change: dict[str, Any], told: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "set.toml").write_bytes((SETS / benchmark / "set.toml").read_bytes())
-    lines = rows(benchmark, file)
+    (tmp_path / "set.toml").write_bytes((FEW / benchmark / "set.toml").read_bytes())
+    lines = rows(benchmark, file, FEW)
     lines[0] |= change
     (tmp_path / file).write_text("".join(json.dumps(row) + "\n" for row in lines), encoding="utf-8")
     with pytest.raises(DataError, match=rf"{file}:\d+: {re.escape(told)}"):
@@ -199,8 +201,8 @@ def test_a_set_names_its_faults(
 
 
 def test_a_row_that_the_checker_read_otherwise_is_contested_and_left_out(tmp_path: Path) -> None:
-    (tmp_path / "set.toml").write_bytes((SETS / "hicbench" / "set.toml").read_bytes())
-    lines = rows("hicbench", "answers.jsonl")
+    (tmp_path / "set.toml").write_bytes((FEW / "hicbench" / "set.toml").read_bytes())
+    lines = rows("hicbench", "answers.jsonl", FEW)
     lines[0] |= {"checker": "somebody", "blind_false": True, "blind_inventive": True}
     (tmp_path / "answers.jsonl").write_text(
         "".join(json.dumps(row) + "\n" for row in lines), encoding="utf-8"
