@@ -76,7 +76,10 @@ def test_inspect_reads_every_log_with_each_metric_and_each_score(tmp_path: Path)
         assert told["metrics"] == {metric: pytest.approx(score["value"]) for metric, score in known.items()}
         for metric, about in told["metadata"].items():
             assert (about["low"], about["high"]) == (scores[metric]["low"], scores[metric]["high"])
-        rows = [json.loads(line) for line in (FOLDER / name / "traces.jsonl").open(encoding="utf-8")]
+        rows = [
+            json.loads(line)
+            for line in (FOLDER / name / "traces.jsonl").read_text(encoding="utf-8").splitlines()
+        ]
         assert told["samples"] == {f"{row['sample']}/{row['repeat']}": row["score"]["value"] for row in rows}
         assert told["status"] == "success" and "candidate" in told["roles"]
 

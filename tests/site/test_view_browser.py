@@ -151,6 +151,9 @@ def test_an_export_is_the_same_from_the_disk(chromium: Browser, runs: Path, tmp_
     with opened(chromium, start) as (page, faults):
         page.locator("a[data-row]").first.click()
         page.locator("a[data-row]").first.click()
+        # On a busy machine the key would be pressed before the page is there.
+        page.wait_for_selector("#r15", state="attached")
+        page.wait_for_load_state()
         page.keyboard.press("End")
         assert page.evaluate("document.activeElement.id") == "r15"
         picture = page.locator(".scene img")
