@@ -70,6 +70,12 @@ def test_who_met_nobody_has_no_rating_and_neither_have_the_others() -> None:
     assert [one.value for one in ratings(wins)] == [None] * 4
 
 
+def test_so_many_that_paths_between_them_cannot_be_counted_are_rated_all_the_same() -> None:
+    wins = np.triu(np.ones((64, 64)), 1)[None]
+    found = [one.value for one in ratings(np.repeat(wins, 2, axis=0))]
+    assert None not in found and found == sorted(found, reverse=True)  # type: ignore[type-var]
+
+
 def test_by_way_of_others_is_enough() -> None:
     wins = np.zeros((5, 3, 3))
     wins[:, 0, 1] = wins[:, 1, 2] = 1
