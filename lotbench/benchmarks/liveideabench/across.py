@@ -15,7 +15,7 @@ from lotbench.benchmarks.liveideabench.sections import category_row
 from lotbench.benchmarks.liveideabench.settings import Settings
 from lotbench.metrics.pareto import front
 from lotbench.report.sections import Grid, Plot, Section, Table
-from lotbench.types import Metric, Trace
+from lotbench.types import Trace
 
 Runs = Mapping[str, tuple[Sequence[Trace], Settings]]
 
@@ -40,7 +40,10 @@ def _heat(runs: Read) -> Section:
         )
         for keywords, settings in runs.values()
     )
-    rows = tuple((category, *(_cell(line[place]) for line in cells)) for place, category in enumerate(names))
+    rows = tuple(
+        (category, *(across_ideas.shown(line[place]) for line in cells))
+        for place, category in enumerate(names)
+    )
     note = (
         "The composite (mean of the judged dimensions and fluency), its 95 % interval over keywords, and n."
     )
@@ -73,11 +76,3 @@ def _front(runs: Read) -> Section:
         (Table(("run", "originality", "feasibility"), rows, "The Pareto front"),),
         (plot,),
     )
-
-
-def _cell(metric: Metric) -> str | None:
-    if metric.value is None:
-        return None
-    if metric.low is None or metric.high is None:
-        return f"{metric.value:.2f} (n = {metric.n})"
-    return f"{metric.value:.2f} ({metric.low:.2f} to {metric.high:.2f}, n = {metric.n})"

@@ -41,7 +41,7 @@ def _quality(runs: Read) -> Section:
     dimensions = list(dict.fromkeys(name for _, one in runs.values() for name in one.rules.dimensions))
     found = {name: _measures(keywords, settings, dimensions) for name, (keywords, settings) in runs.items()}
     measures = ("quality", "length (words)", *dimensions)
-    rows = tuple((name, *(_shown(made[measure]) for measure in measures)) for name, made in found.items())
+    rows = tuple((name, *(shown(made[measure]) for measure in measures)) for name, made in found.items())
     notes = (
         "Quality: the mean of the judged dimensions of an idea (Fig. 6a); its length is in words, a CJK character half a "
         "word (Fig. 6b); then each dimension (Fig. 6c-e). Means over ideas, 95 % intervals over keywords.",
@@ -177,7 +177,8 @@ def _refusals(runs: Read) -> Section:
     return Section("Refusals of runs", notes, (Table(columns, tuple(rows)),))
 
 
-def _shown(metric: Metric) -> str | None:
+def shown(metric: Metric) -> str | None:
+    """A metric in a cell: its value, interval and n."""
     if metric.value is None:
         return None
     if metric.low is None or metric.high is None:
