@@ -361,6 +361,10 @@ class Option:
         mine, theirs = ((one.fpr, one.fnr, one.price or 0.0) for one in (self, other))
         return theirs != mine and all(b <= a for a, b in zip(mine, theirs, strict=True))
 
+    def good_enough(self, bounds: Bounds) -> bool:
+        """Whether both error rates lie within the bounds of trust."""
+        return self.fpr <= bounds.max_fpr and self.fnr <= bounds.max_fnr
+
     @property
     def price(self) -> float | None:
         """Dollars, or tokens where no price is known."""
@@ -412,7 +416,7 @@ def _priced(judge: JudgeVerdicts) -> tuple[float | None, float | None]:
 
 def _worth(every: Sequence[Decided]) -> Section:
     """Who is worth the price: those that no other beats in both rates and in cost."""
-    found, bounds = options(every), (Bounds().max_fpr, Bounds().max_fnr)
+    found, bounds = options(every), Bounds()
     rows: list[tuple[Cell, ...]] = []
     notes: list[str] = []
     for place in dict.fromkeys(one.place for one in found):
@@ -421,10 +425,10 @@ def _worth(every: Sequence[Decided]) -> Section:
         front.sort(key=lambda one: (len(one.names), one.fpr))
         rows += [
             (" + ".join(one.names), place[1], place[0], one.fpr, one.fnr, one.cost, one.tokens,
-             "yes" if one.fpr <= bounds[0] and one.fnr <= bounds[1] else "no")
+             "yes" if one.good_enough(bounds) else "no")
             for one in front
         ]  # fmt: skip
-        notes.append(_advice(place, mine, front, bounds))
+        notes.append(_advice(place, mine, bounds))
     columns = (
         "judge, or two",
         "language",
@@ -438,20 +442,18 @@ def _worth(every: Sequence[Decided]) -> Section:
     plot = _plot(found)
     notes.append(
         "In the table: who is beaten by no other in FPR, FNR and price. Of two, the second is asked where the first says "
-        f"yes, and both must. Good enough: FPR at most {bounds[0]:g} and FNR at most {bounds[1]:g} (max_fpr, max_fnr)."
+        f"yes, and both must. Good enough: FPR at most {bounds.max_fpr:g} and FNR at most {bounds.max_fnr:g} (max_fpr, max_fnr)."
     )
     return Section("What a second judge is worth", tuple(notes), (Table(columns, tuple(rows)),), plot)
 
 
-def _advice(
-    place: tuple[str, str], mine: Sequence[Option], front: Sequence[Option], bounds: tuple[float, float]
-) -> str:
+def _advice(place: tuple[str, str], mine: Sequence[Option], bounds: Bounds) -> str:
     where = ", ".join(filter(None, (place[1], place[0])))
-    good = [one for one in mine if one.fpr <= bounds[0] and one.fnr <= bounds[1]]
+    good = [one for one in mine if one.good_enough(bounds)]
     if good:
         best = min(good, key=lambda one: (one.price or 0.0, one.fpr + one.fnr))
         return f"{where}: good enough at the least price: {_told(best)}."
-    least = min(mine, key=lambda one: max(0.0, one.fpr - bounds[0]) + max(0.0, one.fnr - bounds[1]))
+    least = min(mine, key=lambda one: max(0.0, one.fpr - bounds.max_fpr) + max(0.0, one.fnr - bounds.max_fnr))
     return f"{where}: nobody is good enough, alone or with a second. The nearest: {_told(least)}."
 
 
