@@ -86,7 +86,8 @@ def keep(run: Run, files: Sequence[Path]) -> Kept:
 
 def _rows(made: Plan, run: Run) -> Sequence[Mapping[str, JSON]]:
     if made.benchmark.people.review is None:
-        raise UsageError(f"{made.benchmark.name}: nothing of a run is for people to label")
+        why = "" if made.benchmark.judged else "no judge decides anything in it, so "
+        raise UsageError(f"{made.benchmark.name}: {why}nothing of a run is for people to label")
     samples = Evidence(samples=made.by_id, candidate=made.names["candidate"][0].text)
     return made.benchmark.people.review(run.traces, made.settings, samples)
 

@@ -142,7 +142,8 @@ def _exported(run: Run, parsed: argparse.Namespace) -> int:
 
 def _labelled(run: Run, labels: Sequence[Path]) -> str:
     """Keep labels: of answers with the run, of drawn fillings with the judge's checks."""
-    if benchmarks.get(run.config.benchmark).people.review is None:
+    validation = benchmarks.get(run.config.benchmark).judges.validation
+    if validation is not None and validation.fillings is not None:
         from lotbench.checks.field_labels import labelled
 
         return str(labelled(*labels).kept)

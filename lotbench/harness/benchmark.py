@@ -212,6 +212,11 @@ class Benchmark:
     comparison: Comparison = Comparison()
 
     @property
+    def judged(self) -> bool:
+        """Whether scores rest on verdicts of judges; if not, there are none for people to label, or to check."""
+        return any(role.checked for role in self.roles.values())
+
+    @property
     def data_set(self) -> str:
         """The name of the shipped data set."""
         return self.data.folder or self.name

@@ -16,6 +16,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from lotbench.benchmarks.rinobench import score
 from lotbench.benchmarks.rinobench.claims import KINDS
+from lotbench.benchmarks.rinobench.people import people
 from lotbench.benchmarks.rinobench.readings import readings
 from lotbench.benchmarks.rinobench.sample import LABELS
 from lotbench.benchmarks.rinobench.score import Judged
@@ -46,6 +47,7 @@ def sections(
         _against_gold(answers, settings) if answers else None,
         _classes(answers) if answers else None,
         _justifications(answers) if any(one.counts for one in answers) else None,
+        people(traces, evidence.labels),
         _replies(traces, answers, settings, evidence),
         _marks(traces, evidence),
         readings(traces, evidence),

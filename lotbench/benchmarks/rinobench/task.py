@@ -12,13 +12,14 @@ from lotbench.benchmarks.rinobench import candidate, judge
 from lotbench.benchmarks.rinobench.across import across
 from lotbench.benchmarks.rinobench.lints import lints
 from lotbench.benchmarks.rinobench.official import published
+from lotbench.benchmarks.rinobench.people import Label, review
 from lotbench.benchmarks.rinobench.preview import preview
 from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.benchmarks.rinobench.score import answers, grade, headline, metrics
 from lotbench.benchmarks.rinobench.sections import sections
 from lotbench.benchmarks.rinobench.settings import SCORE_ONLY, Settings, resolve
 from lotbench.benchmarks.rinobench.validation import CHECKED
-from lotbench.harness.benchmark import Benchmark, Comparison, Data, Judges, Role, by_step
+from lotbench.harness.benchmark import Benchmark, Comparison, Data, Judges, People, Role, by_step
 from lotbench.types import Sampling
 
 STEPS = {
@@ -73,6 +74,7 @@ benchmark = Benchmark(
         published=published,
     ),
     judges=Judges(validation=CHECKED),
+    people=People(review=review, Label=Label),
     comparison=Comparison(
         reference="paper/rinobench.toml",
         headline=headline,

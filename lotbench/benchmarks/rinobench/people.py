@@ -1,0 +1,163 @@
+"""People beside the judge: claims for them to check, and how far the judge agrees with them (Sec. 4.2.2).
+
+A row holds a claim and all that the judge was shown of it, and nothing of what it said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, StrictBool
+
+from lotbench.benchmarks.rinobench.answered import Answered, read_answered
+from lotbench.benchmarks.rinobench.claims import KINDS
+from lotbench.benchmarks.rinobench.sample import Item
+from lotbench.benchmarks.rinobench.settings import Settings
+from lotbench.benchmarks.rinobench.works import shown
+from lotbench.harness.evidence import NOTHING, Evidence
+from lotbench.metrics.agreement import Rate, agreement
+from lotbench.metrics.people_agreement import ceiling
+from lotbench.report.sections import Section, Table
+from lotbench.types import JSON, Trace
+
+Cell = str | float | int | None
+ASKED = ("grounded", "in_gold")
+"""What people say of a claim: whether works (or the idea) bear it out, whether a gold argument makes the same point."""
+
+
+class Label(BaseModel):
+    """What one person said of one claim; a question that was left out is not answered."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    row: str
+    who: str = ""
+    grounded: StrictBool | None = None
+    in_gold: StrictBool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """A claim that the judge checked: its kind, what the judge said of it, and how it is shown to people."""
+
+    row: str
+    sample: str
+    kind: str
+    text: str
+    said: Mapping[str, bool]
+    answer: Answered
+
+
+def review(
+    traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
+) -> list[Mapping[str, JSON]]:
+    """Every claim that was checked, a row each, with the two questions to be answered by true or false."""
+    return [
+        {
+            "row": one.row,
+            "kind": one.kind,
+            "claim": one.text,
+            "gold_arguments": _gold(one),
+            "beside": _beside(one.kind, evidence.samples[one.sample], settings),
+            **dict.fromkeys(ASKED),
+        }
+        for one in _claims(traces)
+    ]
+
+
+def people(traces: Sequence[Trace], labels: Sequence[Mapping[str, Any]]) -> Section | None:
+    """Accuracy, both error rates and kappa of the judge against people, and of one person against another."""
+    claims = {one.row: one for one in _claims(traces)}
+    said: dict[str, list[Label]] = {}
+    for label in (Label.model_validate(row) for row in labels):
+        if label.row in claims:
+            said.setdefault(label.row, []).append(label)
+    if not said:
+        return None
+    against, among = list[tuple[Cell, ...]](), list[tuple[Cell, ...]]()
+    for asked in ASKED:
+        for kind in KINDS:
+            found = {
+                row: {one.who: answer for one in given if (answer := getattr(one, asked)) is not None}
+                for row, given in said.items()
+                if claims[row].kind == kind
+            }
+            found = {row: answers for row, answers in found.items() if answers}
+            against += _against(asked, kind, found, claims)
+            among += _among(asked, kind, found, claims)
+    notes = (
+        f"{sum(map(len, said.values()))} labels on {len(said)} of {len(claims)} claims that the judge checked. Several people "
+        "who answered for one claim are one: what more than half of them say.",
+        "False yes: of the claims that people call ungrounded (or not in the gold), those that the judge accepts; false no: "
+        "the reverse. Intervals count claims of one idea as alike.",
+        "People were shown the claims and gold arguments that the judge took from the texts: whether it took them rightly is "
+        "not asked here.",
+    )
+    ceilings = (Table(AMONG, tuple(among), CEILING),) if among else ()
+    return Section("People and the judge", notes, (Table(AGAINST, tuple(against)), *ceilings))
+
+
+AGAINST = (
+    "question", "claims", "labelled", "people yes", "judge yes", "agree", "low", "high", "false yes", "false no", "kappa",
+    "kappa, low", "kappa, high",
+)  # fmt: skip
+AMONG = ("question", "claims", "who", "agree", "of", "kappa", "low", "high")
+CEILING = "People among themselves: the ceiling of what the judge can agree with them"
+
+
+def _claims(traces: Sequence[Trace]) -> Iterator[_Claim]:
+    """The checked claims of a run, in the order of its walks."""
+    for trace in traces:
+        answer = read_answered(trace.steps)
+        if answer is None or answer.gold is None or answer.claims is None:
+            continue
+        for kind in KINDS:
+            for name, text in answer.claims[kind].items():
+                if check := answer.checks.get(name):
+                    said = {"grounded": check.grounded, "in_gold": bool(check.gold)}
+                    row = f"{trace.sample}/{trace.repeat}/{name}"
+                    yield _Claim(row, trace.sample, kind, text, said, answer)
+
+
+def _gold(one: _Claim) -> str:
+    gold = one.answer.gold or {}
+    return "\n".join(gold[one.kind].values()) or "(none)"
+
+
+def _beside(kind: str, item: Item, settings: Settings) -> str:
+    """What a claim of this kind rests on, as the judge was shown it."""
+    return (
+        shown(item.related_works, settings.works_chars).text if kind == "known" else item.research_idea.told()
+    )
+
+
+def _against(
+    asked: str, kind: str, found: Mapping[str, Mapping[str, bool]], claims: Mapping[str, _Claim]
+) -> Iterator[tuple[Cell, ...]]:
+    """The judge beside people as one, on one question about claims of one kind; nothing if nobody answered it."""
+    if not found:
+        return
+    theirs = [2 * sum(answers.values()) > len(answers) for answers in found.values()]
+    ours = [claims[row].said[asked] for row in found]
+    made = agreement(theirs, ours, [claims[row].sample for row in found])
+    right = made.accuracy
+    yield (
+        asked, kind, len(found), sum(theirs), sum(ours), right.value, right.low, right.high, made.fpr.value,
+        made.fnr.value, *_kappa(made.kappa),
+    )  # fmt: skip
+
+
+def _among(
+    asked: str, kind: str, found: Mapping[str, Mapping[str, bool]], claims: Mapping[str, _Claim]
+) -> Iterator[tuple[Cell, ...]]:
+    """One person beside another, and the judge beside one person; nothing where no claim has two people."""
+    verdicts = {row: claims[row].said[asked] for row in found}
+    rates = ceiling(found, verdicts, {row: claims[row].sample for row in found})
+    for who, rate in zip(("one person and another", "the judge and one person"), rates or (), strict=False):
+        yield (asked, kind, who, rate.hits, rate.n, *_kappa(rate))
+
+
+def _kappa(rate: Rate) -> tuple[Cell, ...]:
+    return rate.value, rate.low, rate.high

@@ -1,0 +1,32 @@
+"""What of a run people can label: the verdicts of its judges, in every benchmark that has any."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lotbench import benchmarks, evaluate_sync
+from lotbench.cli import main
+from tests.fakes import RuleModel
+
+
+@pytest.mark.parametrize("name", benchmarks.NAMES)
+def test_verdicts_can_be_labelled_where_there_are_judges(name: str) -> None:
+    one = benchmarks.get(name)
+    drawn = one.judges.validation is not None and one.judges.validation.fillings is not None
+    assert one.judged is (drawn or one.people.review is not None)
+    assert one.judged is (one.judges.validation is not None)
+
+
+def test_standard_evaluation_has_no_judge_and_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = RuleModel(lambda request: "A", model_id="candidate")
+    run = evaluate_sync(
+        "standard", model=model, out=tmp_path, limit=1, settings={"kind": "2t1", "arm": "blind"}
+    )
+    (tmp_path / "labels.jsonl").write_text('{"row": "1", "label": true}\n', "utf-8")
+    for asked in (["export", str(run.path), "--for-review"], ["score", str(run.path), "--labels", str(tmp_path / "labels.jsonl")]):  # fmt: skip
+        assert main(asked) == 2
+        assert "standard: no judge decides anything in it" in capsys.readouterr().err
