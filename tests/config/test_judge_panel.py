@@ -188,6 +188,14 @@ def test_one_command_makes_a_panel_of_ones_own_leaderboard_and_price_list(
     assert "wrong.toml" in capsys.readouterr().err
 
 
+def test_the_page_says_of_every_judge_of_the_shipped_panel_how_its_name_was_verified() -> None:
+    found = judge_panel.load(shipped("configs", "panels", "paper-2025-03.toml"))
+    page = (Path(__file__).parents[2] / "docs" / "liveideabench.md").read_text("utf-8")
+    table = page.split("| judge (openrouter/...) |")[1].split("\n\n")[0]
+    told = [line.split("`")[1] for line in table.splitlines() if line.startswith("| `")]
+    assert [f"openrouter/{name}" for name in told] == list(found.models)
+
+
 def test_names_of_rows_that_a_shipped_panel_has_are_its(tmp_path: Path) -> None:
     rows = (
         "Model,Organization,Global Average\nclaude-3-7-sonnet-thinking,Anthropic,76.1\nnew-1,Anthropic,70\n"
