@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from clot_training.cli import main
 from clot_training.records import Candidate, Instruction, Work, read_records
 from tests import shapes
+from tests.rules import hear, number
+from tests.server import FakeServer
 from tests.tiny import llava, square
 
 COLOURS = ("red", "blue", "green", "yellow", "white", "black", "orange", "purple")
@@ -148,6 +151,47 @@ def test_stage_two_may_begin_from_the_base(run: tuple[Path, Work]) -> None:
         path.rmdir()
     assert main(["refine", "--config", str(file), "--set", "refine.refine_from=base"]) == 0
     assert first(work.stage2("weak")) > before
+
+
+def served(asked: Any) -> str:
+    """A captioner says what it sees, a rewriter what it read in other words."""
+    heard = hear(asked)
+    return (
+        "A square in one colour."
+        if heard.pictures
+        else f"In plain words, number {number(heard.text) % 1000}."
+    )
+
+
+@pytest.mark.slow
+def test_the_report_has_captions_and_rewrites_of_the_models_that_are_named(
+    run: tuple[Path, Work], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with FakeServer(rule=served, keep_bodies=True) as server:
+        named = {"captioner": f"sees@{server.url}", "rewriter": f"says@{server.url}"}
+        helping = [f"--set=instructions.{role}={name}" for role, name in named.items()]
+        arguments = ("report", "--config", str(run[0]), f"--set=out={tmp_path / 'work'}", *helping)
+        text = said(capsys, *arguments)
+        heard = [hear(body) for body in server.bodies]
+        assert said(capsys, *arguments) == text and len(server.bodies) == len(heard), "kept in the store"
+    sees, says = ([one for one in heard if one.model == role] for role in ("sees", "says"))
+    assert len(sees) >= 2 and len(says) == len(ENDS) * len(sees), "a picture once, each of its responses once"
+    assert {one.pictures for one in sees} == {1} and {one.pictures for one in says} == {0}
+    assert f"- captions: {named['captioner']}" in text and f"- rewrites: {named['rewriter']}" in text
+    assert "stands in" not in text and "stand-ins" not in text
+    numbers = json.loads((tmp_path / "work" / "report.json").read_text("utf-8"))
+    assert numbers["stages"].keys() == {"base"} and numbers["stages"]["base"]["accuracy_4t1"]["n"] > 0
+
+
+@pytest.mark.slow
+def test_a_rewriter_that_says_nothing_leaves_its_problems_out_of_the_report(
+    run: tuple[Path, Work], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with FakeServer(rule=lambda asked: "") as server:
+        rewriter = f"--set=instructions.rewriter=mute@{server.url}"
+        said(capsys, "report", "--config", str(run[0]), f"--set=out={tmp_path / 'work'}", rewriter)
+    base = json.loads((tmp_path / "work" / "report.json").read_text("utf-8"))["stages"]["base"]
+    assert base["accuracy_4t1"]["value"] is None and base["accuracy_3t1"]["n"] > 0
 
 
 def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
