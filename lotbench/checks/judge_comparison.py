@@ -13,12 +13,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from lotbench.checks.judge_rates import Measure
+from lotbench.checks.judge_rates import Measure, counted, measure
 from lotbench.config.experiment import digest
 from lotbench.edge.files import run_folder
 from lotbench.edge.files.recorded_verdicts import JudgeVerdicts
 from lotbench.errors import UsageError
-from lotbench.harness.judge_validation import Ruling
+from lotbench.harness.judge_standing import tested
+from lotbench.harness.judge_validation import JudgePanel, Ruling
 from lotbench.harness.rated_uses import trivial_judges
 from lotbench.metrics.agreement import Rate, agreement
 from lotbench.metrics.confusion import (
@@ -34,7 +35,7 @@ from lotbench.metrics.correlation import pearson, spearman
 from lotbench.report.markdown import plain
 from lotbench.report.report import laid_out
 from lotbench.report.sections import Plot, Section, Table
-from lotbench.report.trust import Bounds
+from lotbench.report.trust import Bounds, Check, sentence
 from lotbench.types import Metric
 
 Cell = str | float | int | None
@@ -501,6 +502,17 @@ def _ends(rate: Rate) -> str | None:
     return ends(rate.low, rate.high)
 
 
+def good_enough(judges: Sequence[JudgeVerdicts], seed: int = 0) -> Section:
+    """A sentence a judge, criterion and language: what it does wrong in 100, and whether that is good enough."""
+    told = []
+    for judge in judges:
+        for criterion, language in dict.fromkeys((one.criterion, one.language) for one in judge.rulings):
+            mine = [one for one in judge.rulings if (one.criterion, one.language) == (criterion, language)]
+            found = tested(counted(measure(mine, JudgePanel("judge", (0,), "", None), criterion, seed)))
+            told.append(sentence(Check("judge", f"{judge.name}, {language}", found, criterion), Bounds()))
+    return Section("Good enough?", tuple(told))
+
+
 @dataclass(frozen=True, slots=True)
 class Written:
     """A comparison on disk."""
@@ -517,6 +529,7 @@ def write_comparison(judges: Sequence[JudgeVerdicts], title: str, out: Path, see
     made = sections(judges, seed)
     if not made:
         raise UsageError("no verdict of these judges could be read")
+    made.append(good_enough(judges, seed))
     name = digest([[one.name, [asdict(ruling) for ruling in one.rulings]] for one in judges])[:8]
     blocks = [f"# {plain(title)}", *(block for section in made for block in laid_out(section))]
     tables = {

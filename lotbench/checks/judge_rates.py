@@ -193,14 +193,14 @@ def record(
         "names": list(names),
         "set": dict(about),
         "what": one.what,
-        **_counted(one),
+        **counted(one),
         "flips": list(one.flips),
         "rows": rows,
         "field": [],
     }
 
 
-def _counted(one: Measure) -> dict[str, Any]:
+def counted(one: Measure) -> dict[str, Any]:
     """The rates of a measure, as a record has them."""
     return {
         "groups": {name: asdict(group) for name, group in one.groups.items()},
@@ -222,7 +222,7 @@ def sentences(
         who = " + ".join(names[one.role][seat] for seat in one.seats)
         way = "" if one.criterion else f" ({', '.join(filter(None, (one.role, one.variant, one.what)))})"
         bound = "max_oracle_error" if one.role == "oracle" else ""
-        rates = tested(_counted(one))
+        rates = tested(counted(one))
         told.append(sentence(Check(one.role, who + way, rates, one.criterion, labels, bound=bound), bounds))
     return told
 

@@ -59,6 +59,8 @@ def test_turtlebench_logs_give_the_published_table(
         for name, column in theirs.items():
             assert mine[name] == pytest.approx(float(row[column]), abs=5.1e-7), (row["Model"], name)
             assert f"{float(row[column]):.6f}" in printed
+        says = f"{row['Model']}, {row['Language']}: wrongly accepts {100 * mine['FP'] / (mine['FP'] + mine['TN']):.0f} in 100"
+        assert says in printed
     together = summary["tables"]["Where two err together"][0]
     assert len(together) == 2 * math.comb(9, 2)
     assert all(row["correlation of false yes"] > 0 for row in together)
@@ -222,3 +224,20 @@ def test_lines_of_anybody_are_read_and_those_that_are_none_named(tmp_path: Path)
         read_verdicts(path)
     with pytest.raises(UsageError, match="No such file"):
         read_verdicts(tmp_path / "none.json")
+
+
+def test_a_check_of_recorded_verdicts_ends_in_a_sentence_a_judge(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """9 of 100 wrong ones accepted, 23 of 100 right ones missed; one line could not be read."""
+    path = tmp_path / "mine.jsonl"
+    rows = [{"row": f"w{n}", "truth": False, "said": n < 9} for n in range(100)]
+    rows += [{"row": f"r{n}", "truth": True, "said": n >= 23} for n in range(100)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    assert main(["judge-check", "--recorded", str(path), "--out", str(tmp_path / "out")]) == 0
+    *_, told, report = capsys.readouterr().out.splitlines()
+    assert report.startswith("report: ")
+    assert told.strip() == (
+        "mine, en: wrongly accepts 9 in 100 and misses 23: not good enough, because the judge's FPR on the judge set is "
+        "0.090, above max_fpr 0.05."
+    )
