@@ -71,7 +71,13 @@ def liveideabench(name: Naming = "s{}".format) -> list[Any]:
 def rinobench(name: Naming = "s{}".format) -> list[Any]:
     """120 justifications of five claims on 60 ideas, two of the five without ground."""
     claims = tuple(
-        Claim(kind="known", text=f"claim {n}", grounded=n < 3, how="" if n < 3 else "contradicts")
+        Claim(
+            kind="known",
+            text=f"claim {n}",
+            grounded=n < 3,
+            how="" if n < 3 else "contradicts",
+            planted="x",
+        )
         for n in range(5)
     )
     return [

@@ -44,6 +44,8 @@ class Claim(BaseModel):
     """Known: a related work of the sample bears it out. Novelty: the idea contains what it says."""
     how: Literal["", "another_idea", "contradicts"] = ""
     """Of an ungrounded claim: it is true of another idea, or says the opposite of a work or of the idea."""
+    planted: str = ""
+    """Of an ungrounded claim what is true instead, or the sample of which it is true; of a grounded one its works."""
     blind_grounded: StrictBool | None = None
     """What the checker thinks."""
 
@@ -51,6 +53,10 @@ class Claim(BaseModel):
     def _ungrounded_says_how(self) -> Claim:
         if bool(self.how) is self.grounded:
             raise ValueError("how: an ungrounded claim says how it came to be, a grounded one does not")
+        if not (self.grounded or self.planted):
+            raise ValueError(
+                "planted: an ungrounded claim says what is true instead, or of which sample it is true"
+            )
         return self
 
 
