@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,16 @@ def shipped(n: int | None = None) -> list[Item]:
     """The first samples that come with lotbench."""
     items: list[Item] = list(datasets.samples(datasets.shipped("data", "lotbench"), Item))
     return items[:n]
+
+
+def data_set(folder: Path, items: list[Item]) -> Path:
+    """A data set of these shipped samples, with their pictures."""
+    (folder / "images").mkdir(parents=True)
+    lines = [item.model_dump_json() + "\n" for item in items]
+    (folder / "samples.jsonl").write_text("".join(lines), encoding="utf-8")
+    for item in items:
+        shutil.copy(datasets.shipped("data", "lotbench") / item.image, folder / item.image)
+    return folder
 
 
 def filled(items: list[Item], split: str = "test") -> list[dict[str, Any]]:

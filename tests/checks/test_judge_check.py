@@ -19,17 +19,15 @@ from lotbench.cli import main
 from lotbench.config.experiment import Config, Experiment, Limits
 from lotbench.edge.calls import judge_records
 from lotbench.edge.calls.journal import read_journal
-from lotbench.edge.files import datasets
 from lotbench.errors import DataError, LimitReached, UsageError
 from lotbench.run import results
 from lotbench.types import Reply, Request
 from tests.fakes import reply_from
-from tests.judging import PlantedJudge, asked, filled, shipped, write
+from tests.judging import PlantedJudge, asked, data_set, filled, shipped, write
 from tests.rules import Rule, hear, number
 from tests.server import FakeServer
 
 ITEMS = shipped(24)
-SOURCE = datasets.shipped("data", "lotbench")
 
 
 @dataclass
@@ -49,13 +47,7 @@ class Player:
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data set of 24 samples, of the name of the shipped one."""
-    folder = tmp_path_factory.mktemp("data") / "lotbench"
-    (folder / "images").mkdir(parents=True)
-    lines = [item.model_dump_json() + "\n" for item in ITEMS]
-    (folder / "samples.jsonl").write_text("".join(lines), encoding="utf-8")
-    for item in ITEMS:
-        shutil.copy(SOURCE / item.image, folder / item.image)
-    return folder
+    return data_set(tmp_path_factory.mktemp("data") / "lotbench", ITEMS)
 
 
 @pytest.fixture(scope="module")

@@ -68,7 +68,7 @@ def rino(decide: Callable[[str, str, str], tuple[bool, bool]]) -> Saying:
 
     def rule(request: Any) -> Mapping[str, Any]:
         text = hear(request).text
-        if request.key.step in ("gold_arguments", "claims"):
+        if "novelty" in hear(request).form:
             whole = text.partition("JUSTIFICATION\n")[2].partition("\nOUTPUT")[0]
             return {"known": sentences(whole)[:10], "novelty": []}
         gold = dict(re.findall(r"^(g[kn]\d+): (.*)$", text, re.MULTILINE))

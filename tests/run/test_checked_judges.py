@@ -20,7 +20,7 @@ from lotbench.errors import UsageError
 from tests.bench import planted_rates
 from tests.checks.test_planted import rino
 from tests.fakes import RuleModel
-from tests.rules import chance, hear
+from tests.rules import chance, hear, number
 
 NAMES: Mapping[str, Callable[[int], str]] = {
     "hicbench": lambda number: f"hic-{number + 1:03}",
@@ -44,7 +44,7 @@ def hic(request: Any) -> Mapping[str, Any]:
 
 def liveidea(request: Any) -> Mapping[str, Any]:
     text = hear(request).text
-    if request.key.step == "compare":
+    if "grade" in hear(request).form:
         letters = {
             frozenset((row.one, row.other)): row.letter
             for row in ROWS["liveideabench"]
@@ -66,9 +66,10 @@ def liveidea(request: Any) -> Mapping[str, Any]:
 
 
 def rinobench(request: Any) -> Mapping[str, Any]:
-    if request.key.step == "alignment_steps":
+    form = hear(request).form
+    if "steps" in form:
         return {"steps": ["compare them"]}
-    if request.key.step == "alignment":
+    if "score" in form:
         return {"reason": "so", "score": 7}
     grounded = {one.text: one.grounded for row in ROWS["rinobench"] for one in row.claims}
     return rino(lambda claim, gold, text: (claim == gold, grounded.get(claim, True)))(request)
@@ -78,10 +79,12 @@ PERFECT: Mapping[str, Rule] = {"hicbench": hic, "liveideabench": liveidea, "rino
 
 
 def candidate(request: Any) -> Any:
-    form = hear(request).form
-    if "novelty_score" in form:
+    heard = hear(request)
+    if "novelty_score" in heard.form:
         return {"reasoning": "Much of it is known. Some of it is new.", "novelty_score": 3}
-    return f"An answer that is about {request.key.sample} and nothing else, number {request.key.draw}."
+    return (
+        f"An answer that is about what was asked and nothing else, number {number(heard.text, heard.seed)}."
+    )
 
 
 def planted(benchmark: str, folder: Path) -> Path:

@@ -1,0 +1,91 @@
+"""The rule of trust from end to end, by the command and over HTTP: every benchmark, judges checked and not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lotbench import benchmarks
+from lotbench.cli import main
+from tests.judging import PlantedJudge, asked, data_set, filled, shipped, write
+from tests.rules import game_rule, hear
+from tests.run.test_checked_judges import JUDGES, PERFECT, SETTINGS, candidate, planted
+from tests.server import FakeServer
+
+GAMES = shipped(24)
+
+
+@dataclass
+class Everybody:
+    """A server's rule: whoever is called a candidate plays, everybody else judges."""
+
+    plays: Any
+    judges: Any
+
+    def __call__(self, body: Mapping[str, Any]) -> Any:
+        return (self.plays if hear(body).model == "candidate" else self.judges)(body)
+
+
+def summary(out: Path) -> dict[str, Any]:
+    """The summary of the one run in a folder."""
+    (path,) = out.glob("*/summary.json")
+    made: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return made
+
+
+def unchecked_then_checked(
+    benchmark: str, out: Path, play: list[str], judges: list[str], checking: list[str]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The summaries of a run before its judges are checked, and of the same run made anew after that."""
+    run = ["evaluate", benchmark, *play, *judges, "--repeats", "1", "--out"]
+    assert main([*run, str(out / "before")]) == 0
+    assert main(["judge-check", benchmark, *judges, *checking, "--out", str(out / "checks")]) == 0
+    assert main([*run, str(out / "after")]) == 0
+    return summary(out / "before"), summary(out / "after")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("benchmark", sorted(PERFECT))
+def test_a_panel_benchmark_is_rankable_once_its_judges_are_checked(benchmark: str, tmp_path: Path) -> None:
+    with FakeServer(rule=Everybody(candidate, PERFECT[benchmark])) as server:
+        judges = [f"--judge=judge-{seat}@{server.url}" for seat in range(JUDGES[benchmark])]
+        named = {"min_samples": 6, **SETTINGS[benchmark]}
+        settings = [f"--set={name}={value}" for name, value in named.items()]
+        play = ["--model", f"candidate@{server.url}", "--limit", "6", *settings]
+        checking = ["--judge-set", str(planted(benchmark, tmp_path / "set")), "--repeats", "1"]
+        before, after = unchecked_then_checked(benchmark, tmp_path, play, judges, checking)
+    assert before["rankable"] is False
+    assert any("the judge was never checked" in reason for reason in before["reasons"])
+    assert after["reasons"] == [] and after["rankable"] is True
+    assert after["scores"].keys() == before["scores"].keys()
+
+
+@pytest.mark.slow
+def test_the_game_is_rankable_once_judge_and_oracle_are_checked(tmp_path: Path) -> None:
+    data = data_set(tmp_path / "lotbench", GAMES)
+    rows = write(tmp_path / "set", daeso=filled(GAMES), oracle=asked(GAMES))
+    with FakeServer(rule=Everybody(game_rule(), PlantedJudge(GAMES))) as server:
+        judges = [f"--judge=judge@{server.url}", f"--oracle=oracle@{server.url}"]
+        bounds = ["--set=max_rounds=2", "--set=min_positives=20", "--set=min_negatives=20"]
+        play = ["--model", f"candidate@{server.url}", "--data", str(data), *bounds]
+        checking = ["--judge-set", str(rows), "--data", str(data), "--repeats", "1"]
+        before, after = unchecked_then_checked("lotbench", tmp_path, play, judges, checking)
+    assert before["rankable"] is False
+    assert {reason.partition(" (")[0] for reason in before["reasons"]} == {
+        "the judge was never checked", "the oracle was never checked",
+    }  # fmt: skip
+    assert after["reasons"] == [] and after["rankable"] is True
+
+
+def test_standard_evaluation_is_rankable_without_any_check(tmp_path: Path) -> None:
+    assert not benchmarks.get("standard").judged
+    with FakeServer(rule=lambda body: {"answer": "A"}) as server:
+        play = ["--model", f"candidate@{server.url}", "--limit", "6", "--set=kind=2t1", "--set=arm=blind"]
+        assert main(["evaluate", "standard", *play, "--set=min_samples=6", "--out", str(tmp_path)]) == 0
+    found = summary(tmp_path)
+    assert (found["rankable"], found["reasons"]) == (True, [])
