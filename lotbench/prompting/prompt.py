@@ -2,7 +2,8 @@
 
 A field is replaced in a single pass, so braces in an example survive and an answer that contains
 `{{caption}}` cannot inject itself. A missing field and an unknown field are both errors: a prompt that
-silently lacks its keyword has made a leaderboard before.
+silently lacks its keyword has made a leaderboard before. What several prompts say word for word stands in
+one file: a line `{{> criteria.rules}}` is replaced by the section [rules] of criteria.txt of its language.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from lotbench.errors import UsageError
 from lotbench.types import Image, Message, Speaker
 
 FIELD = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+PARTIAL = re.compile(r"^\{\{>([^{}\n]*)\}\}$", re.MULTILINE)
 SECTION = re.compile(r"^\[(\w+)\]\n", re.MULTILINE)
 SPEAKERS = ("system", "user", "assistant")
 
@@ -86,7 +88,7 @@ class Pack:
 
     prompts: Mapping[str, Mapping[str, Prompt]]
     files: Mapping[str, str]
-    """The text of each file, by path."""
+    """The text of each file, by path, with what it takes from others in its place."""
     digest: str
 
     def get(self, language: str, name: str) -> Prompt:
@@ -118,7 +120,12 @@ def parse(name: str, text: str) -> Prompt:
 
 
 def pack(files: Mapping[str, str]) -> Pack:
-    """A pack from the texts of its files, by path (`en/respond.txt`)."""
+    """A pack from the texts of its files, by path (`en/respond.txt`).
+
+    Raises:
+        UsageError: A file is no prompt, or takes in a section that is not there.
+    """
+    files = {path: _with_partials(path, text, files) for path, text in files.items()}
     prompts: dict[str, dict[str, Prompt]] = {}
     for path in sorted(files):
         language, _, file = path.partition("/")
@@ -126,6 +133,20 @@ def pack(files: Mapping[str, str]) -> Pack:
         prompts.setdefault(language, {})[name] = parse(f"{language}/{name}", files[path])
     text = "".join(f"{path}\0{files[path]}\0" for path in sorted(files))
     return Pack(prompts, dict(files), hashlib.sha256(text.encode()).hexdigest())
+
+
+def _with_partials(path: str, text: str, files: Mapping[str, str]) -> str:
+    """A file with the sections of others that it names in its lines, in their place; these take in none."""
+
+    def section(found: re.Match[str]) -> str:
+        file, _, name = found[1].strip().partition(".")
+        source = f"{path.partition('/')[0]}/{file}.txt"
+        taken = parse(source, files.get(source, "")).sections.get(name)
+        if taken is None or PARTIAL.search(taken):
+            raise UsageError(f"prompt {path!r}: {found[0]} is no section of text in {source}")
+        return taken
+
+    return PARTIAL.sub(section, text)
 
 
 # A section is taken apart once and filled thousands of times.

@@ -106,13 +106,17 @@ def cards_of(path: Path, items: Mapping[str, Any]) -> list[Card]:
     if path.is_dir():
         return [sample_card(item, bool(item.image)) for item in items.values()]
     cards: list[Card] = []
+    told = {
+        language: prompts["criteria"].sections["rules"]
+        for language, prompts in datasets.prompts("lotbench").prompts.items()
+    }
     for number, text in jsonl.texts(path):
         try:
             row = jsonl.document(text)
             item = items[row["sample"]]
         except (ValueError, KeyError, TypeError):
             raise DataError([f"{at(path, number)}: not a judge-set row about a sample of the data"]) from None
-        cards.append(verdict_card(item, row, bool(item.image)))
+        cards.append(verdict_card(item, row, bool(item.image), told.get(item.language, "")))
     return cards
 
 

@@ -100,27 +100,34 @@ def sample_card(item: Any, picture: bool) -> Card:
     return Card(item.id, "sample", item.language, tuple(fields), picture=picture)
 
 
-def verdict_card(item: Any, row: Mapping[str, Any], picture: bool) -> Card:
+def verdict_card(item: Any, row: Mapping[str, Any], picture: bool, criteria: str = "") -> Card:
     """The card of a judge-set row, without its labels.
+
+    Args:
+        item: The sample that the row is about.
+        row: The row.
+        picture: Whether the sample has one.
+        criteria: What the two criteria mean, in the words of the judge's prompts, where a filling or a response is labelled.
 
     Raises:
         UsageError: The row has no filling, response or question.
     """
     fields = [Shown(name, _text(getattr(item, name)), locked=True) for name in _SHOWN_WITH_VERDICT]
+    meant = [Shown("criteria", criteria, locked=True)] if criteria else []
     if isinstance(row.get("known"), list):
         fields.append(Shown("known", _text(row["known"]), many=True, locked=True))
         asked = "Taken that this answer works: is it another idea than every known one?"
         answer = str(row.get("filling") or row.get("response"))
         return Card(item.id, "idea", item.language, tuple(fields), asked, answer, picture)
     if isinstance(row.get("response"), str):
-        fields.append(Shown("explanation", item.explanation, locked=True))
+        fields += [Shown("explanation", item.explanation, locked=True), *meant]
         asked = (
             "Does this response make the same creative point as the sample's, and has it the same function?"
         )
         return Card(item.id, "response", item.language, tuple(fields), asked, row["response"], picture)
     if isinstance(row.get("filling"), str):
         fields.append(Shown("explanation", item.explanation, locked=True))
-        fields.append(Shown("rebuilt", item.rebuilt(row["filling"]), locked=True))
+        fields += [Shown("rebuilt", item.rebuilt(row["filling"]), locked=True), *meant]
         asked = "Does this filling make the same creative point, and has the caption the same function?"
         return Card(item.id, "daeso", item.language, tuple(fields), asked, row["filling"], picture)
     if isinstance(row.get("question"), str):

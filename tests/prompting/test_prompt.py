@@ -129,6 +129,31 @@ def test_single_lines_are_filled_by_section() -> None:
             lines.line(section, **values)
 
 
+def test_a_line_takes_in_a_section_of_another_file_of_its_language() -> None:
+    files = {
+        "en/a.txt": "[user]\nOne.\n{{> shared.rules}}\nSee {{> shared.rules}} for {{thing}}.",
+        "en/shared.txt": "[rules]\nTwo {{thing}}.\nThree.\n\n[more]\nNo.",
+        "zh/a.txt": "[user]\n{{> shared.rules}}",
+        "zh/shared.txt": "[rules]\n二。",
+    }
+    made = pack(files)
+    assert made.get("en", "a").messages(thing="x")[0].parts == (
+        "One.\nTwo x.\nThree.\nSee {{> shared.rules}} for x.",
+    )
+    assert made.get("zh", "a").messages()[0].parts == ("二。",)
+    # What a run writes down is whole, and changes with what it takes in.
+    assert made.files["zh/a.txt"] == "[user]\n二。"
+    assert pack(made.files).digest == made.digest
+    assert pack({**files, "en/shared.txt": "[rules]\nTwo."}).files["en/a.txt"] != made.files["en/a.txt"]
+
+
+@pytest.mark.parametrize("named", ["other.rules", "shared.words", "shared", "shared.nested", ""])
+def test_a_section_that_is_not_there_cannot_be_taken_in(named: str) -> None:
+    shared = "[rules]\nTwo.\n[nested]\n{{> shared.rules}}"
+    with pytest.raises(UsageError, match=r"'en/a.txt': \{\{> .*no section of text in en/"):
+        pack({"en/a.txt": f"[user]\n{{{{> {named}}}}}", "en/shared.txt": shared})
+
+
 def test_a_pack_has_its_prompts_by_language_and_a_digest_of_all_their_text() -> None:
     files = {"en/a.txt": "[user]\nHi", "zh/a.txt": "[user]\n你好"}
     one = pack(files)
@@ -157,6 +182,8 @@ def test_every_prompt_is_there_in_both_languages_with_the_same_fields() -> None:
         assert english[name].sections.keys() == chinese[name].sections.keys(), name
 
 
+PARTS = ("lines", "reasons", "criteria")
+"""What stands within messages, and is none."""
 TALKS = ("talk", "talk_whole")
 """How a conversation begins that grows: each later turn asks for its own form."""
 
@@ -168,7 +195,7 @@ def static(prompt: Prompt) -> str:
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_what_changes_stands_in_the_last_message(language: str) -> None:
     for name, prompt in SHIPPED.prompts[language].items():
-        if name not in ("lines", "reasons"):
+        if name not in PARTS:
             assert set(re.findall(r"\{\{(\w+)\}\}", static(prompt))) <= {
                 "shape",
                 "method",
@@ -183,7 +210,7 @@ def test_what_changes_stands_in_the_last_message(language: str) -> None:
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_every_prompt_that_wants_a_form_shows_it(language: str) -> None:
     for name, prompt in SHIPPED.prompts[language].items():
-        if name not in ("lines", "reasons"):
+        if name not in PARTS:
             assert "JSON" in static(prompt), name
             assert "{{shape}}" in static(prompt) or name in TALKS, name
 

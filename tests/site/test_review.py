@@ -18,6 +18,7 @@ from lotbench.edge import serve
 from lotbench.edge.files import datasets
 from lotbench.edge.serve import application
 from lotbench.errors import DataError, UsageError
+from lotbench.site.review import cards_of as labelling
 from lotbench.site.review import past, site_of
 from lotbench.site.review_page import Card, decision, page, sample_card, verdict_card, with_past
 from tests.benchmarks.lotbench.test_lints import EN, ZH, folder
@@ -95,6 +96,26 @@ def test_a_card_to_label_shows_no_label() -> None:
     assert verdict_card(item(), {"question": "Is it alive?"}, picture=True).kind == "oracle"
     with pytest.raises(UsageError, match="has no filling"):
         verdict_card(item(), {"label": True}, picture=True)
+
+
+def test_whoever_labels_reads_the_criteria_of_the_judge_s_prompts(tmp_path: Path) -> None:
+    rows = [
+        {"sample": "s1", "filling": "rooster"},
+        {"sample": "s2", "response": "一个笑话。"},
+        {"sample": "s1", "question": "Is it alive?"},
+        {"sample": "s1", "known": ["one"], "filling": "two"},
+    ]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    prompts = datasets.prompts("lotbench")
+    told = [
+        {shown.name: shown.text for shown in card.fields}.get("criteria")
+        for card in labelling(path, {"s1": item(), "s2": Item.model_validate({**ZH, "id": "s2"})})
+    ]
+    assert told[2:] == [None, None]
+    for language, criteria in zip(("en", "zh"), told, strict=False):
+        assert criteria
+        assert criteria in prompts.files[f"{language}/check_causal.txt"]
 
 
 def test_rows_of_whole_responses_and_of_ideas_have_cards_without_their_labels() -> None:

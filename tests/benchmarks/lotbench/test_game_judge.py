@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.play import (
     FILTERED,
     GARBAGE,
     NO,
+    PROMPTS,
     SAMPLE,
     SORRY,
     YES,
@@ -79,6 +81,39 @@ async def test_the_judge_knows_what_its_mode_says(mode: str) -> None:
     assert (SAMPLE.explanation in text) is explanation
     assert ("CAUSAL CHAINS\nSCENE CHAIN: time passes -> the fish swells\n" in text) is chain
     assert bool(at(checker, "chain")) is chain
+
+
+JUDGING = (
+    *({"judge_mode": mode} for mode in MODES),
+    {"chain": "per_call", "verdict": "first"},
+    {"frame": "hidden"},
+)
+
+
+@pytest.mark.parametrize("confirm", ["never", "same_judge"])
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("settings", JUDGING)
+async def test_the_criteria_are_the_same_word_for_word_however_the_judge_is_asked(
+    settings: dict[str, Any], language: str, confirm: str
+) -> None:
+    checker = judge(YES, confirms=[NO])
+    sample = SAMPLE.model_copy(update={"language": language})
+    await play(candidate(), checker, sample=sample, max_rounds=1, confirm=confirm, **settings)
+    rules = PROMPTS.get(language, "criteria").sections["rules"]
+    heard = checker.heard("check") + checker.heard("confirm")
+    assert len(heard) == (2 if confirm == "same_judge" else 1)
+    assert [text.count(rules) for text in heard] == [1] * len(heard)
+    assert not any("{{" in text for text in heard)
+
+
+def test_every_hard_case_of_the_criteria_has_an_example_in_both_languages() -> None:
+    said = {"en": r"point: (yes|no),.*function: (yes|no),", "zh": r"相同：(是|否)，.*相同：(是|否)，"}
+    for language, pattern in said.items():
+        sections = PROMPTS.get(language, "criteria").sections
+        verdicts = {name: re.findall(pattern, sections[name]) for name in ("fillings", "responses")}
+        assert [len(found) for found in verdicts.values()] == [10, 8]
+        # Both, either alone, neither.
+        assert [len(set(found)) for found in verdicts.values()] == [4, 4]
 
 
 async def test_a_chain_per_call_is_told_within_the_verdict_and_stored_nowhere() -> None:

@@ -258,15 +258,15 @@ def alike(one: str, other: str) -> float:
     return len(mine & theirs) / max(1, min(len(mine), len(theirs)))
 
 
-COUNTS = {"respond": 3, "ask": 3, "answer": 4, "respond_whole": 3, "ask_whole": 3, "answer_whole": 4}
-COUNTS |= {"check_whole": 3, "different": 2, "different_whole": 2}
+COUNTS = {"respond": 3, "ask": 3, "answer": 6, "respond_whole": 3, "ask_whole": 3, "answer_whole": 6}
+COUNTS |= {"check_whole": 2, "different": 2, "different_whole": 2}
 COUNTS |= {f"check_{mode}": 2 for mode in ("zero_shot", "explained", "causal", "per_call")}
 
 
 def test_every_prompt_whose_appendix_has_examples_has_them() -> None:
     for language, name in product(("en", "zh"), COUNTS):
         text = PROMPTS.files[f"{language}/{name}.txt"]
-        assert len(re.findall(r"^(?:Example \d|例[一二三四])$", text, re.MULTILINE)) == COUNTS[name]
+        assert len(re.findall(r"^(?:Example \d|例[一二三四五六])$", text, re.MULTILINE)) == COUNTS[name]
 
 
 def test_few_shot_examples_share_no_key_text_with_any_sample() -> None:
