@@ -1,19 +1,28 @@
 """What declines a keyword, and what only sounds like it (v2, Supplementary Note 5: the public code looks for substrings).
 
-A refusal speaks of itself: somebody who says "I" or "my" will not give what was asked for, or the request is called
-one that is not served. Only the opening is looked at, sentence by sentence, and what is quoted is not said. A reply
-that declines and then offers an idea all the same is an idea.
+Two signs. A refusal declines in its opening: somebody who says "I" or "my" will not give what was asked for, or the
+request is called one that is not served. Or it is talk alone: clause by clause it speaks of who speaks, of the reader
+or of the request, and next to nothing is left that could be an idea. What is quoted is not said, and a reply that
+declines and then offers an idea all the same is an idea.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 OPENING = 3
 """Sentences in which a refusal shows."""
 OFFERED_WORDS = 25
 """A reply that declines something and goes on for so many words with an offer is read as the offer."""
+SUBSTANCE = 30
+"""So many words that are no talk make an idea of a reply, whatever it declines."""
+LONG_CLAUSE = 14
+"""A clause of so many words that are no talk is one that an idea may be in."""
+TALK = 0.65
+"""The share of talk from which a reply of little substance is nothing else."""
+SHORT = 25
+"""A reply of fewer words than this has to be talk all over, of the reader or the request, and to deny or beg something."""
 
 _GIVE = (
     r"(?:help|assist|aid|provid|offer|giv|supply|generat|creat|produc|writ|draft|compos|propos|suggest|recommend"
@@ -82,6 +91,28 @@ _DECLINES = tuple(
         r"(?:无法|不能|不便)(?:为您|为你|帮您|帮你|向您|向你|协助您|协助你|满足您)",
     )
 )
+_SPEAKER = re.compile(
+    r"\b(?:I|I'm|I'll|I'd|I've|me|my|mine|myself|[Tt]he assistant)\b|^\W*(?:Can't|Cannot|Won't|Unable|Not able|Afraid not|Nope|Sorry)\b"
+)
+_TO_THE_TASK = re.compile(
+    r"\b(?:you|yours?|yourself|you're|you'd|you'll|you've|requests?|prompts?|keywords?|panel|submission|query|guidelines?|guardrails?"
+    r"|us(?:e|age) polic(?:y|ies)|restricted|brainstorm\w*|ideas?|respond\w*|responses?|assistance|qualified|hundred[- ]words?|100-word"
+    r"|feedback button|not available|language model(?=\W+I\b|,)|an AI(?=\W+(?:I\b|language|assistant|model)|,))\b",
+    re.IGNORECASE,
+)
+"""Words of the reader and of the request; those of the speaker are told from a capital I."""
+_PUT_FORWARD = re.compile(
+    r"\b(?:I|we)(?:'d|'ll| would| will| could| must)? (?:\w+ly |here |instead )?(?:propose|suggest|envision|imagine|hypothesi[sz]e|predict"
+    r"|introduce|picture|build|measure|use|turn|expect|bet|suspect)\b|\bmy (?:idea|proposal|suggestion|hypothesis|bet|guess) (?:is|would be)"
+    r"|\b(?:the|this|an|one) idea\b(?=\W)",
+    re.IGNORECASE,
+)
+"""What brings an idea forward: that somebody speaks there makes no talk of it."""
+_DENIES = re.compile(
+    r"n't\b|\b(?:no|not|nope|cannot|unable|restricted|declin\w+|sorry|apolog\w+|please|patience)\b",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(r"[:;]\s+|,\s+(?:but|yet|so|and)\s+|\s+[–—]\s+")
 _QUOTED = re.compile(r"\"[^\"\n]{0,200}\"|(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w)){1,200}'(?!\w)")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 _MARKUP = re.compile(r"[*_#>`]+")
@@ -96,7 +127,7 @@ _TO_THE_READER = re.compile(
 
 
 def refused(text: str, words: Callable[[str], int]) -> bool:
-    """Whether a reply opens by declining the task and offers nothing after that.
+    """Whether a reply declines the task, or talks about it, and offers nothing after that.
 
     Args:
         text: The reply, without its reasoning.
@@ -104,11 +135,28 @@ def refused(text: str, words: Callable[[str], int]) -> bool:
     """
     plain = _MARKUP.sub("", text.replace("\u2019", "'").replace("\u201c", '"').replace("\u201d", '"'))
     sentences = [one for one in _SENTENCE.split(_QUOTED.sub(" ", plain)) if re.search(r"\w", one)]
+    talk, rest, longest = _told_apart(sentences, words)
+    if rest >= SUBSTANCE:
+        return False
     for place, sentence in enumerate(sentences[:OPENING]):
         ends = [found.end() for pattern in _DECLINES if (found := pattern.search(sentence.strip()))]
         if ends:
             return not _offers([sentence.strip()[min(ends) :], *sentences[place + 1 :]], words)
-    return False
+    if talk + rest < SHORT:
+        return rest <= 2 and any(map(_TO_THE_TASK.search, sentences)) and any(map(_DENIES.search, sentences))
+    return longest < LONG_CLAUSE and talk >= TALK * (talk + rest)
+
+
+def _told_apart(sentences: Sequence[str], words: Callable[[str], int]) -> tuple[int, int, int]:
+    """The words of the clauses that are talk, those of all others, and of the longest of these."""
+    talk, others = 0, [0]
+    for clause in (clause for sentence in sentences for clause in _CLAUSE.split(sentence)):
+        left = _PUT_FORWARD.sub(" ", clause)
+        if _SPEAKER.search(left) or _TO_THE_TASK.search(left):
+            talk += words(clause)
+        else:
+            others.append(words(clause))
+    return talk, sum(others), max(others)
 
 
 def _offers(rest: list[str], words: Callable[[str], int]) -> bool:

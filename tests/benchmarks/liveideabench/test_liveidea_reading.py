@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from lotbench.benchmarks.liveideabench.candidate import length, read_idea
 from lotbench.benchmarks.liveideabench.judge import COMPARING, SCORING
 from lotbench.benchmarks.liveideabench.masking import MASKED, masked
 from lotbench.benchmarks.liveideabench.settings import Settings
+from lotbench.edge.files.datasets import shipped
 from lotbench.errors import JudgeError
 from lotbench.types import Answer, Key, Question, Reply
 
@@ -40,6 +42,26 @@ def test_refusals_in_words_that_nobody_tuned_to_are_found() -> None:
     read_as = [(status(text), what) for text, what in cases("held_out")]
     assert sum(said == what == "refused" for said, what in read_as) >= 0.95 * 60
     assert sum(said == "refused" and what == "ok" for said, what in read_as) <= 2
+
+
+def test_refusals_of_another_hand_are_found_as_often_as_its_source_says() -> None:
+    """The rules were changed with these in view: .33 of the 60 before, .85 since; see SOURCE.md beside the cases."""
+    lines = (CASES / "refusals" / "another_hand.jsonl").read_text(encoding="utf-8").splitlines()
+    read_as = Counter((row["is"], status(row["text"])) for row in map(json.loads, lines))
+    assert read_as["refused", "refused"] >= 45 and read_as["no_idea", "refused"] >= 6
+    assert read_as["ok", "refused"] <= 1
+
+
+def test_no_planted_idea_is_taken_for_a_refusal() -> None:
+    sets = shipped("data", "judge_sets")
+    rows = [
+        json.loads(line)
+        for file in ("liveideabench/pairs", "liveideabench/triples", "hicbench/answers")
+        for line in (sets / f"{file}.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    texts = [text for row in rows for name in ("one", "other", "answer") if (text := row.get(name))]
+    texts += [text for row in rows for text in row.get("versions", ())]
+    assert len(texts) == 780 and not [text for text in texts if status(text) == "refused"]
 
 
 def test_a_refusal_that_offers_other_help_is_one_and_one_that_has_an_idea_is_not() -> None:
