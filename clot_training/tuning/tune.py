@@ -115,6 +115,8 @@ def _train(config: Config, files: Sequence[Path], out: Path, adapter: Path | Non
         freeze(config, out)
         _tell(trainer, out, loaded.id, files, examples, seconds)
     trainer.accelerator.wait_for_everyone()
+    # A process that goes with its group still open may be aborted by the group's own threads.
+    trainer.accelerator.end_training()
 
 
 def trainer_of(stage: Stage, objective: Objective, examples: Examples, seed: int, out: Path) -> InOrder:
