@@ -22,7 +22,7 @@ QUESTION = re.compile(r'^(?:QUESTION|问题)\s*[:：]\s*["“](.*?)["”]\s*$', 
 
 def shipped(n: int | None = None) -> list[Item]:
     """The first samples that come with lotbench."""
-    items: list[Item] = list(datasets.samples(datasets.shipped("data", "lotbench"), Item))
+    items: list[Item] = list(datasets.samples(datasets.shipped("data", "lotbench_easy"), Item))
     return items[:n]
 
 
@@ -85,7 +85,7 @@ def asked(items: list[Item], split: str = "test") -> list[dict[str, Any]]:
 def write(folder: Path, **files: list[dict[str, Any]]) -> Path:
     """A judge set of these files (`daeso=[...]`)."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "set.toml").write_text('data = "lotbench"\nlabels = "author"\n', encoding="utf-8")
+    (folder / "set.toml").write_text('data = "lotbench_easy"\nlabels = "author"\n', encoding="utf-8")
     for name, rows in files.items():
         lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         (folder / f"{name}.jsonl").write_text(lines, encoding="utf-8")

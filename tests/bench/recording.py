@@ -20,7 +20,7 @@ SAMPLES = 4
 
 def copies(folder: Path, size: int) -> Path:
     """A data set of so many samples: the shipped ones again and again, under other ids."""
-    source = shipped("data", "lotbench")
+    source = shipped("data", "lotbench_easy")
     lines = (source / "samples.jsonl").read_text(encoding="utf-8").splitlines()
     samples = [json.loads(line) for line in lines]
     with (folder / "samples.jsonl").open("w", encoding="utf-8") as out:

@@ -103,7 +103,7 @@ def main() -> None:
     parser.add_argument("--export", action="store_true")
     given = parser.parse_args()
     rng = random.Random(1)
-    data = datasets.data_folder("", "lotbench")
+    data = datasets.data_folder("", "lotbench_easy")
     samples = [json.loads(line) for line in (data / "samples.jsonl").read_text("utf-8").splitlines()]
     with tempfile.TemporaryDirectory() as folder:
         os.environ["LOTBENCH_HOME"] = f"{folder}/home"

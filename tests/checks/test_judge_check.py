@@ -47,7 +47,7 @@ class Player:
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data set of 24 samples, of the name of the shipped one."""
-    return data_set(tmp_path_factory.mktemp("data") / "lotbench", ITEMS)
+    return data_set(tmp_path_factory.mktemp("data") / "lotbench_easy", ITEMS)
 
 
 @pytest.fixture(scope="module")

@@ -133,12 +133,12 @@ def oogiri(folder: Path) -> None:
 
 def shipped(folder: Path) -> None:
     """The first shipped samples with their pictures."""
-    (folder / "data/lotbench/images").mkdir(parents=True)
-    lines = (ROOT / "data/lotbench/samples.jsonl").read_text(encoding="utf-8").splitlines()[:4]
+    (folder / "data/lotbench_easy/images").mkdir(parents=True)
+    lines = (ROOT / "data/lotbench_easy/samples.jsonl").read_text(encoding="utf-8").splitlines()[:4]
     for line in lines:
         image = json.loads(line)["image"]
-        (folder / "data/lotbench" / image).write_bytes((ROOT / "data/lotbench" / image).read_bytes())
-    (folder / "data/lotbench/samples.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        (folder / "data/lotbench_easy" / image).write_bytes((ROOT / "data/lotbench" / image).read_bytes())
+    (folder / "data/lotbench_easy/samples.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def votes(folder: Path) -> None:
@@ -235,7 +235,7 @@ def marked(folder: Path) -> None:
 Given = Callable[[Path], object]
 GIVEN: dict[str, Given] = {
     "SRC": oogiri,
-    "data/lotbench": shipped,
+    "data/lotbench_easy": shipped,
     "ballot.jsonl.votes.jsonl": votes,
     "MMMU.csv": mmmu,
     "LiveBench.csv": livebench,

@@ -113,12 +113,12 @@ def test_every_prompt_config_sample_and_picture_is_in_the_wheel(wheel: Path) -> 
     for part in (
         "lotbench/py.typed",
         "lotbench/benchmarks/lotbench/prompts/zh/respond.txt",
-        "lotbench/data/lotbench/samples.jsonl",
+        "lotbench/data/lotbench_easy/samples.jsonl",
         "lotbench/data/judge_sets/daeso.jsonl",
         "lotbench/configs/paper/lotbench.toml",
     ):
         assert part in inside
-    assert sum(name.startswith("lotbench/data/lotbench/images/") for name in inside) > 100
+    assert sum(name.startswith("lotbench/data/lotbench_easy/images/") for name in inside) > 100
 
 
 def test_nothing_else_is_in_the_wheel(wheel: Path) -> None:
@@ -148,7 +148,7 @@ def test_what_there_is_can_be_listed_and_checked(place: Place) -> None:
     path = place.run(
         "python",
         "-c",
-        "from lotbench.edge.files import datasets; print(datasets.shipped('data', 'lotbench'))",
+        "from lotbench.edge.files import datasets; print(datasets.shipped('data', 'lotbench_easy'))",
     )
     place.run("lotbench", "data", "check", path.stdout.strip())
 

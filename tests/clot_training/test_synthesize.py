@@ -20,7 +20,7 @@ from lotbench.site.review_page import decision, sample_card
 from tests.playing import SETTINGS
 from tests.run.test_python_api import mine
 
-SHIPPED = datasets.data_folder("", "lotbench")
+SHIPPED = datasets.data_folder("", "lotbench_easy")
 ITEMS: list[Item] = [item for item in datasets.samples(SHIPPED, Item) if item.language == "en"][:4]
 
 
@@ -66,7 +66,7 @@ async def proposer(messages: list[dict[str, Any]]) -> str:
 
 @pytest.fixture
 def config(tmp_path: Path) -> Config:
-    made = Config(model="m", data=("lotbench",), out=str(tmp_path), synthesize={"model": "python:p"})
+    made = Config(model="m", data=("lotbench_easy",), out=str(tmp_path), synthesize={"model": "python:p"})
     path = Work(tmp_path).candidates("weak")
     path.parent.mkdir(parents=True)
     candidates = [candidate(item) for item in ITEMS]

@@ -93,7 +93,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def config(model: str, out: Path, **tune: Any) -> Config:
-    return Config(model=model, data=("lotbench",), out=str(out), tune=SETTINGS | tune)
+    return Config(model=model, data=("lotbench_easy",), out=str(out), tune=SETTINGS | tune)
 
 
 def colours(pictures: dict[str, str]) -> list[Instruction]:
@@ -441,7 +441,7 @@ def test_two_processes_give_the_adapter_of_one(text_base: str, tmp_path: Path) -
     table = "\n".join(f"{key} = {json.dumps(value)}" for key, value in (SETTINGS | steps).items())
     file = tmp_path / "run.toml"
     file.write_text(
-        f'model = "{text_base}"\ndata = ["lotbench"]\nout = "{tmp_path}"\n[tune]\n{table}\n', encoding="utf-8"
+        f'model = "{text_base}"\ndata = ["lotbench_easy"]\nout = "{tmp_path}"\n[tune]\n{table}\n', encoding="utf-8"
     )
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
     done = subprocess.run(

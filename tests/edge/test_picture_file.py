@@ -71,7 +71,7 @@ def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """A shipped sample with its picture and its drawing, as a data set."""
-    source, folder = datasets.shipped("data", "lotbench"), tmp_path / "set"
+    source, folder = datasets.shipped("data", "lotbench_easy"), tmp_path / "set"
     line = (source / "samples.jsonl").read_text(encoding="utf-8").splitlines()[0]
     image = source / json.loads(line)["image"]
     (folder / "images").mkdir(parents=True)

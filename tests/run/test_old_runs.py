@@ -64,7 +64,7 @@ def test_a_judge_check_of_other_prompts_and_rows_is_another_check_and_leaves_the
     old = copied(CHECK, tmp_path)
     before = {path.name: path.read_bytes() for path in old.iterdir() if path.is_file()}
     experiment = Experiment(
-        data="lotbench",
+        data="lotbench_easy",
         roles={"judge": ("python:judge-0", "python:judge-1"), "oracle": ("python:oracle",)},
         repeats=1,
         settings={"judge_mode": "zero_shot"},

@@ -26,6 +26,8 @@ from lotbench.run.results import load_run, planned
 from tests.old_runs import FOLDER, RUNS, benchmark_of, copied, cut_off, own, players, recorded, summary, walks
 
 LOTBENCH = "20261122-0826-lotbench-python-candidate-aa37"
+MOVED = {"lotbench": "lotbench_easy"}
+"""Data sets that have another name than when the runs were recorded."""
 LIVEIDEA = "20261122-0826-liveideabench-python-candidate-2359"
 RINO = "20261122-0826-rinobench-python-candidate-ab45"
 STANDARD = "20261122-0826-standard-python-candidate-4418"
@@ -73,7 +75,9 @@ def gone(data: Path) -> None:
 
 
 def data_of(name: str) -> str:
-    return str(json.loads((FOLDER / name / "run.json").read_text("utf-8"))["experiment"]["data"])
+    """Where the data set of a recorded run is now."""
+    named = str(json.loads((FOLDER / name / "run.json").read_text("utf-8"))["experiment"]["data"])
+    return MOVED.get(named, named)
 
 
 def said(run: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -158,7 +162,7 @@ def test_a_run_begun_today_goes_on_whatever_becomes_of_its_data_set(
     whole = asyncio.run(evaluate(benchmark, out=tmp_path / "whole", **cast)).path
     run = Path(shutil.copytree(whole, tmp_path / "cut"))
     cut_off(run)
-    change(shelf / benchmark)
+    change(shelf / MOVED.get(benchmark, benchmark))
     asyncio.run(resume(run, own=own(benchmark)))
     assert walks(run) == walks(whole)
     assert summary(run)["scores"] == summary(whole)["scores"]
@@ -188,7 +192,7 @@ def test_what_was_sent_is_shown_when_the_data_set_has_another_name(
 ) -> None:
     run = copied(LOTBENCH, tmp_path)
     before = call_with_a_picture(run, capsys)
-    renamed(shelf / "lotbench")
+    renamed(shelf / "lotbench_easy")
     assert "[picture " in before
     assert call_with_a_picture(run, capsys) == before
 
@@ -198,7 +202,7 @@ def test_what_was_sent_is_not_shown_without_the_picture_and_says_so(
 ) -> None:
     run = copied(LOTBENCH, tmp_path)
     key = next(step["call"] for step in walks(run)[0]["steps"] if step["step"] == "respond")
-    gone(shelf / "lotbench")
+    gone(shelf / "lotbench_easy")
     assert main(["show", str(run), "--call", str(key)]) == 2
     assert "no longer what it was" in (text := capsys.readouterr().err) or "lot-0001.png" in text
 
@@ -229,7 +233,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("filled", [False, True])
 def test_settings_and_fields_added_since_are_as_before(filled: bool, tmp_path: Path, shelf: Path) -> None:
     if filled:
-        put(shelf / "lotbench", [row | {"mood": "glad", "theme": "sea"} for row in rows(shelf / "lotbench")])
+        put(shelf / "lotbench_easy", [row | {"mood": "glad", "theme": "sea"} for row in rows(shelf / "lotbench_easy")])
     run = copied(LOTBENCH, tmp_path)
     read = load_run(run)
     assert (read.config.settings["hurry"], read.config.settings["calm"]) == (0, True)
@@ -252,23 +256,23 @@ def test_a_sample_that_is_another_one_now_refuses_by_name(
     tmp_path: Path, shelf: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = copied(LOTBENCH, tmp_path)
-    table = rows(shelf / "lotbench")
+    table = rows(shelf / "lotbench_easy")
     put(
-        shelf / "lotbench",
+        shelf / "lotbench_easy",
         [row | {"caption": row["caption"] + "!"} if row["id"] == "lot-0003" else row for row in table],
     )
     assert "changed since the run began: data, data.lot-0003.caption\n" in said(run, capsys, "score")
 
 
 def test_a_run_of_before_a_correction_goes_by_what_its_samples_said_then(tmp_path: Path, shelf: Path) -> None:
-    run, table = copied(LOTBENCH, tmp_path), rows(shelf / "lotbench")
+    run, table = copied(LOTBENCH, tmp_path), rows(shelf / "lotbench_easy")
     was = {row["id"]: row["caption"] for row in table}
     changed = ("lot-0003", table[-1]["id"])
     put(
-        shelf / "lotbench",
+        shelf / "lotbench_easy",
         [row | {"caption": row["caption"] + "!"} if row["id"] in changed else row for row in table],
     )
-    corrections = shelf / "lotbench" / "before.jsonl"
+    corrections = shelf / "lotbench_easy" / "before.jsonl"
     earlier = [json.loads(line) for line in corrections.read_text("utf-8").splitlines()]
     earlier = [one for one in earlier if one["id"] not in changed]
     earlier += [{"id": name, "caption": was[name]} for name in changed]

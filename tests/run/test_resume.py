@@ -190,7 +190,7 @@ def data(tmp_path: Path) -> Path:
     """A data set of one's own: two shipped samples with their pictures."""
     folder = tmp_path / "mine"
     (folder / "images").mkdir(parents=True)
-    source = shipped("data", "lotbench")
+    source = shipped("data", "lotbench_easy")
     text = (source / "samples.jsonl").read_text(encoding="utf-8").splitlines()[:2]
     (folder / "samples.jsonl").write_text("\n".join(text) + "\n", encoding="utf-8")
     for line in text:

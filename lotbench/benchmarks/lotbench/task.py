@@ -70,6 +70,7 @@ benchmark = Benchmark(
     preview=preview,
     resolve=resolve,
     data=Data(
+        folder="lotbench_easy",
         strata=("language", "tier"),
         beside=("key_text", "response"),
         faults=lints.faults,

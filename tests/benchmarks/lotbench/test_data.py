@@ -17,7 +17,7 @@ from lotbench.edge.files import datasets
 from lotbench.edge.pictures import picture_facts
 from lotbench.harness.data_findings import Sight
 
-FOLDER = datasets.shipped("data", "lotbench")
+FOLDER = datasets.shipped("data", "lotbench_easy")
 JUDGE_SETS = datasets.shipped("data", "judge_sets")
 CANARY = "lotbench-canary-7d1e0f7c-5b1a-4a52-9a0e-3c8f5d2b6e41"
 LANGUAGES = ("en", "zh")

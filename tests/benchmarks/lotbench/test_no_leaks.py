@@ -28,7 +28,7 @@ from lotbench.harness.state import start
 from lotbench.types import Message
 from tests.play import PROMPTS, SAMPLE, walking
 
-SHIPPED: tuple[Item, ...] = datasets.samples(datasets.data_folder("", "lotbench"), Item)
+SHIPPED: tuple[Item, ...] = datasets.samples(datasets.data_folder("", "lotbench_easy"), Item)
 ARMS = ("image+caption", "caption", "image")
 # Words that no sample has, so that what is found was not typed by the candidate.
 FILLINGS = {"en": "zorblat", "zh": "囎囎"}

@@ -29,7 +29,7 @@ from tests.play import CHINESE, DATA, OTHERS, SAMPLE
 from tests.playing import play, steps
 from tests.server import FakeServer
 
-SHIPPED: tuple[Item, ...] = datasets.samples(datasets.data_folder("", "lotbench"), Item)
+SHIPPED: tuple[Item, ...] = datasets.samples(datasets.data_folder("", "lotbench_easy"), Item)
 CHOSEN = Settings()
 
 
