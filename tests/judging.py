@@ -32,7 +32,7 @@ def data_set(folder: Path, items: list[Item]) -> Path:
     lines = [item.model_dump_json() + "\n" for item in items]
     (folder / "samples.jsonl").write_text("".join(lines), encoding="utf-8")
     for item in items:
-        shutil.copy(datasets.shipped("data", "lotbench") / item.image, folder / item.image)
+        shutil.copy(datasets.shipped("data", "lotbench_easy") / item.image, folder / item.image)
     return folder
 
 

@@ -104,7 +104,7 @@ def labelled(*files: Path) -> Labelled:
             raise UsageError(f"{file}: of {size} {name} fillings none is labelled yet")
         strata.append(Stratum(bool(accepted), int(size), seen, true))
     field = Field(tuple(strata))
-    record = judge_records.find(about["key"]) or _empty(about)
+    record = judge_records.find_counting(about["key"]) or _empty(about)
     others = [one for one in record["field"] if one["run"] != about["run"]]
     mine: dict[str, Any] = {"run": about["run"], "strata": [asdict(one) for one in strata]}
     if "places" in about:

@@ -31,6 +31,7 @@ from lotbench.run import results
 from lotbench.run.anchors import key_of, put, side_by_side
 from lotbench.run.calling import Calls, calling
 from lotbench.run.session import watched
+from lotbench.types import JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,10 +246,11 @@ def _kept(made: Prepared, checked: Checked, ids: Mapping[str, Sequence[Sequence[
     if made.wanted.split != "test" or made.done != made.total:
         return checked
     ceilings = judge_rates.labelling(made.every_row, made.plan.experiment.seed)
-    about = {
+    about: dict[str, JSON] = {
         "data": made.rows.about.data,
         "labels": made.rows.about.labels,
         "digest": made.rows.digest,
+        "shipped": made.on_shipped,
         "limit": made.wanted.limit,
     }
     kept = []
@@ -259,8 +261,9 @@ def _kept(made: Prepared, checked: Checked, ids: Mapping[str, Sequence[Sequence[
         names = [checked.names[one.role][seat] for seat in one.seats]
         key |= {"criterion": one.criterion} if one.criterion else {}
         agreed = ceilings[one.role][2]
-        own = {"ceiling": {"kappa": agreed.value, "n": agreed.n}} if agreed.value is not None else {}
-        record = judge_rates.record(one, key, names, {**about, **own})
+        ceiling: JSON = {"kappa": agreed.value, "n": agreed.n}
+        own = about if agreed.value is None else {**about, "ceiling": ceiling}
+        record = judge_rates.record(one, key, names, own)
         before = judge_records.find(key)
         if before and before["set"].get("digest") == made.rows.digest and before["of"] > record["of"]:
             continue

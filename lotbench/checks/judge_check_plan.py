@@ -79,6 +79,12 @@ class Prepared:
         """Judgings in all."""
         return self.repeats * sum(len(self.taken(panel)) for panel in self.panels)
 
+    @property
+    def on_shipped(self) -> bool:
+        """Whether it is on the judge set that comes with the benchmark, which counts whatever data set is played."""
+        own = self.rows.folder.resolve() == judge_set.find("", self.validation.folder).resolve()
+        return own and self.rows.is_about(self.plan.folder)
+
     def taken(self, panel: JudgePanel) -> list[Probe]:
         """The probes that a panel is put."""
         return [one for one in self.probes if (one.role, one.task) == (panel.role, panel.task)]
@@ -118,9 +124,7 @@ def prepare(wanted: Wanted) -> Prepared:
     if declared is None:
         raise UsageError(f"{given.benchmark} has no judge set")
     found = judge_set.find(wanted.judge_set, declared.folder)
-    config = wanted.config.model_copy(
-        update={"experiment": given.model_copy(update=_filled(given, wanted, found))}
-    )
+    config = wanted.config.model_copy(update={"experiment": given.model_copy(update=_filled(given, found))})
     if not any(role in given.roles for role in declared.rows):
         flags = " or ".join(f"--{role} M" for role in declared.rows)
         raise UsageError(f"nobody to check: give {flags}")
@@ -157,10 +161,11 @@ def _counts(probe: Probe, wanted: Wanted) -> bool:
     return not probe.contested and wanted.split in ("all", probe.split) and not left_out
 
 
-def _filled(given: Experiment, wanted: Wanted, found: Path) -> dict[str, str]:
+def _filled(given: Experiment, found: Path) -> dict[str, str]:
     """What a check asks of an experiment: a candidate in name only, and the samples that the rows are about."""
     own = found / "samples.jsonl"
-    return {"model": given.model or "human", "data": given.data or (str(found) if own.is_file() else "")}
+    about = str(found) if own.is_file() else judge_set.about_of(found).data
+    return {"model": given.model or "human", "data": given.data or about}
 
 
 def _probes(
@@ -177,7 +182,8 @@ def _probes(
         if brought and not wanted.judge_set:
             return brought
         raise UsageError(
-            f"{rows.folder}: is about the data set {rows.about.data!r}, not {made.folder.name!r}"
+            f"{rows.folder}: is about the data set {rows.about.data!r}, not {made.folder.name!r}; leave --data out: "
+            "a check on the shipped judge set counts whatever is played"
         )
     for role in names:
         used = validation.used(role, made.settings)
@@ -218,6 +224,5 @@ def read_set(folder: Path) -> tuple[judge_set.JudgeSet, Sequence[Probe]]:
     rows = judge_set.load(
         folder, {name: row for files in validation.rows.values() for name, row in files.items()}
     )
-    own = folder if (folder / "samples.jsonl").is_file() else datasets.data_folder(about.data, "")
-    data = {item.id: item for item in datasets.samples(own, benchmark.Item)}
+    data = {item.id: item for item in datasets.samples(judge_set.subject(folder), benchmark.Item)}
     return rows, _found(rows, validation, validation.rows, data)

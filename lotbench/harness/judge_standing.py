@@ -133,6 +133,16 @@ def ceiling(record: Record) -> str | None:
     return f"two labellings of its rows agree with a kappa of {found['kappa']:.3f} (n = {found['n']})"
 
 
+def elsewhere(record: Record) -> str | None:
+    """What a reader must know of a check on other samples than those that were played; None where they are the same."""
+    if not record["set"].get("elsewhere"):
+        return None
+    return (
+        f"Checked on the shipped judge set, which is about the samples of {record['set'].get('data')}, not on those that "
+        "were played: what the judge gets wrong on these may be more or less; labels of the run's own verdicts say it."
+    )
+
+
 def _section(known: Mapping[int, Mapping[str, Record]], context: JudgeContext) -> Section:
     rows: list[tuple[Cell, ...]] = []
     notes: list[str] = []
@@ -157,6 +167,8 @@ def _section(known: Mapping[int, Mapping[str, Record]], context: JudgeContext) -
                     rates.unreadable,
                 )
             )
+            if told := elsewhere(record):
+                notes.append(told)
             if (most := ceiling(record)) and most not in notes:
                 notes.append(f"{about.get('data')}: {most}.")
     columns = (

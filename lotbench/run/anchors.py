@@ -14,12 +14,20 @@ from typing import Any
 from lotbench.config.model_names import address
 from lotbench.edge.calls import judge_records
 from lotbench.edge.calls.caller import Caller
+from lotbench.edge.files import datasets, judge_set
 from lotbench.errors import LotbenchError
 from lotbench.harness.benchmark import Context, take
-from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult, judged_by, stratified
+from lotbench.harness.judge_validation import (
+    JudgePanel,
+    Probe,
+    ProbeResult,
+    Validation,
+    judged_by,
+    stratified,
+)
 from lotbench.harness.state import AnyWalk, State, joined, start
 from lotbench.metrics.agreement import drift
-from lotbench.run.plan import Plan, sampling_table
+from lotbench.run.plan import Plan, glimpses, sampling_table
 from lotbench.types import JSON, Answer, Question
 
 
@@ -115,6 +123,18 @@ async def anchors(made: Plan, caller: Caller) -> dict[str, Any]:
     return {"judges": [await _again(made, caller, role, (seat,), wanted) for seat in every_seat]}
 
 
+def _over_judge_set(made: Plan, validation: Validation) -> Plan:
+    """The plan over the samples that the shipped judge set is about, where the run plays others."""
+    folder = judge_set.subject(judge_set.find("", validation.folder))
+    items = datasets.samples(folder, made.benchmark.Item)
+    return replace(
+        made,
+        by_id={item.id: item for item in items},
+        beside=glimpses(made.benchmark, items),
+        pictures=datasets.Pictures(folder, items, made.experiment.max_image_px),
+    )
+
+
 async def _again(
     made: Plan, caller: Caller, role: str, seats: tuple[int, ...], wanted: int
 ) -> dict[str, Any]:
@@ -123,11 +143,15 @@ async def _again(
     assert validation is not None
     criterion = validation.deciding(made.settings)[0]
     key = key_of(made, role, seats, made.settings, caller.journal.totals.ids())
-    record = judge_records.find(key | ({"criterion": criterion} if criterion else {})) if key else None
+    record = (
+        judge_records.find_counting(key | ({"criterion": criterion} if criterion else {})) if key else None
+    )
     if record is None or not record["rows"]:
         return {"skipped": "no stored check of this judge"}
     known = {row["probe"]["id"]: bool(row["accepted"]) for row in record["rows"]}
     every = [Probe(**{**row["probe"], "labels": tuple(row["probe"]["labels"])}) for row in record["rows"]]
+    if record["set"].get("elsewhere"):
+        made = _over_judge_set(made, validation)
     probes = [one for one in every if one.sample in made.by_id]
     probes = stratified(probes, wanted, f"{made.experiment.seed}:anchors")
     panels = validation.panels(role, len(made.names[role]), made.settings, False)

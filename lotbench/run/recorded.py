@@ -32,6 +32,9 @@ DATA = "data.jsonl"
 BEFORE = "before.jsonl"
 """What samples of a data set said before they were corrected: a line of their ids, with the fields as they were."""
 
+EARLIER = {"lotbench": "lotbench_easy"}
+"""Names under which runs were made on a first edition, and what it is called since there is a second."""
+
 
 def freeze(made: Plan, place: run_folder.Folder) -> None:
     """Write down what a run is; run.json last, so that a folder that has it is whole."""
@@ -101,8 +104,9 @@ def home(run: Path, config: Experiment) -> Home:
     benchmark, samples = benchmarks.get(config.benchmark), _samples(run)
     named = _named(config, benchmark)
     near = () if Path(config.data, "samples.jsonl").is_file() else datasets.data_sets()
+    mine = (named, *(folder for folder in near if folder.name == EARLIER.get(config.data)))
     fallback = Home(named)
-    for folder in dict.fromkeys((named, *near)):
+    for folder in dict.fromkeys((*mine, *near)):
         if benchmark.data.Composed is not None:
             if all((folder / sample["image"]).is_file() for sample in samples if sample.get("image")):
                 return Home(folder)
@@ -114,7 +118,7 @@ def home(run: Path, config: Experiment) -> Home:
         found = _corrected(found, samples) if _beside(run) is None or found.changed else found
         if not found.changed and {sample["id"] for sample in samples} <= {item.id for item in found.items}:
             return found
-        if folder == named:
+        if folder in mine:
             fallback = found
     return fallback
 

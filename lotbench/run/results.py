@@ -321,7 +321,10 @@ def _judge_quality(made: plan.Plan, path: Path, traces: Sequence[Trace], totals:
             addresses=addresses,
             data=made.digests["data"],
             run=path.name,
-            records=(*judge_records.every(), *(_addressed(one, addresses) for one in kept)),
+            records=(
+                *judge_records.counting(made.digests["data"]),
+                *(_addressed(one, addresses) for one in kept),
+            ),
             anchors=run_folder.read_json(anchors) if anchors.is_file() else None,
             placebo=made.names["candidate"][0].kind == "placebo",
         )

@@ -19,6 +19,7 @@ from lotbench.cli import main
 from lotbench.config.experiment import Config, Experiment, Limits
 from lotbench.edge.calls import judge_records
 from lotbench.edge.calls.journal import read_journal
+from lotbench.edge.files import datasets, judge_set
 from lotbench.errors import DataError, LimitReached, UsageError
 from lotbench.run import results
 from lotbench.types import Reply, Request
@@ -250,6 +251,50 @@ async def test_reports_know_whether_the_judge_was_checked(data: Path, rows: Path
     shutil.rmtree(judge_records.place())
     results.rewritten(run)
     assert load_run(run.path).summary["rankable"] is True
+
+
+@pytest.fixture(scope="module")
+def second(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Another edition: samples of other ids, of which the judge set knows nothing."""
+    items = [item.model_copy(update={"id": item.id.replace("lot-0", "lot-1")}) for item in ITEMS]
+    return data_set(tmp_path_factory.mktemp("data") / "second", items)
+
+
+async def test_a_check_on_the_shipped_judge_set_counts_whatever_is_played(
+    data: Path, rows: Path, second: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = PlantedJudge(ITEMS, 0.02, 0.1)
+    await judge_check(wanted(data, rows, tmp_path, oracle=True), own=players(judge))
+    # A judge set of one's own counts for the data set that it is about, and for no other.
+    run = await game(second, tmp_path, judge)
+    assert "the judge was never checked (unchecked: judge-0)" in run.summary["reasons"]
+
+    ours = {("data", "judge_sets"): rows, ("data", "lotbench_easy"): data}
+    real = datasets.shipped
+    for module in (datasets, judge_set):
+        monkeypatch.setattr(module, "shipped", lambda *parts: ours.get(parts) or real(*parts))
+    check = replace(wanted(Path(), rows, tmp_path, oracle=True, fresh=True), judge_set="")
+    check = replace(check, config=check.config.model_copy(update={"experiment": without_data(check)}))
+    await judge_check(check, own=players(judge))
+    run = await game(second, tmp_path, judge)
+    assert run.summary["reasons"] == []
+    assert "about the samples of lotbench_easy, not on those that were played" in section(run)
+    assert "Anchors: 0 of 50 verdicts of the stored check flipped" in section(run)
+
+    # What is known of a judge on the very samples that are played comes first.
+    own = write(tmp_path / "own", daeso=renamed(filled(ITEMS)), oracle=renamed(asked(ITEMS)))
+    (own / "set.toml").write_text('data = "second"\n', encoding="utf-8")
+    await judge_check(wanted(second, own, tmp_path, oracle=True), own=players(judge))
+    results.rewritten(run)
+    assert "about the samples of lotbench_easy" not in section(load_run(run.path))
+
+
+def without_data(check: Wanted) -> Experiment:
+    return check.config.experiment.model_copy(update={"data": ""})
+
+
+def renamed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**row, "sample": row["sample"].replace("lot-0", "lot-1")} for row in rows]
 
 
 async def test_the_chance_line_is_what_the_checked_fpr_lets_a_placebo_expect(
@@ -489,7 +534,7 @@ def test_a_judge_set_of_another_data_set_or_with_nobody_to_check_is_refused(
         prepare(wanted(data, tmp_path, tmp_path))
     other = write(tmp_path / "other", daeso=filled(ITEMS))
     (other / "set.toml").write_text('data = "mine"\n', encoding="utf-8")
-    with pytest.raises(UsageError, match="about the data set 'mine', not 'lotbench'"):
+    with pytest.raises(UsageError, match="about the data set 'mine', not 'lotbench_easy'"):
         prepare(wanted(data, other, tmp_path))
     both = wanted(data, write(tmp_path / "half", daeso=filled(ITEMS)), tmp_path, oracle=True)
     with pytest.raises(UsageError, match=r"no oracle\.jsonl"):

@@ -137,7 +137,9 @@ def shipped(folder: Path) -> None:
     lines = (ROOT / "data/lotbench_easy/samples.jsonl").read_text(encoding="utf-8").splitlines()[:4]
     for line in lines:
         image = json.loads(line)["image"]
-        (folder / "data/lotbench_easy" / image).write_bytes((ROOT / "data/lotbench" / image).read_bytes())
+        (folder / "data/lotbench_easy" / image).write_bytes(
+            (ROOT / "data/lotbench_easy" / image).read_bytes()
+        )
     (folder / "data/lotbench_easy/samples.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

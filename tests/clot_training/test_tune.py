@@ -441,7 +441,8 @@ def test_two_processes_give_the_adapter_of_one(text_base: str, tmp_path: Path) -
     table = "\n".join(f"{key} = {json.dumps(value)}" for key, value in (SETTINGS | steps).items())
     file = tmp_path / "run.toml"
     file.write_text(
-        f'model = "{text_base}"\ndata = ["lotbench_easy"]\nout = "{tmp_path}"\n[tune]\n{table}\n', encoding="utf-8"
+        f'model = "{text_base}"\ndata = ["lotbench_easy"]\nout = "{tmp_path}"\n[tune]\n{table}\n',
+        encoding="utf-8",
     )
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
     done = subprocess.run(

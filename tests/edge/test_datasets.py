@@ -403,7 +403,11 @@ def test_a_data_set_is_a_path_or_the_name_of_a_shipped_one(
     monkeypatch.chdir(tmp_path)
 
     assert data_folder(str(folder), "lotbench") == folder
-    assert data_folder("lotbench_easy", "other") == data_folder("", "lotbench_easy") == shipped("data", "lotbench_easy")
+    assert (
+        data_folder("lotbench_easy", "other")
+        == data_folder("", "lotbench_easy")
+        == shipped("data", "lotbench_easy")
+    )
     with pytest.raises(UsageError, match="not a data set"):
         data_folder(str(tmp_path), "lotbench")
     with pytest.raises(UsageError, match="not a data set"):

@@ -294,7 +294,9 @@ def damaged_journal(
 def picture_gone(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:
     data = tmp_path / "set"
     shutil.copytree(
-        shipped("data", "lotbench_easy"), data, ignore=lambda d, names: [n for n in names if n > "lot-0002.svg"]
+        shipped("data", "lotbench_easy"),
+        data,
+        ignore=lambda d, names: [n for n in names if n > "lot-0002.svg"],
     )
     lines = (shipped("data", "lotbench_easy") / "samples.jsonl").read_text(encoding="utf-8").splitlines()[:2]
     (data / "samples.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -233,14 +233,18 @@ def later(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("filled", [False, True])
 def test_settings_and_fields_added_since_are_as_before(filled: bool, tmp_path: Path, shelf: Path) -> None:
     if filled:
-        put(shelf / "lotbench_easy", [row | {"mood": "glad", "theme": "sea"} for row in rows(shelf / "lotbench_easy")])
+        data = shelf / "lotbench_easy"
+        put(data, [row | {"mood": "glad", "theme": "sea"} for row in rows(data)])
     run = copied(LOTBENCH, tmp_path)
     read = load_run(run)
     assert (read.config.settings["hurry"], read.config.settings["calm"]) == (0, True)
     assert {sample.mood for sample in planned(read, Limits()).chosen} == {"none"}
     assert (
         plan.make(
-            Config(experiment=read.config.model_copy(update={"settings": {}}), limits=Limits())
+            Config(
+                experiment=read.config.model_copy(update={"settings": {}, "data": "lotbench_easy"}),
+                limits=Limits(),
+            )
         ).settings.hurry
         == 3
     )

@@ -389,7 +389,9 @@ CAPTIONS = [
     (sample["id"], sample["caption"])
     for sample in map(
         json.loads,
-        (Path(__file__).parents[2] / "data/lotbench_easy/samples.jsonl").read_text(encoding="utf-8").splitlines(),
+        (Path(__file__).parents[2] / "data/lotbench_easy/samples.jsonl")
+        .read_text(encoding="utf-8")
+        .splitlines(),
     )
 ]
 FIRST = [name for name, _ in CAPTIONS[:3]]

@@ -67,7 +67,7 @@ def test_a_panel_benchmark_is_rankable_once_its_judges_are_checked(benchmark: st
 
 @pytest.mark.slow
 def test_the_game_is_rankable_once_judge_and_oracle_are_checked(tmp_path: Path) -> None:
-    data = data_set(tmp_path / "lotbench", GAMES)
+    data = data_set(tmp_path / "lotbench_easy", GAMES)
     rows = write(tmp_path / "set", daeso=filled(GAMES), oracle=asked(GAMES))
     with FakeServer(rule=Everybody(game_rule(), PlantedJudge(GAMES))) as server:
         judges = [f"--judge=judge@{server.url}", f"--oracle=oracle@{server.url}"]

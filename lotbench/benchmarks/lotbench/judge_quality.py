@@ -17,7 +17,7 @@ from lotbench.benchmarks.lotbench.chance import chance_line
 from lotbench.benchmarks.lotbench.correction import corrected
 from lotbench.benchmarks.lotbench.games import game
 from lotbench.benchmarks.lotbench.validation import judged, key
-from lotbench.harness.judge_standing import DRIFT, ceiling, tested
+from lotbench.harness.judge_standing import DRIFT, ceiling, elsewhere, tested
 from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, Place, judged_by
 from lotbench.metrics.agreement import Field, Stratum, drift_power, drift_trials
 from lotbench.metrics.intervals import Floats
@@ -163,6 +163,8 @@ def _nearest(inquiry: JudgeContext, ids: Sequence[Sequence[str]]) -> list[str]:
 
 def _about(record: Record) -> list[str]:
     notes = []
+    if told := elsewhere(record):
+        notes.append(told)
     if record["set"].get("labels") == "author":
         notes.append("The judge set has author labels: no other people have reviewed them yet.")
     if most := ceiling(record):

@@ -1,7 +1,8 @@
 """The judge checks in the store: how well a model judged, by what its verdicts depend on.
 
 A record's name is the digest of its key (the ids that the models returned and their addresses, prompts, settings, data set), so a
-judge that changes in any of them is unchecked until it is checked again.
+judge that changes in any of them is unchecked until it is checked again. One thing may differ: a judge is checked as
+a judge of the benchmark, so what it did on the shipped judge set counts for every data set on which it was not checked.
 """
 
 from __future__ import annotations
@@ -35,6 +36,29 @@ def every(root: Path | None = None) -> list[dict[str, Any]]:
     """All records, in order of their names."""
     found = (_read(path) for path in sorted(place(root).glob("*.json")))
     return [one for one in found if one is not None]
+
+
+def counting(data: str, root: Path | None = None) -> list[dict[str, Any]]:
+    """The records that count for a data set, named by its digest: each has it in its key.
+
+    They are the checks on that very data set, and, where there is none, those on the benchmark's shipped judge set;
+    these say so (`set.elsewhere`). What people labelled of runs stays with the data set of the runs.
+    """
+    found = every(root)
+    here = {digest(one["key"]): one for one in found if one["key"].get("data") == data}
+    lent = {}
+    for one in found:
+        key = {**one["key"], "data": data}
+        own = here.get(name := digest(key))
+        if one.get("set", {}).get("shipped") and not (own and own.get("of")):
+            about = {**one["set"], "elsewhere": True}
+            lent[name] = {**one, "key": key, "set": about, "field": own["field"] if own else []}
+    return [*(one for name, one in here.items() if name not in lent), *lent.values()]
+
+
+def find_counting(key: Mapping[str, Any], root: Path | None = None) -> dict[str, Any] | None:
+    """The record that counts for a key; see `counting`."""
+    return next((one for one in counting(key["data"], root) if one["key"] == key), None)
 
 
 def keep(record: Mapping[str, Any], root: Path | None = None) -> Path:

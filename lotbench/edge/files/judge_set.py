@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict
 from lotbench.config.before import as_before
 from lotbench.config.experiment import digest, read_toml, validate
 from lotbench.edge.files import jsonl
-from lotbench.edge.files.datasets import shipped
+from lotbench.edge.files.datasets import data_folder, shipped
 from lotbench.errors import DataError, UsageError, at
 
 
@@ -27,7 +27,7 @@ class About(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     benchmark: str = "lotbench"
-    data: str = "lotbench"
+    data: str = "lotbench_easy"
     labels: Literal["author", "people", "planted"] = "author"
 
 
@@ -74,6 +74,15 @@ def about_of(folder: Path) -> About:
     """What set.toml says; the defaults where there is none."""
     place = folder / "set.toml"
     return validate(About, read_toml(place), place) if place.is_file() else About()
+
+
+def subject(folder: Path) -> Path:
+    """The folder of the samples that the rows of a judge set are about: its own, or the data set that it names.
+
+    Raises:
+        UsageError: There is no such data set.
+    """
+    return folder if (folder / "samples.jsonl").is_file() else data_folder(about_of(folder).data, "")
 
 
 def load(folder: Path, files: Mapping[str, type[BaseModel]]) -> JudgeSet:

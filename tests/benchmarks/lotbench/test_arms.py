@@ -232,7 +232,9 @@ async def test_a_check_of_a_hidden_encore_reads_responses_and_their_ideas(
 ) -> None:
     rows = write(tmp_path / "set", hidden=RESPONSES, different=IDEAS)
     settings = {"frame": frame, "encore": True, "chain": "per_call"}
-    experiment = Experiment(data="lotbench_easy", roles={"judge": ("python:j",)}, repeats=1, settings=settings)
+    experiment = Experiment(
+        data="lotbench_easy", roles={"judge": ("python:j",)}, repeats=1, settings=settings
+    )
     wanted = Wanted(
         Config(experiment=experiment, limits=Limits()), judge_set=str(rows), out=tmp_path, preflight=False
     )
