@@ -6,6 +6,7 @@ as the game makes it: the second is asked only where the first says yes, and bot
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations, permutations
@@ -40,6 +41,9 @@ from lotbench.types import Metric
 
 Cell = str | float | int | None
 MARKS = "Marks beside people's"
+WORTH = "What a second judge is worth"
+TRIVIAL = "trivial: "
+_ADDRESS = re.compile(r"@https?://[^\s,]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +129,9 @@ def sections(judges: Sequence[JudgeVerdicts], seed: int = 0, *, pairs: bool = Tr
     if pairs and (both := list(_pairs(every))):
         worth = _worth(every)
         # Who has to choose a judge is told which before anything else.
-        which = Section("Which judge", worth.notes)
-        made = [which, *made, replace(worth, notes=()), _together(both), _differences(every, seed)]
+        *advice, how = worth.notes
+        which = Section("Which judge", tuple(advice))
+        made = [which, *made, replace(worth, notes=(how,)), _together(both), _differences(every, seed)]
     return [replace(one, tables=tuple(map(_narrowed, one.tables))) for one in made]
 
 
@@ -217,7 +222,7 @@ def _marks(judges: Sequence[JudgeVerdicts]) -> Section | None:
         said = {judge.name: [float(one.said or 0) for one in rulings]}
         texts = [judge.texts.get(one.row, "") for one in rulings]
         if all(texts):
-            said |= {f"trivial: {name}": values for name, values in trivial_judges(texts).items()}
+            said |= {f"{TRIVIAL}{name}": values for name, values in trivial_judges(texts).items()}
         for name, values in said.items():
             place = (name, criterion, language)
             if place in shown:
@@ -228,6 +233,8 @@ def _marks(judges: Sequence[JudgeVerdicts]) -> Section | None:
             rows.append((name, language, criterion, len(values), len(set(items)), *cells))
     if not rows:
         return None
+    # Who goes together best with people stands first, and who knows the words alone beneath all judges.
+    rows.sort(key=lambda row: (str(row[0]).startswith(TRIVIAL), str(row[1]), str(row[2]), -_number(row[5])))
     columns = ["judge", "language", "criterion", "n", "items"]
     columns += ["Spearman", "Spearman: 95 %", "Pearson", "Pearson: 95 %"]
     notes = (
@@ -236,6 +243,11 @@ def _marks(judges: Sequence[JudgeVerdicts]) -> Section | None:
         "A constant one goes together with nothing.",
     )
     return Section(MARKS, notes, (Table(tuple(columns), tuple(rows)),))
+
+
+def _number(cell: Cell) -> float:
+    """A correlation to sort by; one that cannot be had goes last."""
+    return cell if isinstance(cell, float) else -2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -425,8 +437,8 @@ def _worth(every: Sequence[Decided]) -> Section:
         front = [one for one in mine if not any(one.beaten_by(other) for other in mine)]
         front.sort(key=lambda one: (len(one.names), one.fpr))
         rows += [
-            (" + ".join(one.names), place[1], place[0], one.fpr, one.fnr, one.cost, one.tokens,
-             "yes" if one.good_enough(bounds) else "no")
+            (" + ".join(one.names), place[1], place[0], one.fpr, one.fnr, one.cost,
+             None if one.tokens is None else round(one.tokens), "yes" if one.good_enough(bounds) else "no")
             for one in front
         ]  # fmt: skip
         notes.append(_advice(place, mine, bounds))
@@ -445,7 +457,7 @@ def _worth(every: Sequence[Decided]) -> Section:
         "In the table: who is beaten by no other in FPR, FNR and price. Of two, the second is asked where the first says "
         f"yes, and both must. Good enough: FPR at most {bounds.max_fpr:g} and FNR at most {bounds.max_fnr:g} (max_fpr, max_fnr)."
     )
-    return Section("What a second judge is worth", tuple(notes), (Table(columns, tuple(rows)),), plot)
+    return Section(WORTH, tuple(notes), (Table(columns, tuple(rows)),), plot)
 
 
 def _advice(place: tuple[str, str], mine: Sequence[Option], bounds: Bounds) -> str:
@@ -521,15 +533,24 @@ class Written:
     sections: tuple[Section, ...]
 
 
+def named_apart(judges: Sequence[JudgeVerdicts]) -> list[JudgeVerdicts]:
+    """The judges without the addresses of servers in their names, where these tell nobody apart."""
+    short = {one.name: _ADDRESS.sub("", one.name) for one in judges}
+    if len(set(short.values())) < len(short):
+        return list(judges)
+    return [replace(one, name=short[one.name]) for one in judges]
+
+
 def write_comparison(judges: Sequence[JudgeVerdicts], title: str, out: Path, seed: int = 0) -> Written:
     """Write report.html, report.md and summary.json in a folder named for these very verdicts; returns what it says."""
     # Drawing takes matplotlib, which nothing else here has a use for.
     from lotbench.report.html.comparison_page import judges_page  # noqa: PLC0415
 
-    made = sections(judges, seed)
+    shown = named_apart(judges)
+    made = sections(shown, seed)
     if not made:
         raise UsageError("no verdict of these judges could be read")
-    made.append(good_enough(judges, seed))
+    made.append(good_enough(shown, seed))
     name = digest([[one.name, [asdict(ruling) for ruling in one.rulings]] for one in judges])[:8]
     blocks = [f"# {plain(title)}", *(block for section in made for block in laid_out(section))]
     tables = {

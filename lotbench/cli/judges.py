@@ -17,7 +17,7 @@ from lotbench.checks import judge_rates
 from lotbench.checks.compare_judges import gathered
 from lotbench.checks.judge_check import Checked, Watch, judge_check
 from lotbench.checks.judge_check_plan import Prepared, Wanted
-from lotbench.checks.judge_comparison import MARKS, write_comparison
+from lotbench.checks.judge_comparison import MARKS, WORTH, write_comparison
 from lotbench.checks.judge_rates import Measure
 from lotbench.checks.stage_marks import read_marks, success
 from lotbench.cli.evaluate import LIMITS
@@ -133,7 +133,11 @@ def _side_by_side(parsed: argparse.Namespace, judges: Sequence[JudgeVerdicts]) -
     written = write_comparison(judges, title, Path(parsed.out), parsed.seed or 0)
     # Every pair would be a screenful: of these only what sums them up.
     shown = ("Judges", MARKS)
-    each = [one if one.title in shown else replace(one, tables=(), plots=()) for one in written.sections]
+    each = [
+        one if one.title in shown else replace(one, tables=(), plots=())
+        for one in written.sections
+        if one.title != WORTH
+    ]
     print(to_text([one for one in each if one.tables or one.notes]), end="")
     print(f"report: {written.path / 'report.html'}")
     return 0

@@ -14,10 +14,10 @@ from scipy import stats
 
 from lotbench.checks.judge_check import judge_check
 from lotbench.checks.judge_check_plan import Wanted, prepare, read_set
-from lotbench.checks.judge_comparison import decided, options, sections, tallies
+from lotbench.checks.judge_comparison import decided, named_apart, options, sections, tallies
 from lotbench.cli import main
 from lotbench.config.experiment import Config, Experiment, Limits
-from lotbench.edge.files.recorded_verdicts import read_verdicts
+from lotbench.edge.files.recorded_verdicts import JudgeVerdicts, read_verdicts
 from lotbench.errors import DataError, UsageError
 from lotbench.harness.rated_uses import NONSENSE, USES
 from tests.fakes import RuleModel
@@ -241,3 +241,26 @@ def test_a_check_of_recorded_verdicts_ends_in_a_sentence_a_judge(
         "mine, en: wrongly accepts 9 in 100 and misses 23: not good enough, because the judge's FPR on the judge set is "
         "0.090, above max_fpr 0.05."
     )
+
+
+def test_addresses_of_servers_are_left_out_of_names_that_tell_judges_apart_without_them() -> None:
+    here, there = "@http://127.0.0.1:1/v1", "@https://example.org/v1"
+
+    def shown(*names: str) -> list[str]:
+        return [one.name for one in named_apart([JudgeVerdicts(name, ()) for name in names])]
+
+    assert shown(f"a{here}, explained", f"b{there}") == ["a, explained", "b"]
+    assert shown(f"a{here}", f"a{there}") == [f"a{here}", f"a{there}"]
+
+
+def test_marks_stand_best_first_and_trivial_judges_beneath(tmp_path: Path) -> None:
+    judges = []
+    for name, wrong in (("poor", 9), ("good", 1)):
+        path = tmp_path / f"{name}.csv"
+        lines = [f"box,use {n} {'x' * n},{n},{n if n % 10 >= wrong else -n}" for n in range(1, 40)]
+        path.write_text("\n".join(["item,response,target,score_1", *lines]) + "\n", "utf-8")
+        judges += read_verdicts(path)
+    (section,) = sections(judges)
+    names = [str(row[0]) for row in section.tables[0].rows]
+    assert [name.partition(",")[0] for name in names[:4]] == ["good", "good", "poor", "poor"]
+    assert all(name.startswith("trivial: ") for name in names[4:]) and len(names) > 4

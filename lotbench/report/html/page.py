@@ -126,5 +126,5 @@ def _whole(text: str) -> Markup:
 
 
 def _breakable(text: str) -> Markup:
-    """A name that may be broken after its underscores."""
-    return Markup(str(escape(_shown(text))).replace("_", "_<wbr>"))
+    """A name that may be broken after its underscores, and not before a per cent sign."""
+    return Markup(str(escape(_shown(text))).replace("_", "_<wbr>").replace(" %", "&nbsp;%"))
