@@ -63,14 +63,18 @@ def sentences(text: str) -> list[str]:
     return [one.strip() for one in re.split(r"(?<=[.!?])\s+", text) if one.strip()]
 
 
+def justified(text: str) -> str:
+    """The justification in the question for its arguments."""
+    return text.partition("JUSTIFICATION\n")[2].partition("\nOUTPUT")[0]
+
+
 def rino(decide: Callable[[str, str, str], tuple[bool, bool]]) -> Saying:
     """A judge of RINoBench that takes sentences for arguments and decides on each: (found in the gold, grounded)."""
 
     def rule(request: Any) -> Mapping[str, Any]:
         text = hear(request).text
         if "novelty" in hear(request).form:
-            whole = text.partition("JUSTIFICATION\n")[2].partition("\nOUTPUT")[0]
-            return {"known": sentences(whole)[:10], "novelty": []}
+            return {"known": sentences(justified(text))[:10], "novelty": []}
         gold = dict(re.findall(r"^(g[kn]\d+): (.*)$", text, re.MULTILINE))
         claims = dict(re.findall(r"^([kn]\d+): (.*)$", text, re.MULTILINE))
         made: dict[str, Any] = {}
@@ -107,14 +111,15 @@ JUDGES: Mapping[str, Mapping[str, Saying]] = {
 }
 
 
-async def check(benchmark: str, judge: str, out: Path, **more: Any) -> Checked:
+async def check(benchmark: str, judge: str | Saying, out: Path, **more: Any) -> Checked:
     experiment = Experiment(
         benchmark=benchmark, roles={"judge": ("python:j",)}, repeats=more.pop("repeats", 1)
     )
     wanted = Wanted(
         Config(experiment=experiment, limits=Limits()), split="all", out=out, preflight=False, **more
     )
-    return await judge_check(wanted, own={"python:j": RuleModel(JUDGES[benchmark][judge], model_id="judge")})
+    says = JUDGES[benchmark][judge] if isinstance(judge, str) else judge
+    return await judge_check(wanted, own={"python:j": RuleModel(says, model_id="judge")})
 
 
 def found(checked: Checked) -> dict[str, Agreement]:
@@ -154,6 +159,35 @@ async def test_a_constant_judge_gets_what_arithmetic_says(benchmark: str, tmp_pa
         one = by_criterion[criterion]
         assert (one.fpr.value, one.fnr.value) == rates, criterion
         assert one.kappa.value == pytest.approx(0.0)
+
+
+async def test_of_n_claims_a_judge_takes_n_and_calls_the_k_planted_ones_ungrounded(tmp_path: Path) -> None:
+    planted = {
+        row["justification"]: row["claims"]
+        for row in rows("rinobench", "justifications.jsonl")
+        if all(one["blind_grounded"] in (None, one["grounded"]) for one in row["claims"])
+    }
+
+    def exact(request: Any) -> Mapping[str, Any]:
+        if "novelty" not in hear(request).form or (whole := justified(hear(request).text)) not in planted:
+            return JUDGES["rinobench"]["perfect"](request)
+        return {
+            kind: [one["text"] for one in planted[whole] if one["kind"] == kind]
+            for kind in ("known", "novelty")
+        }
+
+    marks = {
+        one.what: one.marks["all"]
+        for one in (await check("rinobench", exact, tmp_path)).measures
+        if one.marks
+    }
+    n = [len(claims) for claims in planted.values()]
+    k = [sum(not one["grounded"] for one in claims) for claims in planted.values()]
+    shares = [few / all_ for few, all_ in zip(k, n, strict=True)]
+    for what, truth in (("claims taken", n), ("share ungrounded", shares)):
+        assert marks[what].n == len(planted)
+        assert marks[what].mean == marks[what].truth == pytest.approx(sum(truth) / len(truth))
+        assert marks[what].spearman.value == pytest.approx(1.0)
 
 
 async def test_gold_that_is_sound_bounds_false_alarms(tmp_path: Path) -> None:
