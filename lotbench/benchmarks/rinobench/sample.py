@@ -61,6 +61,9 @@ class Item(BaseModel):
     id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
     language: Literal["en"] = "en"
     field: str = ""
+    block: Annotated[str, Before("")] = ""
+    """Rows that share an idea or a list of related works: two ideas, each beside the same two lists. They are one unit in
+    every interval."""
     research_idea: Idea
     related_works: Annotated[tuple[Work, ...], Field(min_length=1)]
     novelty_score: Literal[1, 2, 3, 4, 5]

@@ -15,8 +15,9 @@ import numpy as np
 
 from lotbench.benchmarks.rinobench.answered import Answered, Check, read_answered
 from lotbench.benchmarks.rinobench.claims import KINDS
-from lotbench.benchmarks.rinobench.sample import LABELS
+from lotbench.benchmarks.rinobench.sample import LABELS, Item
 from lotbench.benchmarks.rinobench.settings import Settings, Walk
+from lotbench.benchmarks.rinobench.shortcuts import shortcuts
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import classification
 from lotbench.metrics.headline import Headline, Weighted, by_sample, of_sums
@@ -40,6 +41,7 @@ class Judged:
         counts: By kind; None without a judged justification.
         alignment: The mean of the k calls, 0..1.
         shortened: How many abstracts of its related works were cut, of all `works`.
+        block: Of the idea, if it has one; see `sample.Item`.
     """
 
     sample: str
@@ -51,6 +53,12 @@ class Judged:
     alignment: float | None
     shortened: int
     works: int
+    block: str = ""
+
+    @property
+    def unit(self) -> str:
+        """What is independent of the others: the idea, or the block that it stands in."""
+        return self.block or self.sample
 
 
 def grade(walk: Walk) -> Score:
@@ -59,6 +67,7 @@ def grade(walk: Walk) -> Score:
     answer = read_answered(walk.state["steps"])
     if answer is None or outcome == "candidate_failed":
         return Score(None, why=f"{outcome}: {walk.state.get('why')}", parts={"gold": gold, "status": None})
+    block = {"block": walk.sample.block} if walk.sample.block else {}
     counts, aligned = (None, None) if outcome == "judge_failed" else _justification(answer)
     parts: dict[str, JSON] = {
         "gold": gold,
@@ -68,6 +77,7 @@ def grade(walk: Walk) -> Score:
         "works": answer.works,
         "alignment": aligned,
         "counts": counts,
+        **block,
     }
     if outcome != "scored":
         why = walk.state.get("why") or f"the answer is {answer.status}: no score of 1 to 5"
@@ -140,16 +150,16 @@ def answers(traces: Sequence[Trace], settings: Settings) -> dict[str, list[str]]
 
 
 def tables(answers: Sequence[Judged]) -> Floats:
-    """Counts [ideas, 5, 6] of gold by predicted score, column 0 for none; ideas in order of id."""
-    samples: dict[str, list[Judged]] = {}
+    """Counts [units, 5, 6] of gold by predicted score, column 0 for none; units (see `Judged`) in order of their names."""
+    units: dict[str, list[Judged]] = {}
     for one in answers:
-        samples.setdefault(one.sample, []).append(one)
+        units.setdefault(one.unit, []).append(one)
     return np.array(
         [
             classification.table(
-                [one.gold for one in samples[name]], [one.said for one in samples[name]], len(LABELS)
+                [one.gold for one in units[name]], [one.said for one in units[name]], len(LABELS)
             )
-            for name in sorted(samples)
+            for name in sorted(units)
         ]
     )
 
@@ -157,7 +167,7 @@ def tables(answers: Sequence[Judged]) -> Floats:
 def of_scores(
     answers: Sequence[Judged], statistic: Callable[[Floats], Floats], ends: tuple[float, float] = (0.0, 1.0)
 ) -> Metric:
-    """A statistic of the table of scores, of such ends, with its interval over ideas."""
+    """A statistic of the table of scores, of such ends, with its interval over ideas, or blocks of them."""
     if not answers:
         return Metric(None, why="no idea has an answer, or none with a score of 1 to 5")
     counts = tables(answers)
@@ -178,9 +188,19 @@ def macro_f1(answers: Sequence[Judged]) -> Metric:
 
 
 def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
-    """Macro F1, idea by idea; an answer without a score of 1 to 5 is in it, wrong."""
+    """Macro F1, by idea or by block; an answer without a score of 1 to 5 is in it, wrong.
+
+    A block goes by the ideas of it that were played: two runs are paired where these are the same.
+    """
     played = {name: judged(walks) for name, walks in by_sample(traces)}
-    records = {name: found for name, found in played.items() if found}
+    units: dict[str, list[str]] = {}
+    for name, found in played.items():
+        units.setdefault(found[0].unit if found else name, []).append(name)
+    records = {
+        " ".join(names): found
+        for names in units.values()
+        if (found := [one for name in names for one in played[name]])
+    }
 
     def weighted(ideas: Sequence[Sequence[Judged]]) -> Weighted:
         return of_sums(np.concatenate([tables(answers) for answers in ideas]), classification.macro_f1)
@@ -188,7 +208,7 @@ def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
     def measure(ideas: Sequence[Sequence[Judged]]) -> Metric:
         return macro_f1([one for answers in ideas for one in answers])
 
-    return Headline("macro_f1", records, measure, weighted, len(played) - len(records))
+    return Headline("macro_f1", records, measure, weighted, len(units) - len(records))
 
 
 def of_justifications(
@@ -202,10 +222,10 @@ def of_justifications(
     rows = [one for one in answers if one.counts is not None]
     if not rows:
         return Metric(None, better="lower" if lower else "higher", why="no justification was judged")
-    samples: dict[str, list[float]] = {}
+    units: dict[str, list[float]] = {}
     for one in rows:
-        samples.setdefault(one.sample, []).append(ratio(one))
-    sums = np.array([[sum(values), len(values)] for _, values in sorted(samples.items())])
+        units.setdefault(one.unit, []).append(ratio(one))
+    sums = np.array([[sum(values), len(values)] for _, values in sorted(units.items())])
 
     def mean(drawn: Floats) -> Floats:
         return np.asarray(drawn[..., 0] / drawn[..., 1])
@@ -229,10 +249,12 @@ def by_kind(kind: str, ratio: Callable[[Counts], float]) -> Callable[[Judged], f
 
 
 def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> dict[str, Metric]:
-    """The nine metrics with 95 % intervals over ideas, and what trivial players would get."""
+    """The nine metrics with 95 % intervals over ideas, and what players would get that read nothing, or too little."""
     answers = judged(traces)
     valid = [one for one in answers if one.said is not None]
     trivial = baselines([one.gold for one in answers])
+    for name, (f1, error) in shortcut_players(answers, evidence).items():
+        trivial[name] = (f1.value or 0.0, error.value or 0.0)
     made = {
         "macro_f1": replace(
             macro_f1(answers),
@@ -254,6 +276,25 @@ def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NO
         for kind in KINDS:
             made[f"{kind}_{name}"] = of_justifications(answers, by_kind(kind, ratio), most=most, lower=lower)
     return made
+
+
+def shortcut_players(answers: Sequence[Judged], evidence: Evidence) -> dict[str, tuple[Metric, Metric]]:
+    """Macro F1 and MAE of the players of `shortcuts` on the ideas that were played, with intervals as a run's."""
+    names = sorted({one.sample for one in answers} & evidence.samples.keys())
+    items = [evidence.samples[name] for name in names]
+    return shortcut_metrics(items)
+
+
+def shortcut_metrics(items: Sequence[Item]) -> dict[str, tuple[Metric, Metric]]:
+    """Macro F1 and MAE of players that read too little (`shortcuts`) on these ideas; none for too few ideas."""
+    found = {}
+    for player, said in shortcuts(items).items():
+        made = [
+            Judged(item.id, 1, item.novelty_score, score, "ok", None, None, 0, 0, item.block)
+            for item, score in zip(items, said, strict=True)
+        ]
+        found[player] = (macro_f1(made), of_scores(made, classification.mae, FARTHEST))
+    return found
 
 
 def baselines(gold: Sequence[int]) -> dict[str, tuple[float, float]]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from lotbench.benchmarks.rinobench import candidate, judge
 from lotbench.benchmarks.rinobench.across import across
-from lotbench.benchmarks.rinobench.lints import lints
+from lotbench.benchmarks.rinobench.lints import faults, lints
 from lotbench.benchmarks.rinobench.official import published
 from lotbench.benchmarks.rinobench.people import Label, review
 from lotbench.benchmarks.rinobench.preview import preview
@@ -68,6 +68,7 @@ benchmark = Benchmark(
     data=Data(
         strata=("novelty_score",),
         beside=(),
+        faults=faults,
         lints=lints,
         by_position=lambda settings: settings.join == "position",
         predicted="novelty_score",

@@ -1,0 +1,200 @@
+"""Blocks of RINoBench: two ideas beside the same two lists, so that neither an idea nor a list tells the class alone."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from lotbench.benchmarks.rinobench import score
+from lotbench.benchmarks.rinobench.sample import LABELS, Item
+from lotbench.benchmarks.rinobench.sections import sections
+from lotbench.benchmarks.rinobench.settings import Settings
+from lotbench.benchmarks.rinobench.shortcuts import FEWEST, shortcuts
+from lotbench.benchmarks.rinobench.task import benchmark
+from lotbench.harness.evidence import Evidence
+from lotbench.types import Score, Trace
+from tests.ideas import idea
+
+WORDS = ("moss", "tide", "glass", "wheel", "salt", "lamp", "rope", "seed", "cloud", "brick", "horn", "wool")
+PAIRS = [(x, y) for x in LABELS for y in LABELS if x < y]
+
+
+def text(rng: Random) -> str:
+    return " ".join(rng.choice(WORDS) for _ in range(30))
+
+
+def block(number: int, x: int, y: int, bold: str = "") -> list[Item]:
+    """Idea A is of class x beside W1 and of y beside W2, B the other way round; an idea may say `bold` words."""
+    rng = Random(number)
+    ideas = [
+        {
+            "problem_statement": f"{text(rng)} {name}{number}",
+            "objective": f"{text(rng)} {bold}",
+            "solution_approach": text(rng),
+        }
+        for name in ("a", "b")
+    ]
+    lists = [
+        [{"id": f"w{n}", "title": f"Work {name} {n} of {number}", "abstract": text(rng)} for n in range(1, 4)]
+        for name in ("W1", "W2")
+    ]
+    places = ((0, 0, x), (0, 1, y), (1, 0, y), (1, 1, x))
+    return [
+        Item.model_validate(
+            {
+                "id": f"b{number}-{at}",
+                "block": f"b{number}",
+                "research_idea": ideas[one],
+                "related_works": lists[works],
+                "novelty_score": gold,
+                "novelty_reasoning": "Looking is known. Leaping is new.",
+            }
+        )
+        for at, (one, works, gold) in enumerate(places)
+    ]
+
+
+def blocks(count: int = 30, bold: bool = False) -> list[Item]:
+    """Blocks in which every class is equally often the gold; the bold ones say so in their ideas."""
+    pairs = [PAIRS[number % len(PAIRS)] for number in range(count)]
+    return [
+        item
+        for number, (x, y) in enumerate(pairs)
+        for item in block(number, x, y, f"bold{x} daring{y}" if bold else "")
+    ]
+
+
+def walked(items: list[Item], said: dict[str, int]) -> list[Trace]:
+    """What a candidate that says these scores leaves behind."""
+    return [
+        Trace(
+            item.id,
+            1,
+            item.id,
+            "scored",
+            Score(
+                float(said[item.id] == item.novelty_score),
+                parts={
+                    "gold": item.novelty_score,
+                    "said": said[item.id],
+                    "status": "ok",
+                    "shortened": 0,
+                    "works": 3,
+                    "alignment": None,
+                    "counts": None,
+                    "block": item.block,
+                },
+            ),
+            (),
+            {},
+            {},
+        )
+        for item in items
+    ]
+
+
+def test_a_score_that_an_idea_tells_by_itself_is_found_by_the_player_that_reads_it_alone() -> None:
+    rng = Random(1)
+    items = [
+        idea(
+            number,
+            gold=number % 5 + 1,
+            research_idea={
+                "problem_statement": f"{text(rng)} {' '.join(['tell' + 'abcde'[number % 5]] * 4)}",
+                "objective": text(rng),
+                "solution_approach": text(rng),
+            },
+        )
+        for number in range(60)
+    ]
+    found = score.shortcut_metrics(items)
+    assert (found["idea alone"][0].value or 0) > 0.9
+    assert (found["works alone"][0].value or 1) < 0.4
+    assert shortcuts(items[: FEWEST - 1]) == {}
+
+
+@pytest.mark.parametrize("bold", [False, True])
+def test_in_blocks_neither_ideas_nor_works_tell_the_class_even_where_ideas_sound_bold(bold: bool) -> None:
+    items = blocks(60, bold)
+    for player in ("idea alone", "works alone"):
+        f1, _ = score.shortcut_metrics(items)[player]
+        assert f1.low is not None and f1.high is not None
+        assert f1.n == 60 and f1.observations == 240
+        # Whoever sees an idea alone is right in one of its two rows at most: two words a class give .5, no more.
+        assert (f1.value or 1) < (0.55 if bold and player == "idea alone" else 0.33)
+
+
+def test_the_report_shows_these_players_beside_the_others_and_counts_by_block() -> None:
+    items = blocks(24)
+    traces = walked(items, {item.id: 3 for item in items})
+    known = Evidence(samples={item.id: item for item in items})
+    metric = score.metrics(traces, Settings(), known)["macro_f1"]
+    assert (metric.n, metric.observations) == (24, 96)
+    assert metric.baselines.keys() >= {"idea alone", "works alone", "likeness", "always 3"}
+    (told,) = [one for one in sections(traces, Settings(), known) if one.title == "Shortcuts"]
+    assert [row[0] for row in told.tables[0].rows] == ["idea alone", "works alone", "likeness"]
+    assert told.tables[0].rows[0][1] == metric.baselines["idea alone"]
+
+
+def test_rows_of_a_block_are_no_more_evidence_than_the_block() -> None:
+    items = blocks(24)
+    rng = Random(3)
+    right = {item.id: item.novelty_score for item in items}
+    said = {item.id: item.novelty_score if rng.random() < 0.5 else 1 for item in items[::4]}
+    # Whoever is right in one row of a block is right in all.
+    alike = {
+        item.id: item.novelty_score if said[items[at - at % 4].id] != 1 else 1
+        for at, item in enumerate(items)
+    }
+    by_block = score.macro_f1(score.judged(walked(items, alike)))
+    apart = [item.model_copy(update={"block": ""}) for item in items]
+    by_row = score.macro_f1(score.judged(walked(apart, alike)))
+    assert by_block.value == by_row.value
+    assert width(by_block) > 1.3 * width(by_row)
+    records = score.headline(walked(items, right), Settings()).records
+    assert len(records) == 24 and all(len(answers) == 4 for answers in records.values())
+    # Runs on other ideas of the same blocks are not paired.
+    half = score.headline(walked(items[::2], right), Settings()).records
+    assert not half.keys() & records.keys()
+
+
+def width(metric: Any) -> float:
+    return float(metric.high - metric.low)
+
+
+def test_a_block_of_two_ideas_and_two_lists_is_clean() -> None:
+    assert benchmark.data.lints(blocks(10), {}) == []
+    assert benchmark.data.faults(blocks(10), Settings()) == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "field", "told"),
+    [
+        (lambda rows: rows[:3], "block", "has 3 rows, not 4"),
+        (lambda rows: [*rows[:3], same_score(rows[3], rows[2])], "research_idea", "with two scores"),
+        (lambda rows: [*rows[:3], of_list(rows[3], rows[0])], "related_works", "stands 3 times"),
+    ],
+)
+def test_a_broken_block_is_a_fault_by_field(changed: Any, field: str, told: str) -> None:
+    found = benchmark.data.lints(changed(block(1, 2, 4)), {})
+    assert any(one.field == field and told in one.text for one in found), found
+
+
+def same_score(row: Item, other: Item) -> Item:
+    return row.model_copy(update={"novelty_score": other.novelty_score})
+
+
+def of_list(row: Item, other: Item) -> Item:
+    return row.model_copy(update={"related_works": other.related_works})
+
+
+def test_an_idea_in_two_blocks_and_classes_out_of_balance_are_faults() -> None:
+    rows = [
+        *block(1, 1, 2),
+        *(one.model_copy(update={"id": f"c-{one.id}", "block": "b9"}) for one in block(1, 1, 2)),
+    ]
+    assert any("stands in b1 too" in one.text for one in benchmark.data.lints(rows, {}))
+    (fault,) = benchmark.data.faults(block(1, 1, 2), Settings())
+    assert "not balanced (1: 2, 2: 2, 3: 0, 4: 0, 5: 0)" in fault
