@@ -131,7 +131,7 @@ def load(path: Path | None, sets: Sequence[str] = (), flags: Mapping[str, Any] |
         key, equals, value = pair.partition("=")
         if not equals or not key:
             raise UsageError(f"--set {pair!r}: expected key=value")
-        put(table, _place(key.strip()), read_value(value.strip()))
+        put(table, place(key.strip()), read_value(value.strip()))
     for key, value in (flags or {}).items():
         if value is not None:
             put(table, key.split("."), value)
@@ -207,7 +207,8 @@ def shortened(text: str, longest: int = 200) -> str:
     return text if len(text) <= longest else f"{text[:longest]} …"
 
 
-def _place(key: str) -> list[str]:
+def place(key: str) -> list[str]:
+    """Where a key of `--set` stands in a config file: a bare one may be a setting, a field or a limit."""
     if "." in key:
         return key.split(".")
     if key in Experiment.model_fields:

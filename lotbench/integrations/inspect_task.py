@@ -1,0 +1,327 @@
+"""Every benchmark as a task of inspect_ai: `inspect eval lotbench/lotbench --model NAME --model-role judge=NAME`.
+
+inspect takes the samples and asks the models; the graph, what is asked in it, how it is read and what a walk is worth are
+those of `lotbench evaluate`. A walk is a sample, its repeat the epoch. The run folder lies beside the log, with the
+same files as any other, and the metrics of the log are those of the run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import replace
+from itertools import count, takewhile
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from inspect_ai import Task, task
+from inspect_ai._util.error import PrerequisiteError
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.hooks import Hooks, TaskEnd, hooks
+from inspect_ai.log._samples import sample_active
+from inspect_ai.model import Model, ModelOutput, get_model, model_roles
+from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, metric, scorer
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+from inspect_ai.util import span
+
+from lotbench import benchmarks
+from lotbench.config import experiment as config
+from lotbench.config.experiment import Limits, digest
+from lotbench.config.model_names import address
+from lotbench.edge.calls.budget import Bucket
+from lotbench.edge.calls.caller import Caller, RoleModel, owner
+from lotbench.edge.calls.prices import price
+from lotbench.edge.calls.store import Store
+from lotbench.edge.files import run_folder
+from lotbench.edge.files.datasets import config_file
+from lotbench.errors import LotbenchError, UsageError
+from lotbench.harness.benchmark import Benchmark
+from lotbench.harness.state import AnyWalk, start
+from lotbench.integrations.conversations import plain, replies, turns
+from lotbench.integrations.inspect_model import SPEAKERS, InspectModel, inspects, name
+from lotbench.run import plan, recorded, results
+from lotbench.run.calling import journaled
+from lotbench.run.rescore import Call, Transcript
+from lotbench.run.results import Run, load_run
+from lotbench.run.session import loop
+from lotbench.types import Answer, Question, Trace
+
+HELD = "lotbench_run"
+"""Where a log and a sample say which run they belong to."""
+open_runs: dict[str, TaskRun] = {}
+"""The runs of tasks that are being evaluated, by what their logs call them."""
+
+
+class TaskRun:
+    """The run of a task while inspect evaluates it; its folder is made when the first sample is taken.
+
+    Args:
+        made: The plan.
+        cast: inspect's models, by role and by their names in the plan.
+        out: Where the run folder is made; beside the log if it is not said.
+        forms: See `InspectModel`.
+
+    Raises:
+        UsageError: Walks follow each other, which inspect's samples do not.
+    """
+
+    def __init__(
+        self, made: plan.Plan, cast: Mapping[tuple[str, str], Model], out: str, *, forms: bool
+    ) -> None:
+        lanes = made.lanes()
+        if any(len(lane) > 1 for lane in lanes):
+            raise UsageError("with these settings walks follow each other: `lotbench evaluate` plays them")
+        self.name = uuid4().hex
+        # Who fails too often, and how many go at once, is for inspect to say.
+        self.plan = replace(made, limits=Limits(concurrency=1, max_failed=1.0))
+        self.planned = {(lane[0].sample, lane[0].repeat): lane[0] for lane in lanes}
+        self._cast, self._out, self._forms = cast, out, forms
+        self._opening, self._open = asyncio.Lock(), AsyncExitStack()
+        self._caller: Caller | None = None
+
+    async def walk(self, sample: str, repeat: int) -> Transcript:
+        """Take a walk; one that is taken again gets the replies that came from the journal.
+
+        Raises:
+            UsageError: The run has no such repeat.
+            Exception: What ended it, as inspect raised it.
+        """
+        planned = self.planned.get((sample, repeat))
+        if planned is None:
+            raise UsageError(f"epoch {repeat}: the run has fewer repeats: -T repeats=N, without --epochs")
+        caller = await self._opened()
+        calls: list[Call] = []
+        walks = loop(self.plan, _asking(caller, calls))
+        try:
+            async with aclosing(walks.traces([[planned]])) as traces:
+                async for trace in traces:
+                    self.folder.append(trace)
+                    return Transcript(trace, tuple(calls), whole=True)
+            raise walks.crashed[planned]
+        except BaseException:
+            for call in calls:
+                caller.journal.forget(call.request.key)
+            raise
+
+    async def close(self) -> None:
+        """Write the report of what was played, and close the folder."""
+        if self._caller is None:
+            return
+        order = [(one.sample, one.repeat) for lane in self.plan.lanes() for one in lane]
+        run = replace(load_run(self.folder.path), traces=self.folder.order(order))
+        wall_s, totals = time.monotonic() - self._began, self._caller.journal.totals
+        results.write(run, self.plan, self.folder, wall_s, totals, embed=True)
+        await self._open.aclose()
+
+    async def _opened(self) -> Caller:
+        async with self._opening:
+            if self._caller is None:
+                self._began = time.monotonic()
+                made, asked = self.plan, self.plan.experiment
+                folder = run_folder.create(
+                    Path(self._out or _log_folder()), asked.benchmark, asked.model, digest(asked)
+                )
+                self.folder = self._open.enter_context(folder)
+                recorded.freeze(made, folder)
+                caller = journaled(made, self._role_models(), folder.path, Store())
+                self._caller = await self._open.enter_async_context(caller)
+            return self._caller
+
+    def _role_models(self) -> dict[str, tuple[RoleModel, ...]]:
+        picture = self.plan.pictures.data_url
+        return {
+            role: tuple(
+                RoleModel(
+                    one.text,
+                    InspectModel(self._cast[role, one.text], picture, forms=self._forms),
+                    price(one),
+                    Bucket(None),
+                    Bucket(None),
+                    address=address(one),
+                )
+                for one in names
+            )
+            for role, names in self.plan.names.items()
+        }
+
+
+def _asking(caller: Caller, calls: list[Call]) -> Callable[[AnyWalk, Question], Awaitable[Answer]]:
+    """`ask` of a walk: each call in a span of inspect's transcript, and kept."""
+
+    async def ask(walk: AnyWalk, question: Question) -> Answer:
+        request = caller.request(question, *owner(walk, question))
+        async with span(f"{question.step}, round {question.round}", type=question.role):
+            answer = await caller.ask(walk, question)
+        calls.append(Call(question, request, answer.reply))
+        return answer
+
+    return ask
+
+
+def _log_folder() -> str:
+    """Where the log is written of the sample that is being taken; here, if it is not on this machine."""
+    active = sample_active()
+    location = active.log_location.removeprefix("file://") if active else ""
+    return "." if "://" in location else os.path.dirname(location) or "."
+
+
+def _factory(benchmark: str) -> Callable[..., Task]:
+    """The function that makes a benchmark's task."""
+
+    def made(config: str = "", out: str = "", forms: bool = True, **options: Any) -> Task:
+        try:
+            declared = benchmarks.get(benchmark)
+            cast = _cast(declared)
+            players = {(role, name(model)): model for role, models in cast.items() for model in models}
+            run = TaskRun(plan.make(_asked(benchmark, cast, config, options)), players, out, forms=forms)
+        except LotbenchError as error:
+            raise PrerequisiteError(str(error)) from error
+        open_runs[run.name] = run
+        return Task(
+            dataset=MemoryDataset(list(_samples(run.plan)), name=run.plan.experiment.data),
+            solver=walk(run.name),
+            scorer=lotbench(),
+            epochs=run.plan.experiment.repeats,
+            version=declared.version,
+            metadata={HELD: run.name},
+        )
+
+    return made
+
+
+def _cast(benchmark: Benchmark) -> dict[str, list[Model]]:
+    """Inspect's models by role: NAME, NAME2, NAME3... are the seats of role NAME; else the benchmark's default.
+
+    Raises:
+        UsageError: A role has no model, or there is no such role.
+    """
+    bound, cast = dict(model_roles()), {"candidate": [get_model()]}
+    others = [role for role in benchmark.roles if role != "candidate"]
+    for role in others:
+        seats = takewhile(bound.__contains__, (f"{role}{seat if seat > 1 else ''}" for seat in count(1)))
+        cast[role] = [bound.pop(place) for place in seats]
+        declared = benchmark.roles[role]
+        if not cast[role] and declared.required:
+            if not declared.default:
+                raise UsageError(f"{benchmark.name} has no default {role}: give --model-role {role}=NAME")
+            cast[role] = [get_model(inspects(one), role=role) for one in declared.default]
+    if bound:
+        raise UsageError(
+            f"--model-role {', '.join(bound)}: the roles of {benchmark.name} are {', '.join(others)}, "
+            "and their seats ROLE, ROLE2, ROLE3..."
+        )
+    return {role: models for role, models in cast.items() if models}
+
+
+def _asked(
+    benchmark: str, cast: Mapping[str, list[Model]], given: str, options: Mapping[str, Any]
+) -> config.Config:
+    """What is to be played: `-T config=FILE -T limit=20 -T arm=caption`, fields and settings as `--set` takes them.
+
+    Raises:
+        UsageError: There is no such field, or inspect has its own of it.
+    """
+    flags: dict[str, Any] = {"benchmark": benchmark, "model": name(cast["candidate"][0])}
+    flags |= {f"roles.{role}": [name(one) for one in cast[role]] for role in cast if role != "candidate"}
+    for key, value in options.items():
+        place = config.place(key)
+        if place[0] in ("limits", "model", "roles", "benchmark"):
+            raise UsageError(
+                f"-T {key}: inspect has its own: --model, --model-role, --max-samples, --token-limit..."
+            )
+        flags[".".join(place)] = value
+    return config.load(config_file(given or None), (), flags)
+
+
+def _samples(made: plan.Plan) -> Iterator[Sample]:
+    """The samples of a plan as inspect's, each with what the candidate is asked first."""
+    for one in made.chosen:
+        first = made.benchmark.ask(made.view(start(one.id, 1, ""), "respond"))
+        said = [plain(message) for message in first[0].messages if message.speaker == "user"] if first else ()
+        yield Sample(input="\n\n".join(said) or one.id, id=one.id, metadata={"language": one.language})
+
+
+@solver
+def walk(run: str) -> Solver:
+    """Takes a sample's walk in the run of that name."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        held = open_runs[run]
+        taken = await held.walk(str(state.sample_id), state.epoch)
+        state.messages = [SPEAKERS[turn.role](content=turn.text) for turn in turns(taken)]
+        if said := replies(taken):
+            state.output = ModelOutput.from_content(said[-1].model, said[-1].text)
+        trace = taken.trace
+        state.store.set("outcome", trace.outcome)
+        state.store.set("value", trace.score.value)
+        state.store.set("why", trace.why or trace.score.why or trace.outcome)
+        state.store.set("parts", dict(trace.score.parts))
+        state.store.set("run", str(held.folder.path.resolve()))
+        return state
+
+    return solve
+
+
+@metric(scores="unreduced")
+def measures() -> Metric:
+    """The metrics of the run that the scores are of, each with its interval."""
+
+    def compute(scores: list[SampleScore]) -> dict[str, float]:
+        runs = [load_run(path) for path in dict.fromkeys(one.score.metadata["run"] for one in scores)]
+        # Of a log that was retried, the walks of each attempt; in data order, which is that of the run's own sums.
+        traces = {(trace.sample, trace.repeat): trace for run in runs for trace in run.traces}
+        return measured(runs[-1], traces)
+
+    return compute
+
+
+@scorer(metrics=[measures()])
+def lotbench() -> Scorer:
+    """What the walk is worth; one that failed is not scored, with the reason."""
+
+    async def score(state: TaskState, target: Target) -> Score:
+        told = {key: state.store.get(key) for key in ("outcome", "parts", "run")}
+        value = state.store.get("value")
+        if value is None:
+            why = state.store.get("why", "the sample was stopped before its walk had ended")
+            return Score.unscored(reason=why, metadata=told)
+        return Score(value=value, answer=state.output.completion, explanation=told["outcome"], metadata=told)
+
+    return score
+
+
+def measured(run: Run, traces: Mapping[tuple[str, int], Trace]) -> dict[str, float]:
+    """The metrics of a run as far as it has come, NAME with NAME_low and NAME_high."""
+    made = results.planned(run, Limits())
+    order = [(one.sample, one.repeat) for lane in made.lanes() for one in lane]
+    walked = [traces[place] for place in order if place in traces]
+    answers = made.benchmark.comparison.answers(walked, made.settings) if len(walked) == len(order) else {}
+    beside = results.evidence(made, run.path, answers, embed=True)
+    found: dict[str, float] = {}
+    for key, one in made.benchmark.metrics(walked, made.settings, beside).items():
+        values = {key: one.value, f"{key}_low": one.low, f"{key}_high": one.high}
+        found |= {place: value for place, value in values.items() if value is not None}
+    return found
+
+
+@hooks(name="run_folder", description="closes the run folder beside a log of lotbench")
+class RunFolders(Hooks):
+    """Closes a task's run folder when the task has ended, and writes its report."""
+
+    def enabled(self) -> bool:
+        """Whether any task of ours is being evaluated."""
+        return bool(open_runs)
+
+    async def on_task_end(self, data: TaskEnd) -> None:
+        """Close the run of the task that has ended."""
+        held = open_runs.pop((data.log.eval.metadata or {}).get(HELD, ""), None)
+        if held is not None:
+            await held.close()
+
+
+for one in benchmarks.names():
+    task(name=one)(_factory(one))
