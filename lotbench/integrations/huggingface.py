@@ -75,7 +75,7 @@ def _result(run: Run, metric: str) -> dict[str, JSON]:
     """The headline score as an entry of .eval_results."""
     score = run.summary["scores"][metric]
     low, high = score["low"], score["high"]
-    interval = f", 95 % interval {low:.4g} to {high:.4g}" if low is not None and high is not None else ""
+    interval = f", 95 % interval {low} to {high}" if low is not None and high is not None else ""
     trusted = "trusted" if run.summary["rankable"] else f"not trusted: {'; '.join(run.summary['reasons'])}"
     return {
         "dataset": {
@@ -133,7 +133,7 @@ def _card(run: Run, name: str) -> str:
 
 
 def _cell(value: Any) -> str:
-    return "" if value is None else f"{value:.6g}"
+    return "" if value is None else str(value)
 
 
 def _yaml(value: JSON) -> str:
