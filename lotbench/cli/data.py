@@ -16,6 +16,7 @@ from lotbench.edge.files.jsonl import texts
 from lotbench.edge.pictures import picture_facts
 from lotbench.errors import DataError, UsageError, at
 from lotbench.harness.planted import PlantedRow
+from lotbench.run import calibration
 
 if TYPE_CHECKING:
     from lotbench.run.construction import Wanted
@@ -57,7 +58,25 @@ def check(parsed: argparse.Namespace) -> int:
     faults += [f"{at(path, lines[f.sample], f.field)}: {f.text}" for f in findings if f.grave]
     if faults:
         raise DataError(faults)
+    if declared.data.calibration and (counts := calibration.tiers(folder, declared)):
+        print(
+            f"{folder / calibration.FILE}: {', '.join(f'{count} {name}' for name, count in counts.items())}"
+        )
     print(f"{folder}: {len(items)} samples, no faults")
+    return 0
+
+
+def calibrate(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench data calibrate`."""
+    from lotbench.run.calibrate import calibrate as add
+    from lotbench.run.results import load_run
+
+    runs = [load_run(name, Path(parsed.out)) for name in parsed.runs]
+    folder = datasets.data_folder(parsed.data, "") if parsed.data else None
+    added = add(runs, folder, parsed.player)
+    counts = calibration.tiers(added.path.parent, benchmarks.get(runs[0].config.benchmark))
+    print(f"{added.path}: {added.new} plays added, {added.there} stood there already")
+    print(", ".join(f"{count} {name}" for name, count in counts.items()))
     return 0
 
 

@@ -346,6 +346,18 @@ def _data(commands: Commands) -> None:
         data, "render", "data:render", "draw the SVG drawings of a data set as the PNG pictures beside them"
     )
     one.add_argument("path", metavar="PATH")
+    one = _command(
+        data, "calibrate", "data:calibrate", "add the games of finished runs to the blind plays of a data set"
+    )
+    one.add_argument("runs", metavar="RUN", nargs="+", help="a path, a folder name in runs/, or latest")
+    one.add_argument("--data", metavar="NAME|PATH", help="the data set (default: that of the runs)")
+    one.add_argument(
+        "--player",
+        metavar="WHO",
+        default="",
+        help="who played (default: the model's id), such as 'NAME, by hand'",
+    )
+    one.add_argument("--out", metavar="DIR", default="runs", help="where runs are kept (default: runs)")
     _import(data)
     _build(data)
     one = _command(data, "sheet", "data:sheet", "draw contact sheets: nine pictures a page, with their texts")

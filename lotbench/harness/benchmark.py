@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from lotbench.config.model_names import ModelName
 from lotbench.errors import CallFailed
 from lotbench.harness.ballot import Ballot
+from lotbench.harness.calibration import Calibration
 from lotbench.harness.data_findings import Finding, Guess, Sight
 from lotbench.harness.evidence import Evidence
 from lotbench.harness.judge_validation import Validation
@@ -71,6 +72,7 @@ class Data:
         predicted: The field by which a JSON list is known as released predictions; none if empty.
         published: The samples in what others have published of it.
         guess: How a model is tried on samples without their pictures.
+        calibration: How blind plays stand beside a data set; None where there are none.
         right: The texts of a sample that are right answers: who was trained on one of them is not measured by it.
     """
 
@@ -86,6 +88,7 @@ class Data:
     predicted: str = ""
     published: Callable[[Source], Sequence[BaseModel]] | None = None
     guess: Guess | None = None
+    calibration: Calibration | None = None
     right: Callable[[Any], Sequence[str]] = lambda sample: ()
 
 

@@ -11,7 +11,7 @@ from lotbench.edge.files.published_scores import read_published_scores
 from lotbench.errors import UsageError
 from lotbench.report.comparison import Comparison, compare
 from lotbench.report.sections import Section
-from lotbench.run import results
+from lotbench.run import calibration, recorded, results
 from lotbench.run.results import Run
 
 
@@ -33,10 +33,19 @@ def compared(runs: Sequence[Run], table: Path | None = None, wanted: float | Non
 
     def across(benchmark: str, called: Mapping[str, str]) -> Sequence[Section]:
         declared = benchmarks.get(benchmark)
-        played = ((shown, by_name[name]) for name, shown in called.items())
-        return declared.comparison.across(
-            {shown: (run.traces, validate(declared.Settings, run.config.settings)) for shown, run in played}
-        )
+        played = {shown: by_name[name] for name, shown in called.items()}
+        walked = {
+            shown: (run.traces, validate(declared.Settings, run.config.settings))
+            for shown, run in played.items()
+        }
+        homes = {
+            shown: (recorded.home(run.path, run.config).folder, run.path.name)
+            for shown, run in played.items()
+        }
+        return [
+            *declared.comparison.across(walked),
+            *calibration.sections(declared, homes, walked),
+        ]
 
     entries = [results.entry(run, curves=True) for run in runs]
     return compare(entries, across, read_published_scores(table) if table else None, wanted)

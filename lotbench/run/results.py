@@ -36,7 +36,7 @@ from lotbench.report import likeness, reliability, trust
 from lotbench.report.leaderboard import Entry, walked
 from lotbench.report.report import Facts, Report, Spent, build, to_markdown, to_summary
 from lotbench.report.sections import Reading, Section
-from lotbench.run import diagnostics, plan, recorded
+from lotbench.run import calibration, diagnostics, plan, recorded
 from lotbench.run.folder_shapes import later, read_run_json, read_samples, read_summary
 from lotbench.types import Trace
 
@@ -187,6 +187,7 @@ def _measured(
     beside = evidence(made, path, answers, out, embed=embed)
     quality = _judge_quality(made, path, traces, totals)
     case = _case(made, ids, traces, quality)
+    candidate = made.names["candidate"][0].text
     facts = Facts(
         benchmark=benchmark.name,
         version=benchmark.version,
@@ -224,7 +225,13 @@ def _measured(
                 made, path.name, traces, quality, diagnostics.price_of(spending, len(traces))
             ),
             benchmark.sections(traces, settings, beside),
-            (likeness.alone(likeness.Said(answers, beside.vectors, beside.encoder)), *reliability.needs()),
+            (
+                *calibration.sections(
+                    benchmark, {candidate: (made.folder, path.name)}, {candidate: (traces, settings)}
+                ),
+                likeness.alone(likeness.Said(answers, beside.vectors, beside.encoder)),
+                *reliability.needs(),
+            ),
         ),
         facts,
         benchmark.metrics(traces, rescored, beside),

@@ -68,7 +68,8 @@ class Item(BaseModel):
     explanation: Text
     clues: Annotated[tuple[Text, ...], Field(min_length=1)]
     """From wide to narrow."""
-    tier: Literal["easy", "medium", "hard"] = "medium"
+    tier: Literal["easy", "medium", "hard"] | None = "medium"
+    """How far the leap is, as its writer saw it; null where blind plays say it (`calibration`)."""
     leap: str = ""
     """The kind of leap between picture and response."""
     accept: tuple[Text, ...] = ()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from lotbench.benchmarks.lotbench import candidate, check, judge_rows, lints, placebo, turtlebench, validation
 from lotbench.benchmarks.lotbench.across import across
+from lotbench.benchmarks.lotbench.calibration import CALIBRATION
 from lotbench.benchmarks.lotbench.games import answers
 from lotbench.benchmarks.lotbench.headline import by_labels, headline
 from lotbench.benchmarks.lotbench.judge_quality import standing
@@ -49,9 +50,7 @@ ROLES = {
     ),
 }
 
-
 ask, read = by_step(STEPS)
-
 
 benchmark = Benchmark(
     name="lotbench",
@@ -77,6 +76,7 @@ benchmark = Benchmark(
         lints=lints.lints,
         needs_pictures=lambda settings: "image" in settings.arm,
         right=lambda item: (item.response,),
+        calibration=CALIBRATION,
         guess=Guess({"arm": "caption"}, lambda turn: turn["filling"], lints.too_easy),
     ),
     walks=Walks(repeats=3, supersteps=lambda settings: 5 * settings.max_rounds + 5),
