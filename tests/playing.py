@@ -22,7 +22,7 @@ async def play(server: FakeServer | str, out: Path, **fields: Any) -> Run:
     """Three samples, one repeat, three rounds, unless the fields say otherwise."""
     url = server if isinstance(server, str) else server.url
     other = {role: fields.pop(role) for role in ("candidate", "judge", "oracle") if role in fields}
-    given: dict[str, Any] = {"limit": 3, "repeats": 1, "concurrency": 4} | fields
+    given: dict[str, Any] = {"data": "lotbench_easy", "limit": 3, "repeats": 1, "concurrency": 4} | fields
     given["settings"] = SETTINGS | given.get("settings", {})
     return await evaluate(out=out, **players(url, **other), **given)
 

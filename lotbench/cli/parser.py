@@ -185,6 +185,11 @@ def _reports(commands: Commands) -> None:
     one.add_argument("--for-review", action="store_true", help="answers for people to label, nothing judged")
     one.add_argument("--steps", action="store_true", help="one row a step, not one a walk")
     one.add_argument(
+        "--held-out",
+        action="store_true",
+        help="report, scores and digests without any text of a sample, into the folder --out",
+    )
+    one.add_argument(
         "--to",
         metavar="TOOL",
         help="for another tool, into the folder --out: every-eval-ever, huggingface, inspect, otel",
@@ -346,6 +351,14 @@ def _data(commands: Commands) -> None:
         data, "render", "data:render", "draw the SVG drawings of a data set as the PNG pictures beside them"
     )
     one.add_argument("path", metavar="PATH")
+    one = _command(
+        data,
+        "digest",
+        "data:digest",
+        "print the digest of a data set, as run.json has it, to publish in its place",
+    )
+    one.add_argument("path", metavar="PATH")
+    one.add_argument("--benchmark", metavar="NAME", default=DEFAULT_BENCHMARK)
     one = _command(
         data, "calibrate", "data:calibrate", "add the games of finished runs to the blind plays of a data set"
     )

@@ -240,6 +240,7 @@ def test_the_page_on_runs_names_everything_in_a_run_folder(tmp_path: Path) -> No
         model=player,
         roles={"judge": player, "oracle": player},
         out=tmp_path,
+        data="lotbench_easy",
         samples=["lot-0002", "lot-0034"],
         repeats=2,
         settings={"max_rounds": 6, "clue_interval": 1, "framework": "ddcot"},

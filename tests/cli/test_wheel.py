@@ -107,7 +107,7 @@ def test_lotbench_comes_from_the_wheel_alone(place: Place) -> None:
         "python",
         "-c",
         "import lotbench, graphs, json; from lotbench.edge.files.datasets import shipped; from lotbench.run.plan import version;"
-        "print(json.dumps([lotbench.__file__, graphs.__file__, str(shipped('data', 'lotbench')), version()]))",
+        "print(json.dumps([lotbench.__file__, graphs.__file__, str(shipped('data', 'lotbench_easy')), version()]))",
     )
     *paths, version = json.loads(told.stdout)
     environment = str(place.bin.parent)

@@ -34,7 +34,14 @@ SETTINGS = {"max_rounds": 2, "clue_interval": 1, "arm": "caption"}
 def asked(url: str, **other: Any) -> dict[str, Any]:
     """A context as it travels: two rounds, every role at one address."""
     roles = {role: [f"{role}@{url}"] for role in ("judge", "oracle")}
-    given = {"model": f"candidate@{url}", "roles": roles, "sample": "lot-0002", "settings": SETTINGS} | other
+    given = {
+        "model": f"candidate@{url}",
+        "roles": roles,
+        "data": "lotbench_easy",
+        "sample": "lot-0002",
+        "settings": SETTINGS,
+        **other,
+    }
     return dict(json.loads(json.dumps(given)))
 
 

@@ -81,7 +81,8 @@ def test_the_shipped_benchmarks_are_drawn_over_what_they_say(
     name: str, limit: int, each: dict[str, object]
 ) -> None:
     roles = {role: ("human",) for role in benchmarks.get(name).roles if role == "judge"}
-    experiment = Experiment(benchmark=name, model="human", roles=roles, limit=limit)
+    data = "lotbench_easy" if name == "lotbench" else ""
+    experiment = Experiment(benchmark=name, data=data, model="human", roles=roles, limit=limit)
     chosen = plan.make(Config(experiment=experiment, limits=Limits())).chosen
     for field, counts in each.items():
         drawn = Counter(getattr(sample, field) for sample in chosen)
@@ -104,7 +105,7 @@ def test_a_run_plays_the_languages_that_are_named_and_says_which_there_are() -> 
     with pytest.raises(UsageError, match=r"language 'fr': the data set has en, zh"):
         chosen("fr")
     with pytest.raises(UsageError, match="no sample lot-0063"):
-        chosen("en", samples=("lot-0063",))
+        chosen("en", data="lotbench_easy", samples=("lot-0063",))
 
 
 @pytest.mark.parametrize("command", ["evaluate", "play"])

@@ -148,6 +148,7 @@ def test_what_an_older_run_did_not_write_down_is_named_where_it_matters(
         (
             "lotbench",
             {
+                "data": "lotbench_easy",
                 "samples": ("lot-0001", "lot-0003", "lot-0070"),
                 "settings": {"arm": "caption", "max_rounds": 5},
             },

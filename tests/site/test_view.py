@@ -326,7 +326,9 @@ def game(server: FakeServer, **more: Any) -> config.Config:
         "roles.oracle": [f"oracle@{server.url}"],
     }
     sets = [f"{name}={value}" for name, value in SETTINGS.items()]
-    return config.load(None, sets, {**flags, "samples": ["lot-0001", "lot-0002"], **more})
+    return config.load(
+        None, sets, {**flags, "data": "lotbench_easy", "samples": ["lot-0001", "lot-0002"], **more}
+    )
 
 
 async def until(browser: TestClient[Any, Any], seat: str, wanted: str) -> str:

@@ -20,6 +20,8 @@ from lotbench.harness.data_findings import Finding, Sight
 
 NEAR_BITS = 30
 """Two pictures whose hashes differ in no more bits of 256 are near-duplicates (the nearest of ours: 82)."""
+SHARED = 2
+"""Samples that one picture may have."""
 NEAR_RESPONSES = 0.6
 """Share of common letter triples from which two responses are near-duplicates."""
 FAR_FROM_DRAWING = 0.1
@@ -66,7 +68,18 @@ def lints(items: Sequence[Item], sights: Mapping[str, Sight]) -> list[Finding]:
         for lint in LINTS:
             found.extend(lint(item))
         found.extend(seen(item.id, sights.get(item.id)))
-    return [*found, *near_pictures(sights), *near_responses(items), *same_keys(items)]
+    # Samples that share a picture are seen once.
+    first: dict[str, str] = {}
+    for item in items:
+        first.setdefault(item.image, item.id)
+    apart = {name: sights[name] for name in first.values() if name in sights}
+    return [
+        *found,
+        *near_pictures(apart),
+        *shared_pictures(items),
+        *near_responses(items),
+        *same_keys(items),
+    ]
 
 
 def texts(item: Item) -> Iterator[tuple[str, str]]:
@@ -198,6 +211,22 @@ def near_pictures(sights: Mapping[str, Sight]) -> Iterator[Finding]:
     for (one, first), (other, second) in combinations(sights.items(), 2):
         if (bits := (first.hash ^ second.hash).bit_count()) <= NEAR_BITS:
             yield Finding(other, "image", f"is nearly the picture of {one} ({bits} of 256 bits differ)")
+
+
+def shared_pictures(items: Sequence[Item]) -> Iterator[Finding]:
+    """A picture of more than two samples, or of two that say of it different things: whoever solves one knows the other."""
+    by: dict[str, list[Item]] = {}
+    for item in items:
+        by.setdefault(item.image, []).append(item)
+    for image, group in by.items():
+        for item in group[SHARED:]:
+            yield Finding(item.id, "image", f"{image} is the picture of {SHARED} other samples already")
+        for item in group[1:]:
+            known = {words.same(text) for text in (group[0].key_text, *group[0].accept)}
+            if words.same(item.key_text) in known:
+                yield Finding(
+                    item.id, "key_text", f"counts for {group[0].id} too, which has the same picture"
+                )
 
 
 def nearly(one: str, other: str) -> bool:

@@ -242,6 +242,7 @@ async def test_a_whole_run_reuses_the_chains_of_the_one_before_and_is_complete_b
             model=RuleModel(game_rule(), model_id="ruled"),
             roles={"judge": checker, "oracle": RuleModel(game_rule(), model_id="ruled-oracle")},
             out=tmp_path,
+            data="lotbench_easy",
             samples=["lot-0001", "lot-0063"],
             repeats=2,
             settings={"max_rounds": 2, "arm": "caption"},

@@ -163,8 +163,21 @@ def test_what_was_seen_of_a_picture_becomes_findings() -> None:
     assert places(found(item(), sights={"s1": Sight(0, apart=0.5)})) == ["image"]
     assert places(found(item(), sights={"s1": Sight(0, unseen="no renderer")}), grave=False) == ["image"]
     both = {"s1": Sight((1 << 256) - 1), "s2": Sight((1 << 250) - 1)}
-    assert [finding.sample for finding in found(item(), item(ZH), sights=both)] == ["s2"]
-    assert found(item(), item(ZH), sights=both | {"s2": Sight((1 << 128) - 1)}) == []
+    assert [finding.sample for finding in found(item(), item(ZH, image="s2.png"), sights=both)] == ["s2"]
+    assert found(item(), item(ZH, image="s2.png"), sights=both | {"s2": Sight((1 << 128) - 1)}) == []
+    # One picture of two samples is no copy of itself.
+    assert found(item(), item(ZH), sights=both) == []
+
+
+def test_a_picture_has_two_samples_at_most_and_neither_answers_the_other() -> None:
+    other = item(
+        id="s3", response="My dear rooster, who has let you in", key_text="rooster", accept=["cock crow"]
+    )
+    assert [(one.sample, one.field) for one in found(item(), other)] == [("s3", "key_text")]
+    third = item(ZH, id="s4", response="今天早上又是它的喇叭把我叫醒了吗", key_text="喇叭", accept=["号角"])
+    assert [(one.sample, one.field) for one in found(item(), item(ZH), third) if one.grave] == [
+        ("s4", "image")
+    ]
 
 
 def test_a_model_that_needs_no_picture_marks_the_sample() -> None:
