@@ -51,6 +51,8 @@ IDLE_S = 1800.0
 """Seconds after which a game is let go whose page nobody has opened."""
 GIVE_WAY_S = 300.0
 """Seconds after which it is let go if somebody else wants its place."""
+RETOLD = 24
+"""Runs whose games were looked at again last: what was read of others is let go."""
 LOOK_S = 5.0
 """Seconds between two looks at who is still there."""
 GONE = "Nobody was there for a while"
@@ -199,6 +201,7 @@ class PlaySite:
         self._out = out
         self._gallery = Gallery(out)
         self._seats: dict[str, Player] = {}
+        self._retold: tuple[str, ...] = ()
 
     def get(self, path: str) -> Served:
         """The page at a path."""
@@ -283,6 +286,9 @@ class PlaySite:
             seat.over = str(error)
         except Exception as error:  # noqa: BLE001 - a bug must be told to who waits, not only to the log
             seat.over = f"{type(error).__name__}: {error}"
+        finally:
+            # Hundreds of people may have played here: of a run that is over, its page shows how its games ended.
+            seat.task = seat.pictures = None
 
     async def _answer(self, seat: Player, sent: object) -> Mapping[str, JSON]:
         if not isinstance(sent, Mapping):
@@ -330,6 +336,8 @@ class PlaySite:
         """A game that is over, told again."""
         if (sample, 1) not in seat.games:
             raise LookupError(sample)
+        self._retold = (*(one for one in self._retold if one != path.name), path.name)[-RETOLD:]
+        self._gallery.keep(self._retold)
         shelf = self._gallery.shelf(path.name)
         known, trace = self._gallery.known(shelf, shelf.at(sample, 1))
         return served(self._gallery.told(shelf, trace, "../", "played", known))

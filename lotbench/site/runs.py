@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -118,6 +118,13 @@ class Gallery:
             filter(self._ours, (one.parent.name for one in self.root.glob("*/run.json"))), reverse=True
         )
 
+    def keep(self, names: Collection[str]) -> None:
+        """Forget what is known of all runs but these: each holds an open file, and the tokens of its calls."""
+        self._reading.keep({"boards", *(f"{kind} {name}" for kind in ("run", "data") for name in names)})
+        self._counting.keep(set(names))
+        for gone in [name for name in list(self._tokens) if name not in names]:
+            self._tokens.pop(gone, None)
+
     def _ours(self, name: str) -> bool:
         place = self.root / name / "run.json"
         inside = "/" not in name and place.resolve().is_relative_to(self.root.resolve())
@@ -128,7 +135,7 @@ class Gallery:
         names, shelves = self.names(), []
         unreadable: dict[str, str] = {}
         reading: list[str] = []
-        self._reading.keep({"boards", *(f"{kind} {name}" for kind in ("run", "data") for name in names)})
+        self.keep(names)
         for name in names:
             try:
                 shelves.append(self._shelf(name, 0.0 if reading else None))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import re
 import shutil
@@ -465,6 +466,34 @@ async def test_a_game_that_nobody_looks_at_is_let_go_and_gone_on_with_later(
             await text(browser, f"{seat}/index.html", 404)
             await table.close()
     assert sorted(run.config.model for run in runs(tmp_path)) == ["human:Ann", "human:Bob"]
+
+
+async def test_of_a_game_that_is_over_its_page_keeps_how_it_ended_and_nothing_that_is_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(play_site, "RETOLD", 1, raising=False)
+    with FakeServer(game_rule(solve=0.0)) as server:
+        asked = game(server, **{"settings.max_rounds": 1, "limit": 1})
+        table = PlaySite(asked, tmp_path)
+        files = []
+        async with client(table) as browser:
+            for name in ("Ann", "Bob", "Cleo"):
+                seat = await joined(browser, name)
+                await given(browser, seat, filling="a wooden spoon")
+                page = await until(browser, seat, "That was the last game")
+                [game_page] = re.findall(r'href="(game/[^"]+)"', page)
+                for _ in range(200):
+                    if not table._seats[seat.partition("/")[2]].playing:
+                        break
+                    await asyncio.sleep(0.01)
+                await text(browser, f"{seat}/{game_page}")
+                gc.collect()
+                files.append(len(list(Path("/proc/self/fd").iterdir())))
+            assert [(seat.task, seat.pictures) for seat in table._seats.values()] == [(None, None)] * 3
+            await text(browser, f"{seat}/{game_page}")
+            await table.close()
+    # The traces of one run are open at a time.
+    assert files[2] <= files[1] <= files[0] + 1
 
 
 class Ready:
