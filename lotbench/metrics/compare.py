@@ -7,12 +7,10 @@ the differences and assumes nothing of their shape.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from lotbench.metrics.headline import Headline, Weighted
@@ -137,11 +135,11 @@ def exchanged(metric: Weighted, n: int, seed: int = 0, noise: Floats | None = No
         seed: Of the exchanges.
         noise: Draws of what else makes the difference uncertain, as likely to either side; added to the exchanges.
     """
-    seen = float(_ahead(metric, np.ones((1, n)))[0])
+    seen = float(_ahead(metric, np.ones((1, n)), np.zeros((1, n)))[0])
     if not math.isfinite(seen):
         return Difference(n, None, None, None, None)
     # Leaving a pair out: for a mean, the pseudo-values are the pairs' very differences.
-    pseudo = n * seen - (n - 1) * _ahead(metric, 1 - np.eye(n), np.zeros((n, n)))
+    pseudo = n * seen - (n - 1) * _one_left_out(metric, n)
     sd = float(pseudo.std(ddof=1)) if n > 1 else math.nan
     varies = math.isfinite(sd) and sd > 1e-12
     p, reach = _exchange_test(metric, n, seen, seed, np.zeros(1) if noise is None else noise)
@@ -165,12 +163,9 @@ def _exchange_test(
     """The two-sided p, and from which distance on a difference is rejected at 5 %; None where there is none."""
     if n < 2:
         return None, None
-    if 2**n <= EXCHANGES:
-        patterns = (np.arange(1, 2**n)[:, None] >> np.arange(n)) & 1
-    else:
-        patterns = np.random.default_rng(seed % 2**63).integers(0, 2, size=(EXCHANGES, n), dtype=np.int8)
     # An exchange that leaves no value says nothing against equality: it counts as far from 0.
-    far = np.abs(_ahead(metric, patterns) + np.resize(noise, len(patterns)))
+    moved = np.concatenate([_ahead(metric, kept, 1 - kept) for kept in _exchanges(n, seed)])
+    far = np.abs(moved + np.resize(noise, len(moved)))
     # Rounded, since one value summed in two orders is not the same to the last bit.
     far = np.sort(np.append(np.nan_to_num(far, nan=np.inf), abs(seen)).round(12))[::-1]
     # However far what was seen is from 0, exchanging all pairs is as far.
@@ -181,14 +176,31 @@ def _exchange_test(
     return p, reach if 0 < reach < math.inf else None
 
 
-def _ahead(metric: Weighted, kept: NDArray[Any], given: NDArray[Any] | None = None) -> Floats:
-    """The difference of the metric where `kept` of the pairs, [draws, n], stay, and `given` (the others) change sides."""
-    given = 1 - kept if given is None else given
-    step, parts = max(1, _WEIGHTS // kept.shape[1]), []
-    for at in range(0, len(kept), step):
-        mine, theirs = kept[at : at + step].astype(float), given[at : at + step].astype(float)
-        parts.append(metric(np.hstack([mine, theirs])) - metric(np.hstack([theirs, mine])))
+def _exchanges(n: int, seed: int) -> Iterator[Floats]:
+    """Which of n pairs stay in each exchange, as 0 and 1, [draws, n], a block at a time."""
+    if 2**n <= EXCHANGES:
+        yield ((np.arange(1, 2**n)[:, None] >> np.arange(n)) & 1).astype(float)
+        return
+    rng = np.random.default_rng(seed % 2**63)
+    # Four bytes are drawn at once: blocks of such sizes have the draws that the whole would have.
+    step = max(4, _WEIGHTS // n // 4 * 4)
+    for done in range(0, EXCHANGES, step):
+        yield rng.integers(0, 2, size=(min(step, EXCHANGES - done), n), dtype=np.int8).astype(float)
+
+
+def _one_left_out(metric: Weighted, n: int) -> Floats:
+    """The difference of the metric without each of the n pairs, [n]; a block at a time, since all would be n x n."""
+    step, parts = max(1, _WEIGHTS // n), []
+    for at in range(0, n, step):
+        kept = np.ones((min(step, n - at), n))
+        np.fill_diagonal(kept[:, at:], 0)
+        parts.append(_ahead(metric, kept, np.zeros_like(kept)))
     return np.concatenate(parts)
+
+
+def _ahead(metric: Weighted, kept: Floats, given: Floats) -> Floats:
+    """The difference of the metric where `kept` of the pairs, [draws, n], stay, and `given` change sides."""
+    return metric(np.hstack([kept, given])) - metric(np.hstack([given, kept]))
 
 
 def sign_flips(differences: Floats, flips: int = DRAWS, seed: int = 0) -> Flipped:

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from lotbench.metrics.effects import severities
-from lotbench.metrics.headline import Headline, Weighted
+from lotbench.metrics.headline import Headline, Weighted, by_repeat
 from lotbench.metrics.intervals import Floats
 from lotbench.types import Trace
 
@@ -122,10 +122,7 @@ def of_walks(
     Of a metric that is no mean they are the jackknife's pseudo-values, walk by walk (Quenouille 1956). Empty where
     the metric rests on a single walk, so that there is nothing to take apart.
     """
-    parts = [
-        headline([trace for trace in traces if trace.repeat == repeat], settings)
-        for repeat in sorted({trace.repeat for trace in traces})
-    ]
+    parts = [headline(walks, settings) for walks in by_repeat(traces)]
     names = [name for part in parts for name in part.records]
     records = [record for part in parts for record in part.records.values()]
     if not records:

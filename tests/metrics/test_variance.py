@@ -1,5 +1,7 @@
 """Variance taken apart: planted components come back, and what they predict is what more repeats bring."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -8,6 +10,8 @@ from lotbench.benchmarks.lotbench.headline import headline
 from lotbench.benchmarks.lotbench.score import metrics
 from lotbench.benchmarks.rinobench import score as rinobench
 from lotbench.benchmarks.rinobench.settings import Settings
+from lotbench.edge.files.run_folder import Folder
+from lotbench.edge.files.traces import Traces
 from lotbench.metrics.headline import of_sums
 from lotbench.metrics.variance import components, judge_variance, of_difference, of_walks, pseudo_values
 from lotbench.types import Score, Trace
@@ -148,3 +152,16 @@ def test_the_variance_between_judges_is_more_than_their_errors_make_it() -> None
 def test_a_mean_of_one_record_has_no_pseudo_value_and_does_not_warn() -> None:
     mean = of_sums(np.array([[1.0, 1.0]]), lambda sums: np.asarray(sums[..., 0] / sums[..., 1]))
     assert np.isnan(pseudo_values(mean, 1)).all()
+
+
+def test_walks_on_disk_are_read_once_each_however_many_repeats_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    traces = [won(f"s{at}", repeat, 1 + at) for at in range(4) for repeat in range(1, 6)]
+    with Folder(tmp_path) as folder:
+        folder.keep(traces)
+    on_disk, reads = Traces(tmp_path / "traces.jsonl"), []
+    read = Traces._read
+    monkeypatch.setattr(Traces, "_read", lambda self, at: reads.append(at) or read(self, at))
+    assert of_walks(headline, on_disk, Rules()) == of_walks(headline, traces, Rules())
+    assert sorted(reads) == list(range(20))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Sequence
 from itertools import product
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from lotbench.benchmarks.lotbench import headline as lotbench
 from lotbench.benchmarks.rinobench import score as rinobench
 from lotbench.benchmarks.rinobench.settings import Settings
-from lotbench.metrics.compare import difference, exchanged, of_headlines
+from lotbench.metrics.compare import EXCHANGES, _exchanges, difference, exchanged, of_headlines
 from lotbench.metrics.headline import Headline, of_sums
 from lotbench.report.leaderboard import Entry, board
 from lotbench.report.ranking_sections import sections, summed_up
@@ -193,3 +194,23 @@ def test_a_ranking_is_summed_up_in_a_sentence_above_it() -> None:
     best, second = (place.label for place in made.places[:2])
     sentence = f"{best} and {second} are not told apart; {second} is clearly better than low."
     assert summed_up(made) == sentence == sections(made)[0].tables[0].caption
+
+
+def test_many_pairs_are_exchanged_without_a_table_of_all_of_them() -> None:
+    rng, n = np.random.default_rng(3), 2_500
+    counts = np.stack([rng.random(2 * n), np.ones(2 * n)], axis=1)
+    ratio = of_sums(counts, lambda sums: sums[..., 0] / sums[..., 1])
+    tracemalloc.start()
+    found = exchanged(ratio, n)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # One table of n x n numbers would be 50 MB, and there were four.
+    assert peak < 30e6
+    apart = counts[:n, 0] - counts[n:, 0]
+    assert found.sd == pytest.approx(apart.std(ddof=1)) and found.mean == pytest.approx(apart.mean())
+
+
+def test_exchanges_drawn_in_blocks_are_those_drawn_at_once() -> None:
+    for n in (14, 57, 701):
+        whole = np.random.default_rng(5).integers(0, 2, size=(EXCHANGES, n), dtype=np.int8)
+        assert (np.concatenate(list(_exchanges(n, 5))) == whole).all()
