@@ -17,11 +17,26 @@ from lotbench.config.experiment import differences, validate
 from lotbench.edge.files import atomic_write, datasets
 from lotbench.edge.files.jsonl import document, rows
 from lotbench.errors import DataError, UsageError, at
-from lotbench.harness.ballot import Ballot, Item, Key, Prompt, Vote, ballot, faults, ranked, rated, shares
+from lotbench.harness.ballot import (
+    Ballot,
+    Item,
+    Key,
+    Names,
+    Prompt,
+    Scored,
+    Vote,
+    ballot,
+    faults,
+    key_faults,
+    ranked,
+    rated,
+    shares,
+)
+from lotbench.report.markdown import visible
 from lotbench.run.results import Run, load_run
 
-Scores: TypeAlias = Mapping[str, Mapping[str, Any]]
-"""The score of each model's run, by name: its metric and its value."""
+Scores: TypeAlias = Mapping[str, Scored]
+"""The score of each model's run, by name."""
 RANKED = 5
 """Responses that a ranking is of."""
 LEAST = 3
@@ -48,12 +63,11 @@ def make(parsed: argparse.Namespace) -> int:
 def count(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench ballot count`."""
     path, given = Path(parsed.ballot), Path(parsed.votes)
-    items = [item for _, item in rows(path, Item.model_validate)]
-    try:
-        named = document(_key(path).read_text(encoding="utf-8"))
-        key = named["models"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{_key(path)}: cannot be read as the key of a ballot: {error}") from None
+    items = _items(path)
+    named = _names(_key(path))
+    if foreign := key_faults(items, named.models):
+        raise DataError([f"{_key(path)}: {fault}" for fault in foreign])
+    key = {item.id: named.models[item.id] for item in items}
     votes = dict(rows(given, Vote.model_validate))
     if found := faults(list(votes.values()), key):
         numbers = list(votes)
@@ -62,8 +76,35 @@ def count(parsed: argparse.Namespace) -> int:
     paired = any(item.prompt for item in items)
     print(f"{len(voters)} voters, {len(votes)} votes on {len(items)} {'pairs' if paired else 'prompts'}")
     lines = _ratings if paired else _shares
-    print("\n".join(lines(items, key, list(votes.values()), named.get("scores", {}))))
+    for line in lines(items, key, list(votes.values()), named.scores):
+        print(visible(line))
     return 0
+
+
+def _items(path: Path) -> list[Item]:
+    """The prompts or pairs of a ballot file.
+
+    Raises:
+        DataError: A line is none, or two have one id.
+    """
+    items = dict(rows(path, Item.model_validate))
+    count = Counter(item.id for item in items.values())
+    if twice := [at(path, number, "id") for number, item in items.items() if count[item.id] > 1]:
+        raise DataError([f"{place}: stands more than once" for place in twice])
+    return list(items.values())
+
+
+def _names(path: Path) -> Names:
+    """The key of a ballot.
+
+    Raises:
+        UsageError: It cannot be read, with the fields.
+    """
+    try:
+        table = document(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: cannot be read as the key of a ballot: {error}") from None
+    return validate(Names, table, path)
 
 
 def _shares(items: Sequence[Item], key: Key, votes: Sequence[Vote], scores: Scores) -> Iterator[str]:
@@ -75,12 +116,12 @@ def _shares(items: Sequence[Item], key: Key, votes: Sequence[Vote], scores: Scor
 def _ratings(items: Sequence[Item], key: Key, votes: Sequence[Vote], scores: Scores) -> Iterator[str]:
     """Each model's rating beside the score of its run, and how far the two agree on who is better."""
     by_model = rated(items, key, votes)
-    met = [(one.value, scores[name]["value"]) for name, one in by_model.items() if name in scores]
+    met = [(one.value, scores[name].value) for name, one in by_model.items() if name in scores]
     yield "rating: log-odds of being chosen before the average of these models (Bradley and Terry)"
     for name, one in by_model.items():
         rating = "not met" if one.value is None else f"{one.value:+.3f}{_span(one.low, one.high)}"
-        score = scores.get(name, {})
-        beside = f"  {score['metric']} {score['value']:.3f}" if score.get("value") is not None else ""
+        score = scores.get(name)
+        beside = f"  {score.metric} {score.value:.3f}" if score and score.value is not None else ""
         yield f"{name:40} {rating}{beside}"
     known = [(rating, score) for rating, score in met if rating is not None and score is not None]
     if len(known) < LEAST:
@@ -123,18 +164,16 @@ def _score(run: Run) -> dict[str, Any]:
 def rank(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench ballot rank`."""
     path, given, out = Path(parsed.ballot), Path(parsed.votes), Path(parsed.out)
-    items = [item for _, item in rows(path, Item.model_validate)]
+    items = _items(path)
     votes = dict(rows(given, Vote.model_validate))
     letters = {item.id: {response.letter: "" for response in item.responses} for item in items}
     if found := faults(list(votes.values()), letters):
         numbers = list(votes)
         raise DataError([at(given, numbers[index], fault) for index, fault in found.items()])
     made = ranked(items, list(votes.values()))
-    for item in items:
-        if item.image:
-            source = datasets.data_folder(item.data, "oogiri") / item.image
-            (out / item.image).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, out / item.image)
+    for image, source in _pictures(items).items():
+        (out / image).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, out / image)
     out.mkdir(parents=True, exist_ok=True)
     atomic_write.write(out / "samples.jsonl", (f"{json.dumps(row, ensure_ascii=False)}\n" for row in made))
     most = Counter(str(row["group"]) for row in made)
@@ -144,6 +183,22 @@ def rank(parsed: argparse.Namespace) -> int:
     )
     print(f"rank them: lotbench evaluate standard --data {out} --set kind=rank --set factor=1 --model M")
     return 0
+
+
+def _pictures(items: Sequence[Item]) -> Mapping[str, Path]:
+    """The file of each picture of a ballot, by its place in the data set.
+
+    Raises:
+        DataError: One is no picture of its data set: a ballot may come from somebody else, and name any file.
+    """
+    found: dict[str, Path] = {}
+    for image, data in {(item.image, item.data) for item in items if item.image}:
+        folder = datasets.data_folder(data, "oogiri")
+        faults = datasets.picture_faults(folder, image)
+        if ".." in Path(image).parts or faults:
+            raise DataError(faults or [f"{image!r} leaves the data set's folder"])
+        found[image] = folder / image
+    return found
 
 
 def _responses(run: Run) -> Mapping[str, str]:

@@ -116,6 +116,8 @@ def export(parsed: argparse.Namespace) -> int:
     from lotbench.report import trace_rows
 
     run = load_run(parsed.run, Path(parsed.runs))
+    if parsed.out:
+        run_folder.refuse_way_out(run.path, Path(parsed.out))
     if parsed.to:
         return _exported(run, parsed)
     if parsed.held_out:

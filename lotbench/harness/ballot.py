@@ -16,7 +16,7 @@ from string import ascii_uppercase
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 from lotbench.metrics.bradley_terry import Rating, ratings
 from lotbench.metrics.intervals import Floats, bounded
@@ -51,6 +51,24 @@ class Item(BaseModel):
     image: str | None = None
     data: str
     responses: tuple[Response, ...]
+
+
+class Scored(BaseModel):
+    """The score of a model's run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    metric: str
+    value: FiniteFloat | None
+
+
+class Names(BaseModel):
+    """Who wrote what on a ballot, and the scores of the runs by model: the file beside it."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    models: dict[str, dict[str, str]]
+    scores: dict[str, Scored] = {}
 
 
 class Vote(BaseModel):
@@ -157,6 +175,18 @@ def _item(
             Response(letter=letter, text=written[model][prompt or of]) for letter, model in letters.items()
         ),
     )
+
+
+def key_faults(items: Sequence[Item], key: Key) -> list[str]:
+    """Which items a key says nothing of, or something else than the ballot shows; pairs are of two."""
+    paired = any(item.prompt for item in items)
+    return [
+        f"models.{item.id}: is not of this ballot"
+        for item in items
+        if set(key.get(item.id, ())) != {one.letter for one in item.responses}
+        or len(item.responses) < 1
+        or (paired and len(key[item.id]) != 2)
+    ]
 
 
 def faults(votes: Sequence[Vote], key: Key) -> dict[int, str]:

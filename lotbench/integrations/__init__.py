@@ -10,8 +10,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, Literal, TypeAlias
 
+from pydantic import BaseModel, ConfigDict, FiniteFloat
+
+from lotbench.config.experiment import validate
 from lotbench.errors import UsageError
 from lotbench.run.results import Run
 
@@ -27,6 +30,40 @@ class Exported:
 
     files: tuple[Path, ...]
     left_out: tuple[str, ...]
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(extra="allow", strict=True)
+
+
+class _Score(_Shape):
+    value: FiniteFloat | None
+    low: FiniteFloat | None
+    high: FiniteFloat | None
+    n: int
+    better: Literal["higher", "lower"]
+    baselines: dict[str, Any]
+
+
+class _Used(_Shape):
+    input_tokens: int
+    cached_input_tokens: int
+    output_tokens: int
+
+
+class _Usage(_Shape):
+    by_role: dict[str, _Used]
+
+
+class _Summary(_Shape):
+    """What exporters read of summary.json, beside what every reader does."""
+
+    n_samples: int
+    arm: str | None = None
+    complete: bool
+    scores: dict[str, _Score]
+    usage: _Usage
+    digests: dict[str, str]
 
 
 Exporter: TypeAlias = Callable[[Run, Path], Awaitable[Exported]]
@@ -56,6 +93,10 @@ async def export(name: str, run: Run, out: Path) -> Exported:
         raise UsageError(f"export --to {name}: there is no such tool; there are: {', '.join(EXPORTERS)}")
     if not run.summary:
         raise UsageError(f"{run.path}: has no summary yet: resume it, or lotbench score {run.path}")
+    validate(_Summary, run.summary, run.path / "summary.json")
     exporter: Exporter = import_module(f"lotbench.integrations.{EXPORTERS[name]}").export
-    out.mkdir(parents=True, exist_ok=True)
-    return await exporter(run, out)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        return await exporter(run, out)
+    except OSError as error:
+        raise UsageError(f"{error.filename or out}: {error.strerror or error}") from None

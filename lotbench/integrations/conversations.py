@@ -15,6 +15,8 @@ from lotbench.config.model_names import parse
 from lotbench.run.rescore import Transcript
 from lotbench.types import Image, Message, Reply
 
+LAST = 253_402_300_799.0
+"""The last second that a date can have, 9999-12-31: a journal from somebody else may name any."""
 _SLUG = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -63,6 +65,11 @@ def model_id(name: str) -> str:
         return f"{slug(developer)}/{slug(model)}"
     found = sorted(makers(bare))
     return f"{slug(found[0].lower()) if found else 'unknown'}/{slug(bare)}"
+
+
+def moment(seconds: float) -> float:
+    """A time that there is."""
+    return min(max(seconds, 0.0), LAST)
 
 
 def slug(text: str) -> str:

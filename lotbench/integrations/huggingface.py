@@ -18,6 +18,7 @@ from lotbench.edge.files import atomic_write
 from lotbench.integrations import Exported
 from lotbench.integrations.conversations import model_id, slug
 from lotbench.report import trace_rows
+from lotbench.report.markdown import plain
 from lotbench.run.plan import version
 from lotbench.run.results import Run
 from lotbench.types import JSON
@@ -109,18 +110,22 @@ def _card(run: Run, name: str) -> str:
         "tags": ["lotbench", run.config.benchmark, "evaluation"],
         "configs": [{"config_name": table, "data_files": f"{table}.jsonl"} for table in TABLES],
     }
-    models = [f"| {role} | {', '.join(names)} |" for role, names in summary["models"].items()]
+    models = [f"| {plain(role)} | {plain(', '.join(names))} |" for role, names in summary["models"].items()]
     scores = [
-        f"| {metric} | {_cell(score['value'])} | {_cell(score['low'])} | {_cell(score['high'])} | {score['n']} |"
+        f"| {plain(metric)} | {_cell(score['value'])} | {_cell(score['low'])} | {_cell(score['high'])} | {score['n']} |"
         for metric, score in summary["scores"].items()
     ]
-    digests = [f"| {of} | {digest} |" for of, digest in summary["digests"].items()]
-    trust = "may be ranked" if summary["rankable"] else "may not be ranked: " + "; ".join(summary["reasons"])
+    digests = [f"| {plain(of)} | {plain(digest)} |" for of, digest in summary["digests"].items()]
+    trust = (
+        "may be ranked"
+        if summary["rankable"]
+        else "may not be ranked: " + plain("; ".join(summary["reasons"]))
+    )
     return "\n".join(
         [
-            f"---\n{_yaml(head)}---\n\n# {head['pretty_name']}\n",
+            f"---\n{_yaml(head)}---\n\n# {plain(str(head['pretty_name']))}\n",
             f"{benchmarks.get(run.config.benchmark).about.capitalize()}. One line a walk, one a step.\n",
-            f"Model: {model_id(run.config.model)}. Arm: {summary.get('arm')}. The run {trust}.\n",
+            f"Model: {model_id(run.config.model)}. Arm: {plain(str(summary.get('arm')))}. The run {trust}.\n",
             "| role | models |\n| --- | --- |",
             *models,
             "\n| metric | value | low | high | samples |\n| --- | --- | --- | --- | --- |",

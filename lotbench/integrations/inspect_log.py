@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -19,8 +20,9 @@ from typing import Any
 from lotbench import benchmarks
 from lotbench.edge.calls.journal import called
 from lotbench.edge.files import atomic_write
+from lotbench.errors import UsageError
 from lotbench.integrations import Exported
-from lotbench.integrations.conversations import plain, replies, slug, turns
+from lotbench.integrations.conversations import moment, plain, replies, slug, turns
 from lotbench.run.plan import version
 from lotbench.run.rescore import Call, Transcript, transcripts
 from lotbench.run.results import Run
@@ -52,6 +54,11 @@ async def export(run: Run, out: Path) -> Exported:
         _put(log, "_journal/start.json", {"version": VERSION, "eval": spec, "plan": {}})
         async for walk in transcripts(run):
             sample = _sample(run, walk, first)
+            if re.search(r"[/\\\0]", sample["id"]):
+                # Whoever unpacks the log would write to wherever this leads.
+                raise UsageError(
+                    f"{run.path}: sample {sample['id'][:80]!r} can be no name of a file in a log"
+                )
             _put(log, f"samples/{sample['id']}_epoch_{sample['epoch']}.json", sample)
             summaries.append(_summary(sample))
         _put(log, "summaries.json", summaries)
@@ -64,7 +71,7 @@ def _put(log: zipfile.ZipFile, name: str, table: object) -> None:
 
 
 def _time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+    return datetime.fromtimestamp(moment(seconds), UTC).isoformat(timespec="seconds")
 
 
 def _spec(run: Run, ids: str, created: str) -> dict[str, Any]:

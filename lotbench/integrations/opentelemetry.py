@@ -14,7 +14,7 @@ from typing import Any
 
 from lotbench.edge.files import atomic_write
 from lotbench.integrations import Exported
-from lotbench.integrations.conversations import plain
+from lotbench.integrations.conversations import moment, plain
 from lotbench.run.plan import version
 from lotbench.run.rescore import Call, Transcript, transcripts
 from lotbench.run.results import Run
@@ -135,7 +135,9 @@ def _evaluation(walk: Transcript, at: int) -> dict[str, JSON]:
 def _times(call: Call) -> tuple[int, int]:
     """Start and end of a call in nanoseconds since 1970; 0 where the journal does not tell."""
     start = call.started
-    return (0, 0) if start is None else (int(start * 1e9), int((start + call.reply.seconds) * 1e9))
+    if start is None:
+        return 0, 0
+    return int(moment(start) * 1e9), int(moment(start + call.reply.seconds) * 1e9)
 
 
 def _attributes(table: Mapping[str, JSON]) -> list[JSON]:

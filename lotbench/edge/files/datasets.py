@@ -119,7 +119,7 @@ def samples(folder: Path, item: type[BaseModel]) -> tuple[Any, ...]:
         if made.image:
             # A picture that many samples have is looked at once.
             if made.image not in pictures:
-                pictures[made.image] = _picture_faults(folder, made.image)
+                pictures[made.image] = picture_faults(folder, made.image)
             faults.extend(at(path, number, "image") + f": {fault}" for fault in pictures[made.image])
         found.append(made)
     if not found and not faults:
@@ -134,7 +134,8 @@ def lines(folder: Path) -> dict[str, int]:
     return {table["id"]: number for number, table in tables(folder / "samples.jsonl")}
 
 
-def _picture_faults(folder: Path, relative: str) -> list[str]:
+def picture_faults(folder: Path, relative: str) -> list[str]:
+    """Why a file is no picture that lies in a data set's folder; nothing if it is one."""
     path = folder / relative
     try:
         if not path.resolve().is_relative_to(folder.resolve()):

@@ -13,6 +13,9 @@ from lotbench.edge.files import atomic_write
 from lotbench.errors import UsageError
 from lotbench.types import JSON
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""How a cell begins that spreadsheets take for more than a text: what a model says may end on one."""
+
 
 def write(rows: Sequence[Mapping[str, JSON]], path: Path | None) -> int:
     """Write rows and return how many; a path that ends in .csv gets a table, None is standard output.
@@ -39,13 +42,16 @@ def _csv(rows: Sequence[Mapping[str, JSON]]) -> str:
     """A table of all fields in the order in which they first come; what is no text stands as JSON."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     file = io.StringIO()
-    table = csv.DictWriter(file, names, restval="", lineterminator="\n")
-    table.writeheader()
-    table.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+    table = csv.writer(file, lineterminator="\n")
+    table.writerow(map(_cell, names))
+    table.writerows([_cell(row.get(name)) for name in names] for row in rows)
     return file.getvalue()
 
 
 def _cell(value: JSON) -> str:
+    """A value as a cell; a text that a spreadsheet would carry out as a formula has an apostrophe before it."""
     if value is None:
         return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if not isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    return f"'{value}" if value.startswith(FORMULA) else value

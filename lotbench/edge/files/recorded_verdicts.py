@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import csv
 import io
-import json
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, StrictBool
+from pydantic import BaseModel, ConfigDict, FiniteFloat, StrictBool
 
 from lotbench.edge.files import jsonl
 from lotbench.errors import DataError, UsageError, at
@@ -46,14 +47,18 @@ class JudgeVerdicts:
     cost_usd: float | None = None
 
 
+_SCORE = re.compile(r"score_([0-9]{1,6})")
+"""The name of a column that holds a mean over so many tokens."""
+
+
 class Line(BaseModel):
     """A line of a file of verdicts: a decision beside a decision, or a number beside a number."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     row: str
-    truth: StrictBool | float
-    said: StrictBool | float | None
+    truth: StrictBool | FiniteFloat
+    said: StrictBool | FiniteFloat | None
     item: str = ""
     """What rows have in common that err together; each row stands alone if empty."""
     kind: str | None = None
@@ -90,7 +95,7 @@ def read_verdicts(path: Path, unknown: Unknown = "incorrect") -> list[JudgeVerdi
 def _object(text: str) -> dict[str, Any] | None:
     """The one JSON object that a file is, if it is a log; None if it is lines."""
     try:
-        found = json.loads(text)
+        found = jsonl.document(text)
     except ValueError:
         return None
     return found if isinstance(found, dict) and "cases" in found else None
@@ -102,13 +107,16 @@ def _turtlebench(path: Path, log: Mapping[str, Any], unknown: Unknown) -> JudgeV
     texts: dict[str, str] = {}
     faults: list[str] = []
     unread = tokens = 0
-    language = str(log.get("info", {}).get("language", "en"))
-    for number, case in enumerate(log["cases"], 1):
+    info, cases = log.get("info", {}), log["cases"]
+    if not isinstance(info, dict) or not isinstance(cases, list):
+        raise DataError([f"{path}: no log of TurtleBench: info is an object there, and cases a list"])
+    language = str(info.get("language", "en"))
+    for number, case in enumerate(cases, 1):
         try:
             truth, said = ANSWERS[case["ground_truth"]], ANSWERS.get(case["model_judge"])
             row, story, guess = str(case["sample"]), str(case["story_title"]), str(case["input"])
             tokens += int(case["total_tokens"])
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             faults.append(f"{path}: case {number}: {type(error).__name__} {error}")
             continue
         if truth == "unknown" and unknown == "left_out":
@@ -122,48 +130,65 @@ def _turtlebench(path: Path, log: Mapping[str, Any], unknown: Unknown) -> JudgeV
         texts[row] = guess
     if faults:
         raise DataError(faults)
-    name = str(log.get("info", {}).get("model", path.stem))
-    return JudgeVerdicts(name, tuple(rulings), texts, unread, len(log["cases"]), tokens)
+    name = str(info.get("model", path.stem))
+    return JudgeVerdicts(name, tuple(rulings), texts, unread, len(cases), tokens)
 
 
 def _ocsai(path: Path, text: str) -> list[JudgeVerdicts]:
     """Predictions of ocsai: the score of the likeliest token, and the mean over as many as there are."""
-    reader = csv.DictReader(io.StringIO(text, newline=""))
-    ranks = sorted(
-        int(name.removeprefix("score_"))
-        for name in reader.fieldnames or ()
-        if name.startswith("score_") and name.removeprefix("score_").isdecimal()
-    )
-    if not ranks:
-        raise DataError([at(path, 1) + ": no column score_K"])
-    rows: list[tuple[dict[str, str], float, list[float]]] = []
-    faults: list[str] = []
-    for row in reader:
-        try:
-            # Where fewer tokens were numbers, the last means are missing.
-            means = [float(row[column]) for rank in ranks if row[column := f"score_{rank}"]]
-            rows.append((row, float(row[column := "target"]), means))
-        except (TypeError, ValueError):
-            faults.append(at(path, reader.line_num, column) + f": {row[column]!r} is no number")
-            continue
-        if not means:
-            faults.append(at(path, reader.line_num, f"score_{ranks[0]}") + ": there is none")
-    if faults:
-        raise DataError(faults)
+    rows = _scored(path, text)
     model = path.stem.removeprefix("logprobs_")
-    texts = {str(number): row["response"] for number, (row, *_) in enumerate(rows, 1)}
+    texts = {str(number): row["response"] or "" for number, (row, *_) in enumerate(rows, 1)}
     return [
         # Rows are numbered in their order: some uses were written, and rated, more than once.
         JudgeVerdicts(
             f"{model}, {said}",
             tuple(
-                Ruling(USES, str(number), row.get("item", ""), None, "en", target, means[place])
+                Ruling(USES, str(number), row.get("item") or "", None, "en", target, means[place])
                 for number, (row, target, means) in enumerate(rows, 1)
             ),
             texts,
         )
         for place, said in ((0, "likeliest token"), (-1, "mean of all tokens"))
     ]
+
+
+def _scored(path: Path, text: str) -> list[tuple[dict[str, str], float, list[float]]]:
+    """Each row of predictions, its target, and its means over ever more tokens.
+
+    Raises:
+        DataError: It is no such table, or a row has no number where one must be.
+    """
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    rows: list[tuple[dict[str, str], float, list[float]]] = []
+    faults: list[str] = []
+    try:
+        ranks = sorted(int(found[1]) for name in reader.fieldnames or () if (found := _SCORE.fullmatch(name)))
+        if not ranks:
+            raise DataError([at(path, 1) + ": no column score_K"])
+        for row in reader:
+            try:
+                # Where fewer tokens were numbers, the last means are missing.
+                means = [_number(row[column]) for rank in ranks if row[column := f"score_{rank}"]]
+                rows.append((row, _number(row[column := "target"]), means))
+            except (TypeError, ValueError):
+                faults.append(at(path, reader.line_num, column) + f": {str(row[column])[:80]!r} is no number")
+                continue
+            if not means:
+                faults.append(at(path, reader.line_num, f"score_{ranks[0]}") + ": there is none")
+    except csv.Error as error:
+        faults.append(f"{at(path, reader.line_num + 1)}: {error}")
+    if faults:
+        raise DataError(faults)
+    return rows
+
+
+def _number(text: str) -> float:
+    """A number that can be reckoned with; raises ValueError for any other."""
+    found = float(text)
+    if not math.isfinite(found):
+        raise ValueError(text)
+    return found
 
 
 def _lines(path: Path) -> JudgeVerdicts:

@@ -105,6 +105,21 @@ def opened(path: Path) -> AbstractContextManager[Folder | None]:
     return Folder(path) if writable(path) else nullcontext()
 
 
+def refuse_way_out(run: Path, out: Path) -> None:
+    """Refuse to write to a place inside a run folder that is in truth outside: the folder may be somebody else's.
+
+    Raises:
+        RunFolderError: A link on the way leads out of it.
+    """
+    inside = Path(os.path.abspath(out)).is_relative_to(os.path.abspath(run))
+    if inside and not out.parent.resolve().joinpath(out.name).is_relative_to(run.resolve()):
+        raise RunFolderError(
+            f"{out}: a link on the way leads out of the run folder; nothing is written through one"
+        )
+    if inside and out.is_symlink():
+        raise RunFolderError(f"{out}: is a link, and nothing is written through one")
+
+
 def create(root: Path, benchmark: str, candidate: str, experiment_digest: str) -> Folder:
     """Make a new run folder, `20261121-2149-BENCHMARK-CANDIDATE-3f2a`, and lock it.
 

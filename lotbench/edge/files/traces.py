@@ -6,6 +6,7 @@ line begins is held, so what a report takes up does not grow with the run.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import weakref
@@ -134,11 +135,17 @@ def trace_line(made: Trace) -> str:
 
 
 def _loads(text: bytes) -> Any:
-    """A line; by the slower decoder where another program wrote what the faster one refuses (NaN)."""
+    """A line; by the slower decoder where another program wrote what the faster one refuses (NaN).
+
+    Raises:
+        ValueError: It is no JSON, or holds half of a character pair, which can be written nowhere.
+    """
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
-        return document(text)
+        found = document(text)
+        json.dumps(found, ensure_ascii=False).encode()
+        return found
 
 
 def _same(one: object, other: object) -> bool:

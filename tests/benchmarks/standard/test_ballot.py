@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.cli import main
@@ -204,3 +205,92 @@ def test_from_runs_to_pairs_to_ratings(tmp_path: Path, capsys: pytest.CaptureFix
     assert printed[0] == "1 voters, 9 votes on 9 pairs"
     assert [line.split()[0] for line in printed[2:5]] == ["python:ada", "python:bob", "python:cyd"]
     assert printed[-1].startswith("rating and score: Kendall's tau 1.000 over 3 models")
+
+
+# Files that somebody else wrote
+
+
+def line(**fields: Any) -> str:
+    """A line of a ballot."""
+    responses = [{"letter": letter, "text": f"text {letter}"} for letter in "AB"]
+    item = {
+        "id": "p/1",
+        "prompt": "p",
+        "type": "T2T",
+        "language": "en",
+        "data": "oogiri",
+        "responses": responses,
+    }
+    return json.dumps(item | fields) + "\n"
+
+
+def put(place: Path, key: Any, ballot_line: str = "", vote: Any = None) -> list[str]:
+    """A ballot with its key and votes; the arguments that count it."""
+    (place / "b.jsonl").write_text(ballot_line or line())
+    (place / "b.jsonl.key.json").write_text(key if isinstance(key, str) else json.dumps(key))
+    votes = [{"id": "p/1", "voter": "v", "letters": ["A"]}] if vote is None else vote
+    (place / "votes.jsonl").write_text("".join(json.dumps(one) + "\n" for one in votes))
+    return ["ballot", "count", str(place / "b.jsonl"), str(place / "votes.jsonl")]
+
+
+NAMES = {"p/1": {"A": "ada", "B": "bob"}}
+
+
+@pytest.mark.parametrize(
+    ("key", "told"),
+    [
+        ({"models": [1]}, "models"),
+        ({"models": {"p/1": "A"}}, "models.p/1"),
+        ({"models": {}}, "models.p/1: is not of this ballot"),
+        ({"models": {"p/1": {"A": "ada"}}}, "models.p/1: is not of this ballot"),
+        ({"models": NAMES, "scores": {"ada": {"metric": "m", "value": "one"}}}, "scores.ada.value"),
+        ({"models": NAMES, "scores": {"ada": 1}}, "scores.ada"),
+        ("[" * 100_000, "nested too deep"),
+        ('{"models": {}, "scores": {"ada": {"metric": "m", "value": 1e999}}}', "scores.ada.value"),
+    ],
+)
+def test_a_key_that_is_none_is_refused_by_field(
+    key: Any, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(put(tmp_path, key)) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_pair_is_of_two_and_an_id_of_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    three = [{"letter": letter, "text": letter} for letter in "ABC"]
+    key = {"models": {"p/1": {"A": "ada", "B": "bob", "C": "cyd"}}}
+    assert main(put(tmp_path, key, line(responses=three))) == 2
+    assert "models.p/1" in capsys.readouterr().err
+    assert main(put(tmp_path, {"models": NAMES}, line() + line())) == 2
+    assert "b.jsonl:2: id: stands more than once" in capsys.readouterr().err
+    # A key of more than the ballot gives no vote on what was never shown.
+    more = {"models": {**NAMES, "q/1": {"A": "ada", "B": "bob"}}}
+    assert main(put(tmp_path, more, vote=[{"id": "q/1", "voter": "v", "letters": ["A"]}])) == 2
+    assert "no prompt 'q/1'" in capsys.readouterr().err
+
+
+def test_no_escape_sequence_of_a_key_reaches_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = {"models": {"p/1": {"A": "ada\x1b]0;owned\x07", "B": "bob\u202e"}}}
+    assert main(put(tmp_path, key)) == 0
+    assert not set("\x1b\x07\u202e") & set(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    "image", ["../secret.png", "/etc/hostname", "images/../../data/x.png", "note.png", "gone.png"]
+)
+def test_a_ballot_names_no_file_but_pictures_of_its_data_set(
+    image: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = tmp_path / "data"
+    (home / "images").mkdir(parents=True)
+    (home / "samples.jsonl").write_text("")
+    for place in (tmp_path / "secret.png", home / "x.png"):
+        Image.new("RGB", (2, 2)).save(place)
+    (home / "note.png").write_text("no picture")
+    *_, ballot_file, votes_file = put(tmp_path, {"models": NAMES}, line(image=image, data=str(home)))
+    out = tmp_path / "out" / "set"
+    assert main(["ballot", "rank", ballot_file, votes_file, "--out", str(out)]) == 2
+    assert Path(image).name in capsys.readouterr().err
+    assert not out.parent.exists()

