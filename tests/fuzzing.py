@@ -17,13 +17,16 @@ from typing import Annotated
 from pydantic import ValidationError
 
 from lotbench.benchmarks.hicbench.reviewing import Label
+from lotbench.benchmarks.lotbench import judge_rows
 from lotbench.benchmarks.lotbench.questions import question
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.benchmarks.lotbench.words import filling
+from lotbench.cli.ballot import read_items, read_names
 from lotbench.config import experiment as config
 from lotbench.edge.calls.journal import Journal, entry
-from lotbench.edge.files import jsonl
+from lotbench.edge.files import jsonl, judge_set
+from lotbench.edge.files.recorded_verdicts import read_verdicts
 from lotbench.edge.files.traces import Traces
 from lotbench.edge.importers import oogiri_go
 from lotbench.edge.importers.published import Files
@@ -205,6 +208,40 @@ def published(data: bytes) -> None:
             read(Files(held(data, "published.json")))
 
 
+def verdicts(data: bytes) -> None:
+    """Verdicts that others recorded: a log, a table or lines."""
+    with suppress(UsageError):
+        read_verdicts(held(data, "verdicts.txt"))
+
+
+def judge_sets(data: bytes) -> None:
+    """A judge set: set.toml, and rows of every kind."""
+    folder = Path(PLACE.name) / "judge-set"
+    folder.mkdir(exist_ok=True)
+    kinds = {name: model for files in judge_rows.ROWS.values() for name, model in files.items()}
+    held(b"", "judge-set/set.toml")
+    for name in kinds:
+        held(data, f"judge-set/{name}")
+    with suppress(UsageError):
+        judge_set.load(folder, kinds)
+    held(data, "judge-set/set.toml")
+    with suppress(UsageError):
+        judge_set.about_of(folder)
+
+
+def ballot_keys(data: bytes) -> None:
+    """A ballot and its key, and the votes on them."""
+    file = held(data, "ballot.jsonl")
+    with suppress(UsageError):
+        items = read_items(file)
+        key = read_names(file).models
+        if not ballot.key_faults(items, key):
+            votes = [ballot.Vote(id=item.id, voter="v", letters=("A",)) for item in items]
+            votes = [vote for at, vote in enumerate(votes) if at not in ballot.faults(votes, key)]
+            ballot.shares(items, key, votes)
+            ballot.ranked(items, votes)
+
+
 TARGETS: Mapping[str, Callable[[bytes], None]] = {
     "reply": reply,
     "phrase": phrase,
@@ -223,4 +260,7 @@ TARGETS: Mapping[str, Callable[[bytes], None]] = {
     "drawing": drawing,
     "oogiri": oogiri,
     "published": published,
+    "verdicts": verdicts,
+    "judge_sets": judge_sets,
+    "ballot_keys": ballot_keys,
 }

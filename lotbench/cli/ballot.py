@@ -63,8 +63,8 @@ def make(parsed: argparse.Namespace) -> int:
 def count(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench ballot count`."""
     path, given = Path(parsed.ballot), Path(parsed.votes)
-    items = _items(path)
-    named = _names(_key(path))
+    items = read_items(path)
+    named = read_names(_key(path))
     if foreign := key_faults(items, named.models):
         raise DataError([f"{_key(path)}: {fault}" for fault in foreign])
     key = {item.id: named.models[item.id] for item in items}
@@ -81,7 +81,7 @@ def count(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _items(path: Path) -> list[Item]:
+def read_items(path: Path) -> list[Item]:
     """The prompts or pairs of a ballot file.
 
     Raises:
@@ -94,7 +94,7 @@ def _items(path: Path) -> list[Item]:
     return list(items.values())
 
 
-def _names(path: Path) -> Names:
+def read_names(path: Path) -> Names:
     """The key of a ballot.
 
     Raises:
@@ -164,7 +164,7 @@ def _score(run: Run) -> dict[str, Any]:
 def rank(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench ballot rank`."""
     path, given, out = Path(parsed.ballot), Path(parsed.votes), Path(parsed.out)
-    items = _items(path)
+    items = read_items(path)
     votes = dict(rows(given, Vote.model_validate))
     letters = {item.id: {response.letter: "" for response in item.responses} for item in items}
     if found := faults(list(votes.values()), letters):

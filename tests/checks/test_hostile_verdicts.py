@@ -33,6 +33,7 @@ CASE = {
         ("target,response,score_5\nnan,a,2\n", "'nan' is no number"),
         ("target,response,score_5\n1,a,1e999\n", "'1e999' is no number"),
         ("target,response,score_5\n1," + "a" * 200_000 + ",2\n", "field larger than field limit"),
+        ("target,response,score_05\n1,a,2\n", "no column score_K"),
         ("target,response,score_5\n1\n", ": there is none"),
         ('{"row": "r", "truth": 1e999, "said": 1}\n{"row": "r", "truth": 1, "said": NaN}\n', "truth"),
     ],

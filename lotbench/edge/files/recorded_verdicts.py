@@ -47,7 +47,7 @@ class JudgeVerdicts:
     cost_usd: float | None = None
 
 
-_SCORE = re.compile(r"score_([0-9]{1,6})")
+_SCORE = re.compile(r"score_([1-9][0-9]{0,5})")
 """The name of a column that holds a mean over so many tokens."""
 
 

@@ -16,9 +16,14 @@ from lotbench.edge.files import atomic_write
 from lotbench.edge.files.jsonl import rows
 from lotbench.edge.pictures.picture_facts import sights
 from lotbench.edge.pictures.picture_file import encoded
+from lotbench.errors import DataError
 from lotbench.harness.benchmark import Benchmark
 
 MAX_PX = 1024
+
+
+PLACES = frozenset({"id", "image"})
+"""Fields that say where a sample's picture lies, which no edit changes: a line of decisions could name any file."""
 
 
 class Decision(BaseModel):
@@ -65,6 +70,9 @@ def accepted(
         if line is None or line.decision == "reject":
             left["rejected" if line else "not decided"] += 1
             continue
+        if line.changes.keys() & PLACES:
+            left["id or picture changed"] += 1
+            continue
         try:
             items.append(declared.Item.model_validate({**item.model_dump(mode="json"), **line.changes}))
         except ValidationError:
@@ -82,10 +90,15 @@ def write(folder: Path, items: Sequence[tuple[Any, Path]]) -> None:
     Args:
         folder: The data set's.
         items: Samples whose `image` is relative to the folder, each with the file that its picture is made of.
+
+    Raises:
+        DataError: The folder, or that of its pictures, is a link: it may lead anywhere.
     """
-    (folder / "images").mkdir(parents=True, exist_ok=True)
+    for place in (folder, folder / "images"):
+        if place.is_symlink():
+            raise DataError([f"{place}: is a link, and nothing is written through one"])
     for item, picture in items:
-        (folder / item.image).write_bytes(encoded(picture, MAX_PX))
+        atomic_write.write(folder / item.image, encoded(picture, MAX_PX))
     atomic_write.write(
         folder / "samples.jsonl", (item.model_dump_json(exclude_none=True) + "\n" for item, _ in items)
     )

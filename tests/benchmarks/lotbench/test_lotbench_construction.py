@@ -249,3 +249,30 @@ async def test_likes_and_chinese_rows_are_built_of_too(tmp_path: Path) -> None:
     assert item.language == "zh" and item.votes and (item.votes.n, item.votes.mean) == (90, None)
     assert [point.response for point in item.points] == ["今天的会议取消了。"]
     assert any("这只猫在想什么" in text_of(request) for request in model.asked)
+
+
+async def test_a_decision_names_no_place_to_write_to_and_nothing_is_written_through_a_link(
+    tmp_path: Path,
+) -> None:
+    made = await built(tmp_path)
+    [proposed] = datasets.samples(made.proposals, Item)
+    away = tmp_path / "away.png"
+    Image.new("RGB", (3, 3), "red").save(away)
+    before = away.read_bytes()
+    review = made.proposals.with_name("proposals.review.jsonl")
+    for changes in ({"image": "../../away.png"}, {"image": str(away)}, {"id": "another"}):
+        decided = {"sample": proposed.id, "decision": "edit", "changes": changes}
+        review.write_text(json.dumps(decided) + "\n", "utf-8")
+        assert (await built(tmp_path)).accepted == 0
+        assert away.read_bytes() == before and not made.dataset.exists()
+
+    review.write_text(json.dumps({"sample": proposed.id, "decision": "accept"}) + "\n", "utf-8")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    picture = made.proposals / proposed.image
+    picture.unlink()
+    picture.symlink_to(away)
+    made.dataset.symlink_to(elsewhere)
+    with pytest.raises(DataError, match="nothing is written through one"):
+        await built(tmp_path)
+    assert away.read_bytes() == before and not picture.is_symlink() and not list(elsewhere.iterdir())
