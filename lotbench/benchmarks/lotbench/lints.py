@@ -40,9 +40,12 @@ _EMPTY = frozenset(
     re.findall(
         r"\w+",
         "a an the of in on at to for and or with by from as is are was were be been it its that this these those"
-        " his her their my your our who what which no not one up out off",
+        " his her their my your our who what which no not one up out off i you he she we they me him us them all some any"
+        " there here then than so too very just still have has had do does did will would can could may might must should"
+        " s t d m ll re ve",
     )
 )
+"""Words that say nothing by themselves; a key text of several words has some of them."""
 _EMPTY_ZH = frozenset("的了着是在有和与就都也还又不没个一这那他她它们人上下里")
 _HAN_RUN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]+")
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")

@@ -92,12 +92,15 @@ def probes(
 
 
 def built(role: str, data: Mapping[str, Any]) -> list[Probe]:
-    """The gold justification of every sample, put as an answer to its own idea and to the next one."""
+    """The gold justification of every sample, put as an answer to its own idea and to the next one of another block."""
     names = list(data)
     made = []
     for place, name in enumerate(names):
         made.append(_probe(role, name, RECALL, data[name].novelty_reasoning, f"{name}/self", {"own": True}))
-        if (other := names[(place + 1) % len(names)]) != name:
+        after = (*names[place + 1 :], *names[:place])
+        own = data[name].block
+        other = next((one for one in after if not own or data[one].block != own), None)
+        if other is not None:
             text = data[other].novelty_reasoning
             made.append(_probe(role, name, RECALL, text, f"{name}/other", {"own": False}))
     return made

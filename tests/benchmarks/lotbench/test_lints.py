@@ -169,6 +169,17 @@ def test_what_was_seen_of_a_picture_becomes_findings() -> None:
     assert found(item(), item(ZH), sights=both) == []
 
 
+def test_words_that_say_nothing_may_stand_in_a_long_key_text_and_in_a_clue() -> None:
+    long = item(
+        response="And then he still has all of you staying, for what a fish can wake",
+        key_text="he still has all of you staying",
+        clues=["He would have told us: it is loud.", "Who stays all night?"],
+    )
+    assert [(one.field, one.text) for one in found(long) if one.grave] == [
+        ("clues.1", "has the stem 'stay' of the key text 'he still has all of you staying'")
+    ]
+
+
 def test_a_picture_has_two_samples_at_most_and_neither_answers_the_other() -> None:
     other = item(
         id="s3", response="My dear rooster, who has let you in", key_text="rooster", accept=["cock crow"]

@@ -13,6 +13,7 @@ from lotbench.benchmarks.rinobench.sections import sections
 from lotbench.benchmarks.rinobench.settings import Settings
 from lotbench.benchmarks.rinobench.shortcuts import FEWEST, shortcuts
 from lotbench.benchmarks.rinobench.task import benchmark
+from lotbench.benchmarks.rinobench.validation import built
 from lotbench.harness.evidence import Evidence
 from lotbench.types import Score, Trace
 from tests.ideas import idea
@@ -198,3 +199,12 @@ def test_an_idea_in_two_blocks_and_classes_out_of_balance_are_faults() -> None:
     assert any("stands in b1 too" in one.text for one in benchmark.data.lints(rows, {}))
     (fault,) = benchmark.data.faults(block(1, 1, 2), Settings())
     assert "not balanced (1: 2, 2: 2, 3: 0, 4: 0, 5: 0)" in fault
+
+
+def test_a_judge_is_tried_on_the_justification_of_another_block_not_on_one_of_the_same_idea() -> None:
+    rows = blocks(3)
+    tried = built("judge", {one.id: one.model_copy(update={"novelty_reasoning": one.id}) for one in rows})
+    other = [(one.sample, str(one.turn["reasoning"])) for one in tried if one.id.endswith("/other")]
+    assert len(other) == 12
+    assert all(sample.split("-")[0] != said.split("-")[0] for sample, said in other)
+    assert built("judge", {one.id: one for one in rows[:4]})[1].id.endswith("/self")
