@@ -39,15 +39,18 @@ def every(root: Path | None = None) -> list[dict[str, Any]]:
 
 
 def counting(data: str, root: Path | None = None) -> list[dict[str, Any]]:
-    """The records that count for a data set, named by its digest: each has it in its key.
+    """The records that count for a data set, named by its digest: none has another one in its key.
 
-    They are the checks on that very data set, and, where there is none, those on the benchmark's shipped judge set;
-    these say so (`set.elsewhere`). What people labelled of runs stays with the data set of the runs.
+    They are the checks whose verdicts depend on no data set, those on that very one, and, where there is none, those on
+    the benchmark's shipped judge set; these say so (`set.elsewhere`). What people labelled of runs stays with the data
+    set of the runs.
     """
     found = every(root)
-    here = {digest(one["key"]): one for one in found if one["key"].get("data") == data}
+    here = {digest(one["key"]): one for one in found if one["key"].get("data", data) == data}
     lent = {}
     for one in found:
+        if "data" not in one["key"]:
+            continue
         key = {**one["key"], "data": data}
         own = here.get(name := digest(key))
         if one.get("set", {}).get("shipped") and not (own and own.get("of")):
@@ -58,7 +61,7 @@ def counting(data: str, root: Path | None = None) -> list[dict[str, Any]]:
 
 def find_counting(key: Mapping[str, Any], root: Path | None = None) -> dict[str, Any] | None:
     """The record that counts for a key; see `counting`."""
-    return next((one for one in counting(key["data"], root) if one["key"] == key), None)
+    return next((one for one in counting(key.get("data", ""), root) if one["key"] == key), None)
 
 
 def keep(record: Mapping[str, Any], root: Path | None = None) -> Path:
