@@ -19,7 +19,7 @@ from lotbench.run import plan, recorded
 from tests.fakes import RuleModel
 from tests.rules import game_rule
 
-GAMES = datasets.samples(datasets.shipped("data", "lotbench_easy"), Item)
+GAMES = datasets.samples(datasets.data_folder("", "lotbench"), Item)
 
 
 def player(name: str) -> RuleModel:

@@ -69,7 +69,6 @@ benchmark = Benchmark(
     preview=preview,
     resolve=resolve,
     data=Data(
-        folder="lotbench_easy",
         strata=("language", "tier"),
         beside=("key_text", "response"),
         faults=lints.faults,
