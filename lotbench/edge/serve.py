@@ -254,13 +254,15 @@ async def serve(pages: Pages, port: int, ready: Callable[[str], None], host: str
 
 
 def _admitted(runner: web.AppRunner, busy: set[object]) -> asyncio.Protocol:
-    """What serves a new connection; where too many are open, the one that has been idle longest is closed.
+    """What serves a new connection; where too many are open, those that have been idle longest are closed.
 
     A new one is never turned away for idle ones: whoever sends half a request and waits would else shut the
-    pages for everybody.
+    pages for everybody. Of a burst, a hundred are let in before the first of them counts as open, and one that is
+    closed counts for a moment yet: so all that are too many are closed here, and none twice.
     """
     assert runner.server is not None
-    idle = [one for one in runner.server.connections if one not in busy]
-    if len(runner.server.connections) >= MAX_OPEN and idle:
-        idle[0].force_close()
+    here = [one for one in runner.server.connections if one.transport and not one.transport.is_closing()]
+    idle = [one for one in here if one not in busy]
+    for one in idle[: max(0, len(here) - MAX_OPEN + 1)]:
+        one.force_close()
     return runner.server()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import socket
 from collections.abc import AsyncIterator, Mapping
 from urllib.parse import urlsplit
 
@@ -69,6 +71,29 @@ async def test_half_requests_keep_nobody_out(
     for _, writer in held:
         writer.close()
     assert capfd.readouterr().err == ""
+
+
+async def test_a_burst_of_half_requests_leaves_no_more_open_than_there_may_be(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One was closed for a hundred that were let in at once, until no more files could be opened."""
+    monkeypatch.setattr(serve, "MAX_OPEN", 20)
+    place, held = urlsplit(address), []
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(6):
+        # Without a turn for the server: it finds all of them waiting when it comes to accept.
+        for _ in range(60):
+            one = socket.create_connection((place.hostname, place.port))
+            one.send(HALF)
+            held.append(one)
+        for _ in range(20):
+            await asyncio.sleep(0.01)
+    async with aiohttp.ClientSession() as client, client.get(address) as answer:
+        assert answer.status == 200
+    # What is open here, less the clients' own ends.
+    assert len(os.listdir("/proc/self/fd")) - before - len(held) <= 60 + 20 + 3
+    for one in held:
+        one.close()
 
 
 async def test_a_connection_that_says_nothing_whole_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
