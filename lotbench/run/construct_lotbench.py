@@ -120,19 +120,22 @@ def _reviewed(
 def _scenes(sources: Sequence[Path], rules: Rules, dropped: list[Dropped]) -> Iterator[Scene]:
     """The pictures with responses that enough people voted on."""
     for folder in sources:
-        groups: dict[tuple[Language, str, str | None], list[Row]] = {}
-        for row in datasets.samples(folder, Row):
+        # Of hundreds of thousands of rows, those are kept that enough people voted on.
+        groups: dict[tuple[Language, str, str | None], tuple[str, list[Voted]]] = {}
+        for row in datasets.read_on(folder, Row):
             if row.image and row.preference is not None and row.language != "ja" and not row.guessed:
-                groups.setdefault((row.language, row.group, row.question), []).append(row)
-        for (language, group, question), rows in groups.items():
+                _, kept = groups.setdefault((row.language, row.group, row.question), (row.image, []))
+                voted = _voted(row, rules)
+                kept += [voted] if voted else []
+        for (language, group, question), (image, kept) in groups.items():
             scene = Scene(
                 id=f"ppl-{hashlib.sha256(repr((language, group, question)).encode()).hexdigest()[:8]}",
                 group=group,
                 language=language,
-                image=str((folder / str(rows[0].image)).resolve()),
+                image=str((folder / image).resolve()),
                 question=question,
                 licence=LICENCE,
-                responses=responses.best(map(_voted, rows), rules, language),
+                responses=responses.best(kept, rules, language),
             )
             if scene.responses:
                 yield scene
@@ -140,9 +143,12 @@ def _scenes(sources: Sequence[Path], rules: Rules, dropped: list[Dropped]) -> It
                 dropped.append(Dropped(scene.id, "votes", f"{group}: no response has enough votes"))
 
 
-def _voted(row: Row) -> Voted:
-    """A row with its votes: of ratings their mean and its lower end, else of likes."""
-    given = row.ratings
+def _voted(row: Row, rules: Rules) -> Voted | None:
+    """A row with its votes: of ratings their mean and its lower end, else of likes; None for too few of them."""
+    given, likes = row.ratings, row.star or 0
     if given is not None and given.n > 1:
-        return Voted(row.id, row.text, responses.rated(given.unfunny, given.somewhat, given.funny))
-    return Voted(row.id, row.text, responses.liked(row.star or 0))
+        rated = given.n >= rules.min_votes
+        votes = responses.rated(given.unfunny, given.somewhat, given.funny) if rated else None
+    else:
+        votes = responses.liked(likes) if likes >= rules.min_likes else None
+    return Voted(row.id, row.text, votes) if votes else None

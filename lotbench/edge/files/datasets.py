@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -106,8 +106,16 @@ def samples(folder: Path, item: type[BaseModel]) -> tuple[Any, ...]:
     Raises:
         DataError: Every fault of every line, with file, line and field.
     """
+    return tuple(read_on(folder, item))
+
+
+def read_on(folder: Path, item: type[BaseModel]) -> Iterator[Any]:
+    """The samples of a data set, in order, each when it is wanted: of hundreds of thousands, few may be kept.
+
+    Raises:
+        DataError: After the last line, every fault of every line, with file, line and field.
+    """
     path = folder / "samples.jsonl"
-    found: list[Any] = []
     faults: list[str] = []
     seen: dict[str, int] = {}
     pictures: dict[str, list[str]] = {}
@@ -121,12 +129,11 @@ def samples(folder: Path, item: type[BaseModel]) -> tuple[Any, ...]:
             if made.image not in pictures:
                 pictures[made.image] = picture_faults(folder, made.image)
             faults.extend(at(path, number, "image") + f": {fault}" for fault in pictures[made.image])
-        found.append(made)
-    if not found and not faults:
+        yield made
+    if not seen and not faults:
         faults.append(f"{path}: no samples")
     if faults:
         raise DataError(faults)
-    return tuple(found)
 
 
 def lines(folder: Path) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.cli import main
 from lotbench.edge.files import datasets
 from lotbench.errors import DataError
-from lotbench.run.construct_lotbench import Built, build
-from lotbench.run.construction import Wanted
+from lotbench.run.construct_lotbench import Built, _scenes, build
+from lotbench.run.construction import Dropped, Wanted
 from tests.fakes import RuleModel, text_of
 
 PUZZLE = {
@@ -276,3 +277,19 @@ async def test_a_decision_names_no_place_to_write_to_and_nothing_is_written_thro
     with pytest.raises(DataError, match="nothing is written through one"):
         await built(tmp_path)
     assert away.read_bytes() == before and not picture.is_symlink() and not list(elsewhere.iterdir())
+
+
+def test_of_many_rows_those_are_held_that_enough_people_voted_on(tmp_path: Path) -> None:
+    few = contest(
+        "whale", *[(f"Response number {n} that nobody saw. {'x' * 400}", (1, 1, 1)) for n in range(4000)]
+    )
+    folder = source(tmp_path, *WHALE, *[row | {"id": f"few-{n}"} for n, row in enumerate(few)])
+    wanted = (folder,), Rules(), list[Dropped]()
+    list(_scenes(*wanted))
+    tracemalloc.start()
+    [scene] = _scenes(*wanted)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert scene.responses[0].text == WHALE[0]["text"]
+    # Four thousand rows with their texts would be ten megabytes.
+    assert peak < 3e6
