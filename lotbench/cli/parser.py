@@ -428,10 +428,18 @@ def _import(data: Commands) -> None:
         help="oogiri-go, caption-contest (a folder, or a name on the hub); hicbench (CDID.csv); "
         "liveideabench (the folder with kws.csv and keyword_classifications.csv); rinobench (train.json or test.json); "
         "liveideabench-ideas (released ideas and critiques as CSV, which become runs); "
-        "as judge sets: turtlebench, ocsai (their folders)",
+        "as judge sets: turtlebench, ocsai (their folders); "
+        "inspect (a log of inspect_ai: the answers in it, as recordings for --model file:DEST)",
     )
     one.add_argument("source", metavar="SRC", help="the file or the folder that was published")
     one.add_argument("out", metavar="DEST", help="the folder that is made")
+    one.add_argument("--benchmark", metavar="NAME", help="inspect: whose samples the log is about")
+    one.add_argument(
+        "--data", metavar="D", default="", help="inspect: the data set (default: the shipped one)"
+    )
+    one.add_argument(
+        "--set", metavar="K=V", action="append", default=[], dest="sets", help="inspect: a setting, by name"
+    )
 
 
 def _build(data: Commands) -> None:

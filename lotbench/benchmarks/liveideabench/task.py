@@ -78,7 +78,13 @@ benchmark = Benchmark(
     sections=sections,
     preview=preview,
     resolve=resolve,
-    data=Data(strata=("category",), beside=(), faults=faults, published=published),
+    data=Data(
+        strata=("category",),
+        beside=(),
+        faults=faults,
+        published=published,
+        quoted=lambda item: (item.keyword,),
+    ),
     judges=Judges(seat=seat, part=judge_part, validation=CHECKED),
     people=People(review=review, Label=Label),
     comparison=Comparison(

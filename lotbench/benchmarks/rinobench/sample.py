@@ -89,6 +89,13 @@ class Item(BaseModel):
         return None
 
 
+def quoted(item: Item) -> list[str]:
+    """The parts of an idea, and the points of a part that has some: by them it is known in others' records."""
+    idea = item.research_idea
+    parts = (idea.problem_statement, idea.objective, idea.solution_approach)
+    return [text for part in parts for text in ((part,) if isinstance(part, str) else part)]
+
+
 def spoken(text: Lines) -> str:
     """A text or its points as one text."""
     return text if isinstance(text, str) else "\n".join(f"- {point}" for point in text)
