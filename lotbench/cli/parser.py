@@ -195,6 +195,11 @@ def _reports(commands: Commands) -> None:
         help="for another tool, into the folder --out: every-eval-ever, huggingface, inspect, otel",
     )
     one.add_argument(
+        "--otlp",
+        metavar="URL",
+        help="otel: send the traces to a collector on this machine (http://127.0.0.1:4318)",
+    )
+    one.add_argument(
         "--out", metavar="FILE", help="where rows are written: .csv, else a JSON line each (default: here)"
     )
     one.add_argument("--runs", metavar="DIR", default="runs", help="where runs are kept (default: runs)")

@@ -118,6 +118,8 @@ def export(parsed: argparse.Namespace) -> int:
     run = load_run(parsed.run, Path(parsed.runs))
     if parsed.out:
         run_folder.refuse_way_out(run.path, Path(parsed.out))
+    if parsed.otlp and parsed.to != "otel":
+        raise UsageError("--otlp goes with --to otel")
     if parsed.to:
         return _exported(run, parsed)
     if parsed.held_out:
@@ -133,14 +135,18 @@ def export(parsed: argparse.Namespace) -> int:
 def _exported(run: Run, parsed: argparse.Namespace) -> int:
     """Write a run for another tool, and say what its format has no place for."""
     from lotbench import integrations
+    from lotbench.edge import collector
 
     if parsed.for_review or parsed.steps or not parsed.out:
         raise UsageError("export --to TOOL needs --out FOLDER, and goes without --for-review and --steps")
+    place = collector.address(parsed.otlp) if parsed.otlp else ""
     made = asyncio.run(integrations.export(parsed.to, run, Path(parsed.out)))
     for path in made.files:
         print(path)
     for sentence in made.left_out:
         print(f"note: {sentence}")
+    if place:
+        print(f"{collector.send(made.files[0], place)} traces sent to {place}")
     return 0
 
 

@@ -1,6 +1,6 @@
 """What exporting a run takes, by its walks: peak memory of a process for each tool's format, and its seconds.
 
-    python -m tests.bench.exports [--walks 100 1000 10000] [--rounds 3]
+    python -m tests.bench.exports [--walks 100 1000 10000] [--rounds 3] [--tools inspect otel]
 
 The run is synthetic: one game is played against the fake server and told again for every sample, traces and journal
 alike. Nothing is drawn by a seed in it, so that each walk's requests have the keys of the journal.
@@ -70,13 +70,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--walks", type=int, nargs="+", default=[100, 1000, 10_000])
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--tools", nargs="+", choices=sorted(EXPORTERS), default=sorted(EXPORTERS))
     given = parser.parse_args()
     print("| walks | tool | peak MB | seconds | MB written |\n| --- | --- | --- | --- | --- |", flush=True)
     for walks in given.walks:
         with tempfile.TemporaryDirectory() as folder:
             os.environ["LOTBENCH_HOME"] = f"{folder}/home"
             run = made_run(Path(folder, "runs"), walks, given.rounds)
-            for tool in EXPORTERS:
+            for tool in given.tools:
                 peak, took, size = measured(tool, run, Path(folder, tool))
                 row = f"| {walks:,} | {tool} | {peak:.0f} | {took:.1f} | {size / 1e6:.1f} |"
                 print(row, flush=True)

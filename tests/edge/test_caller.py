@@ -203,6 +203,18 @@ async def test_a_shared_question_is_asked_once_for_all_walks(room: Any) -> None:
     assert {str(answer.key) for answer in [*answers, late]} == {str(model.asked[0].key)}
     assert model.asked[0].key.repeat == 0
     assert place.lines == ["chain 0 call"]
+    await asyncio.sleep(0)
+    # A task that is kept keeps the whole walk that asked first: some 60 KB for each sample.
+    assert not place.desk._shared
+
+
+async def test_a_shared_reply_that_is_wanted_anew_is_asked_for_once(room: Any) -> None:
+    model = Model(Reply("unread", "judge-2026"), GOOD)
+    place = room(model)
+    first = await place.desk.ask(walk(repeat=1), asking(shared=True))
+    place.journal.retry(str(first.key))
+    again = [await place.desk.ask(walk(repeat=repeat), asking(shared=True)) for repeat in (2, 3)]
+    assert [one.reply for one in again] == [GOOD, GOOD] and len(model.asked) == 2
 
 
 async def test_a_shared_question_of_two_seats_is_two(room: Any) -> None:

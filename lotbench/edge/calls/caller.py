@@ -11,6 +11,7 @@ import hashlib
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import orjson
@@ -105,10 +106,17 @@ class Caller:
         if not question.shared:
             return Answer(question, request.key, await self._asked(question, request))
         name = str(request.key)
-        if name not in self._shared or _failed(self._shared[name]):
-            self._shared[name] = asyncio.create_task(self._asked(question, request))
+        asked = self._shared.get(name)
+        if asked is None or asked.done():
+            asked = self._shared[name] = asyncio.create_task(self._asked(question, request))
+            asked.add_done_callback(partial(self._answered_shared, name))
         # Whoever asked first, the answer is one to this question (of another round, another seat).
-        return Answer(question, request.key, await asyncio.shield(self._shared[name]))
+        return Answer(question, request.key, await asyncio.shield(asked))
+
+    def _answered_shared(self, name: str, asked: asyncio.Task[Reply]) -> None:
+        """Let go of a shared question: the journal has the reply, and the task would keep the walk that asked."""
+        if self._shared.get(name) is asked:
+            del self._shared[name]
 
     def request(self, question: Question, sample: str, repeat: int) -> Request:
         """A question as it is addressed to its model, with its key."""
@@ -153,7 +161,8 @@ class Caller:
             self._open.discard(task)
 
     async def _answered(self, question: Question, request: Request) -> Reply:
-        self.journal.ask(request.key)
+        if not question.shared:
+            self.journal.ask(request.key)
         role_model = self.role_models[question.role][question.seat]
         if (known := self.journal.get(request.key)) is not None:
             role_model.model_id = known.reply.model
@@ -265,7 +274,3 @@ def _storable(reply: Reply) -> Reply:
         name: HALVES.sub("\ufffd", text) for name, text in texts.items() if HALVES.search(text)
     }
     return replace(reply, **broken) if broken else reply
-
-
-def _failed(task: asyncio.Task[Reply]) -> bool:
-    return task.done() and (task.cancelled() or task.exception() is not None)

@@ -217,7 +217,9 @@ class Journal:
             put(self._file, self._end, text)
         except OSError as error:
             raise RunFolderError(f"{self.path}: {error.strerror}; the run can be resumed") from None
-        self._places[_name(str(made.key))] = (self._end, len(text))
+        name = _name(str(made.key))
+        self._places[name] = (self._end, len(text))
+        self._retried.discard(name)
         self._end += len(text)
         self.totals.add(made)
 
