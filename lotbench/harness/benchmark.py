@@ -229,9 +229,7 @@ class Benchmark:
 
 def preview(benchmark: Benchmark, walk: AnyWalk) -> Sequence[Question]:
     """The questions that people are shown of a walk that has not begun."""
-    if benchmark.preview is not None:
-        return benchmark.preview(walk)
-    return benchmark.ask(replace(walk, step="respond"))
+    return benchmark.preview(walk) if benchmark.preview else benchmark.ask(replace(walk, step="respond"))
 
 
 @dataclass(frozen=True, slots=True)
