@@ -46,30 +46,32 @@ class _Row(BaseModel):
         return self
 
 
-class Filled(_Row):
+class _Judged(_Row):
+    """An answer that both criteria are asked of."""
+
+    difficulty: Literal["easy", "hard"] | None
+    fails: Annotated[Literal["point", "function", "both"] | None, Before(None, counts=False)] = None
+    """The criterion that a negative fails, where both labellings say the same one."""
+
+    @model_validator(mode="after")
+    def _negatives_are_easy_or_hard(self) -> _Judged:
+        if not self.contested and (self.difficulty is None) is not self.label:
+            raise ValueError("difficulty: a negative is easy or hard, a positive is null")
+        if self.fails and (self.label or self.contested):
+            raise ValueError("fails: only an uncontested negative fails a criterion")
+        return self
+
+
+class Filled(_Judged):
     """A filling that is a DAESO of the key text, or is not."""
 
     filling: Text
-    difficulty: Literal["easy", "hard"] | None
-
-    @model_validator(mode="after")
-    def _negatives_are_easy_or_hard(self) -> Filled:
-        if not self.contested and (self.difficulty is None) is not self.label:
-            raise ValueError("difficulty: a negative is easy or hard, a positive is null")
-        return self
 
 
-class Responded(_Row):
+class Responded(_Judged):
     """A whole response that is a DAESO of the sample's response, or is not."""
 
     response: Text
-    difficulty: Literal["easy", "hard"] | None
-
-    @model_validator(mode="after")
-    def _negatives_are_easy_or_hard(self) -> Responded:
-        if not self.contested and (self.difficulty is None) is not self.label:
-            raise ValueError("difficulty: a negative is easy or hard, a positive is null")
-        return self
 
 
 class Asked(_Row):

@@ -158,6 +158,7 @@ def test_the_sources_are_told() -> None:
 
 
 def test_verdict_rows_agree_with_the_samples(items: tuple[Item, ...]) -> None:
+    """Rows that say why they are there came later than the lists, which they need not be on."""
     by_id = {item.id: item for item in items}
     for row in judge_set("daeso"):
         item = by_id[row["sample"]]
@@ -167,6 +168,8 @@ def test_verdict_rows_agree_with_the_samples(items: tuple[Item, ...]) -> None:
         if row["contested"]:
             assert row["filling"] not in item.accept
             assert row["filling"] not in rejected
+        elif row.get("why"):
+            continue
         elif row["label"]:
             assert row["filling"] in item.accept
         else:
@@ -280,7 +283,25 @@ def test_the_judge_sets_are_large_enough() -> None:
     assert 0.45 <= questions[True] / questions.total() <= 0.55
 
 
-@pytest.mark.parametrize("name", ["daeso", "oracle"])
+@pytest.mark.parametrize("name", ["hidden", "different"])
+def test_the_judge_sets_of_the_other_arms_are_large_enough_in_both_languages(name: str) -> None:
+    rows = [row for row in judge_set(name) if not row["contested"]]
+    assert len(rows) >= 200
+    for language in LANGUAGES:
+        labels = Counter(row["label"] for row in rows if row["language"] == language)
+        assert min(labels[True], labels[False]) >= 40
+
+
+def test_negatives_of_players_keep_one_of_the_criteria_often_enough() -> None:
+    negatives = [row for row in judge_set("daeso") if not row["contested"] and not row["label"]]
+    assert sum(row.get("why") == "a player's answer" for row in negatives) >= 190
+    assert sum("why" in row and row["difficulty"] == "hard" for row in negatives) >= 200
+    fails = Counter(row["fails"] for row in negatives if row["difficulty"] == "hard" and "fails" in row)
+    assert fails["point"] >= 100
+    assert fails["function"] >= 30
+
+
+@pytest.mark.parametrize("name", ["daeso", "hidden", "different", "oracle"])
 def test_the_source_names_the_kappa_of_the_two_labellings(name: str) -> None:
     rows = judge_set(name)
     twice = [row["labels"] for row in rows if len(row["labels"]) == 2]
