@@ -53,7 +53,7 @@ def replies(transcript: Transcript, role: str = "candidate") -> list[Reply]:
 def plain(message: Message) -> str:
     """A message as text; a picture stands there by its content."""
     return "".join(
-        f"[picture sha256:{part.sha256}]" if isinstance(part, Image) else part for part in message.parts
+        f"[picture sha256:{part.sha256}]\n" if isinstance(part, Image) else part for part in message.parts
     )
 
 

@@ -1,6 +1,6 @@
 """A run for the hub: a score for the model's repository, the walks as a data set, and what names the benchmark there.
 
-Three folders, one a repository: nothing is uploaded, and the commands that would do it are printed. The data set is
+A folder for each repository: nothing is uploaded, and the commands that would do it are printed. The walks are
 JSON lines that `datasets.load_dataset` reads, one line a walk and one a step, with a card.
 """
 
@@ -14,16 +14,19 @@ from typing import Any
 import yaml
 
 from lotbench import benchmarks
+from lotbench.config.experiment import Limits
 from lotbench.edge.files import atomic_write
+from lotbench.errors import DataError
 from lotbench.integrations import Exported
 from lotbench.integrations.conversations import model_id, slug
+from lotbench.integrations.dataset_card import card, croissant
 from lotbench.report import trace_rows
 from lotbench.report.markdown import plain
 from lotbench.run.plan import version
-from lotbench.run.results import Run
+from lotbench.run.results import Run, planned
 from lotbench.types import JSON
 
-MODEL, WALKS, BENCHMARK = "model_repository", "walks_data_set", "benchmark_repository"
+MODEL, BENCHMARK, CARD = "model_repository", "benchmark_repository", "data_set_card"
 TABLES = {"walks": trace_rows.walks, "steps": trace_rows.steps}
 LEFT_OUT = (
     "an .eval_results entry holds one value: its interval stands in the notes as text",
@@ -32,30 +35,46 @@ LEFT_OUT = (
 
 
 async def export(run: Run, out: Path) -> Exported:
-    """Write the three folders.
+    """Write the folders.
 
     Raises:
         RunFolderError: The run cannot be read.
     """
     name = slug(f"lotbench-{run.config.benchmark}")
+    # Named after the run: `datasets` keeps what it loads by the folder's name, and would show one run as another.
+    walks = out / slug(f"walks-{run.path.name}")
     metric = next((name for name, score in run.summary["scores"].items() if score["value"] is not None), None)
     files = []
     if metric is not None:
         files.append(out / MODEL / ".eval_results" / f"{name}.yaml")
         atomic_write.write(files[-1], _yaml([_result(run, metric)]))
     for table, rows in TABLES.items():
-        files.append(out / WALKS / f"{table}.jsonl")
+        files.append(walks / f"{table}.jsonl")
         atomic_write.write(files[-1], _lines(rows(run.traces)))
-    files += [out / WALKS / "README.md", out / BENCHMARK / "eval.yaml"]
+    files += [walks / "README.md", out / BENCHMARK / "eval.yaml"]
     atomic_write.write(files[-2], _card(run, name))
     atomic_write.write(files[-1], _yaml(_benchmark(run)))
-    missing = () if metric else ("the run has no score: there is no .eval_results entry",)
+    described = _described(run, out / CARD)
+    missing: tuple[str, ...] = () if metric else ("the run has no score: there is no .eval_results entry",)
+    missing += () if described else (f"the data set {run.config.data} is not there: it has no card",)
     commands = (
         f"to upload: hf upload MODEL_REPOSITORY {out / MODEL} .",
-        f"to upload: hf upload DATA_SET {out / WALKS} . --repo-type dataset",
+        f"to upload: hf upload DATA_SET {walks} . --repo-type dataset",
         f"to upload: hf upload BENCHMARK {out / BENCHMARK} . --repo-type dataset",
     )
-    return Exported(tuple(files), (*missing, *LEFT_OUT, *commands))
+    return Exported((*files, *described), (*missing, *LEFT_OUT, *commands))
+
+
+def _described(run: Run, place: Path) -> tuple[Path, ...]:
+    """The card and the metadata of the run's data set; nothing if it is gone or no longer reads as one."""
+    declared, folder = benchmarks.get(run.config.benchmark), planned(run, Limits()).folder
+    made = (place / "README.md", place / "croissant.json")
+    try:
+        for path, text in zip(made, (card(folder, declared), croissant(folder, declared)), strict=True):
+            atomic_write.write(path, text)
+    except DataError:
+        return ()
+    return made
 
 
 def _lines(rows: Iterable[Mapping[str, JSON]]) -> Iterator[str]:

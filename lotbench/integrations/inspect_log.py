@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from lotbench import benchmarks
+from lotbench.edge.calls.caller import added
 from lotbench.edge.calls.journal import called
 from lotbench.edge.files import atomic_write
 from lotbench.errors import UsageError
@@ -184,8 +185,19 @@ def _sample(run: Run, walk: Transcript, origin: float) -> dict[str, Any]:
         "scores": {SCORER: _score(walk)},
         "metadata": {"outcome": trace.outcome, "whole": walk.whole},
         "events": list(_events(walk, origin)),
+        **_spent(walk),
         "uuid": hashlib.sha256(f"{run.path.name}/{trace.sample}/{trace.repeat}".encode()).hexdigest()[:22],
     }
+
+
+def _spent(walk: Transcript) -> dict[str, JSON]:
+    """Tokens by model, and the seconds of the calls one after the other."""
+    used: dict[str, Usage] = {}
+    for call in walk.calls:
+        used[call.reply.model] = added(used.get(call.reply.model, Usage()), call.reply.usage)
+    seconds = sum(call.reply.seconds for call in walk.calls)
+    models: dict[str, JSON] = {model: _usage(usage) for model, usage in used.items()}
+    return {"model_usage": models, "total_time": seconds, "working_time": seconds}
 
 
 def _score(walk: Transcript) -> dict[str, JSON]:
@@ -193,7 +205,8 @@ def _score(walk: Transcript) -> dict[str, JSON]:
     about: dict[str, JSON] = {"metadata": {**score.parts, "outcome": outcome}}
     if score.value is None:
         return {"value": float("nan"), "reason": walk.trace.why or score.why or outcome, **about}
-    return {"value": score.value, "explanation": f"{outcome}", **about}
+    answer = next((reply.text for reply in reversed(replies(walk))), None)
+    return {"value": score.value, "answer": answer, "explanation": outcome, **about}
 
 
 def _summary(sample: Mapping[str, Any]) -> dict[str, JSON]:
@@ -205,6 +218,7 @@ def _summary(sample: Mapping[str, Any]) -> dict[str, JSON]:
         "target": "",
         "metadata": sample["metadata"],
         "scores": sample["scores"],
+        **{name: sample[name] for name in ("model_usage", "total_time", "working_time")},
         "completed": True,
         "message_count": len(sample["messages"]),
     }
@@ -232,7 +246,7 @@ def _events(walk: Transcript, origin: float) -> Iterator[dict[str, JSON]]:
 
 
 def _round(number: int) -> str:
-    return f"round {number}" if number else "before the first round"
+    return f"round {number}" if number else "once for the sample"
 
 
 def _call(span: str, call: Call, origin: float) -> dict[str, JSON]:

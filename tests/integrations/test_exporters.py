@@ -95,7 +95,7 @@ def test_a_game_that_broke_off_is_a_number_nowhere(
     [failed] = [line for line in spans.read_text().splitlines() if "judge_failed" in line]
     assert "gen_ai.evaluation.score.value" not in failed and "it said nothing" in failed
     exported("huggingface", broken, tmp_path / "hf")
-    rows = lines(tmp_path / "hf" / "walks_data_set" / "walks.jsonl")
+    rows = lines(next((tmp_path / "hf").glob("walks-*")) / "walks.jsonl")
     assert [row["score"] for row in rows if row["outcome"] == "judge_failed"] == [None]
 
 
@@ -129,7 +129,7 @@ def test_the_hub_gets_an_entry_walks_and_a_card_that_can_be_read(name: str, tmp_
     scores = summary(name)["scores"]
     metric = next(metric for metric, score in scores.items() if score["value"] is not None)
     assert entry[0]["value"] == scores[metric]["value"] and entry[0]["notes"].startswith(metric)
-    folder = tmp_path / "walks_data_set"
+    [folder] = tmp_path.glob("walks-*")
     card = (folder / "README.md").read_text()
     head = yaml.safe_load(card.split("---\n")[1])
     assert [one["data_files"] for one in head["configs"]] == ["walks.jsonl", "steps.jsonl"]

@@ -107,7 +107,7 @@ def test_a_card_has_no_line_that_a_run_wrote(run: Path, tmp_path: Path) -> None:
     }
     summary.write_text(json.dumps(told))
     assert main(["export", str(run), "--to", "huggingface", "--out", str(tmp_path / "out")]) == 0
-    card = (tmp_path / "out" / "walks_data_set" / "README.md").read_text()
+    card = (next((tmp_path / "out").glob("walks-*")) / "README.md").read_text()
     assert not [line for line in card.splitlines() if line.startswith(("# Owned", "license:"))]
     assert "<script>" not in card
 

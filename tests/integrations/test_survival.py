@@ -104,7 +104,7 @@ def by_every_eval_ever(out: Path) -> Facts:
 
 def by_huggingface(out: Path) -> Facts:
     facts: Facts = {}
-    text = (out / "walks_data_set" / "README.md").read_text(encoding="utf-8")
+    text = (next(out.glob("walks-*")) / "README.md").read_text(encoding="utf-8")
     cells = [
         [cell.strip() for cell in line[1:-1].split("|")] for line in text.splitlines() if line[:1] == "|"
     ]
@@ -119,7 +119,7 @@ def by_huggingface(out: Path) -> Facts:
         if path.name != "eval.yaml"
     ]
     assert entry["value"] == facts["value", entry["notes"].split(",")[0].split(";")[0]]
-    for row in rows(out / "walks_data_set" / "walks.jsonl"):
+    for row in rows(next(out.glob("walks-*")) / "walks.jsonl"):
         facts["failed" if row["score"] is None else "walk", f"{row['sample']}/{row['repeat']}"] = row["score"]
     return facts
 

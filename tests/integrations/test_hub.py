@@ -1,0 +1,93 @@
+"""What the hub's own tools make of our exports: `datasets` loads the walks, mlcroissant the data sets, newest releases."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lotbench import benchmarks
+from lotbench.cli import main
+from lotbench.edge.files import datasets
+from lotbench.integrations.dataset_card import card, croissant
+from lotbench.run.results import load_run
+from tests.environments import environment
+from tests.old_runs import FOLDER, RUNS
+
+pytestmark = pytest.mark.slow
+
+LOADS = """
+import json, sys
+from datasets import load_dataset
+told = {}
+for folder in sys.argv[1:]:
+    tables = {name: load_dataset(folder, name)["train"] for name in ("walks", "steps")}
+    told[folder] = {
+        "steps": tables["steps"].num_rows,
+        "walks": [[row["sample"], row["repeat"], row["score"]] for row in tables["walks"]],
+    }
+print(json.dumps(told))
+"""
+READS = """
+import json, sys
+import mlcroissant
+told = {}
+for path in sys.argv[1:]:
+    made = mlcroissant.Dataset(jsonld=path)
+    assert not made.metadata.ctx.issues.errors
+    told[path] = [row["samples/id"].decode() for row in made.records("samples")]
+print(json.dumps(told))
+"""
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return environment(tmp_path_factory.mktemp("hub"), "datasets", "mlcroissant")
+
+
+def told(programs: Path, folder: Path, script: str, *paths: Path) -> Mapping[str, Any]:
+    """What a script of the environment prints, without any network."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    done = subprocess.run(
+        [str(programs / "python"), "-c", script, *map(str, paths)],
+        env=env | {"HF_HOME": str(folder / "hub"), "HF_HUB_OFFLINE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_load_dataset_reads_each_run_and_takes_none_for_another(programs: Path, tmp_path: Path) -> None:
+    places = {}
+    for name in RUNS:
+        assert main(["export", str(FOLDER / name), "--to", "huggingface", "--out", str(tmp_path / name)]) == 0
+        [places[name]] = (tmp_path / name).glob("walks-*")
+    # One cache for all: two folders of one name would be one data set to it.
+    loaded = told(programs, tmp_path, LOADS, *places.values())
+    for name, place in places.items():
+        traces = load_run(FOLDER / name).traces
+        assert loaded[str(place)]["walks"] == [[one.sample, one.repeat, one.score.value] for one in traces]
+        assert loaded[str(place)]["steps"] == sum(len(one.steps) for one in traces)
+
+
+def test_croissant_describes_every_shipped_data_set(programs: Path, tmp_path: Path) -> None:
+    ids = {}
+    for name in benchmarks.NAMES:
+        declared = benchmarks.get(name)
+        folder = datasets.data_folder("", declared.data_set)
+        place = tmp_path / folder.name / "croissant.json"
+        place.parent.mkdir()
+        shutil.copy(folder / "samples.jsonl", place.parent)
+        place.write_text(croissant(folder, declared), encoding="utf-8")
+        ids[str(place)] = [one.id for one in datasets.samples(folder, declared.Item)]
+        assert f"{len(ids[str(place)])} samples, for testing only" in card(folder, declared)
+    assert told(programs, tmp_path, READS, *map(Path, ids)) == ids
