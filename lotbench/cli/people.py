@@ -12,6 +12,7 @@ from typing import Any
 from lotbench.config import experiment as config
 from lotbench.config.experiment import Config
 from lotbench.edge import serve
+from lotbench.edge.calls.descriptors import room
 from lotbench.errors import UsageError
 
 
@@ -24,6 +25,8 @@ def view(parsed: argparse.Namespace) -> int:
     root = Path(parsed.root)
     if not root.is_dir():
         raise UsageError(f"{root}: no such folder")
+    # Of each run that was read, its walks are held open.
+    room(sum(1 for _ in root.glob("*/run.json")))
     if parsed.export:
         count, size = export(Gallery(root), Path(parsed.export))
         print(

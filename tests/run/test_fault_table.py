@@ -30,6 +30,7 @@ from lotbench.errors import RunFolderError
 from lotbench.run.results import Run, load_run
 from tests.faults import FAULTS, Fault, Plan, Status
 from tests.killing import PATIENCE_S, ROOT, finish, lost, running, serving, stop_at, the_run
+from tests.rules import game_rule
 from tests.server import FakeServer
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "faults.md"
@@ -88,6 +89,8 @@ MANNERS = {
 }
 AT = 6
 """The request that meets the fault, from 0; the first three are the connection test."""
+WORLD = 1
+"""The seed of a server with which the calm run has no reply that cannot be read: what it says hangs on every prompt."""
 SLOW = {"hang", "drip"}
 PLANTED = "sk-planted-5f3a9c"
 """The key that every run has, and that no file and no line of any run may hold."""
@@ -168,7 +171,7 @@ def met(
 
     planned: Plan = plan
     slow = getattr(fault, "how", "") in SLOW
-    with FakeServer(faults=planned) as server:
+    with FakeServer(game_rule(seed=WORLD), faults=planned) as server:
         out = tmp_path / ("lasting" if lasting else "once")
         first = seen(command(server, out, 0.3 if slow else 5.0), server, out, capsys)
         if first.code == 0:
@@ -219,8 +222,10 @@ def made() -> dict[str, tuple[str, str]]:
 
 @pytest.fixture
 def calm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Seen:
-    with FakeServer() as server:
-        return seen(command(server, tmp_path / "calm"), server, tmp_path / "calm", capsys)
+    with FakeServer(game_rule(seed=WORLD)) as server:
+        found = seen(command(server, tmp_path / "calm"), server, tmp_path / "calm", capsys)
+    assert not found.unread(), "another WORLD is wanted"
+    return found
 
 
 def local_row(name: str, first: tuple[int, str, str], again: tuple[int, str]) -> str:

@@ -7,6 +7,8 @@ import gc
 import json
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -30,6 +32,7 @@ from lotbench.site.vote import Polls
 from lotbench.types import Reply, Request
 from tests import hostile
 from tests.full_disk import full_disk
+from tests.old_runs import FOLDER, RUNS
 from tests.playing import SETTINGS, play
 from tests.rules import game_rule
 from tests.server import FakeServer
@@ -72,6 +75,22 @@ def named(root: Path, name: str) -> str:
 
 
 # Looking through runs
+
+
+def test_more_runs_are_shown_than_a_process_may_have_files_open_when_it_begins(tmp_path: Path) -> None:
+    small = next(name for name in RUNS if "-hicbench-" in name)
+    for number in range(40):
+        shutil.copytree(FOLDER / small, tmp_path / "runs" / f"run-{number:02}")
+    program = (
+        "import resource, sys; from lotbench.cli import main; "
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (40, 1024)); sys.exit(main(sys.argv[1:]))"
+    )
+    out = tmp_path / "pages"
+    command = [sys.executable, "-c", program, "view", str(tmp_path / "runs"), "--export", str(out)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    index = (out / "index.html").read_text("utf-8")
+    assert all(f"run-{number:02}" in index for number in range(40)) and "Too many open files" not in index
 
 
 async def test_from_the_runs_to_a_game_and_its_picture(played: Path) -> None:
