@@ -200,11 +200,24 @@ def agree(mine: Run, theirs: Run, log: Mapping[str, Any]) -> None:
     assert not log["errors"]
 
 
-def test_the_game_under_inspect_scores_as_lotbench_does(tool: Tool, tmp_path: Path) -> None:
+def broken_run(
+    folder: Path, roles: Mapping[str, int], settings: Mapping[str, Any], patch: pytest.MonkeyPatch
+) -> tuple[Recording, Run]:
+    """A run of the game in which walks broke off and others did not, whatever samples and prompts are today."""
+    for seed in range(20):
+        patch.setenv("LOTBENCH_HOME", str(folder / f"home-{seed}"))
+        recording = Recording(game_rule(solve=0.3, unreadable=0.05, judge_unreadable=0.4, seed=seed))
+        run = own_run(folder / f"runs-{seed}", "lotbench", roles, settings, recording)
+        if run.summary["outcomes"].get("judge_failed") and 0 < (run.score() or 0) < 1:
+            return recording, run
+    raise AssertionError("no walk broke off in 20 runs")
+
+
+def test_the_game_under_inspect_scores_as_lotbench_does(
+    tool: Tool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     roles, settings = {"judge": 1, "oracle": 1}, {"limit": 4, "max_rounds": 3, "repeats": 2}
-    recording = Recording(game_rule(solve=0.3, unreadable=0.05, judge_unreadable=0.3, seed=3))
-    mine = own_run(tmp_path / "runs", "lotbench", roles, settings, recording)
-    assert 0 < (mine.score() or 0) < 1 and mine.summary["outcomes"]["judge_failed"]
+    recording, mine = broken_run(tmp_path, roles, settings, monkeypatch)
     recording.rule = None
     flags = [f"--model-role={role}={named(role)}" for role in roles]
     flags += [f"-T{name}={value}" for name, value in settings.items()]
