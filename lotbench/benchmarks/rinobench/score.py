@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -253,8 +254,8 @@ def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NO
     answers = judged(traces)
     valid = [one for one in answers if one.said is not None]
     trivial = baselines([one.gold for one in answers])
-    for name, (f1, error) in shortcut_players(answers, evidence).items():
-        trivial[name] = (f1.value or 0.0, error.value or 0.0)
+    for name, player in shortcut_players(answers, evidence).items():
+        trivial[name] = (player.macro_f1.value or 0.0, player.mae.value or 0.0)
     made = {
         "macro_f1": replace(
             macro_f1(answers),
@@ -278,22 +279,35 @@ def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NO
     return made
 
 
-def shortcut_players(answers: Sequence[Judged], evidence: Evidence) -> dict[str, tuple[Metric, Metric]]:
-    """Macro F1 and MAE of the players of `shortcuts` on the ideas that were played, with intervals as a run's."""
+@dataclass(frozen=True, slots=True)
+class ShortcutPlayer:
+    """How a player of `shortcuts` does, with intervals as a run's.
+
+    Chance is .2 in accuracy; in macro F1 it is less for whoever gives some scores seldom.
+    """
+
+    macro_f1: Metric
+    accuracy: Metric
+    mae: Metric
+
+
+def shortcut_players(answers: Sequence[Judged], evidence: Evidence) -> dict[str, ShortcutPlayer]:
+    """The players of `shortcuts` on the ideas that were played."""
     names = sorted({one.sample for one in answers} & evidence.samples.keys())
     items = [evidence.samples[name] for name in names]
     return shortcut_metrics(items)
 
 
-def shortcut_metrics(items: Sequence[Item]) -> dict[str, tuple[Metric, Metric]]:
-    """Macro F1 and MAE of players that read too little (`shortcuts`) on these ideas; none for too few ideas."""
+def shortcut_metrics(items: Sequence[Item]) -> dict[str, ShortcutPlayer]:
+    """What players get on these ideas that read too little (`shortcuts`), by player; none for too few ideas."""
     found = {}
     for player, said in shortcuts(items).items():
         made = [
             Judged(item.id, 1, item.novelty_score, score, "ok", None, None, 0, 0, item.block)
             for item, score in zip(items, said, strict=True)
         ]
-        found[player] = (macro_f1(made), of_scores(made, classification.mae, FARTHEST))
+        right = of_scores(made, partial(classification.within, distance=0))
+        found[player] = ShortcutPlayer(macro_f1(made), right, of_scores(made, classification.mae, FARTHEST))
     return found
 
 
