@@ -309,8 +309,8 @@ def test_a_picture_of_many_rows_is_looked_at_once(tmp_path: Path, monkeypatch: p
     source = go(tmp_path / "go", en=[row(text=f"response {n}") for n in range(40)])
     bring(source, tmp_path / "made")
     looked = []
-    faults = datasets._picture_faults
-    monkeypatch.setattr(datasets, "_picture_faults", lambda *a: looked.append(a) or faults(*a))
+    faults = datasets.picture_faults
+    monkeypatch.setattr(datasets, "picture_faults", lambda *a: looked.append(a) or faults(*a))
     rows = brought(tmp_path / "made")
     assert (len(rows), len(looked)) == (40, 1)
     encoded = []
