@@ -181,20 +181,20 @@ def test_question_rows_ask_what_the_game_would_take(items: tuple[Item, ...]) -> 
     for row in judge_set("oracle"):
         item = by_id[row["sample"]]
         assert row["language"] == item.language
-        assert row["kind"] in ("plain", "negation", "double", "edge", *ONCE)
+        assert row["kind"] in ("plain", "negation", "double", "edge", *SIGHT)
         assert questions.question(row["question"], [])
         assert not words.leaks(row["question"], [item.key_text])
 
 
-ONCE = ("picture", "scene", "either_or", "figurative")
-"""Kinds of questions whose rows nobody has labelled a second time yet."""
+SIGHT = ("picture", "scene", "either_or", "figurative")
+"""Kinds of questions that tell apart what an oracle sees and how it reads."""
 
 
 def test_the_oracle_set_asks_for_what_each_sight_of_the_oracle_knows() -> None:
-    rows = [row for row in judge_set("oracle") if row["kind"] in ONCE]
+    rows = [row for row in judge_set("oracle") if row["kind"] in SIGHT]
     cells = Counter((row["kind"], row["language"], row["label"]) for row in rows)
     assert len(rows) >= 60
-    assert len(cells) == len(ONCE) * 2 * 2
+    assert len(cells) == len(SIGHT) * 2 * 2
     for row in rows:
         asks = bool(re.search(r"\bor\b|或者", row["question"]))
         assert asks is (row["kind"] == "either_or"), row
@@ -251,7 +251,7 @@ def test_rows_are_labelled_twice_and_split_by_sample(name: str) -> None:
     splits: dict[str, set[str]] = {}
     for row in rows:
         assert row["label"] == row["labels"][0]
-        assert len(row["labels"]) == (1 if row.get("kind") in ONCE else 2)
+        assert len(row["labels"]) == 2
         assert row["contested"] == (row["labels"][0] != row["labels"][-1])
         splits.setdefault(row["sample"], set()).add(row["split"])
     assert all(len(found) == 1 for found in splits.values())
