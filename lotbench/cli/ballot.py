@@ -68,15 +68,12 @@ def count(parsed: argparse.Namespace) -> int:
     if foreign := key_faults(items, named.models):
         raise DataError([f"{_key(path)}: {fault}" for fault in foreign])
     key = {item.id: named.models[item.id] for item in items}
-    votes = dict(rows(given, Vote.model_validate))
-    if found := faults(list(votes.values()), key):
-        numbers = list(votes)
-        raise DataError([at(given, numbers[index], fault) for index, fault in found.items()])
-    voters = {vote.voter for vote in votes.values()}
+    votes = read_votes(given, key)
+    voters = {vote.voter for vote in votes}
     paired = any(item.prompt for item in items)
     print(f"{len(voters)} voters, {len(votes)} votes on {len(items)} {'pairs' if paired else 'prompts'}")
     lines = _ratings if paired else _shares
-    for line in lines(items, key, list(votes.values()), named.scores):
+    for line in lines(items, key, votes, named.scores):
         print(visible(line))
     return 0
 
@@ -92,6 +89,19 @@ def read_items(path: Path) -> list[Item]:
     if twice := [at(path, number, "id") for number, item in items.items() if count[item.id] > 1]:
         raise DataError([f"{place}: stands more than once" for place in twice])
     return list(items.values())
+
+
+def read_votes(path: Path, key: Key) -> list[Vote]:
+    """The votes of a file on the ballot that a key is of.
+
+    Raises:
+        DataError: Every line that is none, or no vote on that ballot, or a second one of a voter.
+    """
+    votes = dict(rows(path, Vote.model_validate))
+    numbers, given = list(votes), list(votes.values())
+    if found := faults(given, key):
+        raise DataError([at(path, numbers[index], fault) for index, fault in found.items()])
+    return given
 
 
 def read_names(path: Path) -> Names:
@@ -165,12 +175,8 @@ def rank(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench ballot rank`."""
     path, given, out = Path(parsed.ballot), Path(parsed.votes), Path(parsed.out)
     items = read_items(path)
-    votes = dict(rows(given, Vote.model_validate))
     letters = {item.id: {response.letter: "" for response in item.responses} for item in items}
-    if found := faults(list(votes.values()), letters):
-        numbers = list(votes)
-        raise DataError([at(given, numbers[index], fault) for index, fault in found.items()])
-    made = ranked(items, list(votes.values()))
+    made = ranked(items, read_votes(given, letters))
     for image, source in _pictures(items).items():
         (out / image).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, out / image)

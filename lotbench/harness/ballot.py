@@ -257,14 +257,15 @@ def ranked(items: Sequence[Item], votes: Sequence[Vote]) -> list[dict[str, Any]]
     """The responses of a ballot as rows that models rank: likes are the votes; nobody's name is on them (Fig. 14)."""
     chosen = Counter((vote.id, letter) for vote in votes for letter in vote.letters)
     made: dict[tuple[str, str], dict[str, Any]] = {}
+    numbers = Counter[str]()
     for item in items:
         prompt = item.prompt or item.id
         for response in item.responses:
             # Of pairs, a response stands in several items: its votes add up.
-            row = made.setdefault(
-                (prompt, response.text),
-                {
-                    "id": f"{prompt}-{sum(name == prompt for name, _ in made) + 1}",
+            if (name := (prompt, response.text)) not in made:
+                numbers[prompt] += 1
+                made[name] = {
+                    "id": f"{prompt}-{numbers[prompt]}",
                     "type": item.type,
                     "language": item.language,
                     "group": prompt,
@@ -272,9 +273,8 @@ def ranked(items: Sequence[Item], votes: Sequence[Vote]) -> list[dict[str, Any]]
                     "image": item.image,
                     "text": response.text,
                     "star": 0,
-                },
-            )
-            row["star"] += chosen[item.id, response.letter]
+                }
+            made[name]["star"] += chosen[item.id, response.letter]
     return list(made.values())
 
 
