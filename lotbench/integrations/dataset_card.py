@@ -87,7 +87,7 @@ def card(folder: Path, benchmark: Benchmark) -> str:
     }
     rows = [
         f"| `{name}` | {kind}{' (list)' if many else ''} |"
-        for name, kind, many in _fields(folder, benchmark.Item)
+        for name, kind, many in _fields(items, benchmark.Item)
     ]
     lines = [
         f"---\n{yaml.safe_dump(head, allow_unicode=True, sort_keys=False)}---\n\n# {plain(str(head['pretty_name']))}\n",
@@ -125,7 +125,7 @@ def croissant(folder: Path, benchmark: Benchmark) -> str:
             **({"repeated": True} if many else {}),
             "source": {"fileObject": {"@id": FILE}, "extract": {"column": name}},
         }
-        for name, kind, many in _fields(folder, benchmark.Item)
+        for name, kind, many in _fields(items, benchmark.Item)
         if kind != NESTED
     ]
     records: dict[str, JSON] = {"@type": "cr:RecordSet", "@id": "samples", "name": "samples", "field": fields}
@@ -133,7 +133,7 @@ def croissant(folder: Path, benchmark: Benchmark) -> str:
         "@context": CONTEXT,
         "@type": "sc:Dataset",
         "name": folder.name,
-        "description": f"{benchmark.about}. {len(items)} samples, for testing only. Not described: {_nested(folder, benchmark)}.",
+        "description": f"{benchmark.about}. {len(items)} samples, for testing only. Not described: {_nested(items, benchmark)}.",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "license": [LICENCES.get(name, name) for name in _counted(items, "licence")] or ["unknown"],
         "creator": {"@type": "sc:Organization", "name": ", ".join(_counted(items, "source")) or "unknown"},
@@ -145,11 +145,9 @@ def croissant(folder: Path, benchmark: Benchmark) -> str:
     return json.dumps(table, ensure_ascii=False, indent=1) + "\n"
 
 
-def _nested(folder: Path, benchmark: Benchmark) -> str:
+def _nested(items: Sequence[Mapping[str, Any]], benchmark: Benchmark) -> str:
     """The fields that the metadata leaves out."""
-    return (
-        ", ".join(name for name, kind, _ in _fields(folder, benchmark.Item) if kind == NESTED) or "no field"
-    )
+    return ", ".join(name for name, kind, _ in _fields(items, benchmark.Item) if kind == NESTED) or "no field"
 
 
 def _rows(folder: Path, benchmark: Benchmark) -> list[dict[str, Any]]:
@@ -170,9 +168,9 @@ def _told(rows: Sequence[Mapping[str, Any]], name: str) -> str:
     )
 
 
-def _fields(folder: Path, item: type[BaseModel]) -> Iterator[tuple[str, str, bool]]:
+def _fields(rows: Sequence[Mapping[str, Any]], item: type[BaseModel]) -> Iterator[tuple[str, str, bool]]:
     """The fields that samples have: name, type, and whether there are many; the type of what is nested is NESTED."""
-    there = {name for _, row in tables(folder / FILE) for name in row}
+    there = {name for row in rows for name in row}
     for name, field in item.model_fields.items():
         if name in there:
             yield name, *_kind(field.annotation)

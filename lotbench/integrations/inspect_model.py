@@ -26,15 +26,10 @@ from inspect_ai.model import (
 from inspect_ai.util import JSONSchema
 
 from lotbench.config.model_names import PROVIDERS
+from lotbench.edge.importers.inspect_logs import FINISHES
 from lotbench.edge.models.chat_format import LIKELY_TOKENS
-from lotbench.types import Finish, Image, Message, Reply, Request, Usage
+from lotbench.types import Image, Message, Reply, Request, Usage
 
-FINISHES: dict[str, Finish] = {
-    "stop": "stop",
-    "max_tokens": "length",
-    "model_length": "length",
-    "content_filter": "content_filter",
-}
 OURS = {"google": "gemini"}
 """Providers that inspect knows by another name."""
 SPEAKERS: dict[str, Callable[..., ChatMessage]] = {

@@ -32,6 +32,7 @@ FINISHES: dict[str, Finish] = {
     "model_length": "length",
     "content_filter": "content_filter",
 }
+"""How an answer ended, from inspect's words for it."""
 
 
 @dataclass(frozen=True, slots=True)
