@@ -9,13 +9,9 @@ from typing import Any
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from lotbench import benchmarks
-from lotbench.benchmarks.lotbench import lints, questions, words
+from lotbench.benchmarks.lotbench import questions, words
 from lotbench.benchmarks.lotbench.sample import Item
-from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.edge.files import datasets
-from lotbench.edge.pictures import picture_facts
-from lotbench.harness.data_findings import Sight
 
 FOLDER = datasets.shipped("data", "lotbench_easy")
 JUDGE_SETS = datasets.shipped("data", "judge_sets")
@@ -26,11 +22,6 @@ LANGUAGES = ("en", "zh")
 @pytest.fixture(scope="module")
 def items() -> tuple[Item, ...]:
     return datasets.samples(FOLDER, Item)
-
-
-@pytest.fixture(scope="module")
-def sights(items: tuple[Item, ...]) -> dict[str, Sight]:
-    return picture_facts.sights(FOLDER, items, drawings=False)[0]
 
 
 def judge_set(name: str) -> list[dict[str, Any]]:
@@ -58,26 +49,6 @@ def test_every_sample_has_what_the_game_and_the_judge_sets_need(items: tuple[Ite
         assert {filling.difficulty for filling in item.reject} == {"easy", "hard"}, item.id
         assert item.canary == CANARY, item.id
         assert (FOLDER / item.image).with_suffix(".svg").is_file(), item.id
-
-
-def test_the_samples_are_clean_under_their_own_lints(
-    items: tuple[Item, ...], sights: dict[str, Sight]
-) -> None:
-    findings = lints.lints(items, sights)
-    assert [finding for finding in findings if finding.grave] == []
-    assert list(benchmarks.get("lotbench").data.faults(items, Settings())) == []
-
-
-@pytest.mark.slow
-def test_every_picture_shows_its_drawing(items: tuple[Item, ...]) -> None:
-    apart = {name: sight.apart for name, sight in picture_facts.sights(FOLDER, items)[0].items()}
-    assert None not in apart.values()
-    assert {name: far for name, far in apart.items() if far and far > lints.FAR_FROM_DRAWING} == {}
-
-
-def test_no_picture_file_is_without_a_sample(items: tuple[Item, ...]) -> None:
-    known = {(FOLDER / item.image).with_suffix("") for item in items}
-    assert {path.with_suffix("") for path in (FOLDER / "images").iterdir()} == known
 
 
 def test_the_examples_in_the_prompts_give_no_sample_away(items: tuple[Item, ...]) -> None:

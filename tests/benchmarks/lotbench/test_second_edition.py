@@ -10,11 +10,9 @@ from pathlib import Path
 import pytest
 
 from lotbench import benchmarks
-from lotbench.benchmarks.lotbench import lints, words
+from lotbench.benchmarks.lotbench import words
 from lotbench.benchmarks.lotbench.sample import Item
-from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.edge.files import datasets
-from lotbench.edge.pictures import picture_facts
 from lotbench.run import calibration
 
 FOLDER = datasets.data_folder("", "lotbench")
@@ -50,24 +48,6 @@ def test_every_sample_has_what_the_game_needs_and_leaves_its_tier_to_blind_plays
         assert item.tier is None and item.writer and item.canary == CANARY, item.id
         assert (FOLDER / item.image).with_suffix(".svg").is_file(), item.id
     assert sum(bool(item.points) for item in items) > len(items) / 2
-
-
-def test_it_is_clean_under_its_own_lints(items: tuple[Item, ...]) -> None:
-    sights = picture_facts.sights(FOLDER, items, drawings=False)[0]
-    assert [finding for finding in lints.lints(items, sights) if finding.grave] == []
-    assert list(benchmarks.get("lotbench").data.faults(items, Settings())) == []
-
-
-@pytest.mark.slow
-def test_every_picture_shows_its_drawing(items: tuple[Item, ...]) -> None:
-    apart = {name: sight.apart for name, sight in picture_facts.sights(FOLDER, items)[0].items()}
-    assert None not in apart.values()
-    assert {name: far for name, far in apart.items() if far and far > lints.FAR_FROM_DRAWING} == {}
-
-
-def test_no_picture_file_is_without_a_sample(items: tuple[Item, ...]) -> None:
-    known = {(FOLDER / item.image).with_suffix("") for item in items}
-    assert {path.with_suffix("") for path in (FOLDER / "images").iterdir()} == known
 
 
 def test_no_response_is_one_of_the_first_edition_and_no_prompt_gives_one_away(

@@ -1,0 +1,42 @@
+"""What holds for both editions of the game's samples: clean texts, and pictures that are their drawings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lotbench import benchmarks
+from lotbench.benchmarks.lotbench import lints
+from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.benchmarks.lotbench.settings import Settings
+from lotbench.edge.files import datasets
+from lotbench.edge.pictures import picture_facts
+
+
+@pytest.fixture(scope="module", params=["lotbench_easy", "lotbench"])
+def folder(request: pytest.FixtureRequest) -> Path:
+    return datasets.shipped("data", request.param)
+
+
+@pytest.fixture(scope="module")
+def items(folder: Path) -> tuple[Item, ...]:
+    return datasets.samples(folder, Item)
+
+
+def test_the_samples_are_clean_under_their_own_lints(folder: Path, items: tuple[Item, ...]) -> None:
+    sights = picture_facts.sights(folder, items, drawings=False)[0]
+    assert [finding for finding in lints.lints(items, sights) if finding.grave] == []
+    assert list(benchmarks.get("lotbench").data.faults(items, Settings())) == []
+
+
+@pytest.mark.slow
+def test_every_picture_shows_its_drawing(folder: Path, items: tuple[Item, ...]) -> None:
+    apart = {name: sight.apart for name, sight in picture_facts.sights(folder, items)[0].items()}
+    assert None not in apart.values()
+    assert {name: far for name, far in apart.items() if far and far > lints.FAR_FROM_DRAWING} == {}
+
+
+def test_no_picture_file_is_without_a_sample(folder: Path, items: tuple[Item, ...]) -> None:
+    known = {(folder / item.image).with_suffix("") for item in items}
+    assert {path.with_suffix("") for path in (folder / "images").iterdir()} == known
