@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from lotbench.edge.calls.journal import read_journal
 from lotbench.errors import RunFolderError, TooManyFailures, Unescapable, UsageError
 from lotbench.run.evaluate import resume
 from lotbench.run.results import Run
+from lotbench.run.session import YOUNG
 from tests.playing import SETTINGS, outcomes, steps
 from tests.rules import game_rule, hear
 
@@ -164,3 +166,19 @@ def test_the_api_is_three_names() -> None:
     assert all(callable(getattr(lotbench, name)) for name in lotbench.__all__)
     with pytest.raises(AttributeError, match="no attribute 'judge_everything'"):
         lotbench.judge_everything  # noqa: B018
+
+
+async def test_garbage_is_collected_seldom_while_walks_are_taken_and_as_before_when_the_last_has_ended(
+    tmp_path: Path,
+) -> None:
+    before, during = gc.get_threshold(), set()
+
+    async def watching(messages: list[dict[str, Any]]) -> str:
+        during.add(gc.get_threshold()[0])
+        return said(messages)
+
+    await asyncio.gather(
+        *(evaluate(**small(tmp_path / name, model=watching), fresh=True) for name in ("one", "other"))
+    )
+    assert during == {YOUNG}
+    assert (gc.get_threshold(), gc.get_freeze_count()) == (before, 0)
