@@ -7,7 +7,8 @@
     │   └── JudgeError      ... from a judge
     ├── CallFailed          a call that brought no reply                               (data)
     ├── Unescapable         a call that no other call can do better than               exit 1
-    │   └── UnknownModel    no such model at its address
+    │   ├── UnknownModel    no such model at its address
+    │   └── Unreachable     nothing listens at its address
     ├── LimitReached        a budget that a person set                                 exit 3
     ├── TooManyFailures     more failed walks than the run may have                    exit 4
     └── RunFolderError      a run folder in use, damaged, or of another experiment     exit 2
@@ -17,7 +18,7 @@ An `Unread` or `CallFailed` is data for the benchmark and never a score; the oth
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +84,10 @@ class UnknownModel(Unescapable):
     models: tuple[str, ...] = ()
 
 
+class Unreachable(Unescapable):
+    """The connection test found nothing that listens at an address."""
+
+
 class LimitReached(LotbenchError):
     """A budget of cost, tokens or time is used up; the run can be resumed with a higher one."""
 
@@ -93,6 +98,14 @@ class TooManyFailures(LotbenchError):
     """More walks failed than `max_failed` allows; the run can be resumed."""
 
     exit_code = 4
+
+
+def suggestion(given: str, known: Iterable[str]) -> str:
+    """Which of the known names may be meant by one that is unknown, as the end of a sentence; nothing if none is near."""
+    from difflib import get_close_matches  # noqa: PLC0415 - its import takes longer than most of what imports this
+
+    near = get_close_matches(given, list(known), n=1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def at(path: Path | str, line: int | None = None, field: str | None = None) -> str:

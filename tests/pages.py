@@ -82,18 +82,18 @@ def _tables(model: type[BaseModel], inside: str = "") -> Iterator[tuple[str, typ
 
 
 def _help(top: argparse.ArgumentParser) -> Iterator[str]:
-    for one in _parsers(top):
+    for one in parsers(top):
         one.formatter_class = lambda prog: argparse.HelpFormatter(prog, width=WIDTH)
         yield f"## {one.prog}"
         yield f"```text\n{one.format_help().strip()}\n```"
 
 
-def _parsers(one: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+def parsers(one: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
     yield one
     for action in one._actions:
         if isinstance(action, argparse._SubParsersAction):
             for below in action.choices.values():
-                yield from _parsers(below)
+                yield from parsers(below)
 
 
 def settings() -> str:

@@ -18,7 +18,7 @@ import torch
 import transformers
 from transformers.pytorch_utils import Conv1D
 
-from lotbench.edge.calls.store import home
+from lotbench.edge.files.home import home
 from lotbench.edge.models.embedded import identity, weights
 from lotbench.edge.models.transformers.loading import Loaded, model_class, with_processor
 from lotbench.errors import UsageError

@@ -45,7 +45,7 @@ LEAST = 3
 
 def make(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench ballot make`."""
-    runs = _named([load_run(run, Path(parsed.runs_in)) for run in parsed.runs])
+    runs = _named([load_run(run, parsed.kept) for run in parsed.runs])
     written = {name: _responses(run) for name, run in runs.items()}
     first = next(iter(runs.values()))
     prompts = _prompts(list(runs.values()))

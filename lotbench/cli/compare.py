@@ -20,17 +20,17 @@ def compare(parsed: argparse.Namespace) -> int:
     from lotbench.report.html.comparison_page import page, to_text
     from lotbench.report.html.page import drawn as drawings
 
-    runs = [load_run(name, Path(parsed.out)) for name in parsed.runs]
+    runs = [load_run(name, parsed.kept) for name in parsed.runs]
     if parsed.difference is not None and not 0 < parsed.difference < math.inf:
         raise UsageError(f"--difference {parsed.difference}: a difference to show is above 0")
     comparison = compared(runs, Path(parsed.table) if parsed.table else None, parsed.difference)
     print(to_text(comparison.sections), end="")
-    folder = Path(parsed.to)
+    folder = Path(parsed.out)
     try:
         for ending, form in (("html", page), ("md", to_markdown), ("json", to_json)):
             atomic_write.write(folder / f"compare.{ending}", form(comparison))
     except OSError as error:
-        raise UsageError(f"--to {folder}: {error.strerror}") from None
+        raise UsageError(f"--out {folder}: {error.strerror}") from None
     print(f"\npage: {folder / 'compare.html'}, and the same as .md and .json")
     if parsed.png:
         drawn(folder / "plots", drawings(comparison.sections))

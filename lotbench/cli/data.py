@@ -85,7 +85,7 @@ def calibrate(parsed: argparse.Namespace) -> int:
     from lotbench.run.calibrate import calibrate as add
     from lotbench.run.results import load_run
 
-    runs = [load_run(name, Path(parsed.out)) for name in parsed.runs]
+    runs = [load_run(name, parsed.kept) for name in parsed.runs]
     folder = datasets.data_folder(parsed.data, "") if parsed.data else None
     added = add(runs, folder, parsed.player)
     counts = calibration.tiers(added.path.parent, benchmarks.get(runs[0].config.benchmark))

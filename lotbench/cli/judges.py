@@ -146,7 +146,7 @@ def _side_by_side(parsed: argparse.Namespace, judges: Sequence[JudgeVerdicts]) -
 def _draw(parsed: argparse.Namespace) -> int:
     from lotbench.checks.field_labels import draw
 
-    file = draw(load_run(parsed.from_run, Path(parsed.out)), parsed.n, Path(parsed.out))
+    file = draw(load_run(parsed.from_run, parsed.kept), parsed.n, Path(parsed.out))
     print(f"{file}: set each `label` to true (a DAESO) or false; what you cannot decide stays null")
     print("draw.json beside it holds the verdicts: do not look before you have labelled")
     print(f"then: lotbench judge-check --labels {file}")

@@ -23,8 +23,8 @@ def panel(parsed: argparse.Namespace) -> int:
     date = parsed.date or (found and "-".join(found.groups()))
     if not date:
         raise UsageError(f"{path}: its name has no date: give --date YYYY-MM-DD")
-    out = Path(parsed.out or f"panel-{date}.toml")
-    if out.exists():
+    out = Path(parsed.out) if parsed.out else None
+    if out is not None and out.exists():
         raise UsageError(f"{out} is there already, and runs may have used it: give another name with --out")
     listed = read_table(parsed.prices).usd_per_million if parsed.prices else None
     rules = replace(
@@ -37,8 +37,12 @@ def panel(parsed: argparse.Namespace) -> int:
     choices = judge_panel.choose(judge_panel.leaderboard(raw.decode("utf-8-sig"), path), rules)
     source = f"{path.name}, sha256 {hashlib.sha256(raw).hexdigest()[:16]}, rules of {parsed.rules}"
     about = {"date": date, "source": source, "rules": parsed.rules}
-    text = judge_panel.to_toml(out.stem, about, choices, _known(), rules)
-    made = judge_panel.checked(text, out)
+    name = out.stem if out else f"panel-{date}"
+    text = judge_panel.to_toml(name, about, choices, _known(), rules)
+    made = judge_panel.checked(text, out or Path(f"{name}.toml"))
+    if out is None:
+        print(text, end="")
+        return 0
     atomic_write.write(out, text)
     for judge in made.judge:
         cost = (

@@ -3,23 +3,56 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 Command = Callable[[argparse.Namespace], int]
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+Commands: TypeAlias = "argparse._SubParsersAction[Any]"
 WHO, WHAT = "who plays", "what is played"
+RUN = "a path, a folder name in runs/, or latest"
 DEFAULT_BENCHMARK = "lotbench"
 """That of the configuration, which takes too long to import for a parser."""
+LAST_PORT = 65535
 EPILOG = "try it without a key: lotbench local install && lotbench evaluate --config try"
+
+
+RENAMED = {"--out": "--runs", "--runs-in": "--runs", "--to": "--out"}
+"""Flags that some commands had, and what these have in their stead."""
+
+
+def _near(given: str, known: Iterable[str]) -> str:
+    # Imported where it is wanted: --help wants nothing.
+    from lotbench.errors import suggestion
+
+    return suggestion(given, known)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that says of a flag or a command that it does not know which one may be meant."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Read the arguments; ends with exit code 2 at a flag that this very command does not know."""
+        found, rest = super().parse_known_args(args, namespace)
+        flags = [one.partition("=")[0] for one in rest if one.startswith("--") and one != "--"]
+        if flags:
+            known = [name for name in self._option_string_actions if name.startswith("--")]
+            now = RENAMED.get(flags[0])
+            near = f"; it is {now} here" if now in known else _near(flags[0], known)
+            self.error(f"no flag {flags[0]}{near}")
+        return found, rest
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            error.message = f"{error.message}{_near(str(value), map(str, action.choices or ()))}"
+            raise
 
 
 def parser() -> argparse.ArgumentParser:
     """The parser of the `lotbench` command."""
-    top = argparse.ArgumentParser(
-        prog="lotbench", description="How creative is a language model? Let it play.", epilog=EPILOG
-    )
+    top = Parser(prog="lotbench", description="How creative is a language model? Let it play.", epilog=EPILOG)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _evaluate(commands)
     _runs(commands)
@@ -94,21 +127,26 @@ def _played() -> argparse.ArgumentParser:
 def _kept() -> argparse.ArgumentParser:
     """Where runs are kept."""
     parent = _parent()
-    parent.add_argument("--out", metavar="DIR", default="runs", help="where runs are kept (default: runs)")
+    parent.add_argument(
+        "--runs",
+        metavar="DIR",
+        dest="kept",
+        help="where runs are looked for by name (default: runs; `latest` is the latest made, wherever it is)",
+    )
     return parent
 
 
 def _run() -> argparse.ArgumentParser:
     """A run, and where it is kept."""
     parent = argparse.ArgumentParser(add_help=False, parents=[_kept()])
-    parent.add_argument("run", metavar="RUN", help="a path, a folder name in runs/, or latest")
+    parent.add_argument("run", metavar="RUN", help=RUN)
     return parent
 
 
 def _site() -> argparse.ArgumentParser:
     """Where pages are served."""
     parent = _parent()
-    parent.add_argument("--port", metavar="N", type=int, default=0, help="the port (default: a free one)")
+    parent.add_argument("--port", metavar="N", type=_port, default=0, help="the port (default: a free one)")
     parent.add_argument(
         "--host",
         metavar="H",
@@ -117,6 +155,13 @@ def _site() -> argparse.ArgumentParser:
     )
     parent.add_argument("--no-browser", action="store_true", help="print the address only")
     return parent
+
+
+def _port(text: str) -> int:
+    """A port by its number."""
+    if not text.isascii() or not text.isdigit() or int(text[:6]) > LAST_PORT:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port: 0 (a free one) to {LAST_PORT}")
+    return int(text)
 
 
 def _shards(one: argparse._ActionsContainer) -> None:
@@ -179,9 +224,8 @@ def _reports(commands: Commands) -> None:
         help="a CSV file with scores of models, to be compared with those of several runs",
     )
     one = _command(
-        commands, "export", "runs:export", "the walks of a run as a table, or its answers to label"
+        commands, "export", "runs:export", "the walks of a run as a table, or its answers to label", _run()
     )
-    one.add_argument("run", metavar="RUN", help="a path, a folder name in runs/, or latest")
     one.add_argument("--for-review", action="store_true", help="answers for people to label, nothing judged")
     one.add_argument("--steps", action="store_true", help="one row a step, not one a walk")
     one.add_argument(
@@ -202,7 +246,6 @@ def _reports(commands: Commands) -> None:
     one.add_argument(
         "--out", metavar="FILE", help="where rows are written: .csv, else a JSON line each (default: here)"
     )
-    one.add_argument("--runs", metavar="DIR", default="runs", help="where runs are kept (default: runs)")
     one = _command(
         commands,
         "compare",
@@ -223,7 +266,7 @@ def _reports(commands: Commands) -> None:
         help="the difference that matters: what it takes to show it (default: the one that was seen)",
     )
     one.add_argument(
-        "--to",
+        "--out",
         metavar="DIR",
         default="compare",
         help="where compare.html, .md and .json are written (default: compare)",
@@ -239,14 +282,13 @@ def _inside(commands: Commands) -> None:
     one.add_argument("--repeat", metavar="K", type=int, default=1)
     one.add_argument("--json", action="store_true", help="the same as JSON")
     one = _command(
-        commands, "show", "runs:show", "every prompt of a benchmark, or what one call of a run sent"
+        commands, "show", "runs:show", "every prompt of a benchmark, or what one call of a run sent", _kept()
     )
     one.add_argument("what", metavar="BENCHMARK|RUN", nargs="?", default=DEFAULT_BENCHMARK)
     one.add_argument("--call", metavar="KEY", help="the key of a call, as in traces.jsonl")
     one.add_argument("--set", metavar="K=V", action="append", default=[], dest="sets")
     one.add_argument("--data", metavar="NAME|PATH")
     one.add_argument("--sample", metavar="ID", action="append")
-    one.add_argument("--out", metavar="DIR", default="runs")
     _command(commands, "list", "runs:listing", "the benchmarks, their roles and settings, and the data sets")
 
 
@@ -271,7 +313,9 @@ def _people(commands: Commands) -> None:
 
 
 def _judges(commands: Commands) -> None:
-    one = _command(commands, "judge-check", "judges:check", "measure how often judges and the oracle err")
+    one = _command(
+        commands, "judge-check", "judges:check", "measure how often judges and the oracle err", _kept()
+    )
     one.add_argument("benchmark", nargs="?", metavar="BENCHMARK", help="whose judges (default: lotbench)")
     who = one.add_argument_group("who is checked")
     who.add_argument(
@@ -365,9 +409,13 @@ def _data(commands: Commands) -> None:
     one.add_argument("path", metavar="PATH")
     one.add_argument("--benchmark", metavar="NAME", default=DEFAULT_BENCHMARK)
     one = _command(
-        data, "calibrate", "data:calibrate", "add the games of finished runs to the blind plays of a data set"
+        data,
+        "calibrate",
+        "data:calibrate",
+        "add the games of finished runs to the blind plays of a data set",
+        _kept(),
     )
-    one.add_argument("runs", metavar="RUN", nargs="+", help="a path, a folder name in runs/, or latest")
+    one.add_argument("runs", metavar="RUN", nargs="+", help=RUN)
     one.add_argument("--data", metavar="NAME|PATH", help="the data set (default: that of the runs)")
     one.add_argument(
         "--player",
@@ -375,7 +423,6 @@ def _data(commands: Commands) -> None:
         default="",
         help="who played (default: the model's id), such as 'NAME, by hand'",
     )
-    one.add_argument("--out", metavar="DIR", default="runs", help="where runs are kept (default: runs)")
     _import(data)
     _build(data)
     one = _command(data, "sheet", "data:sheet", "draw contact sheets: nine pictures a page, with their texts")
@@ -399,12 +446,13 @@ def _ballot(commands: Commands) -> None:
     ballot = commands.add_parser("ballot", help="free responses for people to vote on").add_subparsers(
         title="commands", metavar="COMMAND", required=True
     )
-    one = _command(ballot, "make", "ballot:make", "write the free responses of several runs to a ballot")
+    one = _command(
+        ballot, "make", "ballot:make", "write the free responses of several runs to a ballot", _kept()
+    )
     one.add_argument("runs", metavar="RUN", nargs="+", help="finished runs with kind=generate, a model each")
     one.add_argument(
         "--out", metavar="FILE", required=True, help="the ballot (.jsonl); the names go to FILE.key.json"
     )
-    one.add_argument("--runs-in", metavar="DIR", default="runs", help="where runs are kept (default: runs)")
     one.add_argument("--seed", metavar="N", type=int, default=0, help="of the order of the responses")
     one.add_argument("--pairs", action="store_true", help="two responses at a time, each pair of models")
     one = _command(
@@ -488,7 +536,9 @@ def _review(data: Commands) -> None:
         "--out", metavar="FILE", help="where decisions are appended (default: PATH.review.jsonl, beside PATH)"
     )
     one.add_argument("--name", metavar="WHO", default="", help="who decides, as it is written down")
-    one.add_argument("--port", metavar="N", type=int, default=0, help="the local port (default: a free one)")
+    one.add_argument(
+        "--port", metavar="N", type=_port, default=0, help="the local port (default: a free one)"
+    )
     one.add_argument("--no-browser", action="store_true", help="print the address only")
 
 
@@ -505,7 +555,9 @@ def _panel(data: Commands) -> None:
         help="a price list, as $LOTBENCH_PRICES: who is not in it does not judge, and its names are asked",
     )
     one.add_argument(
-        "--out", metavar="FILE", help="the panel file; its name names the panel (default: panel-DATE.toml)"
+        "--out",
+        metavar="FILE",
+        help="the panel file; its name names the panel (default: printed, not written)",
     )
     one.add_argument("--date", metavar="YYYY-MM-DD", help="of the leaderboard (default: from its name)")
     one.add_argument(
@@ -528,7 +580,9 @@ def _command(
 ) -> argparse.ArgumentParser:
     """A command whose function `module:name` is imported when it is run, with the flags of its parents first."""
     description = about[0].upper() + about[1:] + "."
-    one = commands.add_parser(name, help=about, description=description, parents=parents)
+    one: argparse.ArgumentParser = commands.add_parser(
+        name, help=about, description=description, parents=parents
+    )
     module, _, function = place.partition(":")
 
     def run_command(parsed: argparse.Namespace) -> int:

@@ -33,7 +33,7 @@ def resume(parsed: argparse.Namespace) -> int:
     limits = {name: getattr(parsed, name) for name in LIMITS if getattr(parsed, name) is not None}
     work = go_on(
         parsed.run,
-        root=parsed.out,
+        root=parsed.kept,
         retry_failed=parsed.retry_failed,
         check=not parsed.no_preflight,
         watch=watch(sys.stderr),
@@ -47,7 +47,7 @@ def score(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench score`."""
     from lotbench.run.rescore import rewalk
 
-    path = run_folder.find(parsed.run, Path(parsed.out))
+    path = run_folder.find(parsed.run, parsed.kept)
     if parsed.labels:
         print(f"labels kept: {_labelled(load_run(path), [Path(file) for file in parsed.labels])}")
     # Locked before it is read: what a run that is going on adds meanwhile would be lost.
@@ -71,7 +71,7 @@ def score(parsed: argparse.Namespace) -> int:
 
 def report(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench report`."""
-    runs = [load_run(name, Path(parsed.out)) for name in parsed.runs]
+    runs = [load_run(name, parsed.kept) for name in parsed.runs]
     if len(runs) > 1 or parsed.table:
         from lotbench.report.comparison import to_markdown
         from lotbench.run.compare_runs import compared
@@ -85,7 +85,7 @@ def report(parsed: argparse.Namespace) -> int:
 
         drawn(run.path / "plots", drawings(made))
     code = print_result(run)
-    print(_people(run, Path(parsed.out)), end="")
+    print(_people(run, Path(parsed.kept) if parsed.kept else run.path.parent), end="")
     return code
 
 
@@ -115,7 +115,7 @@ def export(parsed: argparse.Namespace) -> int:
     from lotbench.edge.files import export as rows
     from lotbench.report import trace_rows
 
-    run = load_run(parsed.run, Path(parsed.runs))
+    run = load_run(parsed.run, parsed.kept)
     if parsed.out:
         run_folder.refuse_way_out(run.path, Path(parsed.out))
     if parsed.otlp and parsed.to != "otel":
@@ -182,7 +182,7 @@ def replay(parsed: argparse.Namespace) -> int:
     from lotbench.report.replay import replay as by_step
     from lotbench.report.replay import walk
 
-    run = load_run(parsed.run, Path(parsed.out))
+    run = load_run(parsed.run, parsed.kept)
     trace = walk(run.traces, parsed.sample, parsed.repeat)
     sample, own = run.samples[trace.sample], benchmarks.get(run.config.benchmark).people.replay
     told = own(sample, trace) if own else by_step(sample, trace, results.readings(run, trace))
@@ -195,7 +195,7 @@ def show(parsed: argparse.Namespace) -> int:
     if parsed.call:
         from lotbench.run.rescore import sent
 
-        request = asyncio.run(sent(load_run(parsed.what, Path(parsed.out)), parsed.call))
+        request = asyncio.run(sent(load_run(parsed.what, parsed.kept), parsed.call))
         print(visible(f"--- {request.model}, {request.key}"))
         _print_messages(request.messages, request.schema)
         return 0

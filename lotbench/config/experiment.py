@@ -17,7 +17,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from lotbench.config.before import Before
-from lotbench.errors import UsageError, faults_of
+from lotbench.errors import UsageError, faults_of, suggestion
 from lotbench.types import JSON
 
 M = TypeVar("M", bound=BaseModel)
@@ -262,5 +262,6 @@ def _message(model: type[BaseModel], error: Any) -> str:
         return str(error["msg"])
     if error["type"] != "extra_forbidden":
         return f"{error['msg']} (got {shortened(repr(error['input']))})"
-    known = ", ".join(sorted(model.model_fields)) if len(error["loc"]) == 1 else ""
-    return "unknown key" + (f"; known: {known}" if known else "")
+    known = sorted(model.model_fields) if len(error["loc"]) == 1 else []
+    near = suggestion(str(error["loc"][-1]), known)
+    return "unknown key" + (f"; known: {', '.join(known)}" if known else "") + near

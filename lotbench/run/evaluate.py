@@ -6,8 +6,9 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import nullcontext
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from lotbench.config import experiment as config
 from lotbench.config.experiment import Config, Limits, digest
@@ -15,12 +16,14 @@ from lotbench.edge.calls.budget import refuse_unpriced
 from lotbench.edge.calls.store import Store
 from lotbench.edge.files import run_folder
 from lotbench.edge.files.traces import Traces
+from lotbench.errors import Unreachable
 from lotbench.run import plan, recorded, results
 from lotbench.run import shards as sharded
 from lotbench.run.calling import Calls, budget, calling
 from lotbench.run.results import Run, load_run
 from lotbench.run.session import Session, Watch
 
+P = ParamSpec("P")
 T = TypeVar("T")
 Player: TypeAlias = str | Callable[[list[dict[str, Any]]], Awaitable[Any]] | Any
 """A model: a name, an async callable from OpenAI-style messages to text, or a LangChain chat model."""
@@ -32,7 +35,7 @@ async def evaluate(
     model: Player = "",
     roles: Mapping[str, Player | Sequence[Player]] | None = None,
     config_file: str | Path | None = None,
-    out: str | Path = "runs",
+    out: str | Path = run_folder.RUNS,
     fresh: bool = False,
     check: bool = True,
     watch: Watch | None = None,
@@ -74,15 +77,29 @@ async def evaluate(
     return await begin(read, out=Path(out), own=own, fresh=fresh, check=check, watch=watch)
 
 
-def evaluate_sync(*args: Any, **kwargs: Any) -> Run:
-    """`evaluate` for code that is not async; works inside a running event loop too, as in a notebook."""
-    return _synchronously(evaluate(*args, **kwargs))
+def _sync(function: Callable[P, Coroutine[Any, Any, T]], name: str, about: str) -> Callable[P, T]:
+    """The same for code that is not async, under a name of its own, with the signature and the words of the other."""
+
+    @wraps(function)
+    def called(*args: P.args, **kwargs: P.kwargs) -> T:
+        return _synchronously(function(*args, **kwargs))
+
+    called.__name__ = called.__qualname__ = name
+    called.__doc__ = f"{about}\n\n{(function.__doc__ or '').partition(chr(10))[2].lstrip(chr(10))}"
+    return called
+
+
+evaluate_sync = _sync(
+    evaluate,
+    "evaluate_sync",
+    "Evaluate a model: `evaluate` for code that is not async, inside a running event loop too, as in a notebook.",
+)
 
 
 async def begin(
     asked: Config,
     *,
-    out: Path = Path("runs"),
+    out: Path = Path(run_folder.RUNS),
     own: Mapping[str, Any] | None = None,
     fresh: bool = False,
     check: bool = True,
@@ -101,12 +118,18 @@ async def begin(
     def folder() -> run_folder.Folder:
         return run_folder.create(out, made.benchmark.name, made.experiment.model, digest(made.experiment))
 
-    async with calling(made, folder, own, Store(fresh=fresh)) as calls:
-        recorded.freeze(made, calls.folder)
-        session = Session(made, calls, load_run(calls.folder.path))
-        if shards > 1:
-            await _sharded(session, calls, shards, fresh=fresh, check=check)
-        return await session.play(check=check, watch=watch)
+    try:
+        async with calling(made, folder, own, Store(fresh=fresh)) as calls:
+            recorded.freeze(made, calls.folder)
+            session = Session(made, calls, load_run(calls.folder.path))
+            if shards > 1:
+                await _sharded(session, calls, shards, fresh=fresh, check=check)
+            return await session.play(check=check, watch=watch)
+    except Unreachable as error:
+        # Where nobody answered there is nothing to go on with.
+        if error.run is not None and run_folder.discard_unanswered(error.run):
+            error.run = None
+        raise
 
 
 async def _sharded(
@@ -148,7 +171,7 @@ async def _sharded(
 async def resume(
     run: str | Path,
     *,
-    root: str | Path = "runs",
+    root: str | Path | None = None,
     own: Mapping[str, Any] | None = None,
     retry_failed: bool = False,
     check: bool = True,
@@ -160,7 +183,7 @@ async def resume(
 
     Args:
         run: A path, a folder name in `root`, or `latest`.
-        root: Where runs are kept.
+        root: Where runs are kept; see `load_run`.
         own: The Python objects that played, by name.
         retry_failed: Ask again for replies that came and could not be read, too.
         check: Make one call per role first, if the journal has none.
@@ -171,7 +194,7 @@ async def resume(
     Raises:
         RunFolderError: The run's experiment, data or prompts have changed, or another process writes to it.
     """
-    path = run_folder.find(str(run), Path(root))
+    path = run_folder.find(str(run), root)
     with run_folder.Folder(path) as place:
         sharded.merge(path)
         place.keep(Traces(path / run_folder.TRACES, strict=False))

@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from lotbench.edge.calls.prices import Price, price
 from lotbench.edge.files import run_folder
 from lotbench.edge.files.jsonl import rows
 from lotbench.edge.files.traces import Traces
-from lotbench.errors import RunFolderError, UsageError
+from lotbench.errors import RunFolderError, UsageError, suggestion
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.evidence import Evidence
 from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, judged_by
@@ -36,7 +36,7 @@ from lotbench.report import likeness, reliability, trust
 from lotbench.report.leaderboard import Entry, walked
 from lotbench.report.report import Facts, Report, Spent, build, to_markdown, to_summary
 from lotbench.report.sections import Reading, Section
-from lotbench.run import calibration, diagnostics, plan, recorded
+from lotbench.run import calibration, diagnostics, plan, recorded, run_card
 from lotbench.run.folder_shapes import later, read_run_json, read_samples, read_summary
 from lotbench.types import Trace
 
@@ -44,7 +44,7 @@ LABELS = "labels.jsonl"
 """What people said of the answers of a run, in its folder."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Run:
     """A run folder, read: what was asked for and what has come of it.
 
@@ -61,13 +61,26 @@ class Run:
     config: Experiment
     limits: Mapping[str, Any]
     digests: Mapping[str, str]
-    # Not shown: asyncio.run writes its result out in passing, and a notebook writes it out on purpose.
-    traces: Sequence[Trace] = field(repr=False)
-    summary: Mapping[str, Any] = field(repr=False)
+    traces: Sequence[Trace]
+    summary: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        return run_card.line(self.path, self.config.benchmark, self.config.model, self.summary)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return run_card.card(self.path, self.config.benchmark, self.config.model, self.summary)
 
     def score(self, name: str | None = None) -> float | None:
-        """The value of a metric; by default the first of the benchmark's."""
+        """The value of a metric, by default the first of the benchmark's; None if it has none, with the reason in `summary`.
+
+        Raises:
+            UsageError: The run has no metric of that name.
+        """
         scores = self.summary.get("scores", {})
+        if name is not None and name not in scores:
+            known = ", ".join(scores) or "none yet: the run has not ended"
+            raise UsageError(f"no score {name!r}{suggestion(name, scores)} There are: {known}")
         chosen = scores.get(name or next(iter(scores), ""))
         return None if chosen is None else chosen["value"]
 
@@ -87,13 +100,13 @@ class Run:
 
 
 def load_run(
-    run: str | Path, root: Path = Path("runs"), seen: Callable[[Trace], object] | None = None
+    run: str | Path, root: str | Path | None = None, seen: Callable[[Trace], object] | None = None
 ) -> Run:
     """Read a run folder.
 
     Args:
         run: A path, a folder name in `root`, or `latest`.
-        root: Where runs are kept.
+        root: Where runs are kept; by default runs/, and for `latest` wherever the latest was made.
         seen: Is shown each walk as it is found.
 
     Raises:

@@ -256,14 +256,15 @@ def test_the_command_writes_a_dated_file_with_every_reason(
     assert made.id in capsys.readouterr().out
 
 
-def test_without_a_name_the_file_is_named_for_its_date(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_without_a_file_to_write_the_panel_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "b.csv").write_text(BOARD, encoding="utf-8")
     assert main(["data", "panel", "b.csv"]) == 2
     assert main(["data", "panel", "b.csv", "--date", "2025-04-01", "--rules", "v1"]) == 0
-    made = judge_panel.load(tmp_path / "panel-2025-04-01.toml")
+    assert [path.name for path in tmp_path.iterdir()] == ["b.csv"]
+    made = judge_panel.checked(capsys.readouterr().out, tmp_path / "printed.toml")
     assert (made.name, made.date) == ("panel-2025-04-01", "2025-04-01")
     assert {judge.row for judge in made.judge} >= {"alpha-2-high", "alpha-2-low", "alpha-1"}
 

@@ -280,7 +280,40 @@ def test_a_run_is_found_by_path_by_name_and_as_the_latest(tmp_path: Path) -> Non
     assert find("latest", root) == new
 
 
+def test_the_latest_run_is_the_one_made_last_wherever_that_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    here = run(tmp_path / "runs", "here", 60)
+    with create(tmp_path / "elsewhere", "lotbench", "m", "abcd") as place:
+        place.write("run.json", "{}")
+
+    assert find("latest") == place.path
+    assert find("latest", "runs").resolve() == here
+    newer = run(tmp_path / "runs", "newer", 0)
+    os.utime(newer / "run.json", (4e9, 4e9))
+    assert find("latest").resolve() == newer
+    (place.path / "run.json").unlink()
+    (newer / "run.json").unlink()
+    assert find("latest").resolve() == here
+
+
+def test_where_nothing_can_be_kept_the_latest_is_that_of_the_runs_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("LOTBENCH_HOME", str(tmp_path / "file" / "home"))
+    monkeypatch.chdir(tmp_path)
+    with create(tmp_path / "runs", "lotbench", "m", "abcd") as place:
+        place.write("run.json", "{}")
+
+    assert find("latest").resolve() == place.path
+
+
 def test_a_run_that_is_not_there_is_named(tmp_path: Path) -> None:
+    run(tmp_path / "runs", "20261122-1744-lotbench-ace-1b2b", 0)
+    with pytest.raises(RunFolderError, match=r"did you mean 20261122-1744-lotbench-ace-1b2b\?"):
+        find("20261122-1744-lotbench-ace", tmp_path / "runs")
     with pytest.raises(RunFolderError, match="no runs yet"):
         find("latest", tmp_path)
     with pytest.raises(RunFolderError, match=r"nothing: not a run folder \(no run.json\), nor one in"):

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from lotbench.edge.calls.store import Store, home
+from lotbench.edge.calls.store import Store
+from lotbench.edge.files.home import home
 from lotbench.types import Image, Key, Message, Reply, Request, Sampling, Usage
 
 REQUEST = Request(

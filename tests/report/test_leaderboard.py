@@ -234,7 +234,8 @@ def test_compare_prints_a_ranking_and_writes_a_page(
     to = tmp_path / "made"
     names = [str(run.path) for run in runs[:3]]
     assert (
-        main(["compare", *names, "--difference", "0.1", "--table", str(table), "--to", str(to), "--png"]) == 0
+        main(["compare", *names, "--difference", "0.1", "--table", str(table), "--out", str(to), "--png"])
+        == 0
     )
     told = capsys.readouterr().out
     lines = [line.split() for line in told.splitlines()]
@@ -260,7 +261,7 @@ def test_report_of_several_runs_prints_what_compare_writes(
     runs: list[Run], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = [str(run.path) for run in runs[:3]]
-    assert main(["compare", *names, "--to", str(tmp_path)]) == 0
+    assert main(["compare", *names, "--out", str(tmp_path)]) == 0
     capsys.readouterr()
     assert main(["report", *names]) == 0
     assert capsys.readouterr().out == (tmp_path / "compare.md").read_text(encoding="utf-8")
@@ -269,7 +270,7 @@ def test_report_of_several_runs_prints_what_compare_writes(
 def test_runs_that_differ_in_one_setting_stand_side_by_side_and_are_not_ranked(
     runs: list[Run], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["compare", str(runs[0].path), str(runs[3].path), "--to", str(tmp_path)]) == 0
+    assert main(["compare", str(runs[0].path), str(runs[3].path), "--out", str(tmp_path)]) == 0
     told = capsys.readouterr().out
     assert "Runs by settings.max_rounds" in told and "settings.max_rounds: 3 and 2" in told
     assert "Ranking" not in told and "Differences" not in told
@@ -279,23 +280,23 @@ def test_compare_refuses_what_cannot_be_compared(
     runs: list[Run], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     paths = [str(run.path) for run in runs]
-    assert main(["compare", paths[0], paths[4], "--to", str(tmp_path)]) == 2
+    assert main(["compare", paths[0], paths[4], "--out", str(tmp_path)]) == 2
     told = capsys.readouterr().err
     assert (
         "settings.max_rounds: 3 and 2" in told
         and "these differ in seed (0, 1); settings.max_rounds (3, 2)" in told
     )
-    assert main(["compare", paths[0], paths[0], "--to", str(tmp_path)]) == 2
+    assert main(["compare", paths[0], paths[0], "--out", str(tmp_path)]) == 2
     assert "named twice" in capsys.readouterr().err
-    assert main(["compare", paths[0], "--to", str(tmp_path)]) == 2
+    assert main(["compare", paths[0], "--out", str(tmp_path)]) == 2
     assert "two runs or more" in capsys.readouterr().err
     for none in ("0", "nan", "inf"):
-        assert main(["compare", *paths[:2], "--difference", none, "--to", str(tmp_path)]) == 2
+        assert main(["compare", *paths[:2], "--difference", none, "--out", str(tmp_path)]) == 2
         assert "a difference to show is above 0" in capsys.readouterr().err
     blocked = tmp_path / "file"
     blocked.write_text("", encoding="utf-8")
-    assert main(["compare", *paths[:2], "--to", str(blocked)]) == 2
-    assert "--to" in capsys.readouterr().err
+    assert main(["compare", *paths[:2], "--out", str(blocked)]) == 2
+    assert "--out" in capsys.readouterr().err
     with pytest.raises(RunFolderError, match="lotbench resume"):
         entry(replace(runs[0], summary={}))
 

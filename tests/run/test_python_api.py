@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import socket
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,7 @@ from langchain_core.messages import BaseMessage
 import lotbench
 from lotbench import evaluate, evaluate_sync, load_run
 from lotbench.edge.calls.journal import read_journal
-from lotbench.errors import RunFolderError, TooManyFailures, Unescapable, UsageError
+from lotbench.errors import RunFolderError, TooManyFailures, Unescapable, Unreachable, UsageError
 from lotbench.run.evaluate import resume
 from lotbench.run.results import Run
 from lotbench.run.session import YOUNG
@@ -159,6 +162,60 @@ async def test_what_does_not_fit_is_refused_before_there_is_a_folder(tmp_path: P
             await evaluate(**small(tmp_path / "runs", **wrong))
         assert refused.value.run is None
     assert not (tmp_path / "runs").exists()
+
+
+def test_the_api_says_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert {"evaluate", "evaluate_sync", "load_run"} <= set(dir(lotbench))
+    help(evaluate_sync)
+    told = capsys.readouterr().out
+    assert "evaluate_sync(benchmark: 'str' = 'lotbench', *, model: 'Player' = ''" in told
+    assert "in a notebook" in told and "config_file: A TOML file" in told
+
+
+def test_a_run_shows_itself_in_a_line_and_in_a_notebook(tmp_path: Path) -> None:
+    run = evaluate_sync(**small(tmp_path))
+    value = f"{run.score():.4f}"
+    assert repr(run).startswith(f"Run(python:mine on lotbench: creativity_score {value}, ") and str(
+        run.path
+    ) in repr(run)
+    assert "\n" not in repr(run) and "not trusted: " in repr(run)
+    hostile = replace(run, summary={**run.summary, "models": {"candidate": ["<img src=x>\x1b[2J"]}})
+    card = hostile._repr_html_()
+    assert "&lt;img src=x&gt;" in card and "<img" not in card and "\x1b" not in card + repr(hostile)
+    assert value in card and str(run.path / "report.html") in card
+    assert "not ended" in repr(replace(run, summary={}))
+
+
+def test_a_score_that_there_is_not_is_refused_by_name(tmp_path: Path) -> None:
+    run = evaluate_sync(**small(tmp_path))
+    with pytest.raises(UsageError, match=r"no score 'solve_rat'.*did you mean solve_rate\?"):
+        run.score("solve_rat")
+    with pytest.raises(UsageError, match="the run has not ended"):
+        replace(run, summary={}).score("solve_rate")
+
+
+async def test_where_nothing_listens_a_run_ends_at_once_and_leaves_no_folder(tmp_path: Path) -> None:
+    nobody = f"nobody@http://127.0.0.1:{free_port()}/v1"
+    started = time.monotonic()
+    with pytest.raises(Unreachable, match=r"no connection to .*: is the server running") as stopped:
+        await evaluate(**small(tmp_path / "runs", model=nobody, roles={"judge": nobody, "oracle": nobody}))
+    assert time.monotonic() - started < 10
+    assert stopped.value.run is None and not list((tmp_path / "runs").iterdir())
+
+
+async def test_where_one_of_them_answered_the_run_can_be_resumed(tmp_path: Path) -> None:
+    nobody = f"nobody@http://127.0.0.1:{free_port()}/v1"
+    with pytest.raises(Unreachable) as stopped:
+        await evaluate(**small(tmp_path, roles={"judge": mine, "oracle": nobody}))
+    assert stopped.value.run is not None and (stopped.value.run / "run.json").is_file()
+
+
+def free_port() -> int:
+    """A port on which nothing listens."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+    return port
 
 
 def test_the_api_is_three_names() -> None:

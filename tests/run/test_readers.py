@@ -78,7 +78,7 @@ def commands(run: Path) -> dict[str, list[str]]:
         "replay": ["replay", str(run)],
         "export": ["export", str(run)],
         "view": ["view", str(run.parent), "--export", str(run.parents[1] / "pages")],
-        "compare": ["compare", str(run), str(run.parent / KILLED), "--to", str(run.parents[1])],
+        "compare": ["compare", str(run), str(run.parent / KILLED), "--out", str(run.parents[1])],
     }
 
 

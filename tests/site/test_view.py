@@ -532,7 +532,7 @@ async def test_a_report_has_the_lines_of_people(tmp_path: Path, capsys: pytest.C
         mine = game(server, model=f"candidate@{server.url}", repeats=1, **one)
         run = await begin(mine, out=tmp_path)
     # The command has a loop of its own.
-    assert await asyncio.to_thread(main, ["report", str(run.path), "--out", str(tmp_path)]) == 0
+    assert await asyncio.to_thread(main, ["report", str(run.path), "--runs", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
     assert re.search(r"people, high +0.5 ", shown) and re.search(r"people, low +0.5 ", shown)
     assert re.search(r"candidate-2026 .*needs 5 people, there are 3", shown)

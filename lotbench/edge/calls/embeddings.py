@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lotbench.config.experiment import digest
-from lotbench.edge.calls.store import home
+from lotbench.edge.files.home import home
 from lotbench.errors import UsageError
 
 Vectors: TypeAlias = NDArray[np.float32]

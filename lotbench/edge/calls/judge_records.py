@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from lotbench.config.experiment import digest
-from lotbench.edge.calls.store import home
 from lotbench.edge.files import atomic_write
+from lotbench.edge.files.home import home
 from lotbench.edge.files.jsonl import document
 from lotbench.errors import RunFolderError
 

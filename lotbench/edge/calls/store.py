@@ -8,19 +8,14 @@ journal, so that a run folder is complete by itself.
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict
 from pathlib import Path
 
 from lotbench.config.experiment import digest
 from lotbench.edge.files import atomic_write
+from lotbench.edge.files.home import home
 from lotbench.edge.files.jsonl import document
 from lotbench.types import Reply, Request, Usage
-
-
-def home() -> Path:
-    """The folder of the store: $LOTBENCH_HOME, by default ~/.cache/lotbench."""
-    return Path(os.environ.get("LOTBENCH_HOME") or Path.home() / ".cache" / "lotbench")
 
 
 class Store:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -17,18 +18,20 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from lotbench import benchmarks
 from lotbench.config.before import as_before
 from lotbench.config.experiment import digest
 from lotbench.edge.files.jsonl import rows, tables
 from lotbench.edge.pictures.picture_file import PictureError, encoded, media_type, opened
-from lotbench.errors import DataError, UsageError, at
+from lotbench.errors import DataError, UsageError, at, faults_of, suggestion
 from lotbench.prompting.prompt import Pack, pack
 from lotbench.types import Image, Sample
 
 PACKAGE = Path(__file__).resolve().parents[2]
+LONGEST_SAMPLE = 100_000
+"""Characters in which a sample that was written over several lines is looked for."""
 CACHED_BYTES = 16_000_000
 """Of pictures ready to be sent; one that is not among them is read from its file again."""
 
@@ -97,6 +100,9 @@ def data_folder(name: str, benchmark_data: str) -> Path:
     if "/" in name:
         raise UsageError(f"{name}: not a data set (no samples.jsonl)")
     # A folder of the same name that is no data set does not hide a shipped one: the repository has lotbench/.
+    known = [folder.name for folder in data_sets()]
+    if name and not (shipped("data") / name).exists():
+        raise UsageError(f"no data set {name!r}; there are: {', '.join(known)}{suggestion(name, known)}")
     return shipped("data", name or benchmark_data)
 
 
@@ -120,20 +126,41 @@ def read_on(folder: Path, item: type[BaseModel]) -> Iterator[Any]:
     seen: dict[str, int] = {}
     pictures: dict[str, list[str]] = {}
     made: Any
-    for number, made in rows(path, item.model_validate, faults):
+    for number, table in rows(path, lambda table: table, faults):
+        image = table.get("image") if isinstance(table, dict) else None
+        if isinstance(image, str) and image:
+            # A picture that many samples have is looked at once.
+            if image not in pictures:
+                pictures[image] = picture_faults(folder, image)
+            faults.extend(at(path, number, "image") + f": {fault}" for fault in pictures[image])
+        try:
+            made = item.model_validate(table)
+        except ValidationError as error:
+            faults += faults_of(error, path, number)
+            continue
         if made.id in seen:
             faults.append(at(path, number, "id") + f": {made.id!r} stands in line {seen[made.id]} already")
         seen.setdefault(made.id, number)
-        if made.image:
-            # A picture that many samples have is looked at once.
-            if made.image not in pictures:
-                pictures[made.image] = picture_faults(folder, made.image)
-            faults.extend(at(path, number, "image") + f": {fault}" for fault in pictures[made.image])
         yield made
     if not seen and not faults:
         faults.append(f"{path}: no samples")
     if faults:
-        raise DataError(faults)
+        raise DataError(_spread(path) or faults)
+
+
+def _spread(path: Path) -> list[str]:
+    """What is wrong with a file whose first sample was written over several lines; nothing if it was not."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        text = file.read(LONGEST_SAMPLE)
+    begin = len(text) - len(text.lstrip())
+    try:
+        _, end = json.JSONDecoder().raw_decode(text, begin)
+    except (ValueError, RecursionError):
+        return []
+    first, last = 1 + text.count("\n", 0, begin), 1 + text.count("\n", 0, end)
+    if first == last:
+        return []
+    return [f"{at(path, first)}: this sample goes on to line {last}: each must stand on one line"]
 
 
 def lines(folder: Path) -> dict[str, int]:

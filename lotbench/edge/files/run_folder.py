@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
@@ -17,12 +18,14 @@ from types import TracebackType
 from typing import IO, Any
 
 from lotbench.config.model_names import slug
-from lotbench.edge.files import atomic_write, jsonl
+from lotbench.edge.files import atomic_write, home, jsonl
 from lotbench.edge.files.traces import Traces, trace_line
-from lotbench.errors import RunFolderError
+from lotbench.errors import RunFolderError, suggestion
 from lotbench.types import Trace
 
 TRACES = "traces.jsonl"
+RUNS = "runs"
+"""Where run folders are made if nothing is said."""
 
 
 class Folder:
@@ -132,6 +135,7 @@ def create(root: Path, benchmark: str, candidate: str, experiment_digest: str) -
     while True:
         try:
             path.mkdir(parents=True)
+            home.remember(path)
             return Folder(path)
         except FileExistsError:
             # Two processes may begin the same experiment in the same minute; each gets a folder of its own.
@@ -140,21 +144,39 @@ def create(root: Path, benchmark: str, candidate: str, experiment_digest: str) -
             raise RunFolderError(f"{path}: {error.strerror}") from None
 
 
-def find(run: str, root: Path) -> Path:
-    """A run folder by path, by its name in the runs folder, or `latest`.
+def discard_unanswered(path: Path) -> bool:
+    """Remove a run folder in whose journal no reply stands; returns whether it did."""
+    try:
+        if (path / "calls.jsonl").stat().st_size:
+            return False
+        shutil.rmtree(path)
+    except OSError:
+        return False
+    return True
+
+
+def find(run: str, root: str | Path | None = None) -> Path:
+    """A run folder by path, by its name where runs are kept, or `latest`.
+
+    Args:
+        run: Which one.
+        root: Where runs are kept; by default runs/, and for `latest` wherever the latest was made.
 
     Raises:
         RunFolderError: There is none.
     """
+    kept = Path(RUNS if root is None else root)
     if run == "latest":
-        runs = sorted((p for p in root.glob("*/run.json")), key=lambda p: p.stat().st_mtime)
+        last = home.remembered() if root is None else None
+        runs = [*kept.glob("*/run.json"), *([last / "run.json"] if last else [])]
         if not runs:
-            raise RunFolderError(f"{root}: no runs yet")
-        return runs[-1].parent
-    for path in (Path(run), root / run):
+            raise RunFolderError(f"{kept}: no runs yet")
+        return max(runs, key=lambda path: path.stat().st_mtime).parent
+    for path in (Path(run), kept / run):
         if (path / "run.json").is_file():
             return path
-    raise RunFolderError(f"{run}: not a run folder (no run.json), nor one in {root}")
+    near = suggestion(run, [path.parent.name for path in kept.glob("*/run.json")])
+    raise RunFolderError(f"{run}: not a run folder (no run.json), nor one in {kept}{near}")
 
 
 def read_json(path: Path) -> dict[str, Any]:

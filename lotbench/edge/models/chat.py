@@ -25,12 +25,14 @@ from lotbench.config.experiment import Limits
 from lotbench.config.model_names import ModelName, checked_url
 from lotbench.edge.models import chat_format
 from lotbench.edge.models.concurrency import Pace
-from lotbench.errors import CallFailed, Unescapable, UnknownModel, UsageError
+from lotbench.errors import CallFailed, Unescapable, UnknownModel, Unreachable, UsageError
 from lotbench.report.markdown import visible
-from lotbench.types import Reply, Request
+from lotbench.types import Key, Reply, Request
 
 MALFORMED_TRIES = 4
 """Times that a response which is no chat completion is asked for: it was paid for, and often it stays one."""
+TEST, REFUSED_TRIES = "preflight", 3
+"""Times that a connection test is tried where nothing listens: a server that is down is named in two seconds."""
 MAX_BYTES = 16_000_000
 """Bytes of a response, unpacked, at most: 4,096 tokens with their likeliest alternatives take some 7 MB."""
 REDIRECTS = 3
@@ -69,11 +71,15 @@ class _PassingError(Exception):
     Attributes:
         wait: The seconds that the server asks to wait, if it names any.
         tries: How often it is worth trying, whatever the limits say.
+        refused: Whether nothing listens at the address.
     """
 
-    def __init__(self, reason: str, wait: float | None = None, tries: float = float("inf")) -> None:
+    def __init__(
+        self, reason: str, wait: float | None = None, tries: float = float("inf"), *, refused: bool = False
+    ) -> None:
         self.wait = wait
         self.tries = tries
+        self.refused = refused
         super().__init__(reason)
 
 
@@ -147,7 +153,7 @@ class ChatModel:
         while True:
             able = self._able
             made = chat_format.body(request, self.name.model or request.model, able, self._picture)
-            answer = await self._tried(made, able, str(request.key))
+            answer = await self._tried(made, able, request.key)
             if isinstance(answer, Reply):
                 return answer
             # Another call may have learned meanwhile; only what refused this very body counts.
@@ -155,14 +161,16 @@ class ChatModel:
                 self._able = answer
 
     async def _tried(
-        self, made: dict[str, Any], able: chat_format.Abilities, place: str
+        self, made: dict[str, Any], able: chat_format.Abilities, place: Key
     ) -> Reply | chat_format.Abilities:
         """Post a body until something comes of it."""
         for attempt in itertools.count():
             try:
                 return await self._posted(made, able)
             except _PassingError as trouble:
-                wait = _backoff(attempt, place) if trouble.wait is None else trouble.wait
+                if trouble.refused and place.step == TEST and attempt >= REFUSED_TRIES - 1:
+                    raise Unreachable(f"{self.name.text}: {trouble}: is the server running?") from None
+                wait = _backoff(attempt, str(place)) if trouble.wait is None else trouble.wait
                 if attempt >= min(self._limits.retries, trouble.tries - 1):
                     raise CallFailed(f"{self.name.text}: {trouble} (tries: {attempt + 1})") from None
                 if wait > self._limits.max_wait_s:
@@ -191,7 +199,9 @@ class ChatModel:
             chain = _chain(error)
             if any(isinstance(link, TimeoutError) for link in chain):
                 raise _PassingError(f"no answer within {self._limits.timeout_s:g} s") from None
-            raise _PassingError(f"no connection to {self.url} ({type(chain[-1]).__name__})") from None
+            refused = any(isinstance(link, ConnectionRefusedError) for link in chain)
+            why = "refused" if refused else type(chain[-1]).__name__
+            raise _PassingError(f"no connection to {self.url} ({why})", refused=refused) from None
         if not response.is_success:
             return self._refused(response, content, made, able)
         try:

@@ -60,6 +60,8 @@ def opened(source: Path | bytes, *, pixels: int = MAX_PIXELS) -> Iterator[Any]:
                 yield picture
     except PictureError:
         raise
+    except Image.DecompressionBombError:
+        raise TooLargeError(f"has more than {pixels:,} pixels") from None
     except Exception as error:  # noqa: BLE001 - decoders raise whatever they like on hostile bytes
         raise PictureError(f"cannot be read as a picture ({type(error).__name__})") from None
 

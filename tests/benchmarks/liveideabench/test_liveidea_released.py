@@ -91,7 +91,7 @@ def test_released_rows_become_a_run_a_model_that_compare(
     text = small.report.read_text(encoding="utf-8")
     assert "I cannot help with that." in text and "deepseek/deepseek-r1" in text
 
-    command = ["compare", *map(str, (small.path, large.path)), "--to", str(tmp_path / "compared")]
+    command = ["compare", *map(str, (small.path, large.path)), "--out", str(tmp_path / "compared")]
     assert main(command) == 0
     compared = (tmp_path / "compared" / "compare.md").read_text(encoding="utf-8")
     for title in (

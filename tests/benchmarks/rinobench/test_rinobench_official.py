@@ -201,7 +201,7 @@ async def test_table_3_stands_across_models_with_f1_by_score(tmp_path: Path) -> 
         (tmp_path / name).mkdir()
         path = predictions(tmp_path / name, [answer(one) for one in said])
         runs.append(await play(path, data, tmp_path / "runs", join="position"))
-    assert main(["compare", *(str(run.path) for run in runs), "--to", str(tmp_path / "compared")]) == 0
+    assert main(["compare", *(str(run.path) for run in runs), "--out", str(tmp_path / "compared")]) == 0
     text = (tmp_path / "compared" / "compare.md").read_text(encoding="utf-8")
     assert "## Table 3 of the paper" in text and "F1 by score" in text and "| 100 | 100 | 100 |" in text
 

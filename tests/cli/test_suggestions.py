@@ -1,0 +1,61 @@
+"""What the command line says of a name that it does not know, and of flags that are called otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lotbench.cli import main
+from lotbench.cli.parser import parser
+from tests.pages import parsers
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("evalute", "did you mean evaluate?"),
+        ("evaluate --modle x", "no flag --modle; did you mean --model?"),
+        ("evaluate --modle=x", "no flag --modle; did you mean --model?"),
+        ("data chek x", "did you mean check?"),
+        ("evaluate lotbnch --model human", "did you mean lotbench?"),
+        ("evaluate --model human --set max_round=3", "did you mean max_rounds?"),
+        ("evaluate --model human --set sede=3", "settings.sede: unknown key"),
+        ("evaluate --model human --data lotbench_eazy", "did you mean lotbench_easy?"),
+        ("report 20261122-1744-lotbench-ace-1b2", "did you mean 20261122-1744-lotbench-ace-1b2b?"),
+        ("report latest --out runs", "no flag --out; it is --runs here"),
+        ("compare a b --to c", "no flag --to; it is --out here"),
+        ("view --port 80808", "'80808' is no port: 0 (a free one) to 65535"),
+        ("play --browser --port -5", "is no port"),
+        ("data review x --port http", "'http' is no port"),
+    ],
+)
+def test_what_may_be_meant_is_said(
+    command: str,
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    place = tmp_path / "runs" / "20261122-1744-lotbench-ace-1b2b"
+    place.mkdir(parents=True)
+    (place / "run.json").write_text("{}", encoding="utf-8")
+    try:
+        code: object = main(command.split())
+    except SystemExit as ended:
+        code = ended.code
+    assert code == 2
+    assert told in capsys.readouterr().err
+
+
+def test_out_is_where_results_are_put_in_every_command() -> None:
+    """What a command only reads of runs is looked for in --runs."""
+    flags = {
+        f"{one.prog}": action.help
+        for one in parsers(parser())
+        for action in one._actions
+        if "--out" in action.option_strings
+    }
+    assert not {name for name in flags if name.split()[1] in ("resume", "score", "report", "replay", "show")}
+    assert flags and not any("kept" in (about or "") for about in flags.values())
