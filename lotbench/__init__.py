@@ -1,6 +1,6 @@
 """lotbench: how creative is a language model? Let it play.
 
-`evaluate` (async), `evaluate_sync` and `load_run` are the Python API; they are loaded when first used, so
+`evaluate` (async), `evaluate_sync`, `games` (step by step) and `load_run` are the Python API; they are loaded when first used, so
 that importing a part of lotbench never imports the whole.
 """
 
@@ -9,10 +9,11 @@ from __future__ import annotations
 # Read by type checkers by its name; `typing` itself would take longer than all else that `--help` imports.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from lotbench.environment.games import games
     from lotbench.run.evaluate import evaluate, evaluate_sync
     from lotbench.run.results import load_run
 
-__all__ = ["evaluate", "evaluate_sync", "load_run"]
+__all__ = ["evaluate", "evaluate_sync", "games", "load_run"]
 
 
 def __getattr__(name: str) -> object:
@@ -20,6 +21,10 @@ def __getattr__(name: str) -> object:
         from lotbench.run import evaluate  # noqa: PLC0415 - see above
 
         return getattr(evaluate, name)
+    if name == "games":
+        from lotbench.environment.games import games  # noqa: PLC0415 - see above
+
+        return games
     if name == "load_run":
         from lotbench.run.results import load_run as found  # noqa: PLC0415 - see above
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from lotbench.errors import LotbenchError, TooManyFailures
 from lotbench.harness.benchmark import Context
-from lotbench.harness.state import State, start
+from lotbench.harness.state import start
 from lotbench.types import JSON, Trace
 
 
@@ -97,11 +97,9 @@ class Loop:
                 memory = trace.memory
 
     async def _walk(self, planned: Planned, memory: JSON) -> Trace | None:
-        first = start(planned.sample, planned.repeat, planned.lane, memory)
         self.in_flight += 1
         try:
-            last = await self.graph.ainvoke(first, {"recursion_limit": self.supersteps}, context=self.context)
-            trace = self._trace(last)
+            trace = await take_walk(self.graph, self.context, self.supersteps, planned, memory)
         except LotbenchError as error:
             self._stop = self._stop or error
             return None
@@ -116,19 +114,36 @@ class Loop:
                 self._stop = TooManyFailures(f"{self._failed} walks failed, the last one: {trace.why}")
         return trace
 
-    def _trace(self, state: State) -> Trace:
-        return Trace(
-            sample=state["sample"],
-            repeat=state["repeat"],
-            lane=state["lane"],
-            outcome=str(state["outcome"]),
-            score=self.context.benchmark.grade(self.context.view(state, "end")),
-            steps=tuple(state["steps"]),
-            memory=state["memory"],
-            usage=state["usage"],
-            why=state["why"],
-            arrived=state["arrived"],
-        )
+
+async def take_walk(
+    graph: Graph, context: Context, supersteps: int, planned: Planned, memory: JSON = None
+) -> Trace:
+    """Take one walk through a graph, from its first node to its trace.
+
+    Args:
+        graph: The compiled graph.
+        context: What its nodes reach.
+        supersteps: Its recursion limit.
+        planned: The walk.
+        memory: What the walk before in its lane ended with.
+
+    Raises:
+        LotbenchError: What no other walk can escape either, or a budget that is used up.
+    """
+    first = start(planned.sample, planned.repeat, planned.lane, memory)
+    state = await graph.ainvoke(first, {"recursion_limit": supersteps}, context=context)
+    return Trace(
+        sample=state["sample"],
+        repeat=state["repeat"],
+        lane=state["lane"],
+        outcome=str(state["outcome"]),
+        score=context.benchmark.grade(context.view(state, "end")),
+        steps=tuple(state["steps"]),
+        memory=state["memory"],
+        usage=state["usage"],
+        why=state["why"],
+        arrived=state["arrived"],
+    )
 
 
 async def _close(workers: Sequence[asyncio.Task[None]], finished: asyncio.Queue[Trace | None]) -> None:

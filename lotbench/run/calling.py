@@ -11,7 +11,7 @@ models already, or has none (a walk watched in the studio; a run that is walked 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,15 +43,15 @@ class Calls:
     limits: Limits
     """Those of the plan, with no more calls in flight than this process can have connections."""
 
-    async def check(self) -> None:
-        """Ask every model of every role once, before the first walk.
+    async def check(self, without: Collection[str] = ()) -> None:
+        """Ask every model of every role once, before the first walk; roles in `without` are not asked.
 
         Raises:
             Unescapable: A model cannot be reached at all, with the reason in one line.
         """
         plan = self.plan
         walk = plan.view(start(plan.chosen[0].id, 0, "preflight"), "preflight")
-        await preflight.check(self.caller, walk, plan.benchmark, plan.settings)
+        await preflight.check(self.caller, walk, plan.benchmark, plan.settings, without)
 
 
 @asynccontextmanager

@@ -62,6 +62,22 @@ async def evaluate(
         UsageError: Something asked for is missing, unknown or does not fit.
         LotbenchError: The run was stopped; `.run` is its folder, and `resume` goes on with it.
     """
+    read, own = configured(benchmark, model, roles, config_file, **fields)
+    return await begin(read, out=Path(out), own=own, fresh=fresh, check=check, watch=watch)
+
+
+def configured(
+    benchmark: str,
+    model: Player = "",
+    roles: Mapping[str, Player | Sequence[Player]] | None = None,
+    config_file: str | Path | None = None,
+    **fields: Any,
+) -> tuple[Config, dict[str, Any]]:
+    """What the arguments of `evaluate` ask for, and the Python objects among its models, by name.
+
+    Raises:
+        UsageError: An argument is unknown or out of range.
+    """
     own: dict[str, Any] = {}
     given: dict[str, Any] = (
         {} if benchmark == config.DEFAULT_BENCHMARK and config_file else {"benchmark": benchmark}
@@ -73,8 +89,7 @@ async def evaluate(
         given[f"roles.{role}"] = [_named(player, f"{role}-{seat}", own) for seat, player in enumerate(many)]
     for name, value in fields.items():
         given[f"limits.{name}" if name in Limits.model_fields else name] = value
-    read = config.load(Path(config_file) if config_file else None, (), given)
-    return await begin(read, out=Path(out), own=own, fresh=fresh, check=check, watch=watch)
+    return config.load(Path(config_file) if config_file else None, (), given), own
 
 
 def _sync(function: Callable[P, Coroutine[Any, Any, T]], name: str, about: str) -> Callable[P, T]:

@@ -184,6 +184,15 @@ def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert (tmp_path / "runs").is_dir()
 
 
+def test_the_loop_of_the_environment_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (block,) = fenced("docs/environment.md", "python")
+    assert len([line for line in block.splitlines() if line.strip()]) <= 20
+    names_of: dict[str, Any] = {"__name__": "example"}
+    exec(block, names_of)
+    assert names_of["rewards"] == [1.0, 1.0, 1.0, 1.0]
+
+
 def test_every_argument_of_evaluate_shown_is_one() -> None:
     known = {
         *inspect.signature(evaluate).parameters,

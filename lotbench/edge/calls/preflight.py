@@ -7,7 +7,7 @@ asked. The calls are counted and journaled like any other.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any
 
 from lotbench.config.model_names import parse
@@ -29,8 +29,10 @@ class Ready(Form):
     word: Annotated[str, prose(20, "the word ready")]
 
 
-async def check(caller: Caller, walk: AnyWalk, benchmark: Benchmark, settings: Any) -> None:
-    """Ask every model of every role once.
+async def check(
+    caller: Caller, walk: AnyWalk, benchmark: Benchmark, settings: Any, without: Collection[str] = ()
+) -> None:
+    """Ask every model of every role once, but for roles of which it is known that somebody plays them.
 
     Raises:
         UnknownModel: Models are not served under their names, or no longer; all of them are named.
@@ -41,7 +43,7 @@ async def check(caller: Caller, walk: AnyWalk, benchmark: Benchmark, settings: A
         (role, number)
         for role, models in caller.role_models.items()
         for number, model in enumerate(models)
-        if parse(model.name).kind not in UNTESTED
+        if role not in without and parse(model.name).kind not in UNTESTED
     ]
     questions = [
         _question(role, seat, number, _picture(walk) if pictures and benchmark.roles[role].pictures else None)

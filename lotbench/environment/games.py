@@ -1,0 +1,210 @@
+"""Games by the thousand in one process: models, journal, limits and store are opened once, and each game steps by itself.
+
+`docs/environment.md` has a whole loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from lotbench.config.experiment import DEFAULT_BENCHMARK, Config, differences, digest
+from lotbench.edge.calls.budget import refuse_unpriced
+from lotbench.edge.calls.store import Store
+from lotbench.edge.files import run_folder
+from lotbench.edge.files.run_folder import Folder
+from lotbench.edge.files.traces import Traces
+from lotbench.environment.game import Game
+from lotbench.errors import RunFolderError, UsageError
+from lotbench.harness.benchmark import Context
+from lotbench.harness.loop import Planned, take_walk
+from lotbench.harness.state import AnyWalk
+from lotbench.run import plan, recorded, results
+from lotbench.run.calling import Calls, calling
+from lotbench.run.evaluate import Player, configured
+from lotbench.run.plan import Plan
+from lotbench.run.results import load_run
+from lotbench.run.session import graph
+from lotbench.types import JSON, Answer, Question, Reply, Request
+
+
+class Outside:
+    """The candidate of games that are stepped: each request waits in its game until somebody outside has replied."""
+
+    takes_requests = True
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+        self.games: dict[tuple[str, int], Game] = {}
+        """The games under way, by sample and seed."""
+
+    async def __call__(self, request: Request) -> Reply:
+        """Wait for the reply."""
+        return await self.games[request.key.sample, request.key.repeat].asked(request)
+
+
+class Games:
+    """Games on the samples of a data set, open for playing; see `games`.
+
+    Attributes:
+        samples: What can be played, by id; these are not for the player to see.
+        path: The run folder: every call in calls.jsonl, every finished game in traces.jsonl.
+    """
+
+    def __init__(self, calls: Calls, outside: Outside, finished: Traces) -> None:
+        self.samples: Mapping[str, Any] = {item.id: item for item in calls.plan.chosen}
+        self.path = calls.folder.path
+        self._calls = calls
+        self._outside = outside
+        self._finished = finished
+        self._done = {name: at for at, name in enumerate(finished.names)}
+        self._begun: set[tuple[str, int]] = set()
+        self._next: Counter[str] = Counter()
+        benchmark = calls.plan.benchmark
+        self._graph = graph(benchmark.graph)
+        self._context = Context(benchmark, calls.plan.view, self._ask)
+        self._supersteps = benchmark.walks.supersteps(calls.plan.settings)
+
+    @property
+    def settings(self) -> Any:
+        """The settings of the benchmark, resolved."""
+        return self._calls.plan.settings
+
+    async def new(self, sample: str, seed: int | None = None, *, memory: JSON = None) -> Game:
+        """Begin a game, or go on with one of an earlier session; returns when it wants something or is over.
+
+        Args:
+            sample: The id of a sample.
+            seed: Which of the independent games on it, from 0; another one draws other replies of judge and oracle. By
+                default the next that nobody has played. It stands where a run has its repeat, from 1.
+            memory: What the trace before in its lane ended with, in a benchmark whose walks follow each other.
+
+        Raises:
+            UsageError: There is no such sample, or this game was begun before in this session.
+            LotbenchError: What ended the walk without a trace.
+        """
+        if sample not in self.samples:
+            raise UsageError(f"no sample {sample!r} among the {len(self.samples)} that are played")
+        if seed is None:
+            seed = self._unplayed(sample)
+        name = sample, seed
+        if type(seed) is not int or seed < 0:
+            raise UsageError(f"seed {seed!r}: a whole number from 0 is wanted")
+        if name in self._begun:
+            raise UsageError(f"game {sample}/{seed} was begun before: take another seed")
+        self._begun.add(name)
+        made = self._calls.plan
+        if name in self._done:
+            return Game(*name, made.pictures.data_url, self._finished[self._done[name]])
+        game = self._outside.games[name] = Game(*name, made.pictures.data_url)
+        lane = made.benchmark.walks.lane(self.samples[sample], seed, made.settings)
+        game.begin(self._play(game, Planned(sample, seed, lane), memory))
+        await game.wait()
+        return game
+
+    async def close(self) -> None:
+        """Give up the games under way; each can be gone on with from the folder."""
+        await asyncio.gather(*(game.close() for game in list(self._outside.games.values())))
+
+    def _unplayed(self, sample: str) -> int:
+        """The next seed of a sample that nobody has played, in this session or before."""
+        numbers = count(self._next[sample])
+        seed = next(n for n in numbers if (sample, n) not in self._begun and (sample, n) not in self._done)
+        self._next[sample] = seed + 1
+        return seed
+
+    async def _play(self, game: Game, planned: Planned, memory: JSON) -> None:
+        try:
+            trace = await take_walk(self._graph, self._context, self._supersteps, planned, memory)
+            self._calls.folder.append(trace)
+            game.trace = trace
+        finally:
+            del self._outside.games[planned.sample, planned.repeat]
+
+    async def _ask(self, walk: AnyWalk, question: Question) -> Answer:
+        if question.role == "candidate":
+            self._outside.games[walk.sample.id, walk.repeat].reached(walk.state)
+        return await self._calls.caller.ask(walk, question)
+
+
+@asynccontextmanager
+async def games(
+    benchmark: str = DEFAULT_BENCHMARK,
+    *,
+    judge: Player | Sequence[Player] | None = None,
+    oracle: Player | None = None,
+    roles: Mapping[str, Player | Sequence[Player]] | None = None,
+    player: str = "player",
+    folder: str | Path | None = None,
+    out: str | Path = "runs",
+    config_file: str | Path | None = None,
+    fresh: bool = False,
+    check: bool = True,
+    **fields: Any,
+) -> AsyncIterator[Games]:
+    """Open a benchmark for playing step by step.
+
+    Args:
+        benchmark: Its name.
+        judge: A model name, an async callable from OpenAI-style messages to text, or several for several seats.
+        oracle: The same.
+        roles: The models of other roles, by name.
+        player: Who plays, for the records and for the keys of calls: `python:NAME`, as a callable of that name has in a run.
+        folder: The run folder: begun if it is not there, else gone on with; no finished call of it is made again.
+        out: Where a new one is made if none is named.
+        config_file: A TOML file, under everything given here.
+        fresh: Take nothing out of the store.
+        check: Make one call to each judge and oracle first.
+        **fields: Fields of Experiment and Limits by name (`data="lotbench"`, `settings={"encore": True}`, `rpm=500`).
+
+    Raises:
+        UsageError: Something asked for is missing, unknown or does not fit.
+        RunFolderError: The folder is of another experiment, or another process writes to it.
+    """
+    named = {**(roles or {})} | ({} if judge is None else {"judge": judge})
+    named |= {} if oracle is None else {"oracle": oracle}
+    outside = Outside(player)
+    asked, own = configured(benchmark, outside, named, config_file, **fields)
+    place = None if folder is None else Path(folder)
+    made, opened, begun = _placed(asked, place, Path(out))
+    refuse_unpriced(made.limits, {name.text: name for names in made.names.values() for name in names})
+    async with calling(made, opened, own, Store(fresh=fresh)) as calls:
+        if not begun:
+            recorded.freeze(made, calls.folder)
+        if check:
+            await calls.check(without=("candidate",))
+        playing = Games(calls, outside, _finished(calls.folder))
+        try:
+            yield playing
+        finally:
+            await playing.close()
+
+
+def _placed(asked: Config, folder: Path | None, out: Path) -> tuple[Plan, Any, bool]:
+    """The plan, what opens its folder, and whether that was begun before."""
+    made = plan.make(asked)
+    if folder is None:
+        name = (made.benchmark.name, made.experiment.model, digest(made.experiment))
+        return made, partial(run_folder.create, out, *name), False
+    if not (folder / "run.json").is_file():
+        return made, partial(Folder, folder), False
+    before = load_run(folder)
+    ours, theirs = (one.model_dump(mode="json") for one in (made.experiment, before.config))
+    if differing := differences(ours, theirs):
+        raise RunFolderError(f"{folder}: was begun with another {', '.join(differing)}")
+    made = results.planned(before, asked.limits)
+    recorded.refuse_lost_pictures(made, folder)
+    return made, partial(Folder, folder), True
+
+
+def _finished(folder: Folder) -> Traces:
+    """The finished games of a folder; those whose last call never arrived are played again."""
+    file = folder.path / run_folder.TRACES
+    stay = [(one.sample, one.repeat) for one in Traces(file, strict=False) if one.arrived]
+    return folder.order(stay) if file.is_file() else Traces(file)
