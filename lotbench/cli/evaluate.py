@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lotbench.cli.progress import watch
 from lotbench.config import experiment as config
@@ -22,6 +22,7 @@ from lotbench.run import plan
 from lotbench.run.evaluate import begin
 from lotbench.run.results import Run
 
+T = TypeVar("T")
 LIMITS = ("concurrency", "rpm", "tpm", "cost_limit", "token_limit", "time_limit")
 
 
@@ -104,10 +105,10 @@ def _panel_file(given: str) -> Path:
     return found
 
 
-def interruptible(work: Coroutine[Any, Any, Run]) -> Run:
+def interruptible(work: Coroutine[Any, Any, T]) -> T:
     """Run to the end, or until Ctrl-C or SIGTERM: then calls in flight are dropped and the report written."""
 
-    async def main() -> Run:
+    async def main() -> T:
         task = asyncio.current_task()
         assert task is not None
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)

@@ -55,6 +55,7 @@ def parser() -> argparse.ArgumentParser:
     top = Parser(prog="lotbench", description="How creative is a language model? Let it play.", epilog=EPILOG)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _evaluate(commands)
+    _duel(commands)
     _runs(commands)
     _reports(commands)
     _inside(commands)
@@ -66,32 +67,70 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _evaluate(commands: Commands) -> None:
-    who, what = _parent(), _parent()
+    who = _parent()
     play = who.add_argument_group(WHO)
     play.add_argument(
         "--model", metavar="M", help="the candidate: gpt-4o-mini, NAME@http://host:port/v1, local, ..."
     )
-    play.add_argument("--panel", metavar="FILE", help="a panel file, whose models judge (`data panel`)")
-    walks = what.add_argument_group(WHAT)
-    walks.add_argument("--limit", metavar="N", type=int, help="only N samples, drawn by the seed")
-    walks.add_argument("--repeats", metavar="M", type=int, help="independent walks a sample")
-    walks.add_argument("--seed", metavar="N", type=int)
-    parents = (who, _played(), what)
-    one = _command(commands, "evaluate", "evaluate:evaluate", "evaluate a model on a benchmark", *parents)
+    about = "evaluate a model on a benchmark"
+    one = _command(commands, "evaluate", "evaluate:evaluate", about, who, _judging(), _played(), _drawn())
     one.add_argument(
         "benchmark", nargs="?", metavar="BENCHMARK", help="see `lotbench list` (default: lotbench)"
     )
     _limits(one)
-    how = one.add_argument_group("how")
-    how.add_argument(
-        "--out", metavar="DIR", default="runs", help="where the run folder is made (default: runs)"
+    _shards(_how(one))
+
+
+def _duel(commands: Commands) -> None:
+    about = "play models against each other on the same samples until it is known who is better"
+    one = _command(commands, "duel", "duel:duel", about, _judging(), _played(), _drawn())
+    one.add_argument(
+        "models",
+        nargs="+",
+        metavar="MODEL",
+        help="two or more models, as in evaluate --model; placebo is one",
     )
-    _shards(how)
+    one.add_argument("--benchmark", metavar="B", help="see `lotbench list` (default: lotbench)")
+    one.add_argument(
+        "--delta",
+        metavar="D",
+        type=float,
+        help="the difference that matters: also stop once none as large is possible",
+    )
+    _limits(one)
+    _how(one)
+    one.set_defaults(model=None)
+
+
+def _judging() -> argparse.ArgumentParser:
+    """Who judges, by a file."""
+    parent = _parent()
+    parent.add_argument_group(WHO).add_argument(
+        "--panel", metavar="FILE", help="a panel file, whose models judge (`data panel`)"
+    )
+    return parent
+
+
+def _drawn() -> argparse.ArgumentParser:
+    """How many games are played."""
+    parent = _parent()
+    games = parent.add_argument_group(WHAT)
+    games.add_argument("--limit", metavar="N", type=int, help="only N samples, drawn by the seed")
+    games.add_argument("--repeats", metavar="M", type=int, help="independent games a sample")
+    games.add_argument("--seed", metavar="N", type=int)
+    return parent
+
+
+def _how(one: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """Where to, and what is done before the first game."""
+    how = one.add_argument_group("how")
+    how.add_argument("--out", metavar="DIR", default="runs", help="where the folder is made (default: runs)")
     how.add_argument("--fresh", action="store_true", help="take no causal chain or the like from the store")
     how.add_argument("--no-preflight", action="store_true", help="do not test each model with one call first")
     how.add_argument(
         "--dry-run", action="store_true", help="print the plan and what it may cost; call nothing"
     )
+    return how
 
 
 def _parent() -> argparse.ArgumentParser:

@@ -29,7 +29,12 @@ from lotbench.types import Message
 
 
 def resume(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench resume`."""
+    """Carry out `lotbench resume`; of a duel, with all its runs."""
+    for path in (Path(parsed.run), Path(parsed.out, parsed.run)):
+        if (path / "duel.json").is_file():
+            from lotbench.cli import duel
+
+            return duel.resume(parsed, path)
     limits = {name: getattr(parsed, name) for name in LIMITS if getattr(parsed, name) is not None}
     work = go_on(
         parsed.run,

@@ -103,8 +103,7 @@ class Walks:
         repeated: The walks of a sample by these settings' own word; None leaves it to `repeats`.
         supersteps: The most nodes that a walk can visit, for the graph's recursion limit.
         lane: The lane of a repeat on a sample; by default each walk has its own.
-        order: The walks of a lane (its name first), which come in data order, as they are taken; from the
-            settings and the run's seed.
+        order: The walks of a lane, its name first and they in data order, as they are taken; by settings and seed.
     """
 
     repeats: int = 1
@@ -119,9 +118,8 @@ class Judges:
     """Who judges, and how well.
 
     Attributes:
-        seat: Who sits in each role and in which order, of the models that were named (a judge that is the
-            candidate's sibling may have to leave); from the settings, the names by role (candidate
-            included) and the run's seed.
+        seat: Who sits in each role and in which order, of those named (a judge that is the candidate's sibling may
+            have to leave); from the settings, the names by role (candidate included) and the run's seed.
         validation: How judges are checked; None if there is no judge set.
         part: Their part in the variance of the headline, from the run and the flips that are known (`JudgeQuality`).
     """
@@ -159,6 +157,7 @@ class Comparison:
         unrankable: What the benchmark asks of a run, beside the rule of all (`report.trust`), and these settings lack.
         answers: What the candidate said to each sample, and `encoder` the name of what embeds it; nothing if empty.
         across: Sections on several runs at once, from the traces and settings of each by its name.
+        ends: The least and the most that a walk's score can be; without them nothing can be said before a set is spent.
     """
 
     reference: str = ""
@@ -170,6 +169,7 @@ class Comparison:
     answers: Callable[[Sequence[Trace], Any], Mapping[str, Sequence[str]]] = lambda traces, settings: {}
     encoder: Callable[[Any], str] = lambda settings: ""
     across: Callable[[Runs], Sequence[Section]] = lambda runs: ()
+    ends: Callable[[Any], tuple[float, float]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

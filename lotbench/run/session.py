@@ -18,7 +18,7 @@ from lotbench.edge.calls.journal import Journal
 from lotbench.edge.models.registry import Models
 from lotbench.errors import LimitReached, LotbenchError
 from lotbench.harness.benchmark import Context
-from lotbench.harness.loop import Graph, Loop
+from lotbench.harness.loop import Graph, Loop, Planned
 from lotbench.harness.state import AnyWalk
 from lotbench.run import results
 from lotbench.run.anchors import anchors
@@ -89,6 +89,11 @@ class Session:
         if not self._shard:
             self._folder.order(list(self._done))
 
+    @property
+    def done(self) -> Mapping[tuple[str, int], Trace]:
+        """The finished walks, without their steps."""
+        return self._done
+
     async def play(self, *, check: bool, watch: Watch | None) -> Run:
         """Take every walk that is not done, and write the report, whatever ends the session.
 
@@ -108,9 +113,12 @@ class Session:
         _ask_anew(caller.journal, self._unread)
         walks = loop(replace(self._plan, limits=self._calls.limits), caller.ask, self._done)
         try:
-            with rarely_collected():
-                async with watched(watch, self._status(walks)):
-                    await self._walk(walks, check)
+            async with watched(watch, self._status(walks)):
+                if check:
+                    await self._calls.check()
+                await self._take(walks, self._plan.lanes())
+                if not self._shard:
+                    self._folder.write_json("anchors.json", await anchors(self._plan, caller))
         except LotbenchError as error:
             error.run = self._folder.path
             if isinstance(error, LimitReached) and caller.budget.overspent:
@@ -129,15 +137,27 @@ class Session:
         if walks.crashed:
             raise _crash(walks, self._folder.path)
 
-    async def _walk(self, walks: Loop, check: bool) -> None:
-        if check:
-            await self._calls.check()
-        async with aclosing(walks.traces(self._plan.lanes())) as traces:
-            async for trace in traces:
-                self._folder.append(trace)
-                self._done[trace.sample, trace.repeat] = _ended(trace)
-        if not self._shard:
-            self._folder.write_json("anchors.json", await anchors(self._plan, self._calls.caller))
+    async def take(self, lanes: Sequence[Sequence[Planned]]) -> None:
+        """Take the walks of some lanes that are not done; the report is whoever's who calls `finish`.
+
+        Raises:
+            LotbenchError: What stopped the walks; its `run` is the folder.
+        """
+        walks = loop(replace(self._plan, limits=self._calls.limits), self._calls.caller.ask, self._done)
+        try:
+            await self._take(walks, lanes)
+        except LotbenchError as error:
+            error.run = self._folder.path
+            raise
+        if walks.crashed:
+            raise _crash(walks, self._folder.path)
+
+    async def _take(self, walks: Loop, lanes: Sequence[Sequence[Planned]]) -> None:
+        with rarely_collected():
+            async with aclosing(walks.traces(lanes)) as traces:
+                async for trace in traces:
+                    self._folder.append(trace)
+                    self._done[trace.sample, trace.repeat] = _ended(trace)
 
     def _status(self, walks: Loop) -> Status:
         total, caller = sum(map(len, self._plan.lanes())), self._calls.caller

@@ -18,7 +18,7 @@ from lotbench.benchmarks.hicbench.panel import judge_part
 from lotbench.benchmarks.hicbench.preview import preview
 from lotbench.benchmarks.hicbench.reviewing import Label, rows
 from lotbench.benchmarks.hicbench.sample import Item
-from lotbench.benchmarks.hicbench.score import answers, grade, headline, metrics
+from lotbench.benchmarks.hicbench.score import answers, ends, grade, headline, metrics
 from lotbench.benchmarks.hicbench.sections import sections
 from lotbench.benchmarks.hicbench.settings import SCORE_ONLY, Settings, also_walked, resolve
 from lotbench.benchmarks.hicbench.validation import CHECKED
@@ -133,5 +133,6 @@ benchmark = Benchmark(
         answers=answers,
         encoder=lambda settings: str(settings.encoder),
         across=across,
+        ends=lambda settings: ends(settings.w1, settings.classes),
     ),
 )

@@ -46,6 +46,12 @@ def grade(walk: Walk) -> Score:
     return Score(value, None if value is not None else _why(walk.state["outcome"], one), parts)
 
 
+def composite_ends(settings: Settings) -> tuple[float, float]:
+    """The least and the most that a composite can be: judges give 1 to 10, and fluency has grades of its own."""
+    grades = settings.rules.grades.values()
+    return min(1.0, *grades), max(grades)
+
+
 def _why(outcome: str | None, one: Keyword) -> str:
     if outcome != "scored":
         return f"{outcome or 'not over'}"

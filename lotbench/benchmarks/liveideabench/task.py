@@ -16,7 +16,7 @@ from lotbench.benchmarks.liveideabench.panelists import judge_part
 from lotbench.benchmarks.liveideabench.people import Label, review
 from lotbench.benchmarks.liveideabench.preview import preview
 from lotbench.benchmarks.liveideabench.sample import Item
-from lotbench.benchmarks.liveideabench.score import grade, headline, metrics
+from lotbench.benchmarks.liveideabench.score import composite_ends, grade, headline, metrics
 from lotbench.benchmarks.liveideabench.sections import answers, sections
 from lotbench.benchmarks.liveideabench.settings import SCORE_ONLY, Settings, resolve, seat, unrankable
 from lotbench.benchmarks.liveideabench.validation import CHECKED
@@ -95,5 +95,6 @@ benchmark = Benchmark(
         answers=answers,
         encoder=lambda settings: settings.encoder,
         across=across,
+        ends=composite_ends,
     ),
 )

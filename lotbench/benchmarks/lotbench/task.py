@@ -15,7 +15,7 @@ from lotbench.benchmarks.lotbench.judge_quality import standing
 from lotbench.benchmarks.lotbench.preview import preview
 from lotbench.benchmarks.lotbench.replay import replay
 from lotbench.benchmarks.lotbench.sample import Item
-from lotbench.benchmarks.lotbench.score import grade, metrics
+from lotbench.benchmarks.lotbench.score import grade, metrics, score_ends
 from lotbench.benchmarks.lotbench.sections import sections
 from lotbench.benchmarks.lotbench.settings import SCORE_ONLY, Settings, calls, resolve
 from lotbench.benchmarks.lotbench.wavering import judge_part
@@ -106,5 +106,6 @@ benchmark = Benchmark(
         score_only=SCORE_ONLY,
         answers=answers,
         across=across,
+        ends=score_ends,
     ),
 )
