@@ -30,7 +30,7 @@ from lotbench.types import Message
 
 def resume(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench resume`; of a duel, with all its runs."""
-    for path in (Path(parsed.run), Path(parsed.out, parsed.run)):
+    for path in (Path(parsed.run), Path(parsed.kept or run_folder.RUNS, parsed.run)):
         if (path / "duel.json").is_file():
             from lotbench.cli import duel
 

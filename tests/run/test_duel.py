@@ -112,6 +112,11 @@ async def test_of_three_the_settled_one_plays_no_further(tmp_path: Path) -> None
     assert standing.said[-1].startswith(f"All that after {ace + mid + dud} of 48 games")
 
 
+def test_a_duel_that_is_over_says_so_again_without_a_call(of_two: Standing, capsys: Any) -> None:
+    assert main(["resume", str(of_two.path)]) == 0
+    assert capsys.readouterr().out.startswith(of_two.said[0])
+
+
 def _runs(path: Path) -> list[str]:
     return list(json.loads((path / "duel.json").read_text(encoding="utf-8"))["runs"])
 
