@@ -282,6 +282,21 @@ async def test_openais_key_goes_to_openai_or_to_the_address_that_replaces_it(
     assert heard[1]["authorization"] == "Bearer none"
 
 
+async def test_a_proxy_of_the_environment_is_gone_through_where_it_is_meant(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with listening() as (proxy, heard), listening() as (direct, alone):
+        monkeypatch.setenv("http_proxy", proxy.removeprefix("http://").removesuffix("/v1"))
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        async with asked("http://models.invalid/v1") as model:
+            await model(question())
+        async with asked(direct) as model:
+            await model(question())
+
+    assert [one["host"] for one in heard] == ["models.invalid"]
+    assert len(alone) == 1
+
+
 def test_a_provider_gets_its_own_key_and_stays_at_its_own_address(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-openai-secret")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")

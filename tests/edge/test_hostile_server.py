@@ -80,8 +80,8 @@ async def test_a_body_that_unpacks_to_more_than_any_answer_is_not_unpacked(
     unpacked = 0
     whole = zlib.decompressobj
 
-    def counted(*args: Any) -> Any:
-        inner = whole(*args)
+    def counted(*args: Any, **named: Any) -> Any:
+        inner = whole(*args, **named)
 
         class Counted:
             def decompress(self, data: bytes, *more: Any) -> bytes:

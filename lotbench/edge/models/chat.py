@@ -1,8 +1,8 @@
 """Models behind an OpenAI-compatible API.
 
-langchain-openai's ChatOpenAI knows base URL and headers; the hot path posts bytes through the connections
-that it was given, and reads JSON: the client above them would build typed objects on the way out and in,
-for more CPU than all else that happens to a call. Calls are tried again here and nowhere else: the client
+langchain-openai's ChatOpenAI knows base URL and headers; the hot path posts bytes by aiohttp, and reads JSON:
+the clients above it would build typed objects on the way out and in, for more CPU than all else that happens
+to a call. Calls are tried again here and nowhere else: the client
 cannot time a whole attempt, wait longer than two minutes, ask again for a broken body, or say how many
 calls are waiting.
 """
@@ -18,6 +18,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
+from urllib.request import getproxies, proxy_bypass
 
 import orjson
 
@@ -37,6 +38,9 @@ MAX_BYTES = 16_000_000
 """Bytes of a response, unpacked, at most: 4,096 tokens with their likeliest alternatives take some 7 MB."""
 REDIRECTS = 3
 """Redirections that are followed, each on the same host: a prompt goes nowhere that was not named."""
+REDIRECTING = frozenset({301, 302, 303, 307, 308})
+IDLE_S = 5.0
+"""How long a connection is kept for the next call."""
 CROWDED = frozenset({429, 503, 529})
 """Statuses of an endpoint that has too much to do."""
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 8.0
@@ -145,8 +149,9 @@ class ChatModel:
         )
         self._sees = False
         """Whether it has answered to a picture: then a refused picture is that picture's fault."""
-        self._client: Any = None
+        self._session: Any = None
         self._address: Any = None
+        self._proxy: str | None = None
 
     async def __call__(self, request: Request) -> Reply:
         """Answer a request; what the endpoint refuses is left out from then on."""
@@ -186,7 +191,6 @@ class ChatModel:
     ) -> Reply | chat_format.Abilities:
         """Post a body once: a reply, less to ask for, or an error that says whether to try again."""
         import aiohttp
-        import httpx2
 
         http = self._http()
         try:
@@ -194,7 +198,7 @@ class ChatModel:
                 started = time.monotonic()
                 async with asyncio.timeout(self._limits.timeout_s):
                     response, content = await self._exchanged(http, orjson.dumps(made))
-        except (httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
+        except (aiohttp.ClientError, OSError) as error:
             # A broken connection comes under many names; what lies beneath tells a timeout.
             chain = _chain(error)
             if any(isinstance(link, TimeoutError) for link in chain):
@@ -202,10 +206,10 @@ class ChatModel:
             refused = any(isinstance(link, ConnectionRefusedError) for link in chain)
             why = "refused" if refused else type(chain[-1]).__name__
             raise _PassingError(f"no connection to {self.url} ({why})", refused=refused) from None
-        if not response.is_success:
+        if not 200 <= response.status < 300:
             return self._refused(response, content, made, able)
         try:
-            answer = json.loads(content)
+            answer = _json(content)
         except (ValueError, RecursionError):
             raise _PassingError("the server's answer is not JSON", tries=MALFORMED_TRIES) from None
         found = chat_format.reply(answer, time.monotonic() - started, chat_format.sent(made, able))
@@ -229,15 +233,15 @@ class ChatModel:
         """
         address = self._address
         for _ in range(REDIRECTS + 1):
-            request = http.build_request("POST", address, content=content)
-            response = await http.send(request, stream=True, follow_redirects=False)
+            async with http.post(address, data=content, allow_redirects=False, proxy=self._proxy) as response:
+                location = response.headers.get("location") if response.status in REDIRECTING else None
+                if location is None:
+                    return response, await _body(response.content)
             try:
-                if not response.has_redirect_location:
-                    return response, await _body(response)
-            finally:
-                await response.aclose()
-            address = address.join(response.headers["location"])
-            if (address.scheme, address.netloc) != (self._address.scheme, self._address.netloc):
+                address = address.join(type(address)(location))
+            except ValueError:
+                raise _PassingError(f"{self.url} redirects to no address", tries=MALFORMED_TRIES) from None
+            if address.origin() != self._address.origin():
                 raise Unescapable(f"{self.name.text}: {self.url} redirects to another host: name that one")
         raise _PassingError(f"{self.url} redirects in a circle")
 
@@ -245,7 +249,7 @@ class ChatModel:
         self, response: Any, content: bytes, made: dict[str, Any], able: chat_format.Abilities
     ) -> Reply | chat_format.Abilities:
         """What a status other than 200 means."""
-        status, text = response.status_code, chat_format.error_message(content)
+        status, text = response.status, chat_format.error_message(content)
         told = f"{self.name.text}: {status}: {_short(text, self._secret)}"
         if status in (400, 403) and chat_format.withheld(text):
             return Reply("", made["model"], "content_filter", sent=chat_format.sent(made, able))
@@ -278,43 +282,80 @@ class ChatModel:
 
     def _http(self) -> Any:
         """The connections, made at the first call, inside the running loop."""
-        if self._client is None:
-            from langchain_openai import ChatOpenAI
-            from openai import DefaultAioHttpClient
+        if self._session is None:
+            import aiohttp
+            import httpx2
+            from yarl import URL
 
-            self._client = DefaultAioHttpClient(timeout=self._limits.timeout_s)
-            chat = ChatOpenAI(
-                model=self.name.model or "local",
-                api_key=cast(Any, self._secret),
-                base_url=self.url,
-                timeout=self._limits.timeout_s,
-                max_retries=0,
-                openai_proxy=None,
-                http_async_client=self._client,
-            ).root_async_client
-            self._address = chat.base_url.join("chat/completions")
-            said = {name: value for name, value in chat.default_headers.items() if isinstance(value, str)}
-            if self.name.provider != "openai":
-                # Out of the environment comes what only OpenAI may see.
-                said = {name: value for name, value in said.items() if name.lower() in HEADERS}
-            self._client.headers.update({**said, "Authorization": f"Bearer {self._secret}"})
-        return self._client
+            headers, base = self._meant()
+            self._address = URL(base) / "chat/completions"
+            secure = self._address.scheme == "https"
+            self._proxy = _proxy(self._address.scheme, self._address.authority)
+            self._session = aiohttp.ClientSession(
+                # The places of the endpoint are all the limit there is.
+                connector=aiohttp.TCPConnector(
+                    limit=0, keepalive_timeout=IDLE_S, ssl=httpx2.create_ssl_context() if secure else True
+                ),
+                headers=headers,
+                # A whole attempt is timed here: see `_posted`.
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
+            )
+        return self._session
+
+    def _meant(self) -> tuple[dict[str, str], str]:
+        """The headers and the base URL that ChatOpenAI has for this model."""
+        from langchain_openai import ChatOpenAI
+
+        chat = ChatOpenAI(
+            model=self.name.model or "local",
+            api_key=cast(Any, self._secret),
+            base_url=self.url,
+            timeout=self._limits.timeout_s,
+            max_retries=0,
+            openai_proxy=None,
+        ).root_async_client
+        said = {name: value for name, value in chat.default_headers.items() if isinstance(value, str)}
+        if self.name.provider != "openai":
+            # Out of the environment comes what only OpenAI may see.
+            said = {name: value for name, value in said.items() if name.lower() in HEADERS}
+        return {**said, "Authorization": f"Bearer {self._secret}"}, str(chat.base_url)
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._client is not None:
-            await self._client.aclose()
+        if self._session is not None:
+            await self._session.close()
 
 
-async def _body(response: Any) -> bytes:
+async def _body(stream: Any) -> bytes:
     """The body of a response, unpacked piece by piece: a small one may unpack to more than the memory holds."""
     pieces, size = [], 0
-    async for piece in response.aiter_bytes():
+    async for piece in stream.iter_any():
         pieces.append(piece)
         size += len(piece)
         if size > MAX_BYTES:
             raise _PassingError(f"the server's answer is larger than {MAX_BYTES:,} bytes", tries=2)
     return b"".join(pieces)
+
+
+def _json(content: bytes) -> Any:
+    """The JSON of a body; by the slower decoder where a server writes what the faster one refuses (NaN).
+
+    Raises:
+        ValueError, RecursionError: It is none.
+    """
+    try:
+        return orjson.loads(content)
+    except orjson.JSONDecodeError:
+        return json.loads(content)
+
+
+def _proxy(scheme: str, host: str) -> str | None:
+    """The proxy that the environment names for a host, if it does; read once, not at every call."""
+    named = getproxies()
+    found = named.get(scheme) or named.get("all")
+    if not found or proxy_bypass(host):
+        return None
+    return found if "://" in found else f"http://{found}"
 
 
 def _backoff(attempt: int, place: str) -> float:
