@@ -32,7 +32,7 @@ DATA = "data.jsonl"
 BEFORE = "before.jsonl"
 """What samples of a data set said before they were corrected: a line of their ids, with the fields as they were."""
 
-EARLIER = {"lotbench": "lotbench_easy"}
+EARLIER = {"lotbench": "lotbench_easy", "rinobench": "rinobench_easy"}
 """Names under which runs were made on a first edition, and what it is called since there is a second."""
 
 

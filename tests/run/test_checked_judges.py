@@ -27,6 +27,7 @@ NAMES: Mapping[str, Callable[[int], str]] = {
     "liveideabench": lambda number: f"kw-{number + 1:03}",
     "rinobench": lambda number: f"rin-{number + 1:03}",
 }
+DATA = {"hicbench": "hicbench", "liveideabench": "liveideabench", "rinobench": "rinobench_easy"}
 ROWS = {name: getattr(planted_rates, name)(NAMES[name]) for name in NAMES}
 Rule = Callable[[Any], Mapping[str, Any]]
 
@@ -90,7 +91,7 @@ def candidate(request: Any) -> Any:
 def planted(benchmark: str, folder: Path) -> Path:
     """A judge set of the size of the shipped one, about the shipped samples."""
     folder.mkdir()
-    about = f'benchmark = "{benchmark}"\ndata = "{benchmark}"\nlabels = "planted"\n'
+    about = f'benchmark = "{benchmark}"\ndata = "{DATA[benchmark]}"\nlabels = "planted"\n'
     (folder / "set.toml").write_text(about, "utf-8")
     files = {
         "hicbench": {"answers.jsonl": lambda row: True},
@@ -127,6 +128,7 @@ async def run(benchmark: str, out: Path) -> Any:
         model=RuleModel(candidate, model_id="candidate"),
         roles={"judge": judges},
         out=out,
+        data=DATA[benchmark],
         limit=6,
         repeats=1,
         settings={"min_samples": 6, **SETTINGS[benchmark]},

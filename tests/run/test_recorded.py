@@ -26,7 +26,7 @@ from lotbench.run.results import load_run, planned
 from tests.old_runs import FOLDER, RUNS, benchmark_of, copied, cut_off, own, players, recorded, summary, walks
 
 LOTBENCH = "20261122-0826-lotbench-python-candidate-aa37"
-MOVED = {"lotbench": "lotbench_easy"}
+MOVED = {"lotbench": "lotbench_easy", "rinobench": "rinobench_easy"}
 """Data sets that have another name than when the runs were recorded."""
 LIVEIDEA = "20261122-0826-liveideabench-python-candidate-2359"
 RINO = "20261122-0826-rinobench-python-candidate-ab45"
@@ -314,7 +314,12 @@ def test_a_changed_prompt_refuses_and_a_changed_pack_elsewhere_does_not(
     pack = Path(
         shutil.copytree(Path(benchmarks.__file__).parent / "rinobench" / "prompts", tmp_path / "pack")
     )
-    cast: dict[str, Any] = {**players("rinobench"), "samples": ("rin-001",), "prompts": str(pack)}
+    cast: dict[str, Any] = {
+        **players("rinobench"),
+        "data": "rinobench_easy",
+        "samples": ("rin-001",),
+        "prompts": str(pack),
+    }
     run = asyncio.run(evaluate("rinobench", out=tmp_path / "runs", **cast)).path
     for path in pack.glob("en/*.txt"):
         path.write_text(path.read_text("utf-8") + "Be quick.\n", "utf-8")

@@ -309,7 +309,7 @@ async def test_who_wrote_the_gold_is_marked(candidate: str, marked: str | None) 
 
 
 def test_the_starter_set_has_every_class_and_gives_no_score_away() -> None:
-    folder = datasets.shipped("data", "rinobench")
+    folder = datasets.shipped("data", "rinobench_easy")
     items = datasets.samples(folder, Item)
 
     assert len(items) >= 60
