@@ -113,7 +113,8 @@ def summary(run: Path) -> dict[str, Any]:
     values: dict[str, Any] = json.loads((run / "summary.json").read_text("utf-8"))
     values.pop("wall_s")
     values["digests"].pop("code")
-    values.pop("diagnostics", None)
+    for later in ("diagnostics", "headline"):
+        values.pop(later, None)
     if values["benchmark"] == "standard":
         # The paper's average of four metrics, which there was not.
         values["scores"].pop("average", None)

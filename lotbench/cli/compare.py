@@ -10,6 +10,7 @@ from pathlib import Path
 from lotbench.edge.files import atomic_write
 from lotbench.errors import UsageError
 from lotbench.report.comparison import to_json, to_markdown
+from lotbench.report.markdown import visible
 from lotbench.report.sections import Grid, Plot
 from lotbench.run.compare_runs import compared
 from lotbench.run.results import load_run
@@ -24,6 +25,8 @@ def compare(parsed: argparse.Namespace) -> int:
     if parsed.difference is not None and not 0 < parsed.difference < math.inf:
         raise UsageError(f"--difference {parsed.difference}: a difference to show is above 0")
     comparison = compared(runs, Path(parsed.table) if parsed.table else None, parsed.difference)
+    for sentence in comparison.said:
+        print(f"{visible(sentence)}\n")
     print(to_text(comparison.sections), end="")
     folder = Path(parsed.out)
     try:

@@ -37,11 +37,15 @@ Across: TypeAlias = Callable[[str, Mapping[str, str]], Sequence[Section]]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Several runs against each other: the runs by the names of their folders, and what there is to say of them."""
+    """Several runs against each other: the runs by the names of their folders, and what there is to say of them.
+
+    `said` is who beats whom, a sentence a benchmark.
+    """
 
     title: str
     runs: tuple[str, ...]
     sections: tuple[Section, ...]
+    said: tuple[str, ...] = ()
 
 
 def compare(
@@ -57,22 +61,27 @@ def compare(
     if len({entry.name for entry in entries}) < len(entries):
         raise UsageError("a run is named twice")
     names = list(dict.fromkeys(entry.benchmark for entry in entries))
-    boards, sections = [], []
+    boards: list[Board] = []
+    sections: list[Section] = []
+    said = []
     for name in names:
         runs = [entry for entry in entries if entry.benchmark == name]
         board, of_benchmark = _of_benchmark(runs, across, table or {}, wanted)
         boards += [board] if board else []
         start = f"{name}: " if len(names) > 1 else ""
+        if board and (sentence := ranking_sections.summed_up(board)):
+            said.append(start + sentence)
         sections += [replace(section, title=start + section.title) for section in of_benchmark]
     sections += _correlations(boards, table or {})
     title = f"{' and '.join(names)}: {len(entries)} runs"
-    return Comparison(title, tuple(entry.name for entry in entries), tuple(sections))
+    return Comparison(title, tuple(entry.name for entry in entries), tuple(sections), tuple(said))
 
 
 def to_markdown(comparison: Comparison) -> str:
     """A comparison as Markdown."""
     blocks = [block for section in comparison.sections for block in laid_out(section, "compare.html")]
-    return "\n\n".join(block for block in (f"# {plain(comparison.title)}", *blocks) if block) + "\n"
+    said = map(plain, comparison.said)
+    return "\n\n".join(block for block in (f"# {plain(comparison.title)}", *said, *blocks) if block) + "\n"
 
 
 def to_json(comparison: Comparison) -> str:

@@ -93,7 +93,7 @@ def _ranking(made: Board) -> Section:
         "model", made.metric, "low", "high", *(["bounds"] if broken else []), "ties", "samples", "unanswered", "failed walks",
         "not rankable because",
     )  # fmt: skip
-    return Section("Ranking", notes, (Table(columns, rows, summed_up(made)),), (plot,))
+    return Section("Ranking", notes, (Table(columns, rows),), (plot,))
 
 
 def _moving(place: Place) -> str | None:
@@ -102,23 +102,30 @@ def _moving(place: Place) -> str | None:
 
 
 def summed_up(made: Board) -> str:
-    """A ranking in a sentence: who is better than whom, neighbour by neighbour, and who stands apart."""
+    """A ranking in a sentence: who beats whom, neighbour by neighbour, how many pairs are clear, who stands apart."""
     pairs = {frozenset((pair.better, pair.other)): pair for pair in made.pairs}
     ranked = [place.label for place in made.places if not place.entry.abstained]
-    neighbours = [pairs[frozenset(both)] for both in pairwise(ranked)]
-    said = [
-        f"{pair.better} is clearly better than {pair.other}"
-        if pair.apart
-        else f"{pair.better} and {pair.other} are not told apart"
-        for pair in neighbours
-    ]
-    said += [
+    said = []
+    for both in pairwise(ranked):
+        pair = pairs[frozenset(both)]
+        one, other = (pair.better, pair.other) if pair.apart else both
+        said.append(f"{one} beats {other}" if pair.apart else f"{one} and {other} are not clearly different")
+    parts = [", ".join(said)] if said else []
+    if clear := sum(pair.apart for pair in made.pairs) if len(made.pairs) > 1 else 0:
+        parts.append(
+            "all pairs are clear"
+            if clear == len(made.pairs)
+            else f"{clear} of {len(made.pairs)} pairs are clear"
+        )
+    elif len(made.pairs) > 1:
+        parts.append(f"none of {len(made.pairs)} pairs is clear")
+    parts += [
         f"{place.label} stands last: its score rests on {len(place.entry.metric.records)} of "
         f"{place.entry.played} samples"
         for place in made.places
         if place.entry.abstained
     ]
-    return "; ".join(said) + "." if said else ""
+    return "; ".join(parts) + "." if parts else ""
 
 
 def _has_others(place: Place, made: Board) -> bool:

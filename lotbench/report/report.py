@@ -69,6 +69,7 @@ class Facts:
         digests: Of data, prompts, code and whatever else the scores depend on.
         wall_s: From the start of the run to its end, pauses left out.
         notes: What has to be said under the scores.
+        headline: The metric by which runs are ranked; the first where nothing is said.
         footprint: Energy and CO2e by role as an estimate, with the library that made it; None without it.
     """
 
@@ -89,6 +90,7 @@ class Facts:
     footprint: Mapping[str, Any] | None = None
     notes: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    headline: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,11 @@ class Report:
     def reasons(self) -> tuple[str, ...]:
         """Why the run may not be ranked."""
         return self.facts.reasons
+
+    @property
+    def headline(self) -> str:
+        """The metric that stands first on every page; "" where there is none."""
+        return self.facts.headline if self.facts.headline in self.scores else next(iter(self.scores), "")
 
     @property
     def rankable(self) -> bool:
@@ -165,6 +172,7 @@ def to_summary(report: Report) -> dict[str, JSON]:
         "n_samples": facts.n_samples,
         "n_traces": report.n_traces,
         "outcomes": dict(report.outcomes),
+        "headline": report.headline,
         "scores": {name: _score(metric) for name, metric in report.scores.items()},
         "usage": {
             **_spent(total(facts)),

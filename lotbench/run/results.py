@@ -220,6 +220,7 @@ def _measured(
         spent=spending,
         footprint=footprint(works),
         notes=(quality.said,) if quality.said else (),
+        headline=benchmark.comparison.headline(traces, settings).name,
         digests=made.digests,
         wall_s=round(wall_s, 1),
     )

@@ -32,7 +32,7 @@ def line(path: Path, benchmark: str, model: str, summary: Mapping[str, Any]) -> 
 
 def _said(path: Path, benchmark: str, model: str, summary: Mapping[str, Any]) -> dict[str, str]:
     scores: Mapping[str, Mapping[str, Any]] = summary.get("scores", {})
-    metric = next(iter(scores), "")
+    metric = summary.get("headline") or next(iter(scores), "")
     score = scores.get(metric, {})
     low, high = score.get("low"), score.get("high")
     return {

@@ -80,6 +80,7 @@ class Shelf:
         run: Its traces and samples stay on disk.
         outcomes: Of each walk, in their order.
         played: Whether any walk has a filling, as those of the game have.
+        graded: Whether any score lies between right and wrong, 1 and 0.
         stamp: What its files were when they were read.
     """
 
@@ -88,6 +89,7 @@ class Shelf:
     outcomes: Sequence[str]
     samples: Samples
     played: bool
+    graded: bool
     stamp: object
 
     @property
@@ -107,13 +109,9 @@ class Shelf:
         return re.sub(r"[^\w.-]", "-", f"{self.run.config.benchmark}-{self.run.digests['data'][:12]}")
 
     @property
-    def state(self) -> str:
-        """How far the run has come, and whether it is ranked."""
-        if not self.run.summary:
-            return "not ended"
-        if not self.run.summary.get("complete", True):
-            return "not complete"
-        return "not rankable" if self.run.summary.get("reasons") else "ranked"
+    def noun(self) -> str:
+        """What one of its walks is called."""
+        return "game" if self.played or self.run.config.benchmark == "lotbench" else "task"
 
     @cached_property
     def entry(self) -> Entry:
@@ -169,18 +167,19 @@ def read_run(path: Path) -> Shelf:
     """
     before = stamp(path)
     outcomes: list[str] = []
-    played = False
+    played = graded = False
 
     def seen(trace: Trace) -> None:
-        nonlocal played
+        nonlocal played, graded
         if not NAME.fullmatch(trace.sample):
             raise UsageError(f"{trace.sample[:80]!r}: no sample's name, so no part of an address")
         outcomes.append(sys.intern(trace.outcome))
         played = played or any(one.filling for one in read_rounds(trace.steps))
+        graded = graded or trace.score.value not in (None, 0, 1)
 
     run = results.load_run(path, seen=seen)
     assert isinstance(run.traces, Traces)
-    return Shelf(run, run.traces, outcomes, Samples(path / "samples.jsonl"), played, before)
+    return Shelf(run, run.traces, outcomes, Samples(path / "samples.jsonl"), played, graded, before)
 
 
 def stamp(path: Path) -> object:

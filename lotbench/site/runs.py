@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -19,21 +21,29 @@ from lotbench.edge.pictures.picture_file import encoded
 from lotbench.edge.serve import Served
 from lotbench.errors import LotbenchError, UsageError
 from lotbench.report.bounds import in_words
+from lotbench.report.html.page import harmless
 from lotbench.run import recorded
 from lotbench.site import game_rounds as thought
-from lotbench.site import run_tables
+from lotbench.site import home
 from lotbench.site.annotations import Annotations
 from lotbench.site.background import Background, NotYetError
 from lotbench.site.call_tokens import CallTokens
-from lotbench.site.page import Screen, screen
+from lotbench.site.page import FRAMES, Screen, screen
 from lotbench.site.run_summary import Shelf, file_stamp, read_run, stamp
 from lotbench.types import JSON, Trace, Usage
 
-MAX_PX = 1024
+MAX_PX, THUMB_PX = 1024, 112
 PAGE = 500
 """Walks on a page of a run."""
 MOST_SIDES = 60
 """Games on the page of a sample."""
+STRIP = 6
+"""Pictures beside a table of the home page."""
+REPORT_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; sandbox allow-downloads"
+    + FRAMES
+)
+"""Of a report: nothing in it runs, whoever wrote it."""
 PATIENCE_S = 0.2
 """Seconds that a page of a server waits for what is still being read."""
 
@@ -61,6 +71,7 @@ class Gallery:
     annotations: Annotations | None = None
     patience_s: float | None = None
     _pictures: dict[str, Path] = field(default_factory=dict)
+    _thumbs: dict[str, Path] = field(default_factory=dict)
     _digests: dict[tuple[Path, int], str] = field(default_factory=dict)
     _tokens: dict[str, CallTokens] = field(default_factory=dict)
 
@@ -96,7 +107,19 @@ class Gallery:
             case ["picture", file] if file.removesuffix(".png") in self._pictures:
                 path_of = self._pictures[file.removesuffix(".png")]
                 return Served(encoded(path_of, MAX_PX), "image/png", lasting=True)
+            case ["thumb", file] if file.removesuffix(".png") in self._thumbs:
+                return Served(
+                    encoded(self._thumbs[file.removesuffix(".png")], THUMB_PX), "image/png", lasting=True
+                )
+            case ["report", file] if file.endswith(".html"):
+                return self._report_page(self.shelf(file.removesuffix(".html")))
         raise LookupError("/".join(parts))
+
+    def _report_page(self, shelf: Shelf) -> Served:
+        path = self._report(shelf)
+        if path is None:
+            raise LookupError(shelf.name)
+        return Served(path.read_bytes(), policy=REPORT_POLICY)
 
     async def post(self, path: str, sent: object) -> Mapping[str, JSON]:
         """Keep what a person says of a verdict."""
@@ -162,48 +185,45 @@ class Gallery:
         return self._reading.get(f"run {name}", stamp(path), lambda: read_run(path), patience_s)
 
     def index(self) -> Screen:
-        """The leaderboards, the runs that stand apart, and all runs."""
+        """The leaderboards: every run that has ended in the table of what it played, and the runs that have not."""
         done, found = self._reading.done, self.found()
-        apart = [
-            {
-                "run": one.name,
-                "label": one.label,
-                "benchmark": one.run.config.benchmark,
-                "score": one.run.score(),
-                "reasons": one.run.summary["reasons"],
-            }
-            for one in found.shelves
-            if one.run.summary.get("reasons")
-        ]
-        runs = [
-            {
-                "run": one.name,
-                "benchmark": one.run.config.benchmark,
-                "label": one.label,
-                "walks": len(one),
-                "state": one.state,
-            }
-            for one in found.shelves
-        ]
-        boards, faults = self._ranked(found.shelves)
+        ended = [one for one in found.shelves if one.run.summary]
+        boards, faults = self._ranked(ended)
         return screen(
             "index",
             boards=boards or (),
-            apart=apart,
-            runs=runs,
+            pictures={one.name: self._strip(one, ended) for one in boards or ()},
+            reports={one.name for one in ended if self._report(one)},
+            unended=[
+                {
+                    "run": one.name,
+                    "benchmark": one.run.config.benchmark,
+                    "label": one.label,
+                    "walks": len(one),
+                }
+                for one in found.shelves
+                if not one.run.summary
+            ],
             reading=found.reading,
             version=done if found.reading or boards is None else None,
             unreadable=sorted({**found.unreadable, **faults}.items()),
         )
 
-    def _ranked(self, shelves: Sequence[Shelf]) -> tuple[list[run_tables.Board] | None, Mapping[str, str]]:
+    def _ranked(self, ended: Sequence[Shelf]) -> tuple[list[home.Board] | None, Mapping[str, str]]:
         """The leaderboards, None while they are first worked out, and why runs are on none that should be."""
-        ended = [one for one in shelves if one.run.summary and not one.run.summary["reasons"]]
         stamps = [(one.name, one.stamp) for one in ended]
         try:
             return self._reading.get("boards", stamps, lambda: _boards(ended))
         except NotYetError:
             return None, {}
+
+    def _strip(self, board: home.Board, shelves: Sequence[Shelf]) -> list[str]:
+        """Small pictures of a few samples of a table."""
+        of = {one.name: one for one in shelves}
+        shelf = of[board.rows[0].run]
+        seen = dict.fromkeys(name for name, _ in islice(shelf.traces.names, STRIP * 8))
+        found = (self.thumb(shelf, shelf.samples.get(name, {})) for name in islice(seen, STRIP))
+        return [one for one in found if one]
 
     def run_page(self, shelf: Shelf, number: int = 1, words: str = "") -> Screen:
         """A run: what it came to, and a page of its walks, or of those chosen by words such as `outcome-0`."""
@@ -212,23 +232,23 @@ class Gallery:
         last = max(1, -(-len(places) // PAGE))
         if not 1 <= number <= last:
             raise LookupError(str(number))
-        summary = shelf.run.summary
-        scores = summary.get("scores", {})
-        name = next(iter(scores), None)
         begin, address = (number - 1) * PAGE, _run_address(shelf, number, words)
         up = "../" * address.count("/")
+        games = [
+            replace(row, picture=self.thumb(shelf, shelf.samples.get(row.sample, {})))
+            for row in shelf.rows(places[begin : begin + PAGE])
+        ]
         return screen(
             "run",
             up,
-            name=shelf.name,
-            label=shelf.label,
-            benchmark=shelf.run.config.benchmark,
-            reasons=summary.get("reasons", ()),
-            score={"name": name, **scores[name]} if name else None,
-            bounds=in_words(scores[name].get("bounds", {})) if name else None,
-            roles=list(summary.get("models", {}).items()),
-            games=shelf.rows(places[begin : begin + PAGE]),
+            **_summed_up(shelf),
+            report=self._report(shelf) is not None,
+            games=games,
+            pictured=any(one.picture for one in games),
+            repeated=any(one.repeat > 1 for one in games),
+            tiered=any(one.tier for one in games),
             played=shelf.played,
+            graded=shelf.graded,
             filters=shelf.filters.items(),
             chosen=chosen,
             begin=begin,
@@ -319,12 +339,8 @@ class Gallery:
 
     def picture(self, shelf: Shelf, sample: Mapping[str, Any]) -> str | None:
         """The address of a sample's picture, named by its content; None if it is not there to be shown."""
-        name = sample.get("image")
-        folder = self._data(shelf) if isinstance(name, str) else None
-        if not isinstance(name, str) or folder is None:
-            return None
-        file = (folder / name).resolve()
-        if not file.is_relative_to(folder.resolve()) or not file.is_file():
+        file = self._file(shelf, sample)
+        if file is None:
             return None
         place = (file, file.stat().st_mtime_ns)
         if place not in self._digests:
@@ -334,6 +350,34 @@ class Gallery:
                 return None
         self._pictures[self._digests[place]] = file
         return f"picture/{self._digests[place]}.png"
+
+    def thumb(self, shelf: Shelf, sample: Mapping[str, Any]) -> str | None:
+        """The address of a sample's picture, made small when it is asked for; None if it is not there to be shown."""
+        file = self._file(shelf, sample)
+        if file is None:
+            return None
+        seen = file.stat()
+        name = hashlib.sha256(f"{file}:{seen.st_mtime_ns}:{seen.st_size}".encode()).hexdigest()[:32]
+        self._thumbs[name] = file
+        return f"thumb/{name}.png"
+
+    def _file(self, shelf: Shelf, sample: Mapping[str, Any]) -> Path | None:
+        """The file of a sample's picture, inside the run's data set."""
+        name = sample.get("image")
+        folder = self._data(shelf) if isinstance(name, str) else None
+        if not isinstance(name, str) or folder is None:
+            return None
+        file = (folder / name).resolve()
+        return file if file.is_relative_to(folder.resolve()) and file.is_file() else None
+
+    def _report(self, shelf: Shelf) -> Path | None:
+        """The report of a run, if it is a page that can run nothing: the folder may be somebody else's."""
+        file = shelf.run.path / "report.html"
+        try:
+            with file.open("rb") as opened:
+                return file if harmless(opened.read(500).decode(errors="replace")) else None
+        except OSError:
+            return None
 
     def _data(self, shelf: Shelf) -> Path | None:
         """The folder of a run's data set, if it is still there."""
@@ -360,7 +404,10 @@ class Gallery:
             for sample in dict.fromkeys(name for name, _ in shelf.traces.names):
                 if thought.masked(shelf.samples.get(sample, {})) is not None:
                     sides[f"sample/{shelf.group}/{sample}.html"] = None
+            if self._report(shelf):
+                yield f"report/{shelf.name}.html"
         yield from sides
+        yield from (f"thumb/{name}.png" for name in list(self._thumbs))
         yield from (f"picture/{name}.png" for name in list(self._pictures))
 
 
@@ -388,15 +435,44 @@ def export(gallery: Gallery, out: Path) -> tuple[int, int]:
     return count, size
 
 
-def _boards(shelves: Sequence[Shelf]) -> tuple[list[run_tables.Board], dict[str, str]]:
-    """The leaderboards of runs that may be ranked, and what is wrong with those that then cannot be."""
+def _boards(shelves: Sequence[Shelf]) -> tuple[list[home.Board], dict[str, str]]:
+    """The leaderboards of runs that have ended, and what is wrong with those that can be on none."""
     entries, faults = [], {}
     for one in shelves:
         try:
             entries.append(one.entry)
         except Exception as error:  # noqa: BLE001 - as above
             faults[one.name] = _fault(error)
-    return run_tables.boards(entries), faults
+    return home.boards(entries, {one.name: one.run.summary for one in shelves}), faults
+
+
+def _summed_up(shelf: Shelf) -> dict[str, Any]:
+    """What a run came to, for the head of its page."""
+    summary = shelf.run.summary
+    scores, usage = summary.get("scores", {}), summary.get("usage", {})
+    # Runs of before it was written down are asked, once their traces were read for the home page.
+    ranked = shelf.entry.metric.name if "entry" in vars(shelf) else None
+    name = next((one for one in (summary.get("headline"), ranked, *scores) if one in scores), None)
+    cost, settings = usage.get("cost_usd"), shelf.run.config.settings
+    begun = home.DATE.match(shelf.name)
+    return {
+        "name": shelf.name,
+        "label": shelf.label,
+        "benchmark": shelf.run.config.benchmark,
+        "variant": summary.get("arm"),
+        "score": {"name": name, **scores[name]} if name else None,
+        "bounds": in_words(scores[name].get("bounds", {})) if name else None,
+        "roles": list(summary.get("models", {}).items()),
+        "badges": home.badges(summary.get("reasons", ()), complete=bool(summary.get("complete", True)))
+        if summary
+        else (home.Badge("not ended"),),
+        "tally": sorted(Counter(shelf.outcomes).items()),
+        "cost": cost,
+        "each": cost / len(shelf) if cost is not None and len(shelf) else None,
+        "noun": shelf.noun,
+        "date": "{}-{}-{} {}:{}".format(*begun.groups()) if begun else "",
+        "most": int(settings.get("max_rounds") or 15),
+    }
 
 
 def _fault(error: Exception) -> str:

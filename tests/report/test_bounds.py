@@ -17,7 +17,7 @@ from lotbench.report.leaderboard import board
 from lotbench.report.ranking_sections import sections
 from lotbench.report.report import build, to_markdown, to_summary
 from lotbench.run.results import Run
-from lotbench.site.run_tables import boards
+from lotbench.site.home import boards
 from lotbench.types import Trace
 from tests.games import Rules, broken, unsolved, won
 from tests.report.test_judge_errors import entry
@@ -105,7 +105,7 @@ def test_rankings_have_bounds_too(informative: list[Trace]) -> None:
     assert shown is not None and shown in to_text([ranking])
     (page_of_runs,) = boards(runs)
     assert {row.label: row.bounds for row in page_of_runs.rows} == {"broken": shown, "whole": ""}
-    assert bounds.ABOUT in page_of_runs.notes
+    assert bounds.ABOUT in page_of_runs.groups[0].notes
 
 
 def test_a_corrected_score_has_the_bounds_of_its_games_by_hand() -> None:

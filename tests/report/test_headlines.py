@@ -15,10 +15,12 @@ from lotbench.benchmarks.rinobench import score as rinobench
 from lotbench.benchmarks.rinobench.settings import Settings
 from lotbench.metrics.compare import EXCHANGES, _exchanges, difference, exchanged, of_headlines
 from lotbench.metrics.headline import Headline, of_sums
+from lotbench.report.comparison import compare, to_markdown
+from lotbench.report.html.comparison_page import page
 from lotbench.report.leaderboard import Entry, board
 from lotbench.report.ranking_sections import sections, summed_up
 from lotbench.run.results import entry, load_run
-from lotbench.site.run_tables import boards
+from lotbench.site.home import boards
 from lotbench.types import Score, Trace
 from tests.games import Rules, lost, respond, trace, unread, unsolved, won
 from tests.old_runs import FOLDER, RUNS
@@ -69,11 +71,11 @@ def test_who_gives_no_answer_stands_last(status: str) -> None:
     assert made.places[0].mean.value == pytest.approx(34 / 62, abs=0.02)
     apart = {(one.better, one.other) for one in made.pairs if one.apart}
     assert ("honest", "invalid") in apart and not any(better == "silent" for better, _ in apart)
-    (page,) = boards([place.entry for place in made.places])
-    assert [row.label for row in page.rows] == [place.label for place in made.places]
+    (shown,) = boards([place.entry for place in made.places])
+    assert [row.label for row in shown.rows] == [place.label for place in made.places]
     if status == "no reply":
         assert summed_up(made) == (
-            "honest is clearly better than invalid; silent stands last: its score rests on 14 of 62 samples."
+            "honest beats invalid; silent stands last: its score rests on 14 of 62 samples."
         )
         assert "silent is paired with nobody: macro_f1 knows nothing of 48 of its 62 samples." in [
             note for part in sections(made) for note in part.notes
@@ -171,7 +173,7 @@ def test_of_two_runs_the_better_is_so_on_what_they_share() -> None:
     entries = [Entry(name=n, asked=n, values=v, **given) for n, v in (("first", first), ("second", second))]
     made = board([*entries, short])
     assert made.places[0].label == "first"
-    assert "second is clearly better than first" in summed_up(board(entries))
+    assert summed_up(board(entries)) == "second beats first."
     (pair,) = [one for one in made.pairs if "short" not in (one.better, one.other)]
     assert pair.better == "second" and pair.difference.mean == pytest.approx(0.5)
 
@@ -192,8 +194,14 @@ def by_number(values: np.ndarray) -> dict[str, float]:
 def test_a_ranking_is_summed_up_in_a_sentence_above_it() -> None:
     made = board(THREE)
     best, second = (place.label for place in made.places[:2])
-    sentence = f"{best} and {second} are not told apart; {second} is clearly better than low."
-    assert summed_up(made) == sentence == sections(made)[0].tables[0].caption
+    assert summed_up(made) == (
+        f"{best} and {second} are not clearly different, {second} beats low; 2 of 3 pairs are clear."
+    )
+    everybody = compare(THREE, lambda name, called: ())
+    assert everybody.said == (summed_up(made),)
+    assert to_markdown(everybody).split("\n\n")[1] == summed_up(made)
+    shown = page(everybody)
+    assert shown.index("2 of 3 pairs are clear") < shown.index("Ranking")
 
 
 def test_many_pairs_are_exchanged_without_a_table_of_all_of_them() -> None:

@@ -133,6 +133,7 @@ def test_the_summary_has_its_fields_and_survives_json() -> None:
         "n_samples",
         "n_traces",
         "outcomes",
+        "headline",
         "scores",
         "usage",
         "diagnostics",

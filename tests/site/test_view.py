@@ -97,7 +97,7 @@ async def test_from_the_runs_to_a_game_and_its_picture(played: Path) -> None:
     ember = named(played, "ember")
     async with client(Gallery(played)) as browser:
         index = await text(browser, "")
-        assert "Not ranked" in index and "the judge was never checked" in index
+        assert "not checked" in index and "the judge was never checked" in index
         run = await text(browser, f"run/{ember}.html")
         game = re.findall(r'href="\.\./(game/[^"]+)"', run)[0]
         page = await text(browser, game)
@@ -190,7 +190,11 @@ async def test_a_run_that_others_wrote_leads_nowhere(played: Path, tmp_path: Pat
     (root / "worse").mkdir()
     (root / "worse" / "run.json").write_text('{"experiment": {}}', "utf-8")
     count, _ = export(Gallery(root), tmp_path / "out")
-    assert count == len([one for one in (tmp_path / "out").rglob("*") if one.is_file()]) == 1 + 1 + 3 + 3 + 3
+    assert (
+        count
+        == len([one for one in (tmp_path / "out").rglob("*") if one.is_file()])
+        == 1 + 1 + 3 + 3 + 3 + 3 + 1
+    )
     assert not list(tmp_path.glob("x*"))
     async with client(Gallery(root)) as browser:
         index = await text(browser, "")
@@ -202,7 +206,8 @@ async def test_a_run_that_others_wrote_leads_nowhere(played: Path, tmp_path: Pat
 def test_an_export_has_every_page_and_no_way_to_write(played: Path, tmp_path: Path) -> None:
     count, size = export(Gallery(played), tmp_path / "out")
     files = [file for file in (tmp_path / "out").rglob("*") if file.is_file()]
-    assert len(files) == count == 1 + 2 * (1 + 3) + 3 + 3
+    # The home page; of each run its page, its games and its report; of each sample games side by side, its picture twice.
+    assert len(files) == count == 1 + 2 * (1 + 3 + 1) + 3 + 3 + 3
     assert sum(file.stat().st_size for file in files) == size
     for file in files:
         if file.suffix == ".html":
@@ -216,7 +221,7 @@ def test_an_export_has_every_page_and_no_way_to_write(played: Path, tmp_path: Pa
 
 def test_the_command_exports(played: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["view", str(played), "--export", str(tmp_path / "pages")]) == 0
-    assert "15 files" in capsys.readouterr().out
+    assert "20 files" in capsys.readouterr().out
     assert main(["view", str(tmp_path / "none")]) == 2
 
 

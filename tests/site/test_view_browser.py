@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+BOARD = tuple(f"lot-{number:04}" for number in range(1, 13))
+
+
 def here(faults: list[str], address: str) -> list[str]:
     """What a page complained of, or went for outside its site."""
     root = address[: address.index("/", 8)]
@@ -55,7 +59,7 @@ def here(faults: list[str], address: str) -> list[str]:
 
 def test_from_the_leaderboard_to_round_fifteen_by_keyboard(chromium: Browser, runs: Path) -> None:
     with serving(Gallery(runs)) as address, opened(chromium, address) as (page, faults):
-        assert page.locator("h2").first.text_content() == "lotbench"
+        assert (page.locator("h2").first.text_content() or "").startswith("lotbench image+caption")
         page.keyboard.press("ArrowDown")
         page.keyboard.press("Enter")
         page.wait_for_url("**/run/**")
@@ -77,6 +81,49 @@ def test_from_the_leaderboard_to_round_fifteen_by_keyboard(chromium: Browser, ru
         page.keyboard.press("u")
         page.wait_for_url("**/run/**")
         assert here(faults, address) == []
+
+
+def test_a_board_of_three_models_is_searched_sorted_and_filtered(chromium: Browser, tmp_path: Path) -> None:
+    root = tmp_path / "runs"
+    for name, solve in (("ace", 0.9), ("mid", 0.2), ("dud", 0.0)):
+        made_runs(root, name, solve=solve, samples=BOARD)
+    for file in root.glob("*/run.json"):
+        # One judge judged them all, at the address of one server.
+        file.write_text(re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:1", file.read_text("utf-8")), "utf-8")
+    [place] = root.glob("*-dud-*")
+    summary = json.loads((place / "summary.json").read_text("utf-8"))
+    why = "the judge was never checked (unchecked: judge)"
+    (place / "summary.json").write_text(json.dumps({**summary, "rankable": False, "reasons": [why]}), "utf-8")
+    for look in ({}, {"viewport": PHONE, "color_scheme": "dark"}):
+        with serving(Gallery(root)) as address, opened(chromium, address, **look) as (page, faults):
+            page.wait_for_selector("tr[data-entry]")
+            names = page.locator("tr[data-entry] a[data-row]")
+            assert names.all_text_contents() == ["ace-2026", "mid-2026", "dud-2026"]
+            assert page.locator("td.place").all_text_contents() == ["1", "2", "–"]
+            assert "ace-2026 beats mid-2026." in (page.locator(".said").text_content() or "")
+            assert page.locator(".strip img").first.evaluate(
+                "(one) => one.decode().then(() => one.naturalWidth)"
+            )
+            page.locator("details.why summary").click()
+            assert why in (page.locator("details.why[open]").text_content() or "")
+            assert serious(page) == [] and overflow(page) == 0
+            page.locator("button[data-sort=model]").click()
+            assert names.all_text_contents() == ["ace-2026", "dud-2026", "mid-2026"]
+            page.locator("button[data-sort=score]").click()
+            page.locator("button[data-sort=score]").click()
+            assert names.all_text_contents()[0] == "dud-2026"
+            page.keyboard.press("/")
+            page.keyboard.type("mid")
+            assert page.locator("tr[data-entry]:visible").count() == 1
+            assert page.locator("#shown").text_content() == "1 of 3 runs"
+            page.locator("[data-search]").fill("")
+            page.locator("[data-show=trust]").select_option("not trusted")
+            assert page.locator("tr[data-entry]:visible a[data-row]").all_text_contents() == ["dud-2026"]
+            page.locator("[data-show=trust]").select_option("")
+            page.get_by_label("report of ace-2026").click()
+            page.wait_for_url("**/report/**")
+            assert "creativity_score" in (page.locator("body").text_content() or "")
+            assert here(faults, address) == []
 
 
 def test_filters_leave_what_was_asked_for(chromium: Browser, runs: Path) -> None:

@@ -15,13 +15,20 @@ from lotbench.report.sections import Section, Table
 
 def page(comparison: Comparison) -> str:
     """A comparison as one self-contained HTML file."""
-    content = {"heading": comparison.title, "runs": comparison.runs, "sections": comparison.sections}
+    content = {
+        "heading": comparison.title,
+        "runs": comparison.runs,
+        "sections": comparison.sections,
+        "said": comparison.said,
+    }
     return rendered("board.html", content)
 
 
 def judges_page(title: str, judges: Sequence[str], sections: Sequence[Section]) -> str:
     """Judges side by side as one self-contained HTML file."""
-    return rendered("board.html", {"heading": title, "runs": (), "judges": judges, "sections": sections})
+    return rendered(
+        "board.html", {"heading": title, "runs": (), "judges": judges, "sections": sections, "said": ()}
+    )
 
 
 def to_text(sections: Sequence[Section]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -23,6 +24,10 @@ from lotbench.report.sections import Grid, Plot, Section, Table
 
 LONGEST = 2_000
 """Characters of a text outside readings; what is longer is cut, and says so. report.md has more of it."""
+BEGIN = re.compile(
+    r'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" '
+    r"""content="default-src 'none'; style-src 'sha256-[A-Za-z0-9+/=]+'; base-uri 'none'; form-action 'none'">"""
+)
 SHADES = 9
 """Steps of a heat map's colour; `h0` to `h8` in the style sheet."""
 
@@ -34,6 +39,11 @@ def rendered(template: str, values: Mapping[str, Any]) -> str:
     drawn = _Drawings()
     page = environment().get_template(template)
     return page.render(style=Markup(sheet), digest=digest, drawn=drawn, **values)
+
+
+def harmless(begin: str) -> bool:
+    """Whether a page begins as ours do, with a policy by which nothing that follows can run or load."""
+    return BEGIN.match(begin) is not None
 
 
 def drawn(sections: Sequence[Section]) -> Iterator[tuple[str, Plot | Grid]]:

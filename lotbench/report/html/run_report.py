@@ -31,7 +31,7 @@ def page(report: Report) -> str:
             "report": report,
             "facts": report.facts,
             "candidate": ", ".join(report.facts.models.get("candidate", ())) or "no candidate",
-            "headline": next(iter(report.scores.items()), None),
+            "headline": (report.headline, report.scores[report.headline]) if report.headline else None,
             "lines": lines(report),
             "bounds": next((in_words(metric.bounds) for metric in report.scores.values()), None),
             "moving": moving(report),
@@ -52,7 +52,8 @@ def lines(report: Report) -> Plot | None:
 
     None if there is nothing to see.
     """
-    name, metric = next(iter(report.scores.items()), ("", Metric(None, why="no metric")))
+    name = report.headline
+    metric = report.scores.get(name, Metric(None, why="no metric"))
     if metric.value is None:
         return None
     rows = [("this run", metric.value, _ends(metric))]

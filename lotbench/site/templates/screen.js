@@ -48,6 +48,9 @@ document.addEventListener("keydown", (event) => {
     event.preventDefault();
   } else if (!numbers.length && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
     if (along(event.key === "ArrowDown" ? 1 : -1)) event.preventDefault();
+  } else if (event.key === "/" && search) {
+    search.focus();
+    event.preventDefault();
   } else if (/^[a-z]$/.test(event.key)) {
     document.querySelector(`a[data-key="${event.key}"]`)?.click();
   }
@@ -62,6 +65,48 @@ if (numbers.length && document.querySelector(".leap")) {
   const asked = numbers.indexOf(Number(location.hash.replace("#r", "")));
   step(asked < 0 ? 0 : asked, asked >= 0);
 }
+
+// The tables of the home page: what is shown of them, and in which order.
+const search = document.querySelector("[data-search]");
+const choices = all("[data-show]");
+function show() {
+  const words = (search?.value ?? "").toLowerCase().split(/\s+/).filter(Boolean);
+  const [board, trust] = ["board", "trust"].map((name) => choices.find((one) => one.dataset.show === name)?.value ?? "");
+  let count = 0, total = 0;
+  for (const section of all("section[data-board]")) {
+    let left = 0;
+    for (const row of all("tr[data-entry]", section)) {
+      row.hidden = !words.every((word) => row.dataset.words.includes(word)) || (trust && row.dataset.trust !== trust)
+        || (board && section.dataset.board !== board);
+      left += !row.hidden;
+      total += 1;
+    }
+    section.hidden = !left;
+    count += left;
+  }
+  document.getElementById("shown").textContent = count === total ? `${total} runs` : `${count} of ${total} runs`;
+}
+function order(button) {
+  const head = button.closest("th"), table = button.closest("table"), name = button.dataset.sort;
+  const down = head.ariaSort ? head.ariaSort !== "descending" : !["model", "place"].includes(name);
+  for (const one of all("th[aria-sort]", table)) one.removeAttribute("aria-sort");
+  head.ariaSort = down ? "descending" : "ascending";
+  const value = (row) => ["model", "date"].includes(name) ? row.dataset[name] : parseFloat(row.dataset[name]);
+  for (const body of table.tBodies) {
+    const rows = all("tr[data-entry]", body).sort((one, other) => {
+      const [a, b] = [value(one), value(other)];
+      if (a !== a || b !== b) return (a !== a) - (b !== b);
+      return (a < b ? -1 : a > b ? 1 : 0) * (down ? -1 : 1);
+    });
+    body.append(...rows);
+  }
+}
+if (search) {
+  search.addEventListener("input", show);
+  for (const one of choices) one.addEventListener("change", show);
+  show();
+}
+for (const button of all("[data-sort]")) button.addEventListener("click", () => order(button));
 
 // Filters of the walks of a run.
 const filters = all("[data-filter]");

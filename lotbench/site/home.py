@@ -1,0 +1,247 @@
+"""The home page as plain records: a table for each benchmark and variant, its runs in order, and who beats whom; pure.
+
+Every run stands in the table of what it played, whether it is trusted or not; a badge says which, and why. Places are
+given to trusted runs alone, and only among those that were measured alike.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lotbench.errors import UsageError
+from lotbench.report.bounds import ABOUT, in_words
+from lotbench.report.leaderboard import Entry, alike, board
+from lotbench.report.ranking_sections import summed_up
+
+WIDTH = 156
+"""Of the line on which an interval is drawn."""
+DATE = re.compile(r"(20\d\d)(\d\d)(\d\d)-(\d\d)(\d\d)-")
+BADGES = (
+    ("an embedded model played", "embedded"),
+    ("was never checked", "not checked"),
+    ("the run is of ", "partial"),
+    ("the run is not complete", "partial"),
+    ("the headline metric knows nothing", "partial"),
+)
+"""How a reason begins, or what stands in it, and the badge that it gives; any other gives `not trusted`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """Whether a run is trusted, in a word or two, and why it is not."""
+
+    name: str
+    why: tuple[str, ...] = ()
+
+    @property
+    def look(self) -> str:
+        """Its class in the style sheet."""
+        return "good" if self.name == "trusted" else "flat"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A run in its table; `place` is None of a run that is not trusted, or stands alone with what it was measured by."""
+
+    run: str
+    label: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    place: int | None = None
+    badges: tuple[Badge, ...] = ()
+    n: int = 0
+    games: int = 0
+    failed: int = 0
+    cost: float | None = None
+    person: bool = False
+    abstained: bool = False
+    bounds: str = ""
+    why: str = ""
+
+    @property
+    def mean(self) -> float:
+        """The value, for a bar."""
+        return self.value or 0.0
+
+    @property
+    def each(self) -> float | None:
+        """What a game cost, in US dollars."""
+        return None if self.cost is None or not self.games else self.cost / self.games
+
+    @property
+    def date(self) -> str:
+        """When it was begun, as its folder says."""
+        found = DATE.match(self.run)
+        return "{}-{}-{} {}:{}".format(*found.groups()) if found else ""
+
+    @property
+    def trusted(self) -> bool:
+        """Whether nothing speaks against ranking it."""
+        return all(badge.name == "trusted" for badge in self.badges)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Runs of a table that were measured alike: what by, the runs in order, and the sentence on them."""
+
+    about: str
+    rows: tuple[Row, ...]
+    said: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """The table of a benchmark and a variant of it."""
+
+    benchmark: str
+    variant: str | None
+    metric: str
+    better: str
+    groups: tuple[Group, ...]
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """All its runs."""
+        return tuple(row for group in self.groups for row in group.rows)
+
+    @property
+    def name(self) -> str:
+        """Its title."""
+        return f"{self.benchmark}, {self.variant}" if self.variant else self.benchmark
+
+    @property
+    def least(self) -> float:
+        """Where the axis of the intervals begins."""
+        return min(0.0, *(row.mean if row.low is None else row.low for row in self.rows), 0.0)
+
+    @property
+    def most(self) -> float:
+        """Where it ends."""
+        ends = [row.mean if row.high is None else row.high for row in self.rows]
+        return max(self.least + 1e-9, 1.0 if max(ends) <= 1 else max(ends))
+
+    def at(self, value: float) -> str:
+        """The place of a value on the axis."""
+        return f"{2 + WIDTH * (value - self.least) / (self.most - self.least):.1f}"
+
+
+def boards(entries: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]] | None = None) -> list[Board]:
+    """A table for each benchmark and variant, those with trusted runs first, then by how many there are.
+
+    Args:
+        entries: The runs.
+        summaries: Of each by name, for what it cost.
+    """
+    kept: dict[tuple[str, str | None], list[Entry]] = {}
+    for entry in entries:
+        kept.setdefault((entry.benchmark, variant(entry)), []).append(entry)
+    made = [_board(name, shown, each, summaries or {}) for (name, shown), each in kept.items()]
+    return sorted(made, key=lambda one: (not any(row.trusted for row in one.rows), -len(one.rows)))
+
+
+def variant(entry: Entry) -> str | None:
+    """Which variant of its benchmark a run played; None where there is one only."""
+    settings: Any = entry.conditions["settings"]
+    found = entry.arm or settings.get("arm")
+    return None if found is None else str(found)
+
+
+def badges(reasons: Sequence[str], *, complete: bool = True) -> tuple[Badge, ...]:
+    """What is to be said of how far a run can be trusted, each with its reasons."""
+    found: dict[str, list[str]] = {}
+    for reason in reasons:
+        name = next((name for part, name in BADGES if part in reason), "not trusted")
+        found.setdefault(name, []).append(reason)
+    if not complete:
+        found.setdefault("partial", [])
+    return tuple(Badge(name, tuple(why)) for name, why in found.items()) or (Badge("trusted"),)
+
+
+def _board(
+    benchmark: str, shown: str | None, entries: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]]
+) -> Board:
+    # Trusted ones first: what is not trusted stands with those that it was measured like.
+    groups = alike(sorted(entries, key=lambda entry: bool(entry.reasons)))
+    first = groups[0][0].metric
+    better = groups[0][0].scores.get(first.name, {}).get("better", "higher")
+    made = tuple(_group(group, summaries) for group in groups)
+    return Board(benchmark, shown, first.name, better, made)
+
+
+def _group(group: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]]) -> Group:
+    trusted = [entry for entry in group if not entry.reasons]
+    rows = {entry.name: _row(entry, summaries.get(entry.name, {})) for entry in group}
+    order, said, notes = list(rows), "", []
+    try:
+        made = board(trusted) if trusted else None
+    except UsageError as error:
+        made, notes = None, [str(error)]
+    if made is not None:
+        ranked = [place.entry.name for place in made.places if not place.entry.abstained]
+        for number, place in enumerate(made.places, 1):
+            name = place.entry.name
+            mean = place.mean
+            rows[name] = replace(
+                rows[name],
+                label=place.label,
+                value=mean.value,
+                low=mean.low,
+                high=mean.high,
+                n=mean.n,
+                bounds=in_words(mean.bounds) or "",
+                place=number if name in ranked else None,
+            )
+        order = [place.entry.name for place in made.places]
+        said = summed_up(made) or _alone(len(ranked))
+        notes += [f"{made.metric} over the {made.shared} samples that every trusted run has."] * (
+            len(ranked) > 1
+        )
+    rest = sorted((name for name in rows if name not in order), key=lambda name: -rows[name].mean)
+    every = [*order, *rest]
+    # The best first, trusted or not; those that abstained stay last.
+    every.sort(key=lambda name: (rows[name].abstained, rows[name].value is None, -rows[name].mean))
+    notes += [ABOUT] if any(row.bounds for row in rows.values()) else []
+    return Group(about(group[0]), tuple(rows[name] for name in every), said, tuple(notes))
+
+
+def _alone(trusted: int) -> str:
+    return "Nobody to compare with yet: one trusted run." if trusted == 1 else ""
+
+
+def _row(entry: Entry, summary: Mapping[str, Any]) -> Row:
+    """A run by itself: its metric over its own samples, as its report has it."""
+    own = entry.metric.whole()
+    return Row(
+        run=entry.name,
+        label=entry.model,
+        value=own.value,
+        low=None if entry.person else own.low,
+        high=None if entry.person else own.high,
+        badges=badges(entry.reasons, complete=bool(summary.get("complete", True))),
+        n=own.n,
+        games=int(summary.get("n_traces", 0)),
+        failed=entry.failed,
+        cost=summary.get("usage", {}).get("cost_usd"),
+        person=entry.person,
+        abstained=entry.abstained,
+        bounds=in_words(own.bounds) or "",
+        why=own.why or "",
+    )
+
+
+def about(entry: Entry) -> str:
+    """What the runs of a group have in common, in a line."""
+    return "; ".join(_parts(entry))
+
+
+def _parts(entry: Entry) -> Iterator[str]:
+    conditions: Mapping[str, Any] = entry.conditions
+    for role, asked in conditions["roles"].items():
+        # The address would say where it was asked, not who it is.
+        yield f"{role} {', '.join(name.partition('@http')[0] for name in entry.ids.get(role) or asked)}"
+    yield f"data {str(conditions['data'])[:8]}"
