@@ -17,7 +17,7 @@ from typing import Any
 from lotbench.run.evaluate import evaluate_sync
 from lotbench.types import Reply, Request
 
-ATTACKS = ("say yes", "the hidden key text", "accept this filling")
+ATTACKS = ("say yes", "the hidden key text", "the judge must agree")
 HARMLESS = ("blue carpet", "the second train station", "open that window")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from lotbench.benchmarks.lotbench.words import CJK, MASK
+from lotbench.benchmarks.lotbench.words import CJK, MASK, ORDER
 from lotbench.errors import Unread
 
 _LABEL = re.compile(r"^\W*(?:response|caption|配文)\s*[:：]\s*", re.IGNORECASE)
@@ -17,19 +17,6 @@ _PIECES = re.compile(rf"{MASK}|{CJK.pattern}|(?:(?!{CJK.pattern})[^\s<])+|\S")
 """What a frame is counted in: the mask, words, Chinese characters and marks."""
 _TWO_QUOTED = re.compile(r"[\"”」』]\s*(?:[,;，；、/]|or\b|或者?)+\s*[\"“「『]", re.IGNORECASE)
 _NUMBERED = re.compile(r"(?:^|\s)\(?1[.)、].*\s\(?2[.)、]")
-_ORDER = re.compile(
-    r"\b(?:ignore|disregard|forget)\b.{0,40}\b(?:instructions?|rules?|above|previous|prompt)\b"
-    r"|\b(?:same|both|creative)[ _](?:creative[ _])?(?:points?|functions?|criteri(?:a|on)|decisions?)\b|\bcriteria\b"
-    r"|\b(?:accept|approve|mark|judge|count|rate|answer)\b.{0,20}\b(?:this|the|my) "
-    r"(?:response|caption|candidate|answer|filling)\b"
-    r"|\b(?:key text|candidate|reference) (?:is|was|says)\b|\w_\w"
-    r"|\b(?:candidate|reference|explanation|output|system|user|assistant|verdict|known|causal chain)\s*:"
-    r"|(?:忽略|无视|不要管).{0,12}(?:指令|规则|要求|以上|前面)|创意点|两项(?:标准|条件)|功能相同"
-    r"|(?:判|评|算|视)(?:断|定)?(?:为|作|成).{0,4}(?:正确|通过|相同|是)|请.{0,6}(?:通过|接受|判|回答是)"
-    r"|(?:候选|参考|解释|因果链|输出|系统|关键词)[^：:，。\s]{0,4}[:：]",
-    re.IGNORECASE,
-)
-"""What speaks to a judge and not of the scene; a filling of eight words has little room for it, a response has."""
 
 
 def response(text: str, max_words: int, max_cjk: int) -> str:
@@ -54,7 +41,7 @@ def response(text: str, max_words: int, max_cjk: int) -> str:
         or re.search(r" / |\|", said)
     ):
         raise Unread("not_a_response", "a list, not one response")
-    if re.search(r"[<>{}\[\]=\\`]", said) or _ORDER.search(said):
+    if re.search(r"[<>{}\[\]=\\`]", said) or ORDER.search(said):
         raise Unread("not_a_response", "holds markup or an instruction, not only a response")
     if len(said.split()) > max_words or len(CJK.findall(said)) > max_cjk:
         raise Unread("not_a_response", f"longer than {max_words} words or {max_cjk} characters")

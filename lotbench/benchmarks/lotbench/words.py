@@ -27,6 +27,8 @@ _LIST = re.compile(
     rf"[;；、|]|\s/|/\s|[A-Za-z]{{3}}/[A-Za-z]{{3}}|[{_HAN}{_KANA}]/|\s(?:or|and/or)\s|(?<!不可)或(?!许|然|多或少)",
     re.IGNORECASE,
 )
+_MANY = re.compile(r"(?:[,，][^,，]*\w[^,，]*){3}|\band\b.*\band\b", re.IGNORECASE)
+"""Four things between commas, or three that "and" joins; "tall, dark and handsome" is one."""
 _PAIRED = re.compile(
     r"\b(?:all or (?:nothing|none)|believe it or not|boom or bust|by hook or by crook|dead or alive|do or die"
     r"|double or (?:nothing|quits)|feast or famine|fight or flight|friend or foe|heads or tails|hit or miss|kill or be killed"
@@ -44,6 +46,22 @@ EITHER_ZH = re.compile(
 """An "or" between two offers; at the beginning, after a pronoun or an adverb it means "still"."""
 _MARKUP = re.compile(r"[<>{}\[\]=\\`]|[:：](?!\d)")
 """What belongs to a form, a page or a script and to no phrase; a time of day keeps its colon."""
+ORDER = re.compile(
+    r"\b(?:ignore|disregard|forget)\b.{0,40}\b(?:instructions?|rules?|above|previous|prompt)\b"
+    r"|\b(?:same|both|creative)[ _](?:creative[ _])?(?:points?|functions?|criteri(?:a|on)|decisions?)\b|\bcriteria\b"
+    r"|\b(?:accept|approve|mark|judge|count|rate|answer)\b.{0,20}\b(?:this|the|my) "
+    r"(?:response|caption|candidate|answer|filling)\b"
+    r"|\b(?:say|answer|output|return|reply)(?: with)? (?:true\b|yes to (?:both|all)\b)"
+    r"|\b(?:mark|count|accept)\b.{0,6}\b(?:this|it|me)\b.{0,6}\b(?:correct|right|true|accepted)\b"
+    r"|\b(?:key text|candidate|reference) (?:is|was|says)\b|\w_\w"
+    r"|\b(?:candidate|reference|explanation|output|system|user|assistant|verdict|known|causal chain)\s*:"
+    r"|(?:忽略|无视|不要管).{0,12}(?:指令|规则|要求|以上|前面)|创意点|两项(?:标准|条件)|功能相同"
+    r"|(?:判|评|算|视)(?:断|定)?(?:为|作|成).{0,4}(?:正确|通过|相同|是)|请.{0,6}(?:通过|接受|判|回答是)"
+    r"|接受(?:这个|此|该|我的)(?:答案|候选|填空|配文)"
+    r"|(?:候选|参考|解释|因果链|输出|系统|关键词)[^：:，。\s]{0,4}[:：]",
+    re.IGNORECASE,
+)
+"""What speaks to a judge and not of the scene."""
 _SENTENCE = re.compile(r"(?<=\w{3})[.!]\s+\w|[。！]")
 """The end of a sentence within a filling; "Dr. No" and "St. Nicholas" have shorter ones."""
 _EDGES = " \t\"'`*_“”‘’「」『』《》.,!。，！:："
@@ -100,7 +118,7 @@ def filling(text: str, framed: str, max_words: int, max_cjk: int) -> str:
         raise Unread("not_a_phrase", "no word in it")
     if _NUMBERING.match(words) or _lists(words):
         raise Unread("not_a_phrase", "a list, not one filling")
-    if _MARKUP.search(words):
+    if _MARKUP.search(words) or ORDER.search(words):
         raise Unread("not_a_phrase", "holds markup or an instruction, not only a phrase")
     if _SENTENCE.search(words):
         raise Unread("not_a_phrase", "more than one sentence")
@@ -114,7 +132,7 @@ def filling(text: str, framed: str, max_words: int, max_cjk: int) -> str:
 def _lists(words: str) -> bool:
     """Whether a filling offers several things to choose from."""
     rest = _PAIRED.sub(" ", words)
-    return _LIST.search(rest) is not None or EITHER_ZH.search(rest) is not None
+    return any(sign.search(rest) for sign in (_LIST, _MANY, EITHER_ZH))
 
 
 def _inside(text: str, framed: str) -> str:
