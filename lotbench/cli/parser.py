@@ -345,6 +345,11 @@ def _people(commands: Commands) -> None:
     one.add_argument("benchmark", nargs="?", metavar="BENCHMARK", help="(default: lotbench)")
     one.add_argument("--name", metavar="WHO", help="who plays, at this terminal")
     one.add_argument("--browser", action="store_true", help="serve pages on which one or more people play")
+    one.add_argument(
+        "--daily",
+        action="store_true",
+        help="the game of today (UTC), the same for everybody with the same data",
+    )
     one.add_argument("--limit", metavar="N", type=int, help="samples a person at most")
     one.add_argument(
         "--out", metavar="DIR", default="runs", help="where run folders are made (default: runs)"

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import datetime
+import sys
+import time
 import webbrowser
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -62,19 +65,49 @@ def _serve(
 
 def play(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench play`."""
-    from lotbench.cli.evaluate import interruptible, print_result
-    from lotbench.site.play import CONSENT, PlaySite, person, play_next
+    from lotbench.site.play import PlaySite
 
     asked, out = _game(parsed), Path(parsed.out)
+    day = datetime.date(*time.gmtime()[:3]) if parsed.daily else None
+    asyncio.run(_refuse_missing(asked))
     if parsed.browser:
-        table = PlaySite(asked, out)
+        table = PlaySite(asked, out, day=day)
         return _serve(table, parsed, table.close)
-    name = person(parsed.name or "")
+    return _play_here(asked, out, parsed.name, day)
+
+
+async def _refuse_missing(asked: Config) -> None:
+    """See that whoever judges and answers can be asked, before anybody sits down.
+
+    Raises:
+        UsageError: A key, a file or a package is missing, by name.
+    """
+    from lotbench.edge.models.registry import Models
+    from lotbench.site.people_runs import planned
+
+    made = planned(asked)
+    # The embedded model begins with the game: it takes seconds, and its weights are looked for then.
+    names = {
+        role: [name for name in names if name.kind == "api"]
+        for role, names in made.names.items()
+        if role != "candidate"
+    }
+    async with Models(made.pictures, made.limits, {}) as models:
+        models.role_models(names)
+
+
+def _play_here(asked: Config, out: Path, given: str | None, day: datetime.date | None) -> int:
+    """A game at this terminal."""
+    from lotbench.cli.evaluate import interruptible, print_result
+    from lotbench.site.people_runs import of_the_day, person, play_next
+    from lotbench.site.player import CONSENT
+
+    name = person(given or (input("Your name: ") if sys.stdin.isatty() else ""))
     print(CONSENT)
     if input("Do you agree? (yes or no) ").strip().lower() not in ("yes", "y"):
         print("Nothing was kept.")
         return 0
-    return print_result(interruptible(play_next(asked, out, name)))
+    return print_result(interruptible(play_next(of_the_day(asked, day) if day else asked, out, name)))
 
 
 def _game(parsed: argparse.Namespace) -> Config:

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -33,6 +33,14 @@ YOUNG, OLDER = 50_000, 20
 """The garbage collector's thresholds while walks are taken: at Python's own it took a fifth of a call's CPU."""
 
 
+@dataclass(slots=True)
+class Latest:
+    """The question that was put last, and the walk that put it; None before the first."""
+
+    walk: AnyWalk | None = None
+    question: Question | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Status:
     """A run while it goes on; what a progress display looks at."""
@@ -47,6 +55,7 @@ class Status:
     """The finished walks, without their steps."""
     damaged: Sequence[int] = ()
     """Lines of the journal that could not be read: their calls are made again."""
+    latest: Latest = field(default_factory=Latest)
 
 
 Watch: TypeAlias = Callable[[Status], Awaitable[None]]
@@ -70,6 +79,7 @@ class Session:
         self._shard = shard
         self._done: dict[tuple[str, int], Trace] = {}
         self._unread: list[Trace] = []
+        self._latest = Latest()
         self._wall_s = run.summary.get("wall_s", 0.0)
         self._started = time.monotonic()
 
@@ -111,7 +121,7 @@ class Session:
         """
         caller = self._calls.caller
         _ask_anew(caller.journal, self._unread)
-        walks = loop(replace(self._plan, limits=self._calls.limits), caller.ask, self._done)
+        walks = loop(replace(self._plan, limits=self._calls.limits), self._ask, self._done)
         try:
             async with watched(watch, self._status(walks)):
                 if check:
@@ -159,6 +169,10 @@ class Session:
                     self._folder.append(trace)
                     self._done[trace.sample, trace.repeat] = _ended(trace)
 
+    async def _ask(self, walk: AnyWalk, question: Question) -> Answer:
+        self._latest.walk, self._latest.question = walk, question
+        return await self._calls.caller.ask(walk, question)
+
     def _status(self, walks: Loop) -> Status:
         total, caller = sum(map(len, self._plan.lanes())), self._calls.caller
         return Status(
@@ -170,6 +184,7 @@ class Session:
             models=self._calls.models,
             traces=self._done,
             damaged=caller.journal.damaged,
+            latest=self._latest,
         )
 
     def finish(self) -> None:

@@ -22,6 +22,10 @@ from lotbench.report.html import page as report_page
 FRAMES = "; frame-ancestors 'none'"
 """What only a header can say."""
 
+STYLES = {name: ("play.css",) for name in ("join", "play", "result")}
+SCRIPTS = {name: ("play.js",) for name in ("play", "result")}
+"""What pages have beside the sheet and the script of all, by template."""
+
 
 @dataclass(frozen=True, slots=True)
 class Screen:
@@ -47,7 +51,8 @@ def screen(template: str, up: str = "", **values: Any) -> Screen:
         up: The way from the page to the site's root (`../`).
         **values: What the template names.
     """
-    style, script = _part("style.css") + _part("screen.css"), _part("screen.js")
+    style = "".join(map(_part, ("style.css", "screen.css", *STYLES.get(template, ()))))
+    script = "".join(map(_part, ("screen.js", *SCRIPTS.get(template, ()))))
     policy = (
         f"default-src 'none'; img-src 'self' data:; connect-src 'self'; style-src 'sha256-{_digest(style)}'; "
         f"script-src 'sha256-{_digest(script)}'; base-uri 'none'; form-action 'none'"
@@ -62,6 +67,6 @@ def _digest(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=16)
 def _part(name: str) -> str:
     return environment().get_template(name).render()

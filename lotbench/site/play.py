@@ -1,19 +1,16 @@
 """People as players: the same game, judge, oracle and records as a model's, a run folder a person.
 
-A person plays a sample once: what was ever shown under a name is never played again under it. Nothing
-reaches a browser but what a model in that place would have been sent, and the games that are over.
+A person plays a sample once: what was ever shown under a name is never played again under it. Nothing of a game
+reaches a browser before it is over but what its player may know (`player_view`), and the games that are over.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-import re
+import datetime
 import secrets
 import time
-import unicodedata
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,28 +18,20 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from lotbench.config.experiment import Config
-from lotbench.edge.calls.journal import read_journal
-from lotbench.edge.files import atomic_write, run_folder
-from lotbench.edge.files.datasets import Pictures
-from lotbench.edge.models.person import PageModel
 from lotbench.edge.pictures.picture_file import media_type
 from lotbench.edge.serve import Served
 from lotbench.errors import LotbenchError, UsageError, faults_of
 from lotbench.prompting.person_form import interview
-from lotbench.run import plan
-from lotbench.run.evaluate import begin, resume
-from lotbench.run.plan import Plan
-from lotbench.run.results import Run, load_run
-from lotbench.run.session import Status, Watch
+from lotbench.run.session import Status
+from lotbench.site import game_rounds
+from lotbench.site.others import Others
 from lotbench.site.page import Screen, screen
+from lotbench.site.people_runs import LONGEST_NAME, NothingLeftError, of_the_day, person, planned, play_next
+from lotbench.site.play_result import Result, card, result
+from lotbench.site.player import CONSENT, Player
 from lotbench.site.runs import Gallery, served
 from lotbench.types import JSON, Trace
 
-CONSENT = (
-    "What you type, how long you take and the name that you give are written into a folder on the machine that "
-    "serves this page, judged by the models named below, and may be published in that form."
-)
-LONGEST_NAME = 40
 MOST_PLAYING = 24
 """Games at once: each holds its journal, its connections and its samples."""
 MOST_NAMES = 500
@@ -67,121 +56,6 @@ class Joining(BaseModel):
     agree: list[str] = []
 
 
-def person(name: str) -> str:
-    """A person's name as it is kept.
-
-    Raises:
-        UsageError: It is empty, too long, or has something else than letters, digits, spaces, `.`, `_`, `-`.
-    """
-    kept = unicodedata.normalize("NFC", " ".join(name.split()))
-    if not kept or len(kept) > LONGEST_NAME or not re.fullmatch(r"[\w .-]+", kept):
-        raise UsageError(f"name: 1 to {LONGEST_NAME} letters, digits, spaces, '.', '_' or '-'")
-    return kept
-
-
-async def play_next(asked: Config, out: Path, name: str, own: Any = None, watch: Watch | None = None) -> Run:
-    """Let a person play what they have not seen: go on with their run, or begin one.
-
-    Args:
-        asked: What is played, by whom it is judged; its candidate is replaced by the person.
-        out: Where run folders are kept.
-        name: The person's, as `person` gives it.
-        own: The model that asks the person; the terminal if there is none.
-        watch: See `evaluate`.
-
-    Raises:
-        UsageError: The person has seen every sample.
-        LotbenchError: The run was stopped.
-    """
-    # In threads, beside the pages of others who play: the folder may hold many runs.
-    made = await asyncio.to_thread(plan.make, _of(asked, name))
-    seen: set[str] = set()
-    for run in await asyncio.to_thread(_runs, out, made):
-        if _open(run, made):
-            # The name as it was written when the run began.
-            return await resume(run.path, own=_own(run.config.model, own), watch=watch, concurrency=1)
-        seen |= await asyncio.to_thread(_shown, run)
-    left = tuple(item.id for item in made.chosen if item.id not in seen)[: asked.experiment.limit]
-    if not left:
-        raise UsageError(f"{name} has played every sample there is to play")
-    mine = _own(made.experiment.model, own)
-    return await begin(_of(asked, name, left), out=out, own=mine, watch=watch)
-
-
-def _own(model: str, own: Any) -> dict[str, Any]:
-    return {} if own is None else {model: own}
-
-
-def _of(asked: Config, name: str, samples: tuple[str, ...] | None = None) -> Config:
-    change: dict[str, Any] = {"model": f"human:{name}", "repeats": 1, "limit": None}
-    if samples is not None:
-        change["samples"] = samples
-    return Config(
-        experiment=asked.experiment.model_copy(update=change),
-        limits=asked.limits.model_copy(update={"concurrency": 1}),
-    )
-
-
-def _runs(out: Path, made: Plan) -> list[Run]:
-    """The runs of this person on this benchmark and data, whatever the settings."""
-    ours = made.experiment
-    found = []
-    for place in sorted(out.glob("*/run.json")):
-        asked = run_folder.read_json(place).get("experiment", {})
-        theirs = str(asked.get("model", ""))
-        if theirs.casefold() == ours.model.casefold() and asked.get("benchmark") == ours.benchmark:
-            run = load_run(place.parent)
-            found += [run] if run.config.data == ours.data else []
-    return found
-
-
-def _open(run: Run, made: Plan) -> bool:
-    """Whether a run is this very experiment, and has games left."""
-    free = {"samples": (), "model": ""}
-    same = run.config.model_copy(update=free) == made.experiment.model_copy(update=free)
-    return same and len(run.traces) < len(run.samples) * run.config.repeats
-
-
-def _shown(run: Run) -> set[str]:
-    """The samples of which a run's candidate has seen anything."""
-    journal = run.path / "calls.jsonl"
-    asked = {one.key.sample for one in read_journal(journal)} if journal.is_file() else set()
-    return asked | {trace.sample for trace in run.traces}
-
-
-@dataclass
-class Player:
-    """One person at the table.
-
-    Attributes:
-        key: The secret part of the address of their page.
-        seen: When the page was last opened, or sent something.
-        run: The folder of their run, and how many games it has.
-        games: The finished games of it, without their steps.
-        over: Why their run has ended, if it has; "" where all was played.
-    """
-
-    key: str
-    name: str
-    seen: float = 0.0
-    model: PageModel = field(default_factory=PageModel)
-    run: tuple[Path, int] | None = None
-    games: Mapping[tuple[str, int], Trace] = field(default_factory=dict)
-    pictures: Pictures | None = None
-    task: asyncio.Task[None] | None = None
-    over: str | None = None
-
-    @property
-    def playing(self) -> bool:
-        """Whether their run goes on."""
-        return self.task is not None and not self.task.done()
-
-    @property
-    def version(self) -> str:
-        """Moves whenever their page has something new to show."""
-        return f"{self.model.version}-{len(self.games)}-{self.over is None}"
-
-
 class PlaySite:
     """The pages on which people play, one or more at once.
 
@@ -189,17 +63,26 @@ class PlaySite:
         asked: What is played, by whom it is judged.
         out: Where run folders are kept.
         now: The clock, in seconds.
+        day: The day whose game is played, the same sample for everybody; None plays all that is asked for.
 
     Raises:
         UsageError: What is asked for does not fit.
     """
 
-    def __init__(self, asked: Config, out: Path, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        asked: Config,
+        out: Path,
+        now: Callable[[], float] = time.monotonic,
+        day: datetime.date | None = None,
+    ) -> None:
         self._now = now
-        self._plan = plan.make(_of(asked, "nobody"))
-        self._asked = asked
+        self._asked = of_the_day(asked, day) if day else asked
+        self._plan = planned(self._asked)
+        self._day = day
         self._out = out
         self._gallery = Gallery(out)
+        self._others = Others(out)
         self._seats: dict[str, Player] = {}
         self._retold: tuple[str, ...] = ()
 
@@ -213,12 +96,13 @@ class PlaySite:
         raise LookupError(path)
 
     async def post(self, path: str, sent: object) -> Mapping[str, JSON]:
-        """A person who sits down, or an answer."""
+        """A person who sits down, or what they do in their game."""
         match path.split("/"):
             case ["join"]:
                 return {"go": f"seat/{self._join(sent).key}/index.html"}
-            case ["seat", key, "answer"]:
-                return await self._answer(self._seat(key), sent)
+            case ["seat", key, move] if move in ("answer", "skip", "give-up", "next"):
+                why = self._move(self._seat(key), move, sent)
+                return {"why": why} if why else {"go": "index.html"}
         raise LookupError(path)
 
     def _seat(self, key: str) -> Player:
@@ -282,65 +166,162 @@ class PlaySite:
             game.cancel()
             await asyncio.wait({game})
             raise
+        except NothingLeftError as error:
+            seat.over = str(error)
+            if error.played is not None:
+                seat.looks_back(error.played)
         except LotbenchError as error:
             seat.over = str(error)
         except Exception as error:  # noqa: BLE001 - a bug must be told to who waits, not only to the log
             seat.over = f"{type(error).__name__}: {error}"
         finally:
             # Hundreds of people may have played here: of a run that is over, its page shows how its games ended.
-            seat.task = seat.pictures = None
+            seat.task = seat.status = None
 
-    async def _answer(self, seat: Player, sent: object) -> Mapping[str, JSON]:
+    def _move(self, seat: Player, move: str, sent: object) -> str | None:
+        """What a person does: an answer, none, no more of this game, or on to the next; returns why it is not taken."""
         if not isinstance(sent, Mapping):
             raise UsageError("not an answer")
         given = {str(name): value for name, value in sent.items() if name != "version"}
-        version = str(sent.get("version"))
-        seat.model.answer(int(version) if version.isdecimal() and len(version) < 10 else -1, given)
-        return {"go": "index.html"}
+        told = str(sent.get("version"))
+        version = int(told) if told.isdecimal() and len(told) < 10 else -1
+        if move == "answer":
+            return seat.answer(version, given)
+        if move == "skip":
+            seat.skip(version)
+        elif move == "give-up":
+            seat.give_up(version)
+        else:
+            seat.goes_on()
+        return None
 
     def _seat_page(self, seat: Player, rest: list[str]) -> Served:
         match rest:
             case ["index.html"]:
-                return served(self._play_page(seat))
+                ended = seat.ended
+                return served(
+                    self._play_page(seat) if ended is None else self._result_page(seat, ended.sample)
+                )
             case ["state.json"]:
                 return Served(f'{{"version": "{seat.version}"}}'.encode(), "application/json")
-            case ["picture", file] if seat.pictures is not None:
-                return _picture(seat.pictures, file.removesuffix(".png"))
+            case ["picture", file]:
+                return self._picture(seat, file)
+            case ["result", sample] if seat.run:
+                return served(self._result_page(seat, sample.removesuffix(".html"), "../"))
+            case ["share", sample] if seat.run:
+                return self._shared(seat, sample.removesuffix(".png"))
             case ["game", sample] if seat.run:
-                return self._played(seat, seat.run[0], sample.removesuffix(".html"))
+                return self._played(seat, sample.removesuffix(".html"))
         raise LookupError("/".join(rest))
 
     def _join_page(self) -> Screen:
         roles = {role: [name.text for name in names] for role, names in self._plan.names.items()}
         roles.pop("candidate", None)
-        about = self._plan.benchmark.about
-        return screen("join", title="Play", consent=CONSENT, roles=roles, about=about, longest=LONGEST_NAME)
+        return screen(
+            "join",
+            title=self._title,
+            consent=CONSENT,
+            roles=roles,
+            about=self._plan.benchmark.about,
+            game=self._plan.benchmark.graph == "game",
+            settings=self._plan.settings,
+            daily=self._day is not None,
+            longest=LONGEST_NAME,
+        )
+
+    @property
+    def _title(self) -> str:
+        day = self._day
+        return f"The game of {day.day} {day:%B %Y}" if day else "Play"
 
     def _play_page(self, seat: Player) -> Screen:
-        request, version = seat.model.asked, seat.version
-        done = list(seat.games.values())
+        request = seat.model.asked
+        phase, view = seat.phase, seat.view
         return screen(
             "play",
             "",
             name=seat.name,
-            version=version,
+            title=self._title,
+            daily=self._day is not None,
+            version=seat.version,
             answer=seat.model.version,
-            asked=interview(request) if request else None,
-            first=seat.model.answered == 0,
+            phase=phase,
+            view=view,
+            wait=round(seat.waited_s),
+            waiting=seat.waiting,
+            fields=seat.fields,
+            asked=interview(request) if request and view is None else None,
             over=seat.over,
-            done=[{"sample": one.sample, "outcome": one.outcome, "score": one.score.value} for one in done],
+            done=self._results(seat),
             total=seat.run[1] if seat.run else None,
         )
 
-    def _played(self, seat: Player, path: Path, sample: str) -> Served:
-        """A game that is over, told again."""
-        if (sample, 1) not in seat.games:
+    def _results(self, seat: Player) -> list[Mapping[str, Any]]:
+        """The games that are over, the last first."""
+        games = reversed(list(seat.games.values()))
+        return [{"sample": one.sample, "outcome": one.outcome, "score": one.score.value} for one in games]
+
+    def _trace(self, seat: Player, sample: str) -> tuple[Mapping[str, Any], Trace]:
+        """A game that is over, and what is shown of it; raises LookupError if it is not over, or not theirs."""
+        if seat.run is None or (sample, 1) not in seat.games:
             raise LookupError(sample)
-        self._retold = (*(one for one in self._retold if one != path.name), path.name)[-RETOLD:]
+        name = seat.run[0].name
+        self._retold = (*(one for one in self._retold if one != name), name)[-RETOLD:]
         self._gallery.keep(self._retold)
-        shelf = self._gallery.shelf(path.name)
-        known, trace = self._gallery.known(shelf, shelf.at(sample, 1))
-        return served(self._gallery.told(shelf, trace, "../", "played", known))
+        shelf = self._gallery.shelf(name)
+        return self._gallery.known(shelf, shelf.at(sample, 1))
+
+    def _result(self, trace: Trace) -> Result:
+        return result(trace, int(getattr(self._plan.settings, "max_rounds", 1)))
+
+    def _result_page(self, seat: Player, sample: str, up: str = "") -> Screen:
+        """How a game came out: the answer, why it is funny, and how others did."""
+        known, trace = self._trace(seat, sample)
+        assert seat.run is not None
+        made, told = self._result(trace), known["sample"]
+        return screen(
+            "result",
+            up,
+            **known,
+            player=seat.name,
+            title=self._title,
+            result=made,
+            thought=game_rounds.thought(trace, {}),
+            around=game_rounds.masked(told),
+            others=self._others.on(sample, seat.run[0]),
+            shared=made.text(
+                f"lotbench, {self._title[0].lower()}{self._title[1:]}" if self._day else "lotbench"
+            ),
+            version=seat.version,
+            over=seat.over,
+            more=len(seat.games) < seat.run[1],
+            fresh=(sample, 1) not in seat.read,
+        )
+
+    def _shared(self, seat: Player, sample: str) -> Served:
+        """The picture of a result, without the answer."""
+        known, trace = self._trace(seat, sample)
+        scene = self._gallery.get(str(known["picture"])).body if known["picture"] else None
+        title = self._title if self._day else "One picture, one joke, one word missing"
+        return Served(card(self._result(trace), title, scene), "image/png")
+
+    def _played(self, seat: Player, sample: str) -> Served:
+        """A game that is over, told again."""
+        known, trace = self._trace(seat, sample)
+        assert seat.run is not None
+        return served(
+            self._gallery.told(self._gallery.shelf(seat.run[0].name), trace, "../", "played", known)
+        )
+
+    def _picture(self, seat: Player, file: str) -> Served:
+        """A picture that the person was shown, by the digest of its bytes."""
+        if seat.status is not None:
+            try:
+                shown = seat.status.plan.pictures.sent(file.removesuffix(".png"))
+                return Served(shown, media_type(shown), lasting=True)
+            except KeyError:
+                pass
+        return self._gallery.get(f"picture/{file}")
 
 
 def _let_go(seat: Player) -> None:
@@ -352,20 +333,4 @@ def _let_go(seat: Player) -> None:
 
 async def _told(seat: Player, status: Status) -> None:
     """Note of a run that has begun what its person's pages show, and what the person agreed to beside it."""
-    seat.run, seat.games, seat.pictures = (status.path, status.total), status.traces, status.plan.pictures
-    consent = {"schema": 1, "name": seat.name, "text": CONSENT}
-    await asyncio.to_thread(_keep, status.path / "consent.json", consent)
-
-
-def _picture(pictures: Pictures, sha256: str) -> Served:
-    """A picture that the person was shown, by the digest of its bytes."""
-    try:
-        shown = pictures.sent(sha256)
-        return Served(shown, media_type(shown), lasting=True)
-    except KeyError:
-        raise LookupError(sha256) from None
-
-
-def _keep(place: Path, consent: Mapping[str, Any]) -> None:
-    if not place.exists():
-        atomic_write.write(place, json.dumps(consent, ensure_ascii=False, indent=2) + "\n")
+    await asyncio.to_thread(seat.begins, status)

@@ -23,7 +23,8 @@ from lotbench.edge.serve import Served
 from lotbench.errors import UsageError, faults_of
 from lotbench.harness.ballot import Item, Response, Vote
 from lotbench.site.page import Screen, screen
-from lotbench.site.play import LONGEST_NAME, Joining, person
+from lotbench.site.people_runs import LONGEST_NAME, person
+from lotbench.site.play import Joining
 from lotbench.site.runs import served
 from lotbench.types import JSON
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import html
 import json
 import re
 import shutil
@@ -26,7 +27,8 @@ from lotbench.run.evaluate import begin
 from lotbench.run.results import Run, load_run
 from lotbench.site import play as play_site
 from lotbench.site.annotations import Annotations
-from lotbench.site.play import PlaySite, person, play_next
+from lotbench.site.people_runs import person, play_next
+from lotbench.site.play import PlaySite
 from lotbench.site.runs import Gallery, export
 from lotbench.site.vote import Polls
 from lotbench.types import Reply, Request
@@ -393,7 +395,7 @@ async def test_a_person_plays_pauses_and_goes_on(tmp_path: Path) -> None:
             await given(browser, seat, filling="a wooden spoon")
             stale = await sent(browser, f"{seat}/answer", {"version": "1", "filling": "x"}, 400)
             assert "answered already" in stale["error"]
-            await until(browser, seat, 'name="question"')
+            assert "not it" in await until(browser, seat, 'name="question"')
             await table.close()
         [run] = runs(tmp_path)
         assert run.config.model == "human:Ann" and not run.traces
@@ -408,9 +410,13 @@ async def test_a_person_plays_pauses_and_goes_on(tmp_path: Path) -> None:
                 await given(browser, seat, filling=f"thing {number}")
                 if number == 2:
                     await given(browser, seat, question="Is it alive?")
-            await until(browser, seat, "1 of 2 games over")
+            page = await until(browser, seat, "Not solved in 3 rounds")
+            assert secret.key_text in page and html.escape(secret.explanation) in page
             assert secret.key_text in await text(browser, f"{seat}/game/{secret.id}.html")
+            await sent(browser, f"{seat}/next", {})
             await given(browser, seat, filling=table._plan.chosen[1].key_text)
+            await until(browser, seat, "Solved in round 1 of 3")
+            await sent(browser, f"{seat}/next", {})
             await until(browser, seat, "That was the last game")
             again = (await sent(browser, "join", {"name": "Ann", "agree": ["yes"]}))["go"]
             await until(browser, seat, "has played every sample")
@@ -504,7 +510,7 @@ async def test_of_a_game_that_is_over_its_page_keeps_how_it_ended_and_nothing_th
             for name in ("Ann", "Bob", "Cleo"):
                 seat = await joined(browser, name)
                 await given(browser, seat, filling="a wooden spoon")
-                page = await until(browser, seat, "That was the last game")
+                page = await until(browser, seat, "Not solved in 1 round")
                 [game_page] = re.findall(r'href="(game/[^"]+)"', page)
                 for _ in range(200):
                     if not table._seats[seat.partition("/")[2]].playing:
@@ -513,7 +519,7 @@ async def test_of_a_game_that_is_over_its_page_keeps_how_it_ended_and_nothing_th
                 await text(browser, f"{seat}/{game_page}")
                 gc.collect()
                 files.append(len(list(Path("/proc/self/fd").iterdir())))
-            assert [(seat.task, seat.pictures) for seat in table._seats.values()] == [(None, None)] * 3
+            assert [(seat.task, seat.status) for seat in table._seats.values()] == [(None, None)] * 3
             await text(browser, f"{seat}/{game_page}")
             await table.close()
     # The traces of one run are open at a time.

@@ -233,17 +233,31 @@ def test_a_whole_game_is_played_in_the_browser_by_two(chromium: Browser, tmp_pat
                 ann.locator(".picture img").evaluate("(one) => one.decode().then(() => one.naturalWidth)")
                 > 100
             )
-            assert serious(ann) == []
             for number in (1, 2, 3):
-                answer(ann, f"guess of Ann {number}")
+                answer(ann, f"guess of Ann {number}", "Your guess")
                 if number < 3:
+                    ann.get_by_label("Your question").wait_for()
+                    assert ann.locator(".stamp.miss").count() == number and serious(ann) == []
                     assert secret.key_text not in ann.content()
-                    answer(ann, f"Is it thing {number} of a kind?")
-            ann.get_by_text("That was the last game").wait_for()
-            answer(bob, "only guess of Bob")
+                    answer(ann, "What is it?", "Your question")
+                    ann.get_by_text("That asks what, who or how.").wait_for()
+                    answer(ann, f"Is it thing {number} of a kind?", "Your question")
+            ann.get_by_role("heading", name="Not solved in 3 rounds").wait_for()
+            assert serious(ann) == [] and overflow(ann) == 0
+            assert secret.explanation in (ann.locator(".why").text_content() or "")
+            answer(bob, "only guess of Bob", "Your guess")
             bob.get_by_label("Your question").wait_for()
-            assert overflow(bob) == 0
+            assert overflow(bob) == 0 and serious(bob) == []
+            for part in (".stage img", ".joke", ".dots"):
+                assert bob.locator(part).first.evaluate(IN_SIGHT), f"{part} is out of sight"
+            bob.get_by_text("Give up", exact=True).click()
+            bob.get_by_role("button", name="Give up and show me").click()
+            bob.get_by_role("heading", name="Given up after round 1").wait_for()
+            assert serious(bob) == [] and overflow(bob) == 0
+            ann.get_by_role("button", name="Done").click()
+            ann.get_by_text("That was the last game").wait_for()
             ann.get_by_role("link", name=secret.id).click()
+            ann.get_by_role("link", name="The whole game").click()
             ann.wait_for_url("**/game/**")
             assert secret.key_text in ann.content()
             assert ann.locator(".leap").count() == 3
@@ -253,7 +267,7 @@ def test_a_whole_game_is_played_in_the_browser_by_two(chromium: Browser, tmp_pat
         key=lambda run: run.config.model,
     )
     assert (mine.config.model, theirs.config.model) == ("human:Ann", "human:Bob")
-    assert [trace.outcome for trace in mine.traces] == ["unsolved"] and not theirs.traces
+    assert [trace.outcome for run in (mine, theirs) for trace in run.traces] == ["unsolved"] * 2
     assert json.loads((mine.path / "consent.json").read_text("utf-8"))["name"] == "Ann"
 
 
@@ -285,18 +299,21 @@ def test_a_person_plays_every_arm_in_the_browser(chromium: Browser, tmp_path: Pa
         with serving(table) as address, opened(chromium, address) as (ann, faults):
             secret = table._plan.chosen[0]
             field = "filling" if chosen.get("frame", "shown") == "shown" else "response"
-            join(ann, "Ann", field)
+            guess = "Your guess" if field == "filling" else "Your joke"
+            join(ann, "Ann", guess)
             said = 0
-            while not ann.get_by_text("That was the last game").count():
+            while not ann.locator("main.over").count():
                 said += 1
                 assert serious(ann) == [] and overflow(ann) == 0
                 assert secret.key_text not in ann.content()
-                if arm == "hidden":
-                    assert "&lt;MASK&gt;" not in ann.locator("dl.given").inner_html()
+                assert "&lt;MASK&gt;" not in ann.content() and "WRONG-ANS" not in ann.content()
                 asks = ann.get_by_label("Your question").count()
+                version = ann.locator("main").get_attribute("data-version")
                 answer(ann, f"Is it thing {said} of a kind?" if asks else f"guess of Ann {said}")
-                ann.locator("form input[type=text], :text('That was the last game')").first.wait_for()
-            ann.get_by_role("link", name=secret.id).click()
+                turn = f"main.over, main:not([data-version='{version}']):not([data-waiting]) form.joke"
+                ann.locator(f"{turn}, main:not([data-version='{version}']) .composer form").first.wait_for()
+            assert serious(ann) == [] and overflow(ann) == 0
+            ann.get_by_role("link", name="The whole game").click()
             ann.wait_for_url("**/game/**")
             assert ann.locator(".leap").count() == 3
             assert secret.key_text in ann.content()
@@ -310,19 +327,21 @@ def test_a_person_plays_every_arm_in_the_browser(chromium: Browser, tmp_path: Pa
     assert any(at.frame for at in found.rounds) is (arm == "earned")
 
 
-def join(page: Page, name: str, field: str = "filling") -> None:
+IN_SIGHT = "(one) => { const {top, bottom} = one.getBoundingClientRect(); return top >= -1 && bottom <= innerHeight; }"
+
+
+def join(page: Page, name: str, field: str = "Your guess") -> None:
     page.get_by_label("Your name").fill(name)
     page.get_by_label("I agree").check()
     page.get_by_role("button", name="Begin").click()
-    page.get_by_label(f"Your {field}").wait_for()
+    page.get_by_label(field).wait_for()
 
 
-def answer(page: Page, text: str) -> None:
-    field = page.locator("form input[type=text]")
+def answer(page: Page, text: str, label: str = "") -> None:
+    field = page.get_by_label(label) if label else page.locator("main form input[type=text]")
     field.wait_for()
     field.fill(text)
-    with page.expect_navigation():
-        page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
 
 
 def test_a_walk_of_a_panel_benchmark_step_by_step(chromium: Browser, tmp_path: Path) -> None:

@@ -12,6 +12,9 @@ from lotbench.errors import Unescapable, UsageError
 from lotbench.prompting.person_form import Field, filled, interview, read_field
 from lotbench.types import Reply, Request
 
+GAVE_UP, SKIPPED = "The player gave up.", "The player had nothing to say here."
+"""What a journal has of a request that a person declines: a refusal in their words."""
+
 
 class PersonModel:
     """Asks the person at the terminal in plain words; one person, one call at a time.
@@ -52,7 +55,7 @@ class PersonModel:
 
 
 class PageModel:
-    """A person at a page: a request waits until the page has sent its answer.
+    """A person at a page, or at a table of the terminal: a request waits until an answer to it is sent.
 
     Attributes:
         asked: The request that waits.
@@ -67,21 +70,30 @@ class PageModel:
         self.version = 0
         self.answered = 0
         self._turn = asyncio.Lock()
-        self._reply: asyncio.Future[str]
+        self._reply: asyncio.Future[tuple[str, str | None]]
+        self._given_up: set[tuple[str, int]] = set()
+        self._since = 0.0
 
     async def __call__(self, request: Request) -> Reply:
-        """Wait for the person's answer."""
+        """Wait for the person's answer; of a walk that was given up there is none, and nobody is asked."""
         async with self._turn:
-            started = time.monotonic()
+            if _walk(request) in self._given_up:
+                return Reply("", request.model, refusal=GAVE_UP)
+            self._since = time.monotonic()
             self._reply = asyncio.get_running_loop().create_future()
             self.asked = request
             self.version += 1
             try:
-                text = await self._reply
+                text, refusal = await self._reply
             finally:
                 self.asked = None
                 self.version += 1
-            return Reply(text, request.model, seconds=round(time.monotonic() - started, 3))
+            seconds = round(time.monotonic() - self._since, 3)
+            return Reply(text, request.model, refusal=refusal, seconds=seconds)
+
+    def shown(self) -> None:
+        """Count the time of an answer from here: its request has waited behind another page."""
+        self._since = time.monotonic()
 
     def answer(self, version: int, given: Mapping[str, object]) -> None:
         """Take the answer to the request that was shown.
@@ -89,10 +101,30 @@ class PageModel:
         Raises:
             UsageError: Nothing is asked, something else is by now, or the answer does not fit.
         """
+        self._settle(filled(self._waiting(version), given), None)
+
+    def skip(self, version: int) -> None:
+        """Decline the request that was shown; raises UsageError as `answer` does."""
+        self._waiting(version)
+        self._settle("", SKIPPED)
+
+    def give_up(self, version: int) -> None:
+        """Decline the request that was shown and all that follow in its walk; raises UsageError as `answer` does."""
+        self._given_up.add(_walk(self._waiting(version)))
+        self._settle("", GAVE_UP)
+
+    def _waiting(self, version: int) -> Request:
         if self.asked is None or version != self.version or self._reply.done():
             raise UsageError("this was answered already: load the page again")
-        self._reply.set_result(filled(self.asked, given))
+        return self.asked
+
+    def _settle(self, text: str, refusal: str | None) -> None:
+        self._reply.set_result((text, refusal))
         self.answered += 1
+
+
+def _walk(request: Request) -> tuple[str, int]:
+    return request.key.sample, request.key.repeat
 
 
 def _ask(field: Field) -> str:

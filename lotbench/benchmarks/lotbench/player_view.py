@@ -1,0 +1,154 @@
+"""What a person who plays sees of a game: the same scene and the same history as a model in that place, as records.
+
+A model is told in lines of a prompt, a person on a page or a terminal. Neither is told anything of the sample
+that the other is not, but for how many rounds there are and after which of them clues come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lotbench.benchmarks.lotbench import responses, words
+from lotbench.benchmarks.lotbench.questions import question
+from lotbench.benchmarks.lotbench.settings import Walk, reveals, usable_reveals
+from lotbench.benchmarks.lotbench.whole import frame_at
+from lotbench.errors import Unread
+
+FREE = "Nothing is used up."
+_REASONS: Mapping[str, str] = {
+    "wh_question": "That asks what, who or how. Ask something that Yes or No answers.",
+    "either_or": "That asks which of two it is. Ask about one of them.",
+    "asked before": "You asked that before.",
+    "not a question that Yes or No answers": "That is not a yes/no question: begin it with Is, Does, Can or the like.",
+    "not exactly one question": "Ask exactly one question.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One round as its player knows it.
+
+    Attributes:
+        guess: What was filled in, or written; None where nothing that can be judged came.
+        counts: Whether it counted; None where nobody has said so yet, or the player is not told.
+    """
+
+    number: int
+    guess: str | None = None
+    counts: bool | None = None
+    question: str | None = None
+    answer: str | None = None
+    clues: tuple[str, ...] = ()
+    frame: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A game as its player sees it.
+
+    Attributes:
+        joke: What stands before and after the blank; None where the response is not shown.
+        caption: The scene in words, where they are shown.
+        picture: The sha256 of the picture, where it is shown.
+        turns: The rounds so far, the present one last.
+        most: Rounds at most.
+        clue_rounds: After which rounds, if all fail, something is revealed.
+        whole: Whether a whole response is written, not a blank filled in.
+        language: Of the sample.
+    """
+
+    joke: tuple[str, str] | None
+    caption: str | None
+    picture: str | None
+    turns: tuple[Turn, ...]
+    most: int
+    clue_rounds: tuple[int, ...]
+    whole: bool
+    language: str
+
+    @property
+    def round(self) -> int:
+        """The present round, from 1."""
+        return self.turns[-1].number
+
+    @property
+    def next_clue(self) -> int | None:
+        """The next round after which something is revealed, if it fails; None if nothing is left."""
+        return next((one for one in self.clue_rounds if one >= self.round), None)
+
+
+def view(walk: Walk) -> View:
+    """What the player of a walk sees."""
+    arm, sample, settings = walk.settings.arm, walk.sample, walk.settings
+    picture = walk.pictures.get(sample.id) if "image" in arm else None
+    before, _, after = sample.frame.partition(words.MASK)
+    past = list(walk.state["history"]) if settings.feedback else []
+    number = walk.round - len(past)
+    turn = {name: said for name, said in walk.state["turn"].items() if name != "verdict" or settings.feedback}
+    turns = [_turn(number + at, one) for at, one in enumerate([*past, turn])]
+    return View(
+        joke=None if settings.whole else (before, after),
+        caption=sample.caption if "caption" in arm else None,
+        picture=picture.sha256 if picture else None,
+        turns=tuple(turns),
+        most=settings.max_rounds,
+        clue_rounds=_clue_rounds(walk),
+        whole=settings.whole,
+        language=sample.language,
+    )
+
+
+def objection(walk: Walk, name: str, said: str) -> str | None:
+    """Why what a person typed in a field is not sent on, in words for them; None if it is.
+
+    A model that says such a thing loses a round or an answer by it; a person is told before anything is used up.
+    """
+    settings, history = walk.settings, walk.state["history"]
+    try:
+        if name == "question":
+            question(said, [past["question"] for past in history if past.get("question")])
+        elif name == "filling":
+            said = words.filling(said, walk.sample.frame, settings.max_words, settings.max_characters)
+        elif name == "response":
+            most = settings.max_response_words, settings.max_response_characters
+            said = responses.response(said, *most)
+    except Unread as error:
+        why = error.reason.replace("filling", "guess")
+        told = _REASONS.get(error.kind) or _REASONS.get(error.reason) or f"That cannot be used: {why}."
+        return f"{told} {FREE}"
+    if name not in ("filling", "response"):
+        return None
+    for number, past in enumerate(history, 1):
+        if past.get("filling") and words.same(past["filling"]) == words.same(said):
+            return f"You already tried that, in round {number}. {FREE}"
+    return None
+
+
+def blanked(text: str) -> str:
+    """A text of the game with the blank as people write it."""
+    return text.replace(words.MASK, "____")
+
+
+def _turn(number: int, past: Mapping[str, Any]) -> Turn:
+    return Turn(
+        number=number,
+        guess=past.get("filling"),
+        counts=past.get("verdict"),
+        question=past.get("question"),
+        answer=past.get("answer"),
+        clues=tuple(past.get("clues", ())),
+        frame=blanked(str(past.get("frame", ""))),
+    )
+
+
+def _clue_rounds(walk: Walk) -> tuple[int, ...]:
+    settings = walk.settings
+    shown = reveals(walk.sample.clues, settings)
+    count = max(len(shown), usable_reveals(settings))
+    return tuple(
+        (at + 1) * settings.clue_interval
+        for at in range(count)
+        if (at < len(shown) and shown[at]) or frame_at(walk.sample, settings, at + 1)
+    )

@@ -1,0 +1,100 @@
+// The game: what a person sends, and what has changed since, without loading the page anew.
+const table = () => document.querySelector("[data-table]");
+let busy = false;
+// Another page of the game begins at its top.
+history.scrollRestoration = "manual";
+
+// The conversation grows: what was said stays, so that a screen reader is told only what is new.
+function grow(old, fresh) {
+  const [was, now] = [[...old.children], [...fresh.children]];
+  now.forEach((one, at) => {
+    if (!was[at]) old.append(document.adoptNode(one));
+    else if (was[at].outerHTML !== one.outerHTML) was[at].replaceWith(document.adoptNode(one));
+  });
+  was.slice(now.length).forEach((one) => one.remove());
+}
+
+async function renew() {
+  const got = await fetch("index.html");
+  const fresh = new DOMParser().parseFromString(await got.text(), "text/html");
+  const parts = (root) => new Map(all("[data-part]", root).map((one) => [one.dataset.part, one]));
+  const [here, there, next] = [parts(document), parts(fresh), fresh.querySelector("[data-table]")];
+  if (!got.ok || !next || !table() || [...here.keys()].join() !== [...there.keys()].join()) return location.reload();
+  for (const [name, old] of here) {
+    if (name === "said") grow(old, there.get(name));
+    else if (old.outerHTML !== there.get(name).outerHTML) old.replaceWith(document.adoptNode(there.get(name)));
+  }
+  const main = table();
+  main.dataset.version = next.dataset.version;
+  if (next.dataset.waiting) main.dataset.waiting = next.dataset.waiting;
+  else delete main.dataset.waiting;
+  settle();
+}
+
+function settle() {
+  const log = document.querySelector(".log");
+  if (log?.querySelector(".mine")) {
+    log.scrollTop = log.scrollHeight;
+    // On a phone the page scrolls, not the conversation.
+    if (log.scrollHeight <= log.clientHeight + 1) scrollTo(0, document.documentElement.scrollHeight);
+  }
+  document.querySelector("[data-focus]")?.focus({preventScroll: true});
+}
+
+document.addEventListener("submit", async (event) => {
+  const form = event.target;
+  if (!form.dataset.send) return;
+  event.preventDefault();
+  if (busy) return;
+  busy = true;
+  const status = form.querySelector("[role=status]");
+  status.textContent = "";
+  try {
+    const sent = Object.fromEntries(new FormData(form));
+    const got = await fetch(form.dataset.send, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(sent)});
+    const told = await got.json();
+    if (!got.ok) throw new Error(told.error);
+    if (told.why) status.textContent = told.why;
+    else if (table()) await renew();
+    else location.reload();
+  } catch (error) {
+    status.textContent = error instanceof TypeError ? "The server cannot be reached; what you sent so far is kept." : error.message;
+  }
+  busy = false;
+});
+
+// Whose turn it is not waits, and sees for how long.
+async function watch() {
+  const main = table();
+  if (main?.dataset.waiting && !busy) {
+    try {
+      const told = await (await fetch(main.dataset.waiting)).json();
+      if (String(told.version) !== main.dataset.version) await renew();
+    } catch {
+      const status = document.querySelector(".composer") ?? main.querySelector("[role=status]");
+      status.textContent = "The server cannot be reached; what you sent so far is kept.";
+    }
+  }
+  setTimeout(watch, 500);
+}
+watch();
+setInterval(() => {
+  for (const one of all("[data-since]")) {
+    one.dataset.since = Number(one.dataset.since) + 1;
+    one.textContent = `${one.dataset.since} s`;
+  }
+}, 1000);
+
+for (const button of all("[data-copy]")) {
+  button.addEventListener("click", async () => {
+    const text = document.getElementById(button.dataset.copy), status = button.closest("details").querySelector("[role=status]");
+    text.select();
+    try {
+      await navigator.clipboard.writeText(text.value);
+      status.textContent = "Copied.";
+    } catch {
+      status.textContent = "Marked: copy it with your keyboard.";
+    }
+  });
+}
+settle();

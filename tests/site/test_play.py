@@ -1,0 +1,197 @@
+"""A person's game: what they see of it, what costs them nothing, giving up, the daily game, and how others did."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from lotbench.benchmarks.lotbench.player_view import objection, view
+from lotbench.benchmarks.lotbench.settings import Settings, resolve
+from lotbench.cli import main
+from lotbench.harness.state import start
+from lotbench.run.evaluate import begin
+from lotbench.site.others import Others
+from lotbench.site.people_runs import NothingLeftError, of_the_day, planned, play_next
+from lotbench.site.play import PlaySite
+from lotbench.site.play_result import card, result
+from tests.games import ask, check, respond, trace
+from tests.games import won as solved
+from tests.play import SAMPLE, walking
+from tests.rules import game_rule
+from tests.server import FakeServer
+from tests.site.test_view import TOKEN, Ready, client, game, given, joined, runs, sent, text, until
+
+PAST = {"filling": "drum", "status": "ok", "verdict": False, "question": "Is it big?", "answer": "No"}
+
+
+def seen(history: list[dict[str, Any]], turn: dict[str, Any] | None = None, **settings: Any) -> Any:
+    state = start(SAMPLE.id, 1, "") | {"round": len(history) + 1, "history": history, "turn": turn or {}}
+    return walking(state, "respond", resolve(Settings(**settings), {"judge": 1}))
+
+
+def test_a_player_sees_the_blank_the_turns_and_when_clues_come_and_no_answer() -> None:
+    shown = view(seen([PAST, {**PAST, "clues": ["It is an object."]}], {"filling": "gong", "verdict": False}))
+    assert shown.joke == ("My neighbour keeps a(n) ", " in the tank.")
+    assert [(one.number, one.guess, one.counts) for one in shown.turns] == [
+        (1, "drum", False),
+        (2, "drum", False),
+        (3, "gong", False),
+    ]
+    assert shown.turns[1].clues == ("It is an object.",) and shown.round == 3
+    assert (shown.most, shown.clue_rounds, shown.next_clue) == (15, (5, 10), 5)
+    assert SAMPLE.key_text not in repr(shown) and SAMPLE.explanation not in repr(shown)
+
+
+def test_who_is_told_nothing_sees_no_turns_and_no_verdict() -> None:
+    shown = view(seen([PAST], {"filling": "gong", "verdict": False}, feedback=False))
+    assert [(one.number, one.guess, one.counts) for one in shown.turns] == [(2, "gong", None)]
+    assert view(seen([], arm="caption")).picture is None and view(seen([], frame="hidden")).joke is None
+
+
+@pytest.mark.parametrize(
+    ("field", "said", "why"),
+    [
+        ("filling", "Drum!", "already tried that, in round 1"),
+        ("filling", "a drum; a gong", "a list, not one guess"),
+        ("question", "What is it?", "what, who or how"),
+        ("question", "Is it a plant or an animal?", "which of two"),
+        ("question", "is it BIG?", "asked that before"),
+        ("question", "Big", "not a yes/no question"),
+        ("filling", "a gong", None),
+        ("question", "Is it small?", None),
+    ],
+)
+def test_what_cannot_be_used_is_said_before_anything_is_used_up(
+    field: str, said: str, why: str | None
+) -> None:
+    found = objection(seen([PAST]), field, said)
+    assert (found is None) if why is None else (why in str(found) and "Nothing is used up." in str(found))
+
+
+async def test_a_miss_is_said_at_once_and_a_slip_costs_nothing(tmp_path: Path) -> None:
+    with FakeServer(game_rule(solve=0.0)) as server:
+        table = PlaySite(game(server), tmp_path)
+        async with client(table) as browser:
+            seat = await joined(browser, "Ann")
+            await given(browser, seat, filling="a wooden spoon")
+            page = await until(browser, seat, 'name="question"')
+            assert "not it" in page and "a wooden spoon" in page
+            version = re.findall(r'name="version" value="(\d+)"', page)[0]
+            told = await sent(browser, f"{seat}/answer", {"version": version, "question": "What is it?"})
+            assert "Nothing is used up" in told["why"]
+            await sent(browser, f"{seat}/skip", {"version": version})
+            page = await until(browser, seat, 'name="filling"')
+            version = re.findall(r'name="version" value="(\d+)"', page)[0]
+            assert "Round 2 of 3" in page
+            for word in ("WRONG-ANS", "&lt;MASK&gt;", "IMAGE CAPTION", "filling:"):
+                assert word not in page
+            told = await sent(browser, f"{seat}/answer", {"version": version, "filling": "Wooden spoon"})
+            assert told["why"] == "You already tried that, in round 1. Nothing is used up."
+            assert (
+                "only a question" in (await sent(browser, f"{seat}/skip", {"version": version}, 400))["error"]
+            )
+            await table.close()
+
+
+async def test_giving_up_counts_as_unsolved_and_shows_the_answer(tmp_path: Path) -> None:
+    with FakeServer(game_rule(solve=0.0)) as server:
+        table = PlaySite(game(server, limit=1), tmp_path)
+        async with client(table) as browser:
+            seat = await joined(browser, "Ann")
+            await given(browser, seat, filling="a wooden spoon")
+            page = await until(browser, seat, 'name="question"')
+            version = re.findall(r'name="version" value="(\d+)"', page)[0]
+            await sent(browser, f"{seat}/give-up", {"version": version})
+            page = await until(browser, seat, "Given up after round 1")
+            assert table._plan.chosen[0].key_text in page
+            [shared] = re.findall(r"<textarea id=\"shared\"[^>]*>([^<]*)<", page)
+            assert table._plan.chosen[0].key_text not in shared and "🏳️" in shared
+            picture = await browser.get(f"/{TOKEN}/{seat}/share/{table._plan.chosen[0].id}.png")
+            with Image.open(io.BytesIO(await picture.read())) as shown:
+                assert (shown.format, shown.size) == ("PNG", (1200, 630))
+            await text(browser, f"{seat}/share/lot-0002.png", 404)
+            await table.close()
+    [run] = runs(tmp_path)
+    [walk] = run.traces
+    assert (walk.outcome, walk.score.value) == ("unsolved", 0.0)
+    journal = (run.path / "calls.jsonl").read_text("utf-8")
+    assert journal.count("The player gave up.") == 4, "one question and two guesses with one question"
+
+
+async def test_the_game_of_a_day_is_the_same_for_everybody_and_another_the_next_day(tmp_path: Path) -> None:
+    with FakeServer(game_rule(solve=0.0)) as server:
+        asked = game(server, samples=(), **{"settings.max_rounds": 1})
+        english = sorted(one.id for one in planned(asked).chosen if one.language == "en")
+        first = datetime.date.fromordinal(739_000 // len(english) * len(english))
+        days = [first + datetime.timedelta(days=at) for at in range(len(english))]
+        drawn = [of_the_day(asked, day).experiment.samples for day in days[:20]]
+        assert len(set(drawn)) == 20 and all(len(one) == 1 for one in drawn)
+        assert {one for many in drawn for one in many} <= set(english)
+        today = of_the_day(asked, days[0])
+        mine = [await play_next(today, tmp_path, name, Ready()) for name in ("Ann", "Bob")]
+        assert [list(run.samples) for run in mine] == [list(drawn[0])] * 2
+        with pytest.raises(NothingLeftError) as again:
+            await play_next(today, tmp_path, "Ann", Ready())
+        assert again.value.played is not None and again.value.played.path == mine[0].path
+        other = await play_next(of_the_day(asked, days[1]), tmp_path, "Ann", Ready())
+        assert list(other.samples) == list(drawn[1])
+
+
+async def test_a_daily_game_that_was_played_is_shown_again_and_not_played_again(tmp_path: Path) -> None:
+    with FakeServer(game_rule(solve=0.0)) as server:
+        asked = game(server, samples=(), **{"settings.max_rounds": 1})
+        day = datetime.date(2026, 11, 22)
+        run = await play_next(of_the_day(asked, day), tmp_path, "Ann", Ready())
+        table = PlaySite(asked, tmp_path, day=day)
+        async with client(table) as browser:
+            assert "The game of 22 November 2026" in await text(browser, "")
+            seat = await joined(browser, "Ann")
+            page = await until(browser, seat, "Come back tomorrow")
+            [sample] = run.samples
+            assert f"result/{sample}.html" in page
+            shown = await text(browser, f"{seat}/result/{sample}.html")
+            assert "lotbench, the game of 22 November 2026" in shown
+            await table.close()
+
+
+async def test_others_are_those_who_were_judged_alike(tmp_path: Path) -> None:
+    with FakeServer(game_rule(solve=0.0)) as server:
+        asked = game(server, **{"settings.max_rounds": 2})
+        mine = await play_next(asked, tmp_path, "Ann", Ready())
+        await play_next(asked, tmp_path, "Bob", Ready())
+        for name, rounds in (("nova", 2), ("other", 1)):
+            with_rounds = {"settings.max_rounds": rounds, "repeats": 2}
+            await begin(game(server, model=f"{name}@{server.url}", **with_rounds), out=tmp_path)
+        found = Others(tmp_path).on("lot-0001", mine.path)
+    assert [(one.name, one.rounds) for one in found] == [("", (1,)), ("nova", (None, None))]
+    assert (found[0].round, found[1].round, found[1].solved) == (1, None, [])
+
+
+def test_a_result_in_dots_and_words() -> None:
+    won = result(solved("s", 1, 3), 15)
+    assert [dot for dot, _ in won.dots] == [
+        "miss",
+        "miss",
+        "found",
+    ] and won.words == "Solved in round 3 of 15"
+    assert won.text("lotbench") == "lotbench\nSolved in round 3 of 15\n⚪⚪🟢"
+    steps = [respond(1), check(1, False), ask(1), *(respond(k, None, "refused") for k in (2, 3))]
+    lost = result(trace("s", 1, "unsolved", steps), 3)
+    assert (lost.words, lost.given_up, len(lost.dots)) == ("Given up after round 1", True, 1)
+    with Image.open(io.BytesIO(card(lost, "A title", None))) as shown:
+        assert shown.size == (1200, 630)
+
+
+def test_a_missing_key_is_said_before_the_page_is_served(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    assert main(["play", "--browser", "--no-browser", "--port", "0", "--out", str(tmp_path)]) == 2
+    told = capsys.readouterr()
+    assert "OPENAI_API_KEY" in told.err and "open http" not in told.out
