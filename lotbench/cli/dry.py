@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from lotbench.edge.calls.prices import price, price_date
 from lotbench.harness.benchmark import preview
 from lotbench.harness.state import start
@@ -27,24 +29,40 @@ def show_plan(made: Plan) -> int:
     for fault in made.benchmark.data.faults(made.chosen, made.settings):
         print(f"note: {fault}")
     print(f"{'role':10} {'calls at most':>14} {'input tokens':>14} {'output tokens':>14} {'USD':>10}  models")
-    first = made.view(start(made.chosen[0].id, 1, ""), "preview")
-    asked = preview(made.benchmark, first)
     total: float | None = 0.0
-    for role, each in made.benchmark.calls(made.settings).items():
-        calls, prompt = each * walks, max((_tokens(q) for q in asked if q.role == role), default=0)
-        usage = Usage(calls * prompt, 0, calls * REPLY_TOKENS)
-        known = price(made.names[role][0])
-        # The price of a call depends on its own length, not on that of all together.
-        cost = calls * known.of(Usage(prompt, 0, REPLY_TOKENS)) if known else None
+    for role, usage, calls, cost in _at_most(made, walks):
         total = None if total is None or cost is None else total + cost
         shown = "unknown" if cost is None else f"{cost:.2f}"
         models = ", ".join(name.text for name in made.names[role])
         print(
             f"{role:10} {calls:14,} {usage.input_tokens:14,} {usage.output_tokens:14,} {shown:>10}  {models}"
         )
-    cost_line = "unknown (a model is not in the table)" if total is None else f"${total:.2f}"
-    print(f"cost at most, about: {cost_line}; prices of {price_date()}, nothing cached, no walk solved early")
+    print(
+        f"cost at most, about: {_dollars(total)}; prices of {price_date()}, nothing cached, no walk solved early"
+    )
     return 0
+
+
+def each_repeat(made: Plan) -> str:
+    """What each repeat of all samples takes at most, in a line, before anything is known of the model."""
+    costs = [cost for *_, cost in _at_most(made, len(made.chosen))]
+    total = None if None in costs else sum(cost or 0.0 for cost in costs)
+    return f"each repeat of all samples: {len(made.chosen):,} games; cost at most, about: {_dollars(total)}"
+
+
+def _dollars(total: float | None) -> str:
+    return "unknown (a model is not in the table)" if total is None else f"${total:.2f}"
+
+
+def _at_most(made: Plan, walks: int) -> Iterator[tuple[str, Usage, int, float | None]]:
+    """By role: the usage, the calls and the dollars (None: no price is known) that so many walks take at most."""
+    asked = preview(made.benchmark, made.view(start(made.chosen[0].id, 1, ""), "preview"))
+    for role, each in made.benchmark.calls(made.settings).items():
+        calls, prompt = each * walks, max((_tokens(q) for q in asked if q.role == role), default=0)
+        known = price(made.names[role][0])
+        # The price of a call depends on its own length, not on that of all together.
+        cost = calls * known.of(Usage(prompt, 0, REPLY_TOKENS)) if known else None
+        yield role, Usage(calls * prompt, 0, calls * REPLY_TOKENS), calls, cost
 
 
 def _tokens(question: Question) -> int:

@@ -20,6 +20,7 @@ from lotbench.errors import UnknownModel, UsageError
 from lotbench.report import bounds
 from lotbench.run import plan
 from lotbench.run.evaluate import begin
+from lotbench.run.precision import Progress
 from lotbench.run.results import Run
 
 T = TypeVar("T")
@@ -40,12 +41,22 @@ def evaluate(parsed: argparse.Namespace) -> int:
         check=not parsed.no_preflight,
         watch=watch(sys.stderr),
         shards=parsed.shards,
+        say=say,
     )
+    if asked.limits.precision is not None:
+        from lotbench.cli.dry import each_repeat
+
+        print(each_repeat(plan.make(asked)), file=sys.stderr)
     try:
         return print_result(interruptible(work))
     except UnknownModel as error:
         error.args = (f"{error}{_next_in_line(parsed.panel, error.models)}",)
         raise
+
+
+def say(progress: Progress) -> None:
+    """A line after each repeat of a run with a precision."""
+    print(progress.said, file=sys.stderr, flush=True)
 
 
 def _next_in_line(panel: str | None, gone: Sequence[str]) -> str:
@@ -78,7 +89,7 @@ def configuration(parsed: argparse.Namespace) -> Config:
         "roles.judge": parsed.judge,
         "roles.oracle": parsed.oracle,
     }
-    flags |= {f"limits.{name}": getattr(parsed, name) for name in LIMITS}
+    flags |= {f"limits.{name}": getattr(parsed, name, None) for name in (*LIMITS, "precision")}
     for pair in parsed.role:
         role, equals, model = pair.partition("=")
         if not equals:

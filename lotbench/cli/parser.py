@@ -77,7 +77,7 @@ def _evaluate(commands: Commands) -> None:
     one.add_argument(
         "benchmark", nargs="?", metavar="BENCHMARK", help="see `lotbench list` (default: lotbench)"
     )
-    _limits(one)
+    _precision(_limits(one))
     _shards(_how(one))
 
 
@@ -213,7 +213,16 @@ def _shards(one: argparse._ActionsContainer) -> None:
     )
 
 
-def _limits(one: argparse.ArgumentParser) -> None:
+def _precision(limits: argparse._ActionsContainer) -> None:
+    limits.add_argument(
+        "--precision",
+        metavar="W",
+        type=float,
+        help="add repeats of all samples until the 95 %% interval of the main metric is its value ± W",
+    )
+
+
+def _limits(one: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     limits = one.add_argument_group("limits (may change when a run is resumed)")
     limits.add_argument("--concurrency", metavar="N", type=int, help="games in flight (default: 20)")
     limits.add_argument("--rpm", metavar="N", type=float, help="requests a minute, for each endpoint")
@@ -221,11 +230,12 @@ def _limits(one: argparse.ArgumentParser) -> None:
     limits.add_argument("--cost-limit", metavar="USD", type=float)
     limits.add_argument("--token-limit", metavar="N", type=int)
     limits.add_argument("--time-limit", metavar="S", type=float, help="seconds")
+    return limits
 
 
 def _runs(commands: Commands) -> None:
     one = _command(commands, "resume", "runs:resume", "go on with a run that was stopped", _run())
-    _limits(one)
+    _precision(_limits(one))
     _shards(one)
     one.add_argument(
         "--retry-failed", action="store_true", help="ask again for replies that could not be read"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lotbench import benchmarks
-from lotbench.cli.evaluate import LIMITS, interruptible, print_result
+from lotbench.cli.evaluate import LIMITS, interruptible, print_result, say
 from lotbench.cli.progress import damage, watch
 from lotbench.config import experiment as config
 from lotbench.config.model_names import parse
@@ -35,7 +35,8 @@ def resume(parsed: argparse.Namespace) -> int:
             from lotbench.cli import duel
 
             return duel.resume(parsed, path)
-    limits = {name: getattr(parsed, name) for name in LIMITS if getattr(parsed, name) is not None}
+    given = {name: getattr(parsed, name) for name in (*LIMITS, "precision")}
+    limits = {name: value for name, value in given.items() if value is not None}
     work = go_on(
         parsed.run,
         root=parsed.kept,
@@ -43,6 +44,7 @@ def resume(parsed: argparse.Namespace) -> int:
         check=not parsed.no_preflight,
         watch=watch(sys.stderr),
         shards=parsed.shards,
+        say=say,
         **limits,
     )
     return print_result(interruptible(work))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from scipy import optimize, stats
 
 from lotbench.metrics.compare import ALPHA, Difference
+from lotbench.metrics.intervals import Interval
 from lotbench.metrics.variance import Components
 
 POWER = 0.8
@@ -84,6 +85,46 @@ class Separation:
     needed: Needed
     wanted: float
     ways: tuple[Way, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """How narrow repeats make the interval of a metric.
+
+    Attributes:
+        half: Half its width as it is; None where it is open.
+        floor: Half its width with any number of repeats, since samples differ; None where that is not known.
+        repeats: Of each sample, with which it is as narrow as asked; None where no number is enough, or it is not known.
+    """
+
+    half: float | None
+    floor: float | None = None
+    repeats: int | None = None
+
+
+def narrowing(interval: Interval, components: Components | None, wanted: float) -> Narrowing:
+    """How narrow repeats make an interval, if it goes with the standard error.
+
+    Args:
+        interval: Of the metric, with the repeats that there are.
+        components: Of its standard error; None where there are none.
+        wanted: Half the width that is asked for.
+    """
+    low, high = interval
+    if low is None or high is None:
+        return Narrowing(None)
+    half = (high - low) / 2
+    if components is None or not components.split or not components.error():
+        return Narrowing(
+            half, repeats=math.ceil(components.repeats) if components and half <= wanted else None
+        )
+    floor = half * components.error(repeats=math.inf) / components.error()
+    sample, _, judge = components.parts()
+    room = (wanted / half * components.error()) ** 2 - sample - judge
+    if half <= wanted:
+        return Narrowing(half, floor, math.ceil(components.repeats))
+    repeats = components.repeat / components.samples / room if room > 0 else math.inf
+    return Narrowing(half, floor, math.ceil(repeats) if repeats <= MOST else None)
 
 
 def power(n: int, effect: float, level: float = ALPHA) -> float:

@@ -17,7 +17,7 @@ from lotbench.edge.calls.store import Store
 from lotbench.edge.files import run_folder
 from lotbench.edge.files.traces import Traces
 from lotbench.errors import Unreachable
-from lotbench.run import plan, recorded, results
+from lotbench.run import plan, precision, recorded, results
 from lotbench.run import shards as sharded
 from lotbench.run.calling import Calls, budget, calling
 from lotbench.run.results import Run, load_run
@@ -120,12 +120,17 @@ async def begin(
     check: bool = True,
     watch: Watch | None = None,
     shards: int = 1,
+    say: precision.Say = lambda progress: None,
 ) -> Run:
     """Begin a run from a configuration; see `evaluate`.
 
-    More than one of `shards` takes the walks in so many processes (on Ray): for models behind an API only.
+    More than one of `shards` takes the walks in so many processes (on Ray): for models behind an API only. With a
+    precision, `say` is told after each repeat how narrow the interval is and what more would cost.
     """
     made = plan.make(asked)
+    if asked.limits.precision is not None:
+        precision.refuse(made, shards)
+        made = plan.make(precision.first(asked))
     refuse_unpriced(made.limits, {name.text: name for names in made.names.values() for name in names})
     if shards > 1:
         sharded.refuse_alone(made)
@@ -139,7 +144,8 @@ async def begin(
             session = Session(made, calls, load_run(calls.folder.path))
             if shards > 1:
                 await _sharded(session, calls, shards, fresh=fresh, check=check)
-            return await session.play(check=check, watch=watch)
+            run = await session.play(check=check, watch=watch)
+            return await precision.narrowed(made, calls, run, watch=watch, say=say)
     except Unreachable as error:
         # Where nobody answered there is nothing to go on with.
         if error.run is not None and run_folder.discard_unanswered(error.run):
@@ -192,6 +198,7 @@ async def resume(
     check: bool = True,
     watch: Watch | None = None,
     shards: int = 1,
+    say: precision.Say = lambda progress: None,
     **limits: Any,
 ) -> Run:
     """Go on with a run: what the journal has is not asked again.
@@ -204,6 +211,7 @@ async def resume(
         check: Make one call per role first, if the journal has none.
         watch: See `evaluate`.
         shards: See `begin`.
+        say: See `begin`.
         **limits: Fields of Limits that change; the others stay as they were.
 
     Raises:
@@ -216,13 +224,15 @@ async def resume(
         run_before = load_run(path)
         made = results.planned(run_before, config.validate(Limits, {**run_before.limits, **limits}))
         recorded.refuse_lost_pictures(made, path)
+        precision.refuse(made, shards)
         async with calling(made, lambda: nullcontext(place), own) as calls:
             session = Session(made, calls, run_before)
             if shards > 1:
                 await _sharded(session, calls, shards, check=check, retry_failed=retry_failed)
             else:
                 session.continues(run_before.traces, retry_failed=retry_failed)
-            return await session.play(check=check, watch=watch)
+            run_now = await session.play(check=check, watch=watch)
+            return await precision.narrowed(made, calls, run_now, watch=watch, say=say)
 
 
 def _named(player: Player, place: str, own: dict[str, Any]) -> str:
