@@ -6,9 +6,7 @@ that the benchmark wants put at that step, and looks only at what has come of it
 
 from __future__ import annotations
 
-from langgraph.graph import END
-
-from graphs.machine import Machine, machine
+from graphs.machine import END, Machine
 from lotbench.harness.state import State
 
 NODES = {
@@ -30,4 +28,5 @@ def after(step: str, state: State) -> str:
     return NODES[step][0]
 
 
-graph: Machine = machine(NODES, after)
+machine = Machine(NODES, after)
+graph = machine.graph

@@ -7,9 +7,7 @@ judge asks nothing there.
 
 from __future__ import annotations
 
-from langgraph.graph import END
-
-from graphs.machine import Machine, machine
+from graphs.machine import END, Machine
 from lotbench.harness.state import State
 
 NODES = {"respond": ("judge", END), "judge": ("grade", END), "grade": (END,)}
@@ -21,4 +19,5 @@ def after(step: str, state: State) -> str:
     return END if state["outcome"] is not None else NODES[step][0]
 
 
-graph: Machine = machine(NODES, after)
+machine = Machine(NODES, after)
+graph = machine.graph

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from graphs.game import graph
+from graphs.game import machine
 from lotbench.benchmarks.lotbench.sample import Item, Rejected
 from lotbench.benchmarks.lotbench.settings import Settings, resolve
 from lotbench.benchmarks.lotbench.task import ROLES, benchmark
@@ -239,7 +239,7 @@ class Room:
     async def games(self, *walks: tuple[str, int]) -> list[Game]:
         """Play side by side; the games in the order of the walks that ended."""
         loop = Loop(
-            graph,
+            machine,
             self.context,
             {},
             benchmark.walks.supersteps(self.settings),

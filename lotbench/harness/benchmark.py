@@ -248,9 +248,9 @@ async def take(step: str, state: State, context: Context) -> Update:
     """
     changed: Update = {}
     benchmark, now = context.benchmark, dict(state)
-    questions = benchmark.ask(context.view(now, step))
+    walk = context.view(now, step)
+    questions = benchmark.ask(walk)
     while True:
-        walk = context.view(now, step)
         try:
             answers = await _all(context, walk, questions)
             update = benchmark.read(walk, answers) | {"usage": _usage(answers)}
@@ -261,7 +261,8 @@ async def take(step: str, state: State, context: Context) -> Update:
         changed = joined(changed, update)
         if now["outcome"] is not None:
             return changed
-        questions = benchmark.ask(context.view(now, step))
+        walk = context.view(now, step)
+        questions = benchmark.ask(walk)
         if not questions:
             return changed
 

@@ -1,4 +1,4 @@
-"""The loop: walks through a compiled graph, side by side by lane, and yields each finished trace.
+"""The loop: walks through a graph, side by side by lane, and yields each finished trace.
 
 It is given everything: it imports no graph and no edge. Walks of one lane run in order and hand their
 memory on; N lanes are in flight. A walk that fails is a trace like any other; an error that no other walk
@@ -19,7 +19,7 @@ from lotbench.types import JSON, Trace
 
 
 class Graph(Protocol):
-    """A compiled graph, as far as the loop uses it."""
+    """A graph, as far as the loop uses it."""
 
     async def ainvoke(self, input: Any, config: Any = None, *, context: Any = None) -> Any:
         """Run from the first node to the last; returns the last state."""
@@ -121,9 +121,9 @@ async def take_walk(
     """Take one walk through a graph, from its first node to its trace.
 
     Args:
-        graph: The compiled graph.
+        graph: The graph.
         context: What its nodes reach.
-        supersteps: Its recursion limit.
+        supersteps: The most nodes that it may visit.
         planned: The walk.
         memory: What the walk before in its lane ended with.
 

@@ -246,8 +246,8 @@ def loop(
 
 
 def graph(name: str) -> Graph:
-    """The compiled graph of that name; imported when it is wanted: LangGraph takes a second."""
-    found: Graph = import_module(f"graphs.{name}").graph
+    """The graph of that name."""
+    found: Graph = import_module(f"graphs.{name}").machine
     return found
 
 
