@@ -61,6 +61,7 @@ def parser() -> argparse.ArgumentParser:
     _inside(commands)
     _judges(commands)
     _people(commands)
+    _serve(commands)
     _data(commands)
     _ballot(commands)
     return top
@@ -364,6 +365,27 @@ def _people(commands: Commands) -> None:
     one.add_argument(
         "--out", metavar="DIR", default="runs", help="where run folders are made (default: runs)"
     )
+
+
+def _serve(commands: Commands) -> None:
+    about = "serve the game step by step to training code on this machine (OpenEnv: reset, step, state)"
+    one = _command(commands, "serve", "serve:serve", about, _judging(), _played())
+    one.add_argument(
+        "benchmark", nargs="?", metavar="BENCHMARK", help="see `lotbench list` (default: lotbench)"
+    )
+    one.add_argument("--limit", metavar="N", type=int, help="only N samples, drawn by the seed")
+    one.add_argument("--seed", metavar="N", type=int)
+    _limits(one)
+    how = one.add_argument_group("how")
+    how.add_argument("--port", metavar="N", type=_port, default=0, help="the port (default: a free one)")
+    how.add_argument(
+        "--sessions", metavar="N", type=int, default=1000, help="clients at once (default: 1000)"
+    )
+    how.add_argument("--folder", metavar="DIR", help="the run folder: begun, or gone on with if it is there")
+    how.add_argument("--out", metavar="DIR", default="runs", help="where the folder is made (default: runs)")
+    how.add_argument("--fresh", action="store_true", help="take no causal chain or the like from the store")
+    how.add_argument("--no-preflight", action="store_true", help="do not test each model with one call first")
+    one.set_defaults(model="python:player", repeats=None)
 
 
 def _judges(commands: Commands) -> None:

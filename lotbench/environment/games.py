@@ -22,7 +22,7 @@ from lotbench.edge.files.run_folder import Folder
 from lotbench.edge.files.traces import Traces
 from lotbench.environment.game import Game
 from lotbench.errors import RunFolderError, UsageError
-from lotbench.harness.benchmark import Context
+from lotbench.harness.benchmark import Benchmark, Context
 from lotbench.harness.loop import Planned, take_walk
 from lotbench.harness.state import AnyWalk
 from lotbench.run import plan, recorded, results
@@ -70,6 +70,11 @@ class Games:
         self._graph = graph(benchmark.graph)
         self._context = Context(benchmark, calls.plan.view, self._ask)
         self._supersteps = benchmark.walks.supersteps(calls.plan.settings)
+
+    @property
+    def benchmark(self) -> Benchmark:
+        """What is played."""
+        return self._calls.plan.benchmark
 
     @property
     def settings(self) -> Any:
@@ -172,9 +177,36 @@ async def games(
     outside = Outside(player)
     asked, own = configured(benchmark, outside, named, config_file, **fields)
     place = None if folder is None else Path(folder)
-    made, opened, begun = _placed(asked, place, Path(out))
+    async with opened(asked, outside, own, place, Path(out), fresh=fresh, check=check) as playing:
+        yield playing
+
+
+@asynccontextmanager
+async def opened(
+    asked: Config,
+    outside: Outside,
+    own: Mapping[str, Any],
+    folder: Path | None = None,
+    out: Path = Path("runs"),
+    *,
+    fresh: bool = False,
+    check: bool = True,
+) -> AsyncIterator[Games]:
+    """Open what a configuration asks for, whose candidate is `outside`; see `games`.
+
+    Args:
+        asked: The configuration.
+        outside: The candidate.
+        own: The Python objects among its models, by name.
+        folder: See `games`, as the rest.
+        out: Where a folder is made if none is named.
+        fresh: Take nothing out of the store.
+        check: Make one call to each judge and oracle first.
+    """
+    made, entered, begun = _placed(asked, folder, out)
+    named = {**own, asked.experiment.model: outside}
     refuse_unpriced(made.limits, {name.text: name for names in made.names.values() for name in names})
-    async with calling(made, opened, own, Store(fresh=fresh)) as calls:
+    async with calling(made, entered, named, Store(fresh=fresh)) as calls:
         if not begun:
             recorded.freeze(made, calls.folder)
         if check:

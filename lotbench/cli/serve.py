@@ -1,0 +1,49 @@
+"""`lotbench serve`: the game as an OpenEnv server on the loopback."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import sys
+from pathlib import Path
+
+from lotbench.cli.evaluate import configuration, interruptible
+from lotbench.edge.openenv_server import serve_environment
+from lotbench.environment.games import Outside, opened
+from lotbench.environment.openenv import Episodes
+
+KEY = "LOTBENCH_SERVE_KEY"
+"""Where the key stands, if it is to be the same every time."""
+
+
+def serve(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench serve`."""
+    asked = configuration(parsed)
+    key = os.environ.get(KEY) or secrets.token_urlsafe(24)
+    folder = Path(parsed.folder) if parsed.folder else None
+
+    async def main() -> None:
+        outside = Outside(asked.experiment.model.removeprefix("python:"))
+        async with opened(
+            asked,
+            outside,
+            {},
+            folder,
+            Path(parsed.out),
+            fresh=parsed.fresh,
+            check=not parsed.no_preflight,
+        ) as games:
+            print(f"{len(games.samples)} samples; games are kept in {games.path}", file=sys.stderr)
+
+            def ready(address: str) -> None:
+                shown = "" if KEY in os.environ else f"\nkey {key}"
+                print(f"serving {address}{shown}\nend with Ctrl-C", flush=True)
+
+            await serve_environment(Episodes(games), parsed.port, key, ready, parsed.sessions)
+
+    try:
+        interruptible(main())
+    except KeyboardInterrupt:
+        print()
+    return 0
