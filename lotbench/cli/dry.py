@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lotbench.edge.calls.prices import price, price_date
+from lotbench.edge.calls.prices import BATCHED, price, price_date
 from lotbench.harness.benchmark import preview
 from lotbench.harness.state import start
 from lotbench.run.plan import Plan
@@ -22,7 +22,7 @@ def show_plan(made: Plan) -> int:
     print(f"{made.benchmark.name} version {made.benchmark.version}: {made.benchmark.about}")
     print(f"data      {made.folder}: {len(made.chosen)} of {made.of} samples")
     print(
-        f"walks     {walks} ({experiment.repeats} repeats), {min(made.limits.concurrency, len(lanes))} side by side"
+        f"walks     {walks} ({experiment.repeats} repeats), {made.limits.side_by_side(len(lanes))} side by side"
     )
     for name, value in made.settings.model_dump().items():
         print(f"  {name:18} {value}")
@@ -37,6 +37,10 @@ def show_plan(made: Plan) -> int:
         print(
             f"{role:10} {calls:14,} {usage.input_tokens:14,} {usage.output_tokens:14,} {shown:>10}  {models}"
         )
+    if made.limits.batch != "none":
+        given = (name for names in made.names.values() for name in names)
+        batched = dict.fromkeys(name.text for name in given if made.limits.batches(name.provider))
+        print(f"half the price, by batch files of {made.limits.batch}: {', '.join(batched)}")
     print(
         f"cost at most, about: {_dollars(total)}; prices of {price_date()}, nothing cached, no walk solved early"
     )
@@ -61,7 +65,8 @@ def _at_most(made: Plan, walks: int) -> Iterator[tuple[str, Usage, int, float | 
         calls, prompt = each * walks, max((_tokens(q) for q in asked if q.role == role), default=0)
         known = price(made.names[role][0])
         # The price of a call depends on its own length, not on that of all together.
-        cost = calls * known.of(Usage(prompt, 0, REPLY_TOKENS)) if known else None
+        share = BATCHED if made.limits.batches(made.names[role][0].provider) else 1.0
+        cost = calls * known.of(Usage(prompt, 0, REPLY_TOKENS)) * share if known else None
         yield role, Usage(calls * prompt, 0, calls * REPLY_TOKENS), calls, cost
 
 

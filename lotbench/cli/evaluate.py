@@ -24,7 +24,7 @@ from lotbench.run.precision import Progress
 from lotbench.run.results import Run
 
 T = TypeVar("T")
-LIMITS = ("concurrency", "rpm", "tpm", "cost_limit", "token_limit", "time_limit")
+LIMITS = ("concurrency", "rpm", "tpm", "cost_limit", "token_limit", "time_limit", "batch")
 
 
 def evaluate(parsed: argparse.Namespace) -> int:
@@ -33,7 +33,9 @@ def evaluate(parsed: argparse.Namespace) -> int:
     if parsed.dry_run:
         from lotbench.cli.dry import show_plan
 
-        return show_plan(plan.make(asked))
+        made = plan.make(asked)
+        plan.refuse_batches(made)
+        return show_plan(made)
     work = begin(
         asked,
         out=Path(parsed.out),

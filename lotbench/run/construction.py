@@ -22,7 +22,7 @@ from lotbench.edge.files.run_folder import Folder
 from lotbench.harness.benchmark import Benchmark
 from lotbench.prompting.prompt import Pack, pack
 from lotbench.run.calling import Calls
-from lotbench.run.plan import Plan, version
+from lotbench.run.plan import Plan, refuse_batches, version
 from lotbench.run.session import loop
 from lotbench.types import Sample, Trace
 
@@ -69,7 +69,7 @@ def plan(wanted: Wanted, benchmark: Benchmark, drafts: Sequence[Sample]) -> Plan
     """
     names = {role: (parse(wanted.models[role]),) for role in benchmark.roles}
     refuse_unpriced(wanted.limits, {given[0].text: given[0] for given in names.values()})
-    return Plan(
+    made = Plan(
         benchmark=benchmark,
         experiment=Experiment(benchmark=benchmark.name, seed=wanted.seed, repeats=1),
         limits=wanted.limits,
@@ -84,6 +84,8 @@ def plan(wanted: Wanted, benchmark: Benchmark, drafts: Sequence[Sample]) -> Plan
         names=names,
         by_id={draft.id: draft for draft in drafts},
     )
+    refuse_batches(made)
+    return made
 
 
 async def walked(calls: Calls, *, preflight: bool) -> dict[str, Trace]:

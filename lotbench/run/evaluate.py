@@ -132,6 +132,7 @@ async def begin(
         precision.refuse(made, shards)
         made = plan.make(precision.first(asked))
     refuse_unpriced(made.limits, {name.text: name for names in made.names.values() for name in names})
+    plan.refuse_batches(made)
     if shards > 1:
         sharded.refuse_alone(made)
 
@@ -225,6 +226,9 @@ async def resume(
         made = results.planned(run_before, config.validate(Limits, {**run_before.limits, **limits}))
         recorded.refuse_lost_pictures(made, path)
         precision.refuse(made, shards)
+        plan.refuse_batches(made)
+        if shards > 1:
+            sharded.refuse_alone(made)
         async with calling(made, lambda: nullcontext(place), own) as calls:
             session = Session(made, calls, run_before)
             if shards > 1:

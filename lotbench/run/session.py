@@ -240,7 +240,7 @@ def loop(
         context=Context(plan.benchmark, plan.view, ask),
         done=dict(done or {}),
         supersteps=plan.benchmark.walks.supersteps(plan.settings),
-        concurrency=min(plan.limits.concurrency, len(lanes)),
+        concurrency=plan.limits.side_by_side(len(lanes)),
         max_failed=int(plan.limits.max_failed * sum(map(len, lanes))),
     )
 

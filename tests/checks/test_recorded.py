@@ -222,6 +222,9 @@ def test_lines_of_anybody_are_read_and_those_that_are_none_named(tmp_path: Path)
     path.write_text("item,response,target,score_1\nbox,use,x,2\n", "utf-8")
     with pytest.raises(DataError, match=r"mine\.jsonl:2: target: 'x' is no number"):
         read_verdicts(path)
+    path.write_text(" target,response,score_1\n1,a,2\n", "utf-8")
+    with pytest.raises(DataError, match=r"mine\.jsonl:1: no column target"):
+        read_verdicts(path)
     with pytest.raises(UsageError, match="No such file"):
         read_verdicts(tmp_path / "none.json")
 

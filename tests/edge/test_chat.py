@@ -305,8 +305,8 @@ def test_a_provider_gets_its_own_key_and_stays_at_its_own_address(monkeypatch: p
     model = ChatModel(parse("deepseek/deepseek-chat"), lambda sha256: "", Limits(), Waiting())
 
     assert model.url == "https://api.deepseek.com/v1"
-    assert model._secret == "sk-deepseek"
-    assert ChatModel(parse("ollama/x"), lambda sha256: "", Limits(), Waiting())._secret == "none"
+    assert model.secret == "sk-deepseek"
+    assert ChatModel(parse("ollama/x"), lambda sha256: "", Limits(), Waiting()).secret == "none"
 
 
 @pytest.mark.parametrize("name", ["gpt-4o-mini", "openai/gpt-4o-mini", "openrouter/x", "gemini/x"])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lotbench.edge.calls.caller import _storable
 from lotbench.edge.models import chat_format
-from lotbench.edge.models.chat import _short
+from lotbench.edge.models.chat import short
 from lotbench.edge.models.chat_format import LADDER, PARAMETERS, Abilities
 from lotbench.errors import Unread
 from lotbench.prompting.reply import fills, read_form, schema
@@ -144,7 +144,7 @@ def test_any_usage_is_counted(table: dict[str, Any]) -> None:
 
 @given(st.text(max_size=600), st.text("abc-", min_size=4, max_size=8))
 def test_an_error_is_one_short_line_without_the_key(text: str, secret: str) -> None:
-    told = _short(f"{text}{secret}{text}", secret)
+    told = short(f"{text}{secret}{text}", secret)
 
     assert len(told) <= 300
     assert secret not in told or secret in "***"

@@ -19,7 +19,7 @@ import orjson
 from lotbench.config.experiment import RoleSampling
 from lotbench.edge.calls.budget import Bucket, Budget
 from lotbench.edge.calls.journal import Entry, Journal, Source
-from lotbench.edge.calls.prices import Price
+from lotbench.edge.calls.prices import Price, cost
 from lotbench.edge.calls.store import Store
 from lotbench.harness.state import AnyWalk
 from lotbench.prompting.reply import HALVES, fills
@@ -44,6 +44,8 @@ class RoleModel:
     """The id that the model returned last; empty before its first reply."""
     address: str = ""
     """See `config.model_names.address`."""
+    share: float = 1.0
+    """The share of its price that a call is thought to cost; see `prices.BATCHED`."""
 
 
 @dataclass(slots=True)
@@ -184,8 +186,9 @@ class Caller:
 
     async def _called(self, question: Question, request: Request, role_model: RoleModel) -> Reply:
         asked, told = _estimate(request), round(self._mean_reply.get(question.step, REPLY_TOKENS))
-        tokens, cost = asked + told, role_model.price.of(Usage(asked, 0, told)) if role_model.price else 0.0
-        self.budget.reserve(tokens, cost)
+        price, tokens = role_model.price, asked + told
+        held = price.of(Usage(asked, 0, told)) * role_model.share if price else 0.0
+        self.budget.reserve(tokens, held)
         used, spent = Usage(), 0.0
         self.stats.in_flight += 1
         place = str(request.key)
@@ -195,14 +198,14 @@ class Caller:
             started = time.time()
             self.stats.open[place] = time.monotonic(), role_model.name
             reply = _storable(await role_model.model(request))
-            used, spent = reply.usage, role_model.price.of(reply.usage) if role_model.price else 0.0
+            used, spent = reply.usage, cost(price, reply) if price else 0.0
             role_model.model_id = reply.model
             self._write(question, request, role_model, reply, "call", started)
             self.stats.replied = time.monotonic()
         finally:
             self.stats.in_flight -= 1
             self.stats.open.pop(place, None)
-            self.budget.settle(tokens, cost, used, spent)
+            self.budget.settle(tokens, held, used, spent)
         before = self._mean_reply.get(question.step, REPLY_TOKENS)
         self._mean_reply[question.step] = 0.9 * before + 0.1 * reply.usage.output_tokens
         self._count(question.role, role_model, reply)
@@ -228,7 +231,7 @@ class Caller:
         stats.usage[role] = added(stats.usage.get(role, Usage()), reply.usage)
         before = stats.cost.get(role, 0.0)
         stats.cost[role] = (
-            None if before is None or role_model.price is None else before + role_model.price.of(reply.usage)
+            None if before is None or role_model.price is None else before + cost(role_model.price, reply)
         )
 
 

@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeAlias
 
 import orjson
 
-from lotbench.edge.calls.prices import Price
+from lotbench.edge.calls.prices import Price, cost
 from lotbench.edge.files.jsonl import fields, no_link, put, sealed, unsealed
 from lotbench.errors import LotbenchError, RunFolderError
 from lotbench.types import Key, Reply, Usage
@@ -110,10 +110,11 @@ class Totals:
         total.input_tokens += usage.input_tokens
         total.cached_input_tokens += usage.cached_input_tokens
         total.output_tokens += usage.output_tokens
-        total.seconds += made.reply.seconds
+        # How long a batched call took nobody knows, so no sum of theirs bounds anything.
+        total.seconds += inf if "batch" in made.reply.sent else made.reply.seconds
         total.malformed += "malformed" in made.reply.sent
         price, before = self.prices.get(made.asked), total.cost_usd
-        total.cost_usd = None if price is None or before is None else before + price.of(usage)
+        total.cost_usd = None if price is None or before is None else before + cost(price, made.reply)
 
     def ids(self) -> dict[str, list[list[str]]]:
         """The ids that each seat of each role returned."""
@@ -195,12 +196,17 @@ class Journal:
 
     def get(self, key: Key) -> Entry | None:
         """The line of a key, if a reply to it ever came."""
-        name = _name(str(key))
-        place = self._places.get(name) if name not in self._retried else None
-        if place is None:
+        if _name(str(key)) in self._retried:
             return self._before.get(key) if self._before is not None else None
-        text = os.pread(self._file.fileno(), place[1], place[0])
-        return entry(orjson.loads(text))
+        found = self.last(str(key))
+        return self._before.get(key) if found is None and self._before is not None else found
+
+    def last(self, key: str) -> Entry | None:
+        """The last line of a key in this file, also if it is to be asked for again."""
+        place = self._places.get(_name(key))
+        if place is None:
+            return None
+        return entry(orjson.loads(os.pread(self._file.fileno(), place[1], place[0])))
 
     def retry(self, key: str) -> None:
         """Ask for a key again in this run although a reply came to it: that reply could not be read."""

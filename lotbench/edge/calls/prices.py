@@ -18,10 +18,12 @@ from pydantic import BaseModel, ConfigDict, NonNegativeFloat
 
 from lotbench.config.experiment import read_toml, validate
 from lotbench.config.model_names import ModelName, base_model
-from lotbench.types import Usage
+from lotbench.types import Reply, Usage
 
 FREE_KINDS = ("hf", "local", "file", "human", "placebo", "python")
 FREE_PROVIDERS = ("ollama", "vllm")
+BATCHED = 0.5
+"""The share of its price that a call in a batch file costs, at either provider."""
 LISTED_AS = {name: name for name in ("openai", "openrouter", "deepseek", "anthropic")} | {"gemini": "google"}
 """Our providers under the names that genai-prices has for them; it does not list the others."""
 
@@ -49,6 +51,11 @@ class Price:
             fresh * self.input + usage.cached_input_tokens * self.cached + usage.output_tokens * self.output
         )
         return cost / 1e6
+
+
+def cost(price: Price, reply: Reply) -> float:
+    """What a reply cost, in US dollars: the price of its tokens, or a share of it where it came out of a batch file."""
+    return price.of(reply.usage) * (BATCHED if "batch" in reply.sent else 1.0)
 
 
 class PriceTable(BaseModel):

@@ -47,6 +47,8 @@ class JudgeVerdicts:
     cost_usd: float | None = None
 
 
+PREDICTED = frozenset({"target", "response"})
+"""Columns by which a table is known as predictions of ocsai."""
 _SCORE = re.compile(r"score_([1-9][0-9]{0,5})")
 """The name of a column that holds a mean over so many tokens."""
 
@@ -83,7 +85,7 @@ def read_verdicts(path: Path, unknown: Unknown = "incorrect") -> list[JudgeVerdi
     if text.lstrip().startswith("{"):
         log = _object(text)
         return [_turtlebench(path, log, unknown)] if log is not None else [_lines(path)]
-    if {"target", "response"} <= set(header.strip().split(",")):
+    if set(header.strip().split(",")) >= PREDICTED:
         return _ocsai(path, text)
     raise DataError(
         [
@@ -163,7 +165,10 @@ def _scored(path: Path, text: str) -> list[tuple[dict[str, str], float, list[flo
     rows: list[tuple[dict[str, str], float, list[float]]] = []
     faults: list[str] = []
     try:
-        ranks = sorted(int(found[1]) for name in reader.fieldnames or () if (found := _SCORE.fullmatch(name)))
+        names = reader.fieldnames or ()
+        if lacking := PREDICTED - set(names):
+            raise DataError([at(path, 1) + f": no column {', '.join(sorted(lacking))}"])
+        ranks = sorted(int(found[1]) for name in names if (found := _SCORE.fullmatch(name)))
         if not ranks:
             raise DataError([at(path, 1) + ": no column score_K"])
         for row in reader:

@@ -15,7 +15,7 @@ import json
 import os
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 from urllib.request import getproxies, proxy_bypass
@@ -28,7 +28,7 @@ from lotbench.edge.models import chat_format
 from lotbench.edge.models.concurrency import Pace
 from lotbench.errors import CallFailed, Unescapable, UnknownModel, Unreachable, UsageError
 from lotbench.report.markdown import visible
-from lotbench.types import Key, Reply, Request
+from lotbench.types import JSON, Key, Reply, Request
 
 MALFORMED_TRIES = 4
 """Times that a response which is no chat completion is asked for: it was paid for, and often it stays one."""
@@ -69,7 +69,7 @@ class Waiting:
             self.retries -= 1
 
 
-class _PassingError(Exception):
+class PassingError(Exception):
     """A trouble that another try may not meet.
 
     Attributes:
@@ -85,6 +85,21 @@ class _PassingError(Exception):
         self.tries = tries
         self.refused = refused
         super().__init__(reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """What came back to a body.
+
+    Attributes:
+        sent: What of the body is worth recording; see `chat_format.sent`.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+    seconds: float
+    sent: Mapping[str, JSON]
 
 
 def key(name: ModelName) -> str:
@@ -137,7 +152,7 @@ class ChatModel:
         if name.provider == "openai":
             given = os.environ.get("OPENAI_BASE_URL", "").strip()
             self.url = checked_url("$OPENAI_BASE_URL", given, "$OPENAI_API_KEY") if given else self.url
-        self._secret = secret or key(name)
+        self.secret = secret or key(name)
         self._picture = picture
         self._limits = limits
         self._waiting = waiting
@@ -150,7 +165,8 @@ class ChatModel:
         self._sees = False
         """Whether it has answered to a picture: then a refused picture is that picture's fault."""
         self._session: Any = None
-        self._address: Any = None
+        self._base: Any = None
+        self.bearer = {"Authorization": f"Bearer {self.secret}"}
         self._proxy: str | None = None
 
     async def __call__(self, request: Request) -> Reply:
@@ -171,106 +187,152 @@ class ChatModel:
         """Post a body until something comes of it."""
         for attempt in itertools.count():
             try:
-                return await self._posted(made, able)
-            except _PassingError as trouble:
+                return self._understood(await self._delivered(made, able, place), made, able)
+            except PassingError as trouble:
                 if trouble.refused and place.step == TEST and attempt >= REFUSED_TRIES - 1:
                     raise Unreachable(f"{self.name.text}: {trouble}: is the server running?") from None
-                wait = _backoff(attempt, str(place)) if trouble.wait is None else trouble.wait
-                if attempt >= min(self._limits.retries, trouble.tries - 1):
-                    raise CallFailed(f"{self.name.text}: {trouble} (tries: {attempt + 1})") from None
-                if wait > self._limits.max_wait_s:
-                    longest = f"max_wait_s is {self._limits.max_wait_s:g}"
-                    raise CallFailed(
-                        f"{self.name.text}: {trouble}; told to wait {wait:g} s, {longest}"
-                    ) from None
-            await self._waiting.wait(wait)
+                passing = trouble
+            await self.before_next(attempt, passing, str(place))
         raise AssertionError("itertools.count has an end")
 
-    async def _posted(
-        self, made: dict[str, Any], able: chat_format.Abilities
-    ) -> Reply | chat_format.Abilities:
-        """Post a body once: a reply, less to ask for, or an error that says whether to try again."""
-        import aiohttp
+    async def before_next(self, attempt: int, trouble: PassingError, place: str) -> None:
+        """Wait before another try.
 
-        http = self._http()
+        Raises:
+            CallFailed: There is to be none.
+        """
+        wait = _backoff(attempt, place) if trouble.wait is None else trouble.wait
+        if attempt >= min(self._limits.retries, trouble.tries - 1):
+            raise CallFailed(f"{self.name.text}: {trouble} (tries: {attempt + 1})")
+        if wait > self._limits.max_wait_s:
+            longest = f"max_wait_s is {self._limits.max_wait_s:g}"
+            raise CallFailed(f"{self.name.text}: {trouble}; told to wait {wait:g} s, {longest}")
+        await self._waiting.wait(wait)
+
+    async def _delivered(self, made: dict[str, Any], able: chat_format.Abilities, place: Key) -> Delivered:
+        """Post a body once, for the call of this key.
+
+        Raises:
+            PassingError: Nothing came back.
+        """
+        async with self._pace.place():
+            started = time.monotonic()
+            response, content = await self.send("POST", "chat/completions", data=orjson.dumps(made))
+        seconds = time.monotonic() - started
+        return Delivered(response.status, response.headers, content, seconds, chat_format.sent(made, able))
+
+    def _understood(
+        self, got: Delivered, made: dict[str, Any], able: chat_format.Abilities
+    ) -> Reply | chat_format.Abilities:
+        """What came back: a reply, less to ask for, or an error that says whether to try again."""
+        if not 200 <= got.status < 300:
+            return self._refused(got, made, able)
         try:
-            async with self._pace.place():
-                started = time.monotonic()
-                async with asyncio.timeout(self._limits.timeout_s):
-                    response, content = await self._exchanged(http, orjson.dumps(made))
-        except (aiohttp.ClientError, OSError) as error:
-            # A broken connection comes under many names; what lies beneath tells a timeout.
-            chain = _chain(error)
-            if any(isinstance(link, TimeoutError) for link in chain):
-                raise _PassingError(f"no answer within {self._limits.timeout_s:g} s") from None
-            refused = any(isinstance(link, ConnectionRefusedError) for link in chain)
-            why = "refused" if refused else type(chain[-1]).__name__
-            raise _PassingError(f"no connection to {self.url} ({why})", refused=refused) from None
-        if not 200 <= response.status < 300:
-            return self._refused(response, content, made, able)
-        try:
-            answer = _json(content)
+            answer = from_json(got.content)
         except (ValueError, RecursionError):
-            raise _PassingError("the server's answer is not JSON", tries=MALFORMED_TRIES) from None
-        found = chat_format.reply(answer, time.monotonic() - started, chat_format.sent(made, able))
-        if found is not None and self._secret not in ("", "none"):
+            raise PassingError("the server's answer is not JSON", tries=MALFORMED_TRIES) from None
+        found = chat_format.reply(answer, got.seconds, got.sent)
+        if found is not None and self.secret not in ("", "none"):
             # Some servers echo what they were sent, and the model's id goes into every report.
-            found = replace(found, model=found.model.replace(self._secret, "***"))
+            found = replace(found, model=found.model.replace(self.secret, "***"))
         if found is None:
             told = chat_format.complaint(answer)
-            about = f": {_short(told, self._secret)}" if told else ""
-            raise _PassingError(f"the server's answer is no chat completion{about}", tries=MALFORMED_TRIES)
+            about = f": {short(told, self.secret)}" if told else ""
+            raise PassingError(f"the server's answer is no chat completion{about}", tries=MALFORMED_TRIES)
         self._sees = self._sees or chat_format.has_picture(made)
         self._pace.kept_up(found.seconds)
         return found
 
-    async def _exchanged(self, http: Any, content: bytes) -> tuple[Any, bytes]:
+    async def send(
+        self, method: str, path: str, seconds: float | None = None, **request: Any
+    ) -> tuple[Any, bytes]:
+        """Send one request to a path below the base URL, within the time of an attempt; see `_exchanged`."""
+        import aiohttp
+
+        http = self._http()
+        try:
+            async with asyncio.timeout(seconds or self._limits.timeout_s):
+                return await self._exchanged(http, method, path, **request)
+        except (aiohttp.ClientError, OSError) as error:
+            # A broken connection comes under many names; what lies beneath tells a timeout.
+            chain = _chain(error)
+            if any(isinstance(link, TimeoutError) for link in chain):
+                raise PassingError(f"no answer within {seconds or self._limits.timeout_s:g} s") from None
+            refused = any(isinstance(link, ConnectionRefusedError) for link in chain)
+            why = "refused" if refused else type(chain[-1]).__name__
+            raise PassingError(f"no connection to {self.url} ({why})", refused=refused) from None
+
+    async def _exchanged(
+        self,
+        http: Any,
+        method: str,
+        path: str,
+        take: Callable[[Any], Awaitable[bytes]] | None = None,
+        headers: Mapping[str, str] | None = None,
+        **request: Any,
+    ) -> tuple[Any, bytes]:
         """A response with its body, unpacked.
 
+        Args:
+            http: The connections.
+            method: Of the request.
+            path: Below the base URL.
+            take: Reads the body of a response; by default whole, up to `MAX_BYTES`.
+            headers: In place of our key as a bearer.
+            **request: What else aiohttp makes a request of.
+
         Raises:
-            _PassingError: The body is larger than any answer.
+            PassingError: The body is larger than any answer.
             Unescapable: The server sends elsewhere.
         """
-        address = self._address
+        first = address = self._base.join(type(self._base)(path))
         for _ in range(REDIRECTS + 1):
-            async with http.post(address, data=content, allow_redirects=False, proxy=self._proxy) as response:
+            sending = http.request(
+                method,
+                address,
+                headers=self.bearer if headers is None else headers,
+                allow_redirects=False,
+                proxy=self._proxy,
+                **request,
+            )
+            async with sending as response:
                 location = response.headers.get("location") if response.status in REDIRECTING else None
                 if location is None:
-                    return response, await _body(response.content)
+                    return response, await (take or whole)(response)
             try:
                 address = address.join(type(address)(location))
             except ValueError:
-                raise _PassingError(f"{self.url} redirects to no address", tries=MALFORMED_TRIES) from None
-            if address.origin() != self._address.origin():
+                raise PassingError(f"{self.url} redirects to no address", tries=MALFORMED_TRIES) from None
+            if address.origin() != first.origin():
                 raise Unescapable(f"{self.name.text}: {self.url} redirects to another host: name that one")
-        raise _PassingError(f"{self.url} redirects in a circle")
+        raise PassingError(f"{self.url} redirects in a circle")
 
     def _refused(
-        self, response: Any, content: bytes, made: dict[str, Any], able: chat_format.Abilities
+        self, got: Delivered, made: dict[str, Any], able: chat_format.Abilities
     ) -> Reply | chat_format.Abilities:
         """What a status other than 200 means."""
-        status, text = response.status, chat_format.error_message(content)
-        told = f"{self.name.text}: {status}: {_short(text, self._secret)}"
+        status, text = got.status, chat_format.error_message(got.content)
+        told = f"{self.name.text}: {status}: {short(text, self.secret)}"
         if status in (400, 403) and chat_format.withheld(text):
-            return Reply("", made["model"], "content_filter", sent=chat_format.sent(made, able))
-        self._stop_if_hopeless(status, text, told, made)
+            return Reply("", made["model"], "content_filter", sent=got.sent)
+        self.stop_if_hopeless(status, text, told, made)
         if status in (400, 413, 422):
             if (less := chat_format.lessened(able, text, made)) is not None:
                 return less
             if chat_format.too_long(text):
-                return Reply("", made["model"], "length", sent=chat_format.sent(made, able))
+                return Reply("", made["model"], "length", sent=got.sent)
         if chat_format.no_pictures(text, made) and not self._sees:
             raise Unescapable(f"{told} (no picture input: to play without, --set arm=caption)")
         if status in CROWDED:
             self._pace.crowded()
         if status in PASSING or status >= 500:
-            wait = chat_format.retry_after(response.headers, time.time())
-            raise _PassingError(f"{status}: {_short(text, self._secret)}", wait)
+            wait = chat_format.retry_after(got.headers, time.time())
+            raise PassingError(f"{status}: {short(text, self.secret)}", wait)
         if status == 404:
             raise UnknownModel(f"{told} (no such model or address: {self.url})")
         raise CallFailed(told)
 
-    def _stop_if_hopeless(self, status: int, text: str, told: str, made: Mapping[str, Any]) -> None:
+    def stop_if_hopeless(self, status: int, text: str, told: str, made: Mapping[str, Any]) -> None:
         """Stop the run on a refusal that every other call would meet too."""
         if status in (401, 403):
             variable = f"${self.name.key}" if self.name.key else "the server"
@@ -288,27 +350,27 @@ class ChatModel:
             from yarl import URL
 
             headers, base = self._meant()
-            self._address = URL(base) / "chat/completions"
-            secure = self._address.scheme == "https"
-            self._proxy = _proxy(self._address.scheme, self._address.authority)
+            self._base = URL(f"{base.rstrip('/')}/")
+            secure = self._base.scheme == "https"
+            self._proxy = _proxy(self._base.scheme, self._base.authority)
             self._session = aiohttp.ClientSession(
                 # The places of the endpoint are all the limit there is.
                 connector=aiohttp.TCPConnector(
                     limit=0, keepalive_timeout=IDLE_S, ssl=httpx2.create_ssl_context() if secure else True
                 ),
                 headers=headers,
-                # A whole attempt is timed here: see `_posted`.
+                # A whole attempt is timed here: see `send`.
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
             )
         return self._session
 
     def _meant(self) -> tuple[dict[str, str], str]:
-        """The headers and the base URL that ChatOpenAI has for this model."""
+        """The headers, but for the key, and the base URL that ChatOpenAI has for this model."""
         from langchain_openai import ChatOpenAI
 
         chat = ChatOpenAI(
             model=self.name.model or "local",
-            api_key=cast(Any, self._secret),
+            api_key=cast(Any, self.secret),
             base_url=self.url,
             timeout=self._limits.timeout_s,
             max_retries=0,
@@ -318,7 +380,12 @@ class ChatModel:
         if self.name.provider != "openai":
             # Out of the environment comes what only OpenAI may see.
             said = {name: value for name, value in said.items() if name.lower() in HEADERS}
-        return {**said, "Authorization": f"Bearer {self._secret}"}, str(chat.base_url)
+        said = {name: value for name, value in said.items() if name.lower() != "authorization"}
+        return said, str(chat.base_url)
+
+    def without_secret(self, content: bytes) -> bytes:
+        """What a server sent, without our key, which some repeat."""
+        return content if self.secret in ("", "none") else content.replace(self.secret.encode(), b"***")
 
     async def close(self) -> None:
         """Close the connections."""
@@ -326,18 +393,18 @@ class ChatModel:
             await self._session.close()
 
 
-async def _body(stream: Any) -> bytes:
+async def whole(response: Any) -> bytes:
     """The body of a response, unpacked piece by piece: a small one may unpack to more than the memory holds."""
     pieces, size = [], 0
-    async for piece in stream.iter_any():
+    async for piece in response.content.iter_any():
         pieces.append(piece)
         size += len(piece)
         if size > MAX_BYTES:
-            raise _PassingError(f"the server's answer is larger than {MAX_BYTES:,} bytes", tries=2)
+            raise PassingError(f"the server's answer is larger than {MAX_BYTES:,} bytes", tries=2)
     return b"".join(pieces)
 
 
-def _json(content: bytes) -> Any:
+def from_json(content: bytes) -> Any:
     """The JSON of a body; by the slower decoder where a server writes what the faster one refuses (NaN).
 
     Raises:
@@ -372,7 +439,7 @@ def _chain(error: BaseException) -> list[BaseException]:
     return found
 
 
-def _short(text: str, secret: str) -> str:
+def short(text: str, secret: str) -> str:
     """An error message for one line, without the key that some servers repeat; JSON only if there is no more."""
     clean = text if secret in ("", "none") else text.replace(secret, "***")
     clean = clean.partition(' {"')[0] or clean

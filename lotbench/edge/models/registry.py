@@ -12,9 +12,11 @@ from lotbench.config.experiment import Limits
 from lotbench.config.model_names import ModelName, address
 from lotbench.edge.calls.budget import Bucket
 from lotbench.edge.calls.caller import RoleModel
-from lotbench.edge.calls.prices import price
+from lotbench.edge.calls.prices import BATCHED, price
 from lotbench.edge.files.datasets import Pictures
 from lotbench.edge.models import predictions
+from lotbench.edge.models.batch_files import BatchFiles
+from lotbench.edge.models.batches import BatchModel
 from lotbench.edge.models.chat import ChatModel, Waiting
 from lotbench.edge.models.concurrency import Pace
 from lotbench.edge.models.embedded import Embedded, weights
@@ -64,6 +66,8 @@ class Models:
         self._rates: dict[str, tuple[Bucket, Bucket]] = {}
         self.paces: dict[str, Pace] = {}
         """The places of each endpoint that is reached over the network."""
+        self.batch_files = BatchFiles()
+        """Those of the run, once its folder is known."""
         self._open = AsyncExitStack()
 
     async def __aenter__(self) -> Models:
@@ -85,6 +89,12 @@ class Models:
         place = f"{role} {name.text}" if name.kind == "file" else name.text
         if place not in self._built:
             self._built[place] = self._build(role, name)
+        if self._limits.batches(name.provider):
+            # The rates of an endpoint are of calls; a batch has limits of its own there.
+            rates, share = (Bucket(None), Bucket(None)), BATCHED
+            return RoleModel(
+                name.text, self._built[place], price(name), *rates, address=address(name), share=share
+            )
         endpoint = name.url or name.text
         if endpoint not in self._rates:
             self._rates[endpoint] = (Bucket(self._limits.rpm), Bucket(self._limits.tpm))
@@ -92,6 +102,10 @@ class Models:
         return RoleModel(name.text, self._built[place], price(name), *rates, address=address(name))
 
     def _build(self, role: str, name: ModelName) -> Model:
+        if self._limits.batches(name.provider):
+            batched = BatchModel(name, self._pictures.data_url, self._limits, self.waiting, self.batch_files)
+            self._open.push_async_callback(batched.close)
+            return batched
         if name.kind == "api":
             pace = self.paces.setdefault(name.url or name.text, Pace(self._limits.concurrency))
             model = ChatModel(name, self._pictures.data_url, self._limits, self.waiting, pace=pace)
