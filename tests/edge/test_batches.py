@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import socket
 import sys
@@ -15,7 +16,7 @@ import orjson
 import pytest
 
 from lotbench.cli import main
-from lotbench.edge.calls.journal import Entry, read_journal
+from lotbench.edge.calls.journal import Entry, read_journal, read_totals
 from lotbench.edge.models import batch_format, batches, chat
 from lotbench.edge.models.batch_format import Outcome
 from tests.batch_server import KEY, BatchServer
@@ -289,6 +290,14 @@ def test_a_batched_call_costs_half_in_plan_report_and_budget(
         assert main([*by_files, "--cost-limit", "1000"]) == 0
         assert main(["report", str(the_run(tmp_path / "openai"))]) == 0
     assert cost(tmp_path / "openai") == pytest.approx(spent[1])
+
+
+def test_a_batched_call_has_no_seconds_by_which_its_energy_could_be_bounded(tmp_path: Path) -> None:
+    with BatchServer(blind, port=PORT) as server:
+        assert main(command(server, tmp_path, "standard", "--batch", "openai")) == 0
+    totals = read_totals(the_run(tmp_path) / "calls.jsonl").by_origin
+    assert {total.seconds for total in totals.values()} == {math.inf}
+    assert {one.reply.seconds for one in batched(tmp_path)} == {0.0}
 
 
 # What cannot be.
