@@ -116,6 +116,7 @@ async def begin(
     duel = _settled(plans, delta)
     for made in plans:
         refuse_unpriced(made.limits, {name.text: name for names in made.names.values() for name in names})
+        plan.refuse_batches(made)
     async with AsyncExitStack() as stack:
         benchmark, together = plans[0].benchmark.name, "-".join(duel.models)
         place = stack.enter_context(
@@ -251,6 +252,7 @@ async def _again(
     run = load_run(path)
     made = results.planned(run, config.validate(Limits, {**run.limits, **limits}))
     recorded.refuse_lost_pictures(made, path)
+    plan.refuse_batches(made)
     calls = await stack.enter_async_context(calling(made, lambda: nullcontext(place), own))
     session = Session(made, calls, run)
     session.continues(run.traces, retry_failed=retry_failed)

@@ -310,6 +310,10 @@ def refusals(url: str) -> Mapping[str, tuple[list[str], str]]:
             ["evaluate", *model, "--judge", f"j@{url}", "--oracle", f"o@{url}", "--batch", "openai"],
             "--batch openai: lotbench is played in rounds",
         ),
+        "duel": (
+            ["duel", f"m@{url}", f"n@{url}", "--judge", f"j@{url}", "--oracle", f"o@{url}", "--batch", "openai"],
+            "--batch openai: lotbench is played in rounds",
+        ),
         "lanes": (
             ["evaluate", "hicbench", *model, "--judge", f"j@{url}", "--role", f"dhp_judge=d@{url}",
              "--set=dhp=true", "--set=orders=2", "--batch", "openai"],
@@ -326,14 +330,14 @@ def refusals(url: str) -> Mapping[str, tuple[list[str], str]]:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", ["rounds", "lanes", "nobody", "shards"])
+@pytest.mark.parametrize("case", ["rounds", "duel", "lanes", "nobody", "shards"])
 def test_what_batches_cannot_do_is_refused_with_the_reason(
     case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given, why = refusals("http://127.0.0.1:9/v1")[case]
     assert main([*given, "--out", str(tmp_path)]) == 2
     assert why in capsys.readouterr().err
-    if case != "shards":
+    if case not in ("shards", "duel"):
         assert main([*given, "--dry-run"]) == 2
     assert list(tmp_path.iterdir()) == []
 
