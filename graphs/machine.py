@@ -54,7 +54,7 @@ class Machine:
             await asyncio.sleep(0)
             if step == END:
                 return state
-        raise RecursionError(f"{most} nodes were visited and the walk has no end")
+        raise RecursionError(f"{most} nodes were visited and the task has no end")
 
     def graph(self) -> Compiled:
         """The same for LangGraph, which draws, serves and traces it."""

@@ -201,7 +201,7 @@ async def _close(folder: str) -> None:
 def _plan(asked: Asked) -> Plan:
     """The plan of one walk, its picture read."""
     if asked.repeat < 1:
-        raise UsageError(f"repeat {asked.repeat}: walks are counted from 1")
+        raise UsageError(f"repeat {asked.repeat}: tasks are counted from 1")
     given = {
         "benchmark": asked.benchmark,
         "model": asked.model,

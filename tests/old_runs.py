@@ -53,7 +53,7 @@ LINES = re.compile(
     # The paper's preset puts the clues of a reveal together.
     r"|clue_reveal \|"
     # The rule of trust is stricter than it was, and the reasons stand in moved.json.
-    r"|\*\*Not rankable:\*\*|- arm: answers=3"
+    r"|\*\*Not (rankable|trusted):\*\*|- (arm|variant): answers=3"
     # Samples did not say who wrote them.
     r"|- Who wrote \d+ of the \d+ samples is not said"
     rf"|- An interval is missing or open|- oracle: 408 rows, .* 1.000 \((1 to 1|{SPREADLESS})\)"
@@ -62,6 +62,21 @@ ARMS = re.compile(r", max_rounds=7, clue_interval=3| \(answers=3\)")
 """What sets the arms of these runs apart, which was not part of their names."""
 IN_CELLS = re.compile(r" \([^()]* to [^()]*, n = \d+\)| \(n = \d+\)")
 """An interval in the cell of a heat map."""
+
+
+WORDS = {
+    r"\bwalk(s?)\b": r"task\1",
+    r"^- arm:": "- variant:",
+    r"\bCensored games\b": "Games that broke off",
+    r"\bCensored:": "Broke off:",
+    r"\bit is censored\b": "it counts as broken off",
+    r"\bgames are censored\b": "games count as broken off",
+    r"\bcensored\b": "broke off",
+    r"\bfillings\b": "guesses",
+    r"\bfilling\b": "guess",
+    r"\bnot told apart\b": "not clearly different",
+}
+"""Words of the reports of that day, and what stands for them since: the pages speak as people do."""
 
 
 class Player(RuleModel):
@@ -159,8 +174,15 @@ def told(report: Path) -> list[str]:
             continue
         shown = line if kept is None else " | ".join(cells(line)[at] for at in kept)
         if shown and not LINES.match(shown):
-            lines.append(ARMS.sub("", IN_CELLS.sub("", shown)))
+            lines.append(today(ARMS.sub("", IN_CELLS.sub("", shown))))
     return lines
+
+
+def today(line: str) -> str:
+    """A line in the words of today."""
+    for old, new in WORDS.items():
+        line = re.sub(old, new, line)
+    return line
 
 
 def cells(line: str) -> list[str]:

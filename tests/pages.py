@@ -50,7 +50,7 @@ def commands() -> str:
         GENERATED,
         "# Commands",
         "What `--help` says, for every command. Exit codes: 0 done, 1 error, 2 usage, 3 stopped by a limit, "
-        "4 too many failed walks, 130 interrupted; a run that ended with 3, 4 or 130 can be resumed "
+        "4 too many failed tasks, 130 interrupted; a run that ended with 3, 4 or 130 can be resumed "
         "([runs.md](runs.md#resume)).",
     ]
     return "\n\n".join([*blocks, *_help(parser())]) + "\n"
@@ -179,7 +179,7 @@ def _benchmark(one: Benchmark) -> list[str]:
         _rows(("role", "what it does", "default model", "temperature", "is shown pictures"), roles),
         f"The column {preset} has the values of the preset that reports compare with, where they differ. "
         "A setting marked * changes the score of a finished game, or what is said of it, and not the game itself; every "
-        "value but the default of one marked † is an arm of its own ([trust.md](trust.md)).",
+        "value but the default of one marked † is a variant of its own ([trust.md](trust.md)).",
         _table(one.Settings, reference, one.comparison.score_only, preset),
     ]
 

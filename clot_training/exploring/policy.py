@@ -111,7 +111,7 @@ class TransformersPolicy:
     def _tokens(self, prompt: str, labels: Sequence[str]) -> list[int]:
         begins = [written(self._loaded, prompt, label)[0] for label in labels]
         if len(set(begins)) < len(begins):
-            raise UsageError(f"{self.id}: its tokens do not tell the labels {', '.join(labels)} apart")
+            raise UsageError(f"{self.id}: its tokens do not set the labels {', '.join(labels)} apart")
         return begins
 
 

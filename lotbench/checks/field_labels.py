@@ -101,7 +101,7 @@ def labelled(*files: Path) -> Labelled:
     for name, (size, accepted) in about["sizes"].items():
         seen, true = counts.get(name, (0, 0))
         if size and not seen:
-            raise UsageError(f"{file}: of {size} {name} fillings none is labelled yet")
+            raise UsageError(f"{file}: of {size} {name} guesses none is labelled yet")
         strata.append(Stratum(bool(accepted), int(size), seen, true))
     field = Field(tuple(strata))
     record = judge_records.find_counting(about["key"]) or _empty(about)

@@ -22,7 +22,7 @@ def show_plan(made: Plan) -> int:
     print(f"{made.benchmark.name} version {made.benchmark.version}: {made.benchmark.about}")
     print(f"data      {made.folder}: {len(made.chosen)} of {made.of} samples")
     print(
-        f"walks     {walks} ({experiment.repeats} repeats), {made.limits.side_by_side(len(lanes))} side by side"
+        f"tasks     {walks} ({experiment.repeats} repeats), {made.limits.side_by_side(len(lanes))} side by side"
     )
     for name, value in made.settings.model_dump().items():
         print(f"  {name:18} {value}")
@@ -42,7 +42,7 @@ def show_plan(made: Plan) -> int:
         batched = dict.fromkeys(name.text for name in given if made.limits.batches(name.provider))
         print(f"half the price, by batch files of {made.limits.batch}: {', '.join(batched)}")
     print(
-        f"cost at most, about: {_dollars(total)}; prices of {price_date()}, nothing cached, no walk solved early"
+        f"cost at most, about: {_dollars(total)}; prices of {price_date()}, nothing cached, no task solved early"
     )
     return 0
 

@@ -142,7 +142,7 @@ def print_result(run: Run) -> int:
         if said := bounds.moving(name, score.get("bounds", {}), score["low"], score["high"]):
             print(said)
     if not summary["rankable"]:
-        print(f"not rankable: {'; '.join(summary['reasons'])}")
+        print(f"not trusted: {'; '.join(summary['reasons'])}")
     if run_folder.writable(run.path):
         print(f"report: {run.report}, and report.html beside it")
     else:

@@ -147,7 +147,7 @@ def _draw(parsed: argparse.Namespace) -> int:
     from lotbench.checks.field_labels import draw
 
     file = draw(load_run(parsed.from_run, parsed.kept), parsed.n, Path(parsed.out))
-    print(f"{file}: set each `label` to true (a DAESO) or false; what you cannot decide stays null")
+    print(f"{file}: set each `label` to true (a match) or false; what you cannot decide stays null")
     print("draw.json beside it holds the verdicts: do not look before you have labelled")
     print(f"then: lotbench judge-check --labels {file}")
     return 0

@@ -210,7 +210,7 @@ def _shards(one: argparse._ActionsContainer) -> None:
         metavar="K",
         type=int,
         default=1,
-        help="take the walks in K processes, each with 1/K of every limit (needs the extra `scale`)",
+        help="take the tasks in K processes, each with 1/K of every limit (needs the extra `scale`)",
     )
 
 
@@ -279,10 +279,10 @@ def _reports(commands: Commands) -> None:
         help="a CSV file with scores of models, to be compared with those of several runs",
     )
     one = _command(
-        commands, "export", "runs:export", "the walks of a run as a table, or its answers to label", _run()
+        commands, "export", "runs:export", "the tasks of a run as a table, or its answers to label", _run()
     )
     one.add_argument("--for-review", action="store_true", help="answers for people to label, nothing judged")
-    one.add_argument("--steps", action="store_true", help="one row a step, not one a walk")
+    one.add_argument("--steps", action="store_true", help="one row a step, not one a task")
     one.add_argument(
         "--held-out",
         action="store_true",
@@ -305,7 +305,7 @@ def _reports(commands: Commands) -> None:
         commands,
         "compare",
         "compare:compare",
-        "rank runs, say which models were told apart, and tabulate all metrics",
+        "rank runs, say which models were clearly different, and tabulate all metrics",
         _kept(),
     )
     one.add_argument(
@@ -444,7 +444,7 @@ def _judges(commands: Commands) -> None:
     )
     what.add_argument("--marks", metavar="FILE", help="read people's marks on exported chains; no call")
     field = one.add_argument_group("field rates, without a call")
-    field.add_argument("--from-run", metavar="RUN", help="draw fillings of a run for people to label")
+    field.add_argument("--from-run", metavar="RUN", help="draw guesses of a run for people to label")
     field.add_argument("--n", metavar="N", type=int, default=200, help="how many (default: 200)")
     field.add_argument(
         "--labels",

@@ -78,8 +78,8 @@ def line(status: Status, seconds: float) -> str:
     failed = sum(trace.outcome.endswith("_failed") for trace in traces)
     usage = list(stats.usage.values())
     tokens = sum(map(_tokens, usage))
-    parts = [f"{len(traces)}/{status.total} walks", f"{solved} solved"] if solved else []
-    parts = parts or [f"{len(traces)}/{status.total} walks"]
+    parts = [f"{len(traces)}/{status.total} tasks", f"{solved} solved"] if solved else []
+    parts = parts or [f"{len(traces)}/{status.total} tasks"]
     if failed:
         parts.append(f"{failed} failed")
     parts.append(f"{stats.in_flight} calls in flight")

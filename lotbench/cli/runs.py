@@ -72,7 +72,7 @@ def score(parsed: argparse.Namespace) -> int:
             file=sys.stderr,
         )
     if again.kept:
-        print(f"{len(again.kept)} walks stand as they were: not all their calls are in the journal")
+        print(f"{len(again.kept)} tasks stand as they were: not all their calls are in the journal")
     return print_result(scored)
 
 

@@ -1,4 +1,4 @@
-"""The arm of a run: what of its settings makes another test of it, so that scores are never mixed.
+"""The variant of a run: what of its settings makes another test of it, so that scores are never mixed.
 
 A setting that changes what the candidate is given or asked for says so where it is declared:
 

@@ -59,7 +59,7 @@ class Experiment(BaseModel):
     languages: Annotated[tuple[str, ...], Before([])] = ()
     """Only the samples in these languages; a person plays those that the person knows (Sec. 6.2)."""
     repeats: int = Field(default=0, ge=0)
-    """Independent walks a sample; 0 means the benchmark's own number."""
+    """Independent tasks a sample; 0 means the benchmark's own number."""
     seed: int = 0
     prompts: str = ""
     """A folder that replaces the benchmark's prompt pack."""
@@ -101,7 +101,7 @@ class Limits(BaseModel):
     precision: float | None = Field(default=None, gt=0)
     """Repeats are added until the interval of the main metric reaches no further than this to either side, on the average."""
     max_failed: float = Field(default=0.10, ge=0, le=1)
-    """The share of walks that may end as ROLE_failed."""
+    """The share of tasks that may end as ROLE_failed."""
     batch: Literal["none", "openai", "anthropic"] = "none"
     """Whose batch API answers its models' calls, as files that may take a day, at half the price."""
     batch_poll_s: float = Field(default=60.0, gt=0)

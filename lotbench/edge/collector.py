@@ -1,4 +1,4 @@
-"""Traces sent to an OpenTelemetry collector on this machine: OTLP over HTTP, a request a walk.
+"""Traces sent to an OpenTelemetry collector on this machine: OTLP over HTTP, a request a task.
 
 As protobuf where the package opentelemetry-proto is installed, which every collector takes; else as JSON, which some refuse.
 Spans hold prompts, and prompts of judges hold keys: so nothing is sent to another machine.

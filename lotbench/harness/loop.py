@@ -1,4 +1,4 @@
-"""The loop: walks through a graph, side by side by lane, and yields each finished trace.
+"""The loop: tasks through a graph, side by side by lane, and yields each finished trace.
 
 It is given everything: it imports no graph and no edge. Walks of one lane run in order and hand their
 memory on; N lanes are in flight. A walk that fails is a trace like any other; an error that no other walk
@@ -111,7 +111,7 @@ class Loop:
         if trace.outcome.endswith("_failed"):
             self._failed += 1
             if self._failed > self.max_failed and self._stop is None:
-                self._stop = TooManyFailures(f"{self._failed} walks failed, the last one: {trace.why}")
+                self._stop = TooManyFailures(f"{self._failed} tasks failed, the last one: {trace.why}")
         return trace
 
 

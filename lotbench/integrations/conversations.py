@@ -1,4 +1,4 @@
-"""What a candidate was asked and said in a walk, as turns; and the names by which other tools know a model.
+"""What a candidate was asked and said in a task, as turns; and the names by which other tools know a model.
 
 A game is many requests, each a conversation of its own: tools that show one conversation a sample get them one after
 the other, as far as they are about the walk and not about its judges.

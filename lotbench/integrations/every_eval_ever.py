@@ -1,4 +1,4 @@
-"""A run as every-eval-ever keeps evaluations: a JSON file a run, a JSON line a walk (its schema 0.3.0).
+"""A run as every-eval-ever keeps evaluations: a JSON file a run, a JSON line a task (its schema 0.3.0).
 
 Written from the schemas in its wheel, without the package. Files lie where its data store wants them:
 data/COLLECTION/DEVELOPER/MODEL/UUID.json with UUID_samples.jsonl; one run has one UUID, whenever it is exported.
@@ -29,7 +29,7 @@ UNKNOWN = {"deployment_type": "unknown", "model_availability": "unknown"}
 LEFT_OUT = (
     "baselines, the chance line and the error rates of judges have no field: they are in additional_details as text",
     "reference answers are not written: they would be in the training data of tomorrow",
-    "is_correct: solved, or a walk of the highest score; dimensions without right and wrong have none that means it",
+    "is_correct: solved, or a task of the highest score; dimensions without right and wrong have none that means it",
     "pictures stand in messages by their sha256",
 )
 
@@ -67,7 +67,7 @@ async def export(run: Run, out: Path) -> Exported:
     }
     table = {**_aggregate(run, about), "detailed_evaluation_results": detailed}
     atomic_write.write(out / place, json.dumps(table, ensure_ascii=False, indent=1) + "\n")
-    left = (f"{missing} walks have no score and are no lines: a row needs a number",) if missing else ()
+    left = (f"{missing} tasks have no score and are no lines: a row needs a number",) if missing else ()
     return Exported((out / place, out / lines), (*left, *LEFT_OUT))
 
 

@@ -1,4 +1,4 @@
-"""A run for the hub: a score for the model's repository, the walks as a data set, and what names the benchmark there.
+"""A run for the hub: a score for the model's repository, the tasks as a data set, and what names the benchmark there.
 
 A folder for each repository: nothing is uploaded, and the commands that would do it are printed. The walks are
 JSON lines that `datasets.load_dataset` reads, one line a walk and one a step, with a card.
@@ -125,7 +125,7 @@ def _card(run: Run, name: str) -> str:
     """The card of the walks: what they are, of which model and data, and how they came about."""
     summary = run.summary
     head: dict[str, JSON] = {
-        "pretty_name": f"{name}: walks of {run.config.model}",
+        "pretty_name": f"{name}: tasks of {run.config.model}",
         "tags": ["lotbench", run.config.benchmark, "evaluation"],
         "configs": [{"config_name": table, "data_files": f"{table}.jsonl"} for table in TABLES],
     }
@@ -143,8 +143,8 @@ def _card(run: Run, name: str) -> str:
     return "\n".join(
         [
             f"---\n{_yaml(head)}---\n\n# {plain(str(head['pretty_name']))}\n",
-            f"{benchmarks.get(run.config.benchmark).about.capitalize()}. One line a walk, one a step.\n",
-            f"Model: {model_id(run.config.model)}. Arm: {plain(str(summary.get('arm')))}. The run {trust}.\n",
+            f"{benchmarks.get(run.config.benchmark).about.capitalize()}. One line a task, one a step.\n",
+            f"Model: {model_id(run.config.model)}. Variant: {plain(str(summary.get('arm')))}. The run {trust}.\n",
             "| role | models |\n| --- | --- |",
             *models,
             "\n| metric | value | low | high | samples |\n| --- | --- | --- | --- | --- |",

@@ -36,7 +36,7 @@ LEFT_OUT = (
     "intervals, baselines and trust have no field in a metric: they stand in its metadata",
     "target is empty: keys and references are not written",
     "pictures stand in messages by their sha256",
-    "conversations of a walk follow each other in messages; each call has its own in the events",
+    "conversations of a task follow each other in messages; each call has its own in the events",
 )
 
 

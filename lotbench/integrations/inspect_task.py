@@ -74,7 +74,7 @@ class TaskRun:
     ) -> None:
         lanes = made.lanes()
         if any(len(lane) > 1 for lane in lanes):
-            raise UsageError("with these settings walks follow each other: `lotbench evaluate` plays them")
+            raise UsageError("with these settings tasks follow each other: `lotbench evaluate` plays them")
         self.name = uuid4().hex
         # Who fails too often, and how many go at once, is for inspect to say.
         self.plan = replace(made, limits=Limits(concurrency=1, max_failed=1.0))
@@ -287,7 +287,7 @@ def lotbench() -> Scorer:
         told = {key: state.store.get(key) for key in ("outcome", "parts", "run")}
         value = state.store.get("value")
         if value is None:
-            why = state.store.get("why", "the sample was stopped before its walk had ended")
+            why = state.store.get("why", "the sample was stopped before its task had ended")
             return Score.unscored(reason=why, metadata=told)
         return Score(value=value, answer=state.output.completion, explanation=told["outcome"], metadata=told)
 

@@ -1,4 +1,4 @@
-"""A run as OpenTelemetry traces: one a walk, a span a call, in the semantic conventions of generative AI.
+"""A run as OpenTelemetry traces: one a task, a span a call, in the semantic conventions of generative AI.
 
 OTLP in JSON, a line a walk: each line is a body that a collector takes at /v1/traces. The conventions are still in
 development; names are those of 2026.
@@ -23,7 +23,7 @@ from lotbench.types import JSON
 NAME = "traces.jsonl"
 LEFT_OUT = (
     "intervals, baselines and metrics of the run are not part of any span",
-    "a call that was answered by an earlier run (the store) has no start of its own: its walk's is taken",
+    "a call that was answered by an earlier run (the store) has no start of its own: that of its task is taken",
 )
 CLIENT, INTERNAL, ERROR = 3, 1, 2
 """Kinds of spans, and the status of one that failed (OTLP)."""
@@ -69,7 +69,7 @@ def _spans(run: Run, walk: Transcript) -> Iterator[dict[str, JSON]]:
     yield {
         "traceId": trace_id,
         "spanId": root,
-        "name": f"walk {run.config.benchmark}",
+        "name": f"task {run.config.benchmark}",
         "kind": INTERNAL,
         "startTimeUnixNano": str(first),
         "endTimeUnixNano": str(max(first, last)),

@@ -1,4 +1,4 @@
-"""Samples as the items of a test: how hard each is for the models that played it, and whether it tells them apart."""
+"""Samples as the items of a test: how hard each is for the models that played it, and whether it shows differences between them."""
 
 from __future__ import annotations
 

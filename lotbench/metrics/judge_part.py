@@ -48,7 +48,7 @@ def panel(
     found = judge_variance(items, [seats[seat] for seat in judges], scores)
     if found is None:
         return JudgePart(
-            "How much the judges differ is not known: they did not meet on enough answers to be told apart."
+            "How much the judges differ is not known: they did not meet on enough answers to be told from each other."
         )
     about = (
         f"The {len(seats)} judges are taken for a draw of all there could be: how much they differ on the same answers is a "

@@ -1,4 +1,4 @@
-"""What a score may be whatever had become of the walks that broke off, in words: beside every headline.
+"""What a score may be whatever had become of the tasks that broke off, in words: beside every headline.
 
 Bounds are those of a Metric, or of a score in summary.json: `least` and `most`, the metric if every walk that broke off
 had ended in the worst way or in the best; `low` and `high`, the same with sampling error; `broken` walks, of `of`.
@@ -13,8 +13,8 @@ from lotbench.report.markdown import number
 Bounds = Mapping[str, float | None]
 
 ABOUT = (
-    "Bounds: the metric if every walk that broke off had ended at once in the best way, and if every one had in the worst; "
-    "in brackets with sampling error. The 95 % interval takes these walks to be no easier and no harder than the others."
+    "Bounds: the metric if every task that broke off had ended at once in the best way, and if every one had in the worst; "
+    "in brackets with sampling error. The 95 % interval takes these tasks to be no easier and no harder than the others."
 )
 
 
@@ -32,7 +32,7 @@ def moving(name: str, bounds: Bounds, low: float | None, high: float | None) -> 
     if least is None or most is None or low is None or high is None or (low <= least and most <= high):
         return None
     return (
-        f"{name} may move further than its interval: {bounds['broken']} of {bounds['of']} walks broke off, and if that has to "
+        f"{name} may move further than its interval: {bounds['broken']} of {bounds['of']} tasks broke off, and if that has to "
         f"do with how they would have ended it may be {in_words(bounds)}."
     )
 

@@ -194,7 +194,7 @@ def _not_rankable(runs: Sequence[Entry]) -> list[str]:
     found: dict[tuple[str, ...], list[str]] = {}
     for run in runs:
         found.setdefault(tuple(run.reasons), []).append(run.name)
-    return [f"{', '.join(names)}: not rankable: {'; '.join(why)}" for why, names in found.items() if why]
+    return [f"{', '.join(names)}: not trusted: {'; '.join(why)}" for why, names in found.items() if why]
 
 
 def beside(runs: Sequence[Entry], table: Published) -> Section:

@@ -1,4 +1,4 @@
-"""The differences of a ranking's runs laid out: who was told apart, and what it would take to tell the others apart."""
+"""The differences of a ranking's runs laid out: who was clearly different, and what it would take to show differences between the others."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def _differences(made: Board, plans: Sequence[tuple[Pair, Separation | None]]) -
         for (pair, plan), rival in zip(plans, rivals, strict=True)
     )
     columns = (
-        "better", "than", "samples", "difference", "low", "high", "p", "p (Holm)", "told apart", "detectable",
+        "better", "than", "samples", "difference", "low", "high", "p", "p (Holm)", "clearly different", "detectable",
         "samples needed", *(["explained alone by"] if told else []),
     )  # fmt: skip
     notes = [
         "Paired by sample; p of a two-sided test that flips the signs of the samples' differences or, for a metric "
-        "that is no mean, exchanges the samples of two runs; corrected after Holm for all pairs; told apart: below 0.05.",
+        "that is no mean, exchanges the samples of two runs; corrected after Holm for all pairs; clearly different: below 0.05.",
         "Detectable: the difference that these very runs show with a power of 80 %, after Holm. Samples needed: those "
         "that show a true difference of the size that was seen, and of the ends of its 95 % interval.",
         *_judge(made, told=told),
@@ -91,19 +91,19 @@ def _judge(made: Board, *, told: bool) -> list[str]:
     notes = []
     if told:
         notes.append(
-            "Explained alone by: how much higher the judge's false positive rate would have to be on the fillings of the "
+            "Explained alone by: how much higher the judge's false positive rate would have to be on the guesses of the "
             "better run for equal models to show this difference. The scores are not corrected for it: that takes labels of "
-            "each run's own fillings (lotbench judge-check --from-run RUN, then lotbench score RUN --labels FILE)."
+            "each run's own guesses (lotbench judge-check --from-run RUN, then lotbench score RUN --labels FILE)."
         )
         known = {_rate(place.entry.checked) for place in made.places if place.entry.checked} - {""}
         notes += [f"The judge's FPR, checked on rows that are neither's: {rate}." for rate in sorted(known)]
     if made.unlabelled:
         notes.append(
-            f"Some runs have labels of their own fillings, and these have none: {', '.join(made.unlabelled)}."
+            f"Some runs have labels of their own guesses, and these have none: {', '.join(made.unlabelled)}."
         )
     if any(pair.difference.judgements for pair in made.pairs):
         notes.append(
-            "Scores are corrected by people's labels of each run's own fillings; what so few labels leave open is in "
+            "Scores are corrected by people's labels of each run's own guesses; what so few labels leave open is in "
             "the intervals and in p."
         )
     return notes
@@ -152,7 +152,7 @@ def _planned(plans: Sequence[tuple[Pair, Separation]], made: Board, wanted: floa
     target = "the difference that was seen" if wanted is None else f"a difference of {number(wanted)}"
     notes = [
         f"What each run would have to have, the rest as it is, to show {target} with a power of 80 % after Holm. Calls "
-        "and cost are those of all the walks to be added in both runs, at what a walk took here; labels are people's work.",
+        "and cost are those of all the tasks to be added in both runs, at what a task took here; labels are people's work.",
     ]
     if wanted is None:
         notes.append(
@@ -164,7 +164,7 @@ def _planned(plans: Sequence[tuple[Pair, Separation]], made: Board, wanted: floa
     if sizes and most > max(sizes):
         notes.append(f"The data set has {max(sizes):,} samples: more would have to be written.")
     columns = ("runs", "difference", *(f"{name} (now)" for name in THINGS), "cheapest", "calls", "cost (USD)")
-    return Section("What would tell them apart", tuple(notes), (Table(columns, rows),))
+    return Section("What would show differences between them", tuple(notes), (Table(columns, rows),))
 
 
 def _row(pair: Pair, plan: Separation) -> tuple[Cell, ...]:

@@ -83,15 +83,15 @@ def _ranking(made: Board) -> Section:
     )
     notes = (
         f"Ranked by {made.metric}, as the benchmark counts it, over the {made.shared} samples that every run has. "
-        "Models that share a letter were not told apart; intervals that overlap do not say so, since the samples "
+        "Models that share a letter were not clearly different; intervals that overlap do not say so, since the samples "
         "are the same.",
         *([bounds.ABOUT] if broken else []),
         *(said for place in made.places if (said := _moving(place))),
         *(_unpaired(place, made) for place in made.places if _has_others(place, made)),
     )
     columns = (
-        "model", made.metric, "low", "high", *(["bounds"] if broken else []), "ties", "samples", "unanswered", "failed walks",
-        "not rankable because",
+        "model", made.metric, "low", "high", *(["bounds"] if broken else []), "ties", "samples", "unanswered", "failed tasks",
+        "not trusted because",
     )  # fmt: skip
     return Section("Ranking", notes, (Table(columns, rows),), (plot,))
 

@@ -1,4 +1,4 @@
-"""Would another draw of samples rank the models alike, and which samples tell models apart? Laid out as sections.
+"""Would another draw of samples rank the models alike, and which samples show differences between models? Laid out as sections.
 
 The first is about what each walk adds to the metric of the ranking, the second about the scores of the walks themselves.
 """
@@ -51,7 +51,7 @@ def _reliability(places: Sequence[Place]) -> Section:
     found = None if missing else generalizability.study([place.entry.cells for place in places])
     if found is None:
         why = "the models share no samples that differ"
-        why = f"no walk of {', '.join(missing)} has a value" if missing else why
+        why = f"no task of {', '.join(missing)} has a value" if missing else why
         return Section(RELIABILITY, (f"There is none: {why}.",), name="reliability", numbers={"why": why})
     tables = [_coefficients(found), _parts(found)]
     plots = []
@@ -88,7 +88,7 @@ def _parts(found: Study) -> Table:
         ("model x sample", parts.interaction, parts.interaction / found.samples),
         ("repeat", parts.repeat, None if parts.repeat is None else parts.repeat / once),
     )
-    return Table(("component", "variance of a walk", "in the variance of a model's mean"), rows)
+    return Table(("component", "variance of a task", "in the variance of a model's mean"), rows)
 
 
 def _decisions(found: Study) -> Table:
@@ -124,7 +124,7 @@ def _reliability_notes(found: Study) -> tuple[str, ...]:
     notes = [
         f"Of the variance of the models' means {100 * found.relative:.0f} %{known} is between models: the correlation to be "
         "expected between this ranking and one on other samples as many.",
-        "A generalizability study of what each walk adds to the metric of the ranking (of a metric that is no mean, by "
+        "A generalizability study of what each task adds to the metric of the ranking (of a metric that is no mean, by "
         "the jackknife): models by samples, repeats within both, all taken for random draws. A variance that comes out "
         "below 0 is 0. Intervals: Feldt's and McGraw and Wong's.",
     ]
@@ -171,14 +171,14 @@ def _samples(places: Sequence[Place]) -> Section:
         (one.sample, one.mean, shares.get(one.sample), one.discrimination)
         for one in sorted(found, key=lambda one: (one.discrimination is not None, one.discrimination or 0.0))
     )
-    caption = f"{len(found)} samples by {len(places)} models, those that tell models apart the least first"
+    caption = f"{len(found)} samples by {len(places)} models, those that show differences between models the least first"
     known = tuple((one.mean, one.discrimination) for one in found if one.discrimination is not None)
     labels = tuple(one.sample for one in found if one.discrimination is not None)
     plot = Plot(
         "scatter", "mean score of the models", "discrimination", {"samples": known},
-        "Every sample: how hard it is, and how well it tells models apart", labels={"samples": labels},
+        "Every sample: how hard it is, and how well it shows differences between models", labels={"samples": labels},
     )  # fmt: skip
-    table = Table(("sample", "mean score", "share of walks solved", "discrimination"), rows, caption)
+    table = Table(("sample", "mean score", "share of tasks solved", "discrimination"), rows, caption)
     all_solve, none_solve = ([name for name, share in shares.items() if share == end] for end in (1.0, 0.0))
     numbers: dict[str, JSON] = {
         "models": len(places),
@@ -209,8 +209,8 @@ def _sample_notes(
 ) -> tuple[str, ...]:
     backwards = [one.sample for one in found if (one.discrimination or 0.0) < 0]
     notes = [
-        *([f"Every walk of every model solves: {_listed(all_solve)}."] if shares else []),
-        *([f"No walk of any model solves: {_listed(none_solve)}."] if shares else []),
+        *([f"Every task of every model solves: {_listed(all_solve)}."] if shares else []),
+        *([f"No task of any model solves: {_listed(none_solve)}."] if shares else []),
         f"Worse models do better on {len(backwards)} of {len(found)} samples: {_listed(backwards)}. Look at these first; "
         "with few models it is often chance.",
         "Discrimination: the correlation over models of their mean score on a sample with their mean on all others (the "
@@ -218,7 +218,7 @@ def _sample_notes(
     ]
     if not shares:
         notes.insert(
-            0, "Walks of this benchmark are scored, not solved: hard samples are those with a low mean."
+            0, "Tasks of this benchmark are scored, not solved: hard samples are those with a low mean."
         )
     return tuple(notes)
 

@@ -1,4 +1,4 @@
-"""A walk told again from its trace, for a terminal and as JSON: step by step, who was asked, and what was read.
+"""A task told again from its trace, for a terminal and as JSON: step by step, who was asked, and what was read.
 
 `replay` knows no benchmark: a value is told as it stands in the trace, name by name. What a benchmark has to
 say of the walk itself, its readings, comes after the steps. A benchmark that can tell a walk better does so
@@ -39,7 +39,7 @@ def walk(traces: Sequence[Trace], sample: str | None, repeat: int) -> Trace:
     for trace in traces:
         if sample in (None, trace.sample) and trace.repeat == repeat:
             return trace
-    raise UsageError(f"no finished walk of sample {sample or '(any)'}, repeat {repeat}, in this run")
+    raise UsageError(f"no finished task of sample {sample or '(any)'}, repeat {repeat}, in this run")
 
 
 def replay(sample: Mapping[str, Any], trace: Trace, readings: Sequence[Reading]) -> Replay:

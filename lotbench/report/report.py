@@ -191,7 +191,7 @@ def to_markdown(report: Report) -> str:
     candidate = ", ".join(facts.models.get("candidate", ())) or "no candidate"
     blocks = [f"# {plain(facts.benchmark)}: {plain(candidate)}"]
     if not report.rankable:
-        blocks.insert(0, f"**Not rankable:** {'; '.join(plain(reason) for reason in report.reasons)}")
+        blocks.insert(0, f"**Not trusted:** {'; '.join(plain(reason) for reason in report.reasons)}")
     blocks += [
         _about(report),
         "## Scores",
@@ -226,9 +226,9 @@ def _about(report: Report) -> str:
     return bullets(
         [
             f"benchmark {facts.benchmark} version {facts.version}, reference preset {facts.preset}",
-            *([f"arm: {facts.arm}"] if facts.arm is not None else []),
+            *([f"variant: {facts.arm}"] if facts.arm is not None else []),
             *lines,
-            f"{report.n_traces} of {facts.n_walks} walks on {facts.n_samples} samples: {ended}",
+            f"{report.n_traces} of {facts.n_walks} tasks on {facts.n_samples} samples: {ended}",
             f"time: {facts.wall_s:.1f} s",
         ]
     )
@@ -342,7 +342,7 @@ def settings_table(report: Report) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for name in sorted(facts.settings.keys() | facts.reference.keys()):
         ours, theirs = _setting(facts.settings, name), _setting(facts.reference, name)
-        changes = f"the score only{both}" if name in facts.score_only else "the walk"
+        changes = f"the score only{both}" if name in facts.score_only else "the task"
         rows.append((name, ours, theirs, "no" if ours == theirs else f"yes, changes {changes}"))
     rows.sort(key=lambda row: row[3] == "no")
     return Table(("setting", "this run", facts.preset, "differs"), tuple(rows))

@@ -1,4 +1,4 @@
-"""Traces as flat rows for a table: one a walk, or one a step, every field with a plain value.
+"""Traces as flat rows for a table: one a task, or one a step, every field with a plain value.
 
 What lies deeper becomes a dotted name; a list stays a list and is written as JSON.
 """

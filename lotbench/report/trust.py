@@ -30,21 +30,21 @@ class Bounds(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     max_fpr: Annotated[float, Before(0.05)] = Field(default=0.05, ge=0, le=1)
-    """The judge's false positive rate above which a run is not rankable."""
+    """The judge's false positive rate above which a run is not trusted."""
     max_fnr: Annotated[float, Before(0.3)] = Field(default=0.3, ge=0, le=1)
-    """The judge's false negative rate above which a run is not rankable."""
+    """The judge's false negative rate above which a run is not trusted."""
     min_kappa: Annotated[float, Before(0.6)] = Field(default=0.6, ge=-1, le=1)
-    """Cohen's kappa of a judge or oracle with the labels, below which a run is not rankable."""
+    """Cohen's kappa of a judge or oracle with the labels, below which a run is not trusted."""
     min_rho: Annotated[float, Before(0.3)] = Field(default=0.3, ge=-1, le=1)
-    """Spearman's rho of a judge's marks with people's, below which a run is not rankable."""
+    """Spearman's rho of a judge's marks with people's, below which a run is not trusted."""
     max_unreadable: Annotated[float, Before(0.05)] = Field(default=0.05, ge=0, le=1)
-    """The share of a check's verdicts that could not be read, above which a run is not rankable."""
+    """The share of a check's verdicts that could not be read, above which a run is not trusted."""
     min_negatives: Annotated[int, Before(30)] = Field(default=30, ge=0)
     """Labelled negatives that a check needs to say anything of the false positive rate."""
     min_positives: Annotated[int, Before(30)] = Field(default=30, ge=0)
     """Labelled positives that a check needs to say anything of the false negative rate."""
     min_samples: Annotated[int, Before(50)] = Field(default=50, ge=0)
-    """Independent samples that a run needs to be rankable; the whole data set is enough where it is smaller."""
+    """Independent samples that a run needs to be trusted; the whole data set is enough where it is smaller."""
 
 
 BOUNDS = frozenset(Bounds.model_fields)
@@ -298,4 +298,4 @@ def _size(case: Case) -> Iterator[str]:
         yield f"the headline metric knows nothing of {case.unanswered} of the {case.samples} samples"
     done, wanted_walks = case.walks
     if done < wanted_walks:
-        yield f"the run is not complete: {done} of {wanted_walks} walks are done"
+        yield f"the run is not complete: {done} of {wanted_walks} tasks are done"

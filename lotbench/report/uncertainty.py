@@ -76,7 +76,7 @@ def _sources(metric: str, parts: Components, judge: JudgePart) -> Table:
     ]
     if judge.wavers:
         part = min(judge.wavers / walks, repeat if parts.split else sample)
-        found.append(("of these, the judge's wavering", judge.wavers, f"{walks:.6g} walks", part))
+        found.append(("of these, the judge's wavering", judge.wavers, f"{walks:.6g} tasks", part))
     if parts.judgements:
         found.append((judge.of, parts.judge, f"{parts.judgements}", judges))
     rows = tuple(
@@ -114,7 +114,7 @@ def _more(parts: Components, judge: JudgePart, price: Cost) -> Table:
     return Table(
         columns,
         tuple(rows),
-        f"What {budget} more would buy: {walks:.3g} walks, {walks * price.calls:.3g} calls",
+        f"What {budget} more would buy: {walks:.3g} tasks, {walks * price.calls:.3g} calls",
     )
 
 
@@ -148,16 +148,16 @@ def _notes(parts: Components, judge: JudgePart, of: int | None) -> tuple[str, ..
             "" if low is None or high is None else f" (95 % interval {100 * low:.0f} to {100 * high:.0f} %)"
         )
         notes.append(
-            f"Of the variance of a walk {100 * share:.0f} %{known} lies between samples, the rest between the repeats of one."
+            f"Of the variance of a task {100 * share:.0f} %{known} lies between samples, the rest between the repeats of one."
         )
     else:
         notes.append("Needs 2 repeats: with one, what repeats add cannot be told from what samples do.")
     notes += [
         judge.about,
-        "The score is the mean of what its walks add (of a metric that is no mean, by the jackknife). Its squared standard "
+        "The score is the mean of what its tasks add (of a metric that is no mean, by the jackknife). Its squared standard "
         "error is the sum of the squares that each source alone would leave. On these very samples: for comparing runs "
         "on them, where only repeats and judges count.",
-        "New samples narrow the interval more than as many walks on the old ones, since each of them is a new repeat too. "
+        "New samples narrow the interval more than as many tasks on the old ones, since each of them is a new repeat too. "
         "What the judge's errors shift is in no variance: labels take it out.",
     ]
     least, most = planning.against_alike(parts)

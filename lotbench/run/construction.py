@@ -1,4 +1,4 @@
-"""A data set under construction: the walks of its drafts, through the caller, journal and store of a run.
+"""A data set under construction: the tasks of its drafts, through the caller, journal and store of a run.
 
 A build that was stopped goes on where it was when the same command is given again: what was asked stands in the
 journal of the folder that is made, and what depends on the material alone in the store.

@@ -220,7 +220,7 @@ def refuse_batches(made: Plan, *, rounds: bool = True) -> None:
             f"{told} is played in rounds: each call hangs on the reply before it, and a batch may take a day"
         )
     if rounds and any(len(lane) > 1 for lane in made.lanes()):
-        raise UsageError(f"{told}: by these settings walks follow each other, and a batch may take a day")
+        raise UsageError(f"{told}: by these settings tasks follow each other, and a batch may take a day")
     names = [name for given in made.names.values() for name in given]
     if not any(made.limits.batches(name.provider) for name in names):
         raise UsageError(
@@ -313,7 +313,7 @@ def version() -> str:
 def _repeats(benchmark: Benchmark, experiment: Experiment, settings: Any) -> int:
     told = benchmark.walks.repeated(settings)
     if told and experiment.repeats and told != experiment.repeats:
-        raise UsageError(f"repeats: the settings ask for {told} walks a sample, not {experiment.repeats}")
+        raise UsageError(f"repeats: the settings ask for {told} tasks a sample, not {experiment.repeats}")
     return experiment.repeats or told or benchmark.walks.repeats
 
 

@@ -227,8 +227,8 @@ class Unrecorded(Sequence[Any]):
 
     def __init__(self, run: Path, data: str) -> None:
         self._why = (
-            f"{run}: what walks see of samples that are not played was not written down when the run began, and the "
-            f"data set {data} is no longer what it was: this walk cannot be taken as it would have been"
+            f"{run}: what tasks see of samples that are not played was not written down when the run began, and the "
+            f"data set {data} is no longer what it was: this task cannot be taken as it would have been"
         )
 
     def _refuse(self) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Walk a finished run again over its journal, without a call: to score it anew, or to see what was sent.
+"""Task a finished run again over its journal, without a call: to score it anew, or to see what was sent.
 
 The journal answers every question at its key, so the same graph comes to the same traces; a later version
 that reads a reply better comes to better ones.
@@ -196,7 +196,7 @@ async def sent(run: Run, key: str) -> Request:
     if not found:
         raise UsageError(
             "\n".join(
-                [f"{run.path}: no walk asks for {key!r} (keys stand in traces.jsonl, as `call`)", *why[:1]]
+                [f"{run.path}: no task asks for {key!r} (keys stand in traces.jsonl, as `call`)", *why[:1]]
             )
         )
     return found[0]

@@ -300,7 +300,7 @@ def readings(run: Run, trace: Trace) -> tuple[Reading, ...]:
         made = planned(run, Limits())
     except UsageError:
         return ()
-    beside = Evidence(made.by_id, made.names["candidate"][0].text, why="no texts are embedded for one walk")
+    beside = Evidence(made.by_id, made.names["candidate"][0].text, why="no texts are embedded for one task")
     found = made.benchmark.sections([trace], made.settings, beside)
     return tuple(
         one

@@ -1,4 +1,4 @@
-"""One session of a run, from the first walk that is not done to the report: where graph, edge and loop meet."""
+"""One session of a run, from the first task that is not done to the report: where graph, edge and loop meet."""
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ def _crash(walks: Loop, path: Path) -> LotbenchError:
     planned, error = next(iter(walks.crashed.items()))
     where = f"sample {planned.sample}, repeat {planned.repeat}"
     made = LotbenchError(
-        f"{len(walks.crashed)} walks crashed, first {where}: {type(error).__name__}: {error}"
+        f"{len(walks.crashed)} tasks crashed, first {where}: {type(error).__name__}: {error}"
     )
     made.run = path
     made.__cause__ = error

@@ -1,4 +1,4 @@
-"""A walk as a thought trace: each round's leap, the judge's causal chain and the intervened one, who said what.
+"""A task as a thought trace: each round's leap, the judge's causal chain and the intervened one, who said what.
 
 Pure: a trace and what its calls used in, plain records out.
 """

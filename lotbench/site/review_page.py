@@ -128,12 +128,12 @@ def verdict_card(item: Any, row: Mapping[str, Any], picture: bool, criteria: str
     if isinstance(row.get("filling"), str):
         fields.append(Shown("explanation", item.explanation, locked=True))
         fields += [Shown("rebuilt", item.rebuilt(row["filling"]), locked=True), *meant]
-        asked = "Does this filling make the same creative point, and has the caption the same function?"
+        asked = "Does this guess make the same creative point, and has the caption the same function?"
         return Card(item.id, "daeso", item.language, tuple(fields), asked, row["filling"], picture)
     if isinstance(row.get("question"), str):
         asked = "About the key text: is the answer to this question yes?"
         return Card(item.id, "oracle", item.language, tuple(fields), asked, row["question"], picture)
-    raise UsageError(f"a row of {item.id} has no filling, response or question")
+    raise UsageError(f"a row of {item.id} has no guess, response or question")
 
 
 def with_past(card: Card, line: Mapping[str, Any] | None) -> Card:

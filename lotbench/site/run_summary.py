@@ -1,4 +1,4 @@
-"""One run, as far as it was looked at: how each walk ended, where it stands on the disk, and what was worked out of it.
+"""One run, as far as it was looked at: how each task ended, where it stands on the disk, and what was worked out of it.
 
 A run may have 100,000 walks: of each there is in memory what it is found and filtered by, and no more. A folder
 may come from somebody else: a walk whose sample has no name that can be part of an address is refused.

@@ -406,7 +406,7 @@ async def test_people_label_fillings_of_a_run_and_its_scores_are_corrected(
     assert (
         by_labels["low"] < by_labels["value"] < by_labels["high"] and by_labels["value"] != by_rates["value"]
     )
-    assert f"from 120 labelled fillings of {run.path.name}" in section(again)
+    assert f"from 120 labelled guesses of {run.path.name}" in section(again)
 
 
 async def test_two_people_label_one_draw_and_the_judge_stands_beside_their_agreement(
@@ -447,7 +447,7 @@ async def test_labels_of_one_run_never_correct_another(data: Path, tmp_path: Pat
     other = await game(data, tmp_path, judge, repeats=1)
     assert not [name for name in other.summary["scores"] if name.endswith(("_corrected", "_rates"))]
     assert (
-        f"Labels of other runs are not used here, for their fillings are others: {one.path.name}"
+        f"Labels of other runs are not used here, for their guesses are others: {one.path.name}"
         in section(other)
     )
 

@@ -90,7 +90,7 @@ def test_a_game_that_broke_off_is_a_number_nowhere(
     place = "{sample}/{repeat}".format(**lines(broken / "traces.jsonl")[1])
     _, walks = exported("every-eval-ever", broken, tmp_path / "eee")
     assert place not in {row["sample_id"] for row in lines(walks)}
-    assert "1 walks have no score and are no lines" in capsys.readouterr().out
+    assert "1 tasks have no score and are no lines" in capsys.readouterr().out
     [spans] = exported("otel", broken, tmp_path / "otel")
     [failed] = [line for line in spans.read_text().splitlines() if "judge_failed" in line]
     assert "gen_ai.evaluation.score.value" not in failed and "it said nothing" in failed

@@ -40,7 +40,7 @@ def test_bounds_are_the_score_if_a_broken_game_was_solved_at_once_or_never() -> 
 
 
 def failing(rng: np.random.Generator, samples: int, fails: float) -> list[Trace]:
-    """Games of a judge that cannot read so many of the right fillings, and reads every wrong one."""
+    """Games of a judge that cannot read so many of the right guesses, and reads every wrong one."""
     made = []
     for at, chance in enumerate(rng.beta(1, 6, samples)):
         for repeat in (1, 2, 3):
@@ -65,7 +65,7 @@ def test_a_score_that_failures_bend_further_than_its_interval_says_so(informativ
     low, high = found.bounds["low"], found.bounds["high"]
     assert low is not None and high is not None and low < truth < high
     said = bounds.moving("creativity_score", found.bounds, found.low, found.high)
-    assert said is not None and "of 180 walks broke off" in said
+    assert said is not None and "of 180 tasks broke off" in said
     few = metrics(failing(np.random.default_rng(3), 60, 0.05), Rules())["creativity_score"]
     assert few.bounds and bounds.moving("creativity_score", few.bounds, few.low, few.high) is None
     assert bounds.moving("creativity_score", {}, 0.1, 0.2) is None and bounds.in_words({}) is None
@@ -81,7 +81,7 @@ def test_bounds_stand_beside_the_score_in_every_headline_place(
     summary = to_summary(made)
     text, html = to_markdown(made), page(made)
     assert row(text, "metric")[3] == "bounds" and row(text, "creativity_score (image+caption)")[3] == shown
-    assert f"bounds {shown}, whatever broke walks off" in html
+    assert f"bounds {shown}, whatever broke off" in html
     for told in (text, html):
         assert "creativity\\_score may move further" in told or "creativity_score may move further" in told
         assert bounds.ABOUT.split(";")[0] in told

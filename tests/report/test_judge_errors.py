@@ -143,4 +143,4 @@ def test_with_few_labels_no_number_of_samples_and_no_way_alone_is_enough() -> No
     runs = [entry("one", one, its), entry("other", other, theirs)]
     found = {part.title: part.tables[0].rows for part in sections(board(runs)) if part.tables}
     assert found["Differences"][0][-1] == "no number is enough"
-    assert found["What would tell them apart"][0][2:6] == (None, None, None, "none alone")
+    assert found["What would show differences between them"][0][2:6] == (None, None, None, "none alone")

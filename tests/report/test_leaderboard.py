@@ -84,13 +84,15 @@ def test_a_plan_has_an_interval_and_the_cheapest_of_samples_and_repeats() -> Non
         return one(f"m{seed}", 0, seed, values=means, cells=cells, price=Cost(31.0, 0.25), of=108)
 
     made = board([run(1, 0.0), run(2, 0.0), run(3, 0.9)])
-    rows = {row[0]: row for row in section(made, "What would tell").tables[0].rows}
+    rows = {row[0]: row for row in section(made, "What would show differences between").tables[0].rows}
     (row,) = rows.values()
     assert {*str(row[0]).split(" and ")} == {"m1", "m2"}
     (apart,) = section(made, "Differences").tables[0].rows[-1:]
     assert str(apart[-1]).endswith(" to no number)")
     # Of the difference between these two all is repeats: ten times the walks, as samples or as repeats.
-    (wanted,) = (part for part in sections(made, wanted=0.05) if "What would tell" in part.title)
+    (wanted,) = (
+        part for part in sections(made, wanted=0.05) if "What would show differences between" in part.title
+    )
     assert len(wanted.tables[0].rows) == 3 and "a difference of 0.05" in wanted.notes[0]
     row = next(row for row in wanted.tables[0].rows if row[0] in rows)
     samples, repeats = (int(str(cell).split()[0].replace(",", "")) for cell in row[2:4])
@@ -241,7 +243,9 @@ def test_compare_prints_a_ranking_and_writes_a_page(
     lines = [line.split() for line in told.splitlines()]
     first = next(at for at, line in enumerate(lines) if line[:2] == ["model", "creativity_score"])
     assert [line[0] for line in lines[first + 1 : first + 4]] == ["strong", "fair", "weak"]
-    assert "What would tell them apart" in told and "show a difference of 0.1 with a power" in told
+    assert (
+        "What would show differences between them" in told and "show a difference of 0.1 with a power" in told
+    )
     assert "Survival by round: Games not yet solved" in told and "lotbench and arena" in told
     assert f"page: {to / 'compare.html'}, and the same as .md and .json" in told
     html = (to / "compare.html").read_text(encoding="utf-8")

@@ -86,8 +86,8 @@ def test_the_study_of_a_ranking() -> None:
 def test_samples_that_all_or_none_solve_are_named() -> None:
     found = sections(8)["Difficulty of samples"]
     assert found.numbers["all_solve"] == ["s00"] and found.numbers["none_solve"] == ["s01"]
-    assert found.notes[0] == "Every walk of every model solves: s00."
-    assert found.notes[1] == "No walk of any model solves: s01."
+    assert found.notes[0] == "Every task of every model solves: s00."
+    assert found.notes[1] == "No task of any model solves: s01."
     told = {row[0]: row[1:] for row in found.tables[0].rows}
     assert told["s00"] == (1.0, 1.0, None) and told["s01"] == (0.0, 0.0, None) and len(told) == len(SAMPLES)
     known = [row[3] for row in found.tables[0].rows if row[3] is not None]
@@ -99,7 +99,7 @@ def test_walks_that_are_scored_and_not_solved_are_told_by_their_mean() -> None:
     found = {one.title: one for one in compare(runs, lambda name, called: ()).sections}[
         "Difficulty of samples"
     ]
-    assert found.notes[0].startswith("Walks of this benchmark are scored, not solved")
+    assert found.notes[0].startswith("Tasks of this benchmark are scored, not solved")
     assert found.tables[0].rows[0][2] is None and found.numbers["all_solve"] == []
 
 
@@ -107,7 +107,7 @@ def test_a_run_without_a_scored_walk_has_no_study() -> None:
     runs = entries(4)
     runs[2] = replace(runs[2], cells={}, walked=Walked())
     found = {one.title: one for one in compare(runs, lambda name, called: ()).sections}
-    assert found["Reliability of the ranking"].notes == ("There is none: no walk of m2 has a value.",)
+    assert found["Reliability of the ranking"].notes == ("There is none: no task of m2 has a value.",)
 
 
 def test_likeness_of_models_stands_in_every_form() -> None:

@@ -51,7 +51,7 @@ def row(text: str, first: str) -> list[str]:
 def test_the_first_line_says_why_a_run_is_not_rankable() -> None:
     facts = replace(FACTS, reasons=("the judge was never checked", "the embedded model\nplays"))
     assert to_markdown(report(facts)).split("\n")[0] == (
-        "**Not rankable:** the judge was never checked; the embedded model ⏎ plays"
+        "**Not trusted:** the judge was never checked; the embedded model ⏎ plays"
     )
     assert to_markdown(report()).split("\n")[0] == "# lotbench: gpt-x"
 
@@ -85,8 +85,8 @@ def test_settings_stand_beside_the_reference_and_differing_ones_come_first() -> 
         '"cap"',
         "yes, changes the score only (both values above)",
     ]
-    assert row(table, "max_rounds")[1:] == ["3", "15", "yes, changes the walk"]
-    assert row(table, "chain")[1:] == ["not set", '"per_call"', "yes, changes the walk"]
+    assert row(table, "max_rounds")[1:] == ["3", "15", "yes, changes the task"]
+    assert row(table, "chain")[1:] == ["not set", '"per_call"', "yes, changes the task"]
     near = replace(FACTS, settings={"alpha": 0.2000001}, reference={"alpha": 0.2})
     assert row(to_markdown(report(near)), "alpha")[3].startswith("yes")
 

@@ -119,7 +119,7 @@ def test_a_run_of_which_all_is_known_is_trusted() -> None:
             case(bounds=Game(min_samples=108)),
             "min_samples 109",
         ),
-        (case(walks=(323, 324)), TRUSTED, "the run is not complete: 323 of 324 walks are done"),
+        (case(walks=(323, 324)), TRUSTED, "the run is not complete: 323 of 324 tasks are done"),
         (
             case(unanswered=11),
             case(unanswered=10),

@@ -29,7 +29,7 @@ def test_the_sources_and_what_a_dollar_buys_by_hand() -> None:
     assert [row[3] for row in sources.rows] == pytest.approx([math.sqrt(0.06 / 100), math.sqrt(0.12 / 300)])
     assert [row[4] for row in sources.rows] == pytest.approx([0.6, 0.4])
     # A dollar buys 20 walks: 6.67 samples of three, or .2 repeats of each of a hundred.
-    assert more.caption == "What 1 USD more would buy: 20 walks, 200 calls"
+    assert more.caption == "What 1 USD more would buy: 20 tasks, 200 calls"
     assert [row[1:3] for row in more.rows] == [(100, 3), (106.7, 3), (100, 3.2)]
     errors = [total, 0.06 / (320 / 3) + 0.12 / 320, 0.06 / 100 + 0.12 / 320]
     assert [row[3] for row in more.rows] == pytest.approx([math.sqrt(one) for one in errors])
@@ -43,12 +43,12 @@ def test_judges_and_labels_are_a_source_of_their_own() -> None:
     total = 0.06 / 100 + 0.12 / 300 + 0.03 / 3
     assert judges.tables[0].rows[-1][:2] == ("judges", 0.03)
     assert judges.tables[0].rows[-1][4] == pytest.approx(0.01 / total)
-    assert judges.tables[1].caption == "What 10 % (no price is known) more would buy: 30 walks, 300 calls"
+    assert judges.tables[1].caption == "What 10 % (no price is known) more would buy: 30 tasks, 300 calls"
     last = judges.tables[1].rows[-1]
     assert last[0] == "one more judge, whatever it costs"
     assert last[3] == pytest.approx(math.sqrt(total - 0.03 / 3 + 0.03 / 4))
     labels = section("score", PARTS, JudgePart("labels", None, 0.5, 200, "labels"), Cost(10, 2.0)).tables[1]
-    assert labels.caption.startswith("What 60.00 USD more would buy: 30 walks")
+    assert labels.caption.startswith("What 60.00 USD more would buy: 30 tasks")
     assert labels.rows[-1][0] == "100 more labels, which are people's work"
     assert labels.rows[-1][3] == pytest.approx(math.sqrt(0.001 + 0.5 / 300))
 

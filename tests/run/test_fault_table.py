@@ -457,7 +457,7 @@ def scored_damaged(
         again = seen(["resume", str(first.run.path)], server, tmp_path / "runs", capsys)
     return local_row(
         "`score` where a line of the journal is damaged",
-        (code, warned, "the walks as they were"),
+        (code, warned, "the tasks as they were"),
         (again.code, f"{len(again.outcomes)} of 2 games"),
     )
 

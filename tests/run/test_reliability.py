@@ -433,7 +433,7 @@ async def test_more_failures_than_allowed_stop_the_run_which_can_be_resumed(
 ) -> None:
     with FakeServer() as server:
         server.change(faults=lambda index, body: "500" if index >= 3 else None)
-        with pytest.raises(TooManyFailures, match=r"[12] walks failed, the last one: .*500") as caught:
+        with pytest.raises(TooManyFailures, match=r"[12] tasks failed, the last one: .*500") as caught:
             await play(server, tmp_path, limit=10, concurrency=1)
         assert caught.value.exit_code == 4
         assert caught.value.run is not None
@@ -462,7 +462,7 @@ class Buggy(RuleModel):
 async def test_a_bug_in_one_walk_does_not_stop_the_others_and_ends_as_an_error(tmp_path: Path) -> None:
     models = {"candidate": Buggy(), "judge": Buggy(game_rule(solve=0)), "oracle": Buggy()}
     with pytest.raises(
-        LotbenchError, match=rf"1 walks crashed, first sample {CAPTIONS[0][0]}, repeat 1: KeyError"
+        LotbenchError, match=rf"1 tasks crashed, first sample {CAPTIONS[0][0]}, repeat 1: KeyError"
     ) as caught:
         await play("", tmp_path, samples=FIRST, **models)
 

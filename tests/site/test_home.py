@@ -61,7 +61,7 @@ def test_each_variant_has_a_table_of_its_own() -> None:
         (UNCHECKED, "not checked"),
         ("an embedded model played: it is for trying the tool, and its score means nothing", "embedded"),
         ("the run is of 3 samples, fewer than min_samples 50", "partial"),
-        ("the run is not complete: 3 of 9 walks are done", "partial"),
+        ("the run is not complete: 3 of 9 tasks are done", "partial"),
         ("the candidate and the judge are one model or siblings", "not trusted"),
     ],
 )

@@ -174,7 +174,7 @@ def _orders(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
         rows.append((repeat, len(mine.texts), *map(finite, (ih, dh, ifs(ih, dh, settings.w1))), alike))
     note = (
         "The examples that a prompt shows come of the tasks before it, so the result depends on the order; "
-        "the intervals above do not contain that. A walk that failed leaves the examples as they were."
+        "the intervals above do not contain that. A task that failed leaves the examples as they were."
     )
     return Section(
         "Orders", (note,), (Table(("order", "answers", "IH", "DH", "IFS", "fluency"), tuple(rows)),)

@@ -63,7 +63,7 @@ class Settings(Bounds):
     examples: Mapping[Literal["positive", "negative"], str] = Field(default_factory=dict)
     """The examples that policy text begins with: {"positive": "...", "negative": "..."}, or @FILE."""
     orders: int = Field(default=1, ge=1)
-    """In how many orders the tasks are walked with dhp, side by side."""
+    """In how many orders the tasks are played with dhp, side by side."""
     order: Literal["shuffled", "data"] = "shuffled"
     """Whether an order is a seeded shuffle, or that of the data set (the paper's)."""
 

@@ -35,7 +35,7 @@ def _severities(runs: Read) -> Severities | str:
         found = fitted(records, versions[0])
     except UsageError as error:
         return str(error)
-    return found or "all runs have the same judges, and these cannot be told apart"
+    return found or "all runs have the same judges, and these cannot be told from each other"
 
 
 def _section(runs: Sequence[str], found: Severities) -> Section:

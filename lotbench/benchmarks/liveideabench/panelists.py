@@ -75,7 +75,7 @@ def _severity(keywords: Sequence[Keyword], version: Version) -> Section:
         f"Verdicts that could not be read, after a second asking: {unread} of {unread + len(rows)}. They are left out.",
     ]
     if any(by is None for by in effects.values()):
-        notes.append("The judges did not meet on enough ideas to tell their severities apart.")
+        notes.append("The judges did not meet on enough ideas to show differences between their severities.")
     adjusted = [_adjusted(keywords, name, by) for name, by in effects.items() if by is not None]
     columns = ("dimension", "raw", "adjusted", "low", "high")
     beside = Table(

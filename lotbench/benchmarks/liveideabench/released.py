@@ -1,4 +1,4 @@
-"""The ideas and critiques that the authors released (v2; Supp. Table S1), read as walks would have told of them.
+"""The ideas and critiques that the authors released (v2; Supp. Table S1), read as tasks would have told of them.
 
 A row is one critic's verdict on one idea, in the columns of the public code's database. Rows of one idea stand
 together by model, keyword and text; whatever their order, the first idea of a keyword is the one that comes first.

@@ -1,4 +1,4 @@
-"""Several runs of the game side by side: what each solved before any clue, and whose first fillings are key texts."""
+"""Several runs of the game side by side: what each solved before any clue, and whose first guesses are key texts."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def across(runs: Runs) -> Sequence[Section]:
         for name, games in played.items()
     )
     columns = (
-        "run", "solves before any clue", "95 %", "first fillings that are the key text", "95 % of it", "samples",
+        "run", "solves before any clue", "95 %", "first guesses that are the key text", "95 % of it", "samples",
         "known to this run alone",
     )  # fmt: skip
     notes = (
-        "Of the solved games, those that were solved before any clue was shown; and of the first fillings, with neither "
+        "Of the solved games, those that were solved before any clue was shown; and of the first guesses, with neither "
         "question nor clue to go by, those that are the very key text, on so many samples.",
         "A sample whose key text several models say at once is easy to say; one that alone says many may have seen them.",
     )

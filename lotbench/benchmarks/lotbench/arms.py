@@ -1,4 +1,4 @@
-"""What a report says of the arm of its games: whether it can still tell models apart, leaps, points, frames."""
+"""What a report says of the variant of its games: whether it can still show differences between models, leaps, points, frames."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def limits(games: Sequence[Game], settings: Any) -> tuple[Section, ...]:
     first, solved = sum(one.solved == 1 for one in over), sum(one.solved is not None for one in over)
     if first >= CEILING * len(over):
         harder = _HARDER.get(frame) or ("" if encore else "encore=true")
-        told = f"{first} of {len(over)} solved at the first attempt: this arm cannot tell such models apart"
+        told = f"{first} of {len(over)} solved at the first attempt: this variant cannot show a difference between such models"
         rest = f"; play --set {harder}" if harder else "; leap_score can, where it is below its most"
         return (Section("Ceiling", (told + rest + ".",)),)
     if solved <= FLOOR * len(over):
         easier = _EASIER.get(frame)
-        told = f"{solved} of {len(over)} solved at all: this arm cannot tell such models apart"
+        told = f"{solved} of {len(over)} solved at all: this variant cannot show a difference between such models"
         rest = f"; play --set {easier}" if easier else "; play easier samples (--data lotbench_easy)"
         return (Section("Floor", (told + rest + ".",)),)
     return ()
@@ -57,8 +57,8 @@ def leaps(games: Sequence[Game], rules: Rules) -> tuple[Section, ...]:
         "are in leaps and leap_score, for the rounds in which they were watched.",
         "leap_score: the sum over leaps of beta exp(-alpha t), t the failed attempts before the leap "
         f"(alpha {rules.alpha:g}, beta {rules.beta:g}); five leaps without a failed attempt among them are worth 5 beta.",
-        "After the solve: leap; alike, a DAESO that was no other idea than one before; overturned by a second judge; "
-        "refused, no DAESO; none, said before, the key text, or no answer at all.",
+        "After the solve: leap; alike, a match that was no other idea than one before; overturned by a second judge; "
+        "refused, no match; none, said before, the key text, or no answer at all.",
     )
     tables = (
         Table(("leaps", "games", "share"), shares, "Games by leaps"),

@@ -1,4 +1,4 @@
-"""A sign that a model knew a sample before: its first filling, with no question or clue yet, is the very key text.
+"""A sign that a model knew a sample before: its first guess, with no question or clue yet, is the very key text.
 
 A leap has many good wordings, and people's is one of them. Who works the sample out comes upon that wording now and
 then, and rather late, when questions and clues have narrowed it down; who remembers it has it at once.
@@ -79,7 +79,7 @@ def contamination(games: Sequence[Game], evidence: Evidence) -> Section:
     """How often the very key text was said, at once and later, and on which samples at once."""
     found = openings(games)
     kinds = (
-        ("first fillings that are the key text", found.first),
+        ("first guesses that are the key text", found.first),
         ("of the games solved at the first attempt: with the key text", found.solved_first),
         ("of the games solved later: with the key text", found.solved_later),
     )
@@ -102,7 +102,7 @@ def _named(found: Openings, hits: Mapping[str, int], evidence: Evidence) -> Tabl
     games = {name: len(hit) for name, hit in _by_sample(found.first).items()}
     order = sorted(hits, key=lambda name: (-hits[name] / games[name], -hits[name], name))
     rows = tuple((name, _key_text(evidence, name), hits[name], games[name]) for name in order[:SHOWN])
-    caption = f"Samples whose key text was a first filling: {len(order)}"
+    caption = f"Samples whose key text was a first guess: {len(order)}"
     caption += f", the first {SHOWN}" if len(order) > SHOWN else ""
     return Table(("sample", "key text", "games", "of"), rows, caption)
 
@@ -114,7 +114,7 @@ def _key_text(evidence: Evidence, name: str) -> str | None:
 
 def _notes(found: Openings) -> tuple[str, ...]:
     notes = [
-        "A first filling has neither question nor clue to go by. It is a sign, no proof: a short or obvious key text is "
+        "A first guess has neither question nor clue to go by. It is a sign, no proof: a short or obvious key text is "
         "found by chance, and a judge that takes other wordings for wrong leaves only the key text among the solves. "
         "Hold it against other models (lotbench compare): one that alone knows many key texts at once has seen them.",
     ]

@@ -267,7 +267,7 @@ def read_game(outcome: str, steps: Steps, sample: str, repeat: int) -> Game:
     if outcome not in ("solved", "unsolved", *FAILED):
         raise LotbenchError(f"game {sample}/{repeat}: no game ends as {outcome!r}")
     if outcome == "solved" and not passed:
-        raise LotbenchError(f"game {sample}/{repeat} is called solved, but no check accepted a filling")
+        raise LotbenchError(f"game {sample}/{repeat} is called solved, but no check accepted a guess")
     solved = leapt[0] if leapt else passed[-1] if outcome == "solved" else None
     return Game(sample, repeat, outcome, solved, rounds, read_chains(steps))
 

@@ -1,4 +1,4 @@
-"""E1's questions: is a filling a different approach with an equally satisfactory outcome (DAESO)?
+"""E1's questions: is a guess a different approach with an equally satisfactory outcome (match)?
 
 The key text is replaced by the filling and the causal chain told again; then both criteria are judged: the
 same creative point (Eq. 6) and the same function (Eq. 7). DAESO is both. The judge sees the sample as

@@ -193,13 +193,11 @@ def _field(record: Record, inquiry: JudgeContext) -> Field | None:
 def _fielded(record: Record, rates: Field | None, inquiry: JudgeContext) -> list[str]:
     others = ", ".join(one["run"] for one in record["field"] if one["run"] != inquiry.run)
     unused = (
-        [f"Labels of other runs are not used here, for their fillings are others: {others}."]
-        if others
-        else []
+        [f"Labels of other runs are not used here, for their guesses are others: {others}."] if others else []
     )
     if rates is None:
         return [
-            "The scores are not corrected for the judge's errors: that takes labels of this run's fillings "
+            "The scores are not corrected for the judge's errors: that takes labels of this run's guesses "
             f"(lotbench judge-check --from-run {inquiry.run} --n 200, then --labels FILE).",
             *unused,
         ]
@@ -211,9 +209,9 @@ def _fielded(record: Record, rates: Field | None, inquiry: JudgeContext) -> list
     known = sum(one.labelled for one in rates.strata)
     return [
         *_ceiling(_own(record, inquiry) or {}),
-        f"Field rates, from {known} labelled fillings of {inquiry.run}: {', '.join(shown)}.",
+        f"Field rates, from {known} labelled guesses of {inquiry.run}: {', '.join(shown)}.",
         "creativity_score_corrected and solve_rate_corrected go by the labels: a stop that people call false is "
-        "censored there, and right fillings that the judge refused are added as often as a draw of refusals had them.",
+        "broken off there, and right guesses that the judge refused are added as often as a draw of refusals had them.",
         "creativity_score_rates and solve_rate_rates are put right with the field rates of this run, round by "
         "round; they are wrong where the judge errs more on some samples or in some rounds.",
         *unused,
@@ -241,7 +239,7 @@ def _kappa(rate: Mapping[str, Any]) -> str:
 def _rate(value: float, draws: Floats) -> str:
     """A rate with its interval; no right filling at all leaves none to be refused."""
     if np.isnan(value):
-        return "not known (no right filling was labelled)"
+        return "not known (no right guess was labelled)"
     low, high = np.quantile(draws[~np.isnan(draws)], (0.025, 0.975))
     return f"{value:.3f} ({low:.3f} to {high:.3f})"
 

@@ -1,4 +1,4 @@
-"""The rows of a judge set: labelled fillings, responses, questions and ideas, and the probes made of them.
+"""The rows of a judge set: labelled guesses, responses, questions and ideas, and the probes made of them.
 
 A row of daeso.jsonl is a filling, of hidden.jsonl a whole response, of oracle.jsonl a question, each put where a
 candidate's would stand; one of different.jsonl is an answer after those that counted. The arm says which are read.
@@ -99,7 +99,7 @@ class Compared(_Row):
     @model_validator(mode="after")
     def _one_answer(self) -> Compared:
         if (self.filling is None) is (self.response is None):
-            raise ValueError("filling: a row has a filling or a response, not both")
+            raise ValueError("filling: a row has a guess or a response, not both")
         if not self.contested and (self.difficulty is None) is not self.label:
             raise ValueError("difficulty: a negative is easy or hard, a positive is null")
         if words.same(self.text) in map(words.same, self.known):

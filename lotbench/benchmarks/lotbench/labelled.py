@@ -192,4 +192,4 @@ def unknown(games: Sequence[Game], found: Mapping[str, Labelled]) -> str | None:
     if not games:
         return "no games"
     bare = [name for name, kind in found.items() if kind.size and not kind.labelled]
-    return f"no {bare[0]} filling of this run has a label" if bare else None
+    return f"no {bare[0]} guess of this run has a label" if bare else None

@@ -111,7 +111,7 @@ def accepted_in_clue(item: Item) -> Iterator[Finding]:
     for number, clue in enumerate(item.clues):
         for filling in item.accept:
             if words.leaks(clue, [filling]):
-                yield Finding(item.id, f"clues.{number}", f"says the accepted filling {filling!r}")
+                yield Finding(item.id, f"clues.{number}", f"says the accepted guess {filling!r}")
 
 
 def no_cause(item: Item) -> Iterator[Finding]:
@@ -164,7 +164,7 @@ def no_filling(item: Item) -> Iterator[Finding]:
         try:
             taken = words.filling(text, item.frame, limits.max_words, limits.max_characters)
         except Unread as error:
-            yield Finding(item.id, field, f"{text!r} is no filling: {error.reason}")
+            yield Finding(item.id, field, f"{text!r} is no guess: {error.reason}")
             continue
         if words.same(taken) != words.same(text):
             yield Finding(item.id, field, f"{text!r} would be read as {taken!r}")

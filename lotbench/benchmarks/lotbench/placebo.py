@@ -82,7 +82,7 @@ def lines(sample: Item, data: Sequence[Any], settings: Settings, draw: Random) -
     fillings = [text for text in shuffled if words.same(text) not in right and _fits(text, sample, settings)]
     if not fillings:
         raise UsageError(
-            f"--model placebo: no other sample in {sample.language!r} lends a filling to {sample.id}"
+            f"--model placebo: no other sample in {sample.language!r} lends a guess to {sample.id}"
         )
     questions = QUESTIONS[sample.language]
     silent = [SILENT[sample.language]]

@@ -20,7 +20,7 @@ def worth_reading(games: Sequence[Game], evidence: Evidence) -> Section:
         ("Solved last", lambda one: one.solved),
         ("A yes that was not confirmed", _overturned),
         (
-            "Unsolved, with the most different fillings",
+            "Unsolved, with the most different guesses",
             lambda one: None if one.solved else len(_tried(one)) or None,
         ),
     )

@@ -110,7 +110,7 @@ class Item(BaseModel):
     def _near_misses_are_misses(self) -> Item:
         right = {words.same(text) for text in (self.key_text, *self.accept)}
         if wrong := [text for text in self.near if words.same(text) in right]:
-            raise ValueError(f"near: {wrong[0]!r} is the key text or a filling that should count")
+            raise ValueError(f"near: {wrong[0]!r} is the key text or a guess that should count")
         return self
 
     @property

@@ -73,7 +73,7 @@ def _survival(games: Sequence[Game], rules: Rules) -> Section:
     )
     notes = [
         "At risk: games whose verdict in that round is known; of 10 games, 2 solved in round 1 and 1 broken "
-        "off in round 2 leave 7 at risk in round 2. Censored: games that broke off in that round.",
+        "off in round 2 leave 7 at risk in round 2. Broke off: games that broke off in that round.",
         "S (Kaplan-Meier) is the share unsolved after the round: S before it, times 1 - solved / at risk. "
         "It takes games that broke off to be no easier or harder than the games still played.",
         "Score: the sum over rounds of (S before - S after) beta exp(-alpha t), t the failed attempts before "
@@ -114,10 +114,10 @@ def _outcomes(games: Sequence[Game]) -> Section:
         for outcome in ("solved", "unsolved", *FAILED)
     ]
     mute = sum(one.outcome == "unsolved" and not one.valid for one in games)
-    rows.append(("of the unsolved: no valid filling", mute, _share(mute, len(games))))
+    rows.append(("of the unsolved: no valid guess", mute, _share(mute, len(games))))
     note = (
-        "A failed game broke off because a call brought no reply or no readable verdict; it is censored, "
-        "not scored. An unsolved game without one valid filling is worth 0 under either value of unsolved."
+        "A failed game broke off because a call brought no reply or no readable verdict; it counts as broken off, "
+        "not scored. An unsolved game without one valid guess is worth 0 under either value of unsolved."
     )
     return Section("Outcomes", (note,), (Table(("outcome", "games", "share"), tuple(rows)),))
 
@@ -132,11 +132,11 @@ def _bounds(games: Sequence[Game], rules: Rules) -> Section:
     )
     censored = sum(one.censored for one in games)
     note = (
-        f"{_of(censored, len(games))} games are censored. Whatever would have become of them, the metrics "
+        f"{_of(censored, len(games))} games count as broken off. Whatever would have become of them, the metrics "
         "lie between the last two columns: all of them solved in the round in which they broke off, or never."
     )
     columns = ("metric", "estimate", "solved at once", "never solved")
-    return Section("Censored games", (note,), (Table(columns, rows),))
+    return Section("Games that broke off", (note,), (Table(columns, rows),))
 
 
 def _repeats(games: Sequence[Game], rules: Rules) -> Section:
@@ -153,25 +153,25 @@ def _repeats(games: Sequence[Game], rules: Rules) -> Section:
     single = estimate(tuple(first.values()), rules)
     rows: tuple[tuple[Cell, ...], ...] = (
         (
-            "fillings judged that had been judged before in their game",
+            "guesses judged that had been judged before in their game",
             again,
             len(decided),
             _share(again, len(decided)),
         ),
         (
-            "samples whose repeats all open with the same filling",
+            "samples whose repeats all open with the same guess",
             alike,
             len(several),
             _share(alike, len(several)),
         ),
     )
-    notes = ["A filling judged before in its game keeps its verdict, without a call, and uses a round."]
+    notes = ["A guess judged before in its game keeps its verdict, without a call, and uses a round."]
     for overlap in NEAR:
         if near := [check for check in decided if check.overlap == overlap]:
             yes = sum(bool(check.accepted) for check in near)
             rows += (
                 (
-                    f"fillings accepted of those that {NEAR[overlap]} the key text",
+                    f"guesses accepted of those that {NEAR[overlap]} the key text",
                     yes,
                     len(near),
                     _share(yes, len(near)),
@@ -179,11 +179,11 @@ def _repeats(games: Sequence[Game], rules: Rules) -> Section:
             )
     if several and 2 * alike > len(several):
         notes.append(
-            f"WARNING: {_of(alike, len(several))} samples open with the same filling in every repeat, so the "
+            f"WARNING: {_of(alike, len(several))} samples open with the same guess in every repeat, so the "
             f"repeats are hardly independent; with one game a sample (m = 1) creativity_score is "
             f"{_with_interval(single)} over {single.observations} games."
         )
-    return Section("Repeated fillings", tuple(notes), (Table(("what", "count", "of", "share"), rows),))
+    return Section("Repeated guesses", tuple(notes), (Table(("what", "count", "of", "share"), rows),))
 
 
 def _questions(games: Sequence[Game], rules: Rules) -> Section:
@@ -203,7 +203,7 @@ def _questions(games: Sequence[Game], rules: Rules) -> Section:
             _share(len(asks) - len(asked), len(asks)),
         ),
         (
-            "oracle_leaks: questions with the key text or a tried filling",
+            "oracle_leaks: questions with the key text or a tried guess",
             leaks,
             len(asked),
             _share(leaks, len(asked)),
@@ -245,7 +245,7 @@ def _replies(games: Sequence[Game]) -> Section:
     rows.append(("language_mismatch, of the ok", other, len(valid), _share(other, len(valid))))
     note = (
         "One reply a round: the last, if the first could not be used and was asked for again. A reply that "
-        "is not ok uses its round and is no verdict; a filling in another language is judged like any other."
+        "is not ok uses its round and is no verdict; a guess in another language is judged like any other."
     )
     return Section("Replies", (note,), (Table(("status", "rounds", "of", "share"), tuple(rows)),))
 

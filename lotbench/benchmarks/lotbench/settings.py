@@ -51,9 +51,9 @@ class Settings(Bounds):
     votes: int = Field(default=5, gt=0)
     """Draws of cot_sc."""
     max_words: Annotated[int, SETS_ARM] = Field(default=8, gt=0)
-    """Words of a filling, at most."""
+    """Words of a guess, at most."""
     max_characters: Annotated[int, SETS_ARM] = Field(default=16, gt=0)
-    """CJK characters of a filling, at most."""
+    """CJK characters of a guess, at most."""
     max_response_words: Annotated[int, SETS_ARM, Before(20)] = Field(default=20, gt=0)
     """Words of a whole response, at most."""
     max_response_characters: Annotated[int, SETS_ARM, Before(30)] = Field(default=30, gt=0)
@@ -77,11 +77,11 @@ class Settings(Bounds):
     alpha: float = Field(default=0.2, gt=0)
     beta: float = Field(default=1.0, gt=0)
     max_fpr: float = Field(default=0.05, ge=0, le=1)
-    """The judge's false positive rate above which a run is not rankable."""
+    """The judge's false positive rate above which a run is not trusted."""
     max_oracle_error: Annotated[float, Before(0.2)] = Field(default=0.2, ge=0, le=1)
-    """The share of questions with either answer that the oracle may answer wrongly, above which a run is not rankable."""
+    """The share of questions with either answer that the oracle may answer wrongly, above which a run is not trusted."""
     min_negatives: Annotated[int, Before(100)] = Field(default=100, ge=0)
-    """Labelled negatives that a check needs to say anything of the false positive rate: a game has fifteen fillings, and
+    """Labelled negatives that a check needs to say anything of the false positive rate: a game has fifteen guesses, and
     0 of 100 is compatible with 3.7 % (Wilson)."""
     anchors: int = Field(default=50, ge=0)
     """Rows of the judge set that a full run judges again, to see whether the judge is still what it was."""

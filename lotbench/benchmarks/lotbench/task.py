@@ -35,14 +35,14 @@ STEPS = {
 ROLES = {
     "candidate": Role("fills the mask and asks questions", Sampling(temperature=1.0), pictures=True),
     "judge": Role(
-        "E1, decides whether a filling is a DAESO",
+        "decides whether a guess makes the same joke in another way",
         Sampling(temperature=0.0),
         ("gpt-4o-mini",),
         impartial=True,
         checked=True,
     ),
     "oracle": Role(
-        "E2, answers questions with yes or no",
+        "answers questions with yes or no",
         Sampling(temperature=0.0),
         ("gpt-4o-mini",),
         impartial=True,

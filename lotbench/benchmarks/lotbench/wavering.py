@@ -1,4 +1,4 @@
-"""How much of a game's score hangs on the judge's mood: what judging the same fillings again would change.
+"""How much of a game's score hangs on the judge's mood: what judging the same guesses again would change.
 
 Verdicts on one filling differ from asking to asking. A No that turns into a Yes ends its game sooner; a Yes that turns
 into a No lets it go on, as far as games of this run go on that were not solved until then.

@@ -1,4 +1,4 @@
-"""The rules about words: what a filling may be, when two are the same, what the frame shows.
+"""The rules about words: what a guess may be, when two are the same, what the frame shows.
 
 Pure text in, text or a reason out. A candidate's words are never repaired beyond what stands here, so
 that every model meets the same rule.

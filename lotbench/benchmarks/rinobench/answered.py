@@ -1,4 +1,4 @@
-"""An answer to an idea as the steps of its walk tell of it; the one place where they are read."""
+"""An answer to an idea as the steps of its task tell of it; the one place where they are read."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def _against_gold(answers: Sequence[Judged], settings: Settings) -> Section:
     notes = (
         "An answer without a score of 1 to 5 is wrong in macro F1 and in both accuracies.",
         f"Shuffling the first answers over the ideas does as well in macro F1 with p = {p_f1:.4g} and in MAE with "
-        f"p = {p_mae:.4g} ({settings.permutations} shuffles). A model with p above .05 is not told apart from chance.",
+        f"p = {p_mae:.4g} ({settings.permutations} shuffles). A model with p above .05 is not clearly different from chance.",
         "Guessing: the exact expectation of drawing each score independently, any score alike (uniform) or with "
         "the gold's own shares (prior).",
     )

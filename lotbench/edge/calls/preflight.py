@@ -1,4 +1,4 @@
-"""One call per role before the first walk: does the key work, does the model take pictures and forms?
+"""One call per role before the first task: does the key work, does the model take pictures and forms?
 
 A wrong key then costs one call, not 318 games; the id that the model returns is known before the store is
 asked. The calls are counted and journaled like any other.

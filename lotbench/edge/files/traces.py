@@ -1,4 +1,4 @@
-"""The finished walks of a run, read from its folder one at a time: a sequence that stays on disk.
+"""The finished tasks of a run, read from its folder one at a time: a sequence that stays on disk.
 
 A trace of a long game is tens of kilobytes once it is read; a run has hundreds or thousands. Only where each
 line begins is held, so what a report takes up does not grow with the run.

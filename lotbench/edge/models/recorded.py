@@ -1,4 +1,4 @@
-"""Recorded replies as a model: a run's calls.jsonl or traces.jsonl, told apart by content.
+"""Recorded replies as a model: a run's calls.jsonl or traces.jsonl, known by content.
 
 A calls.jsonl answers by the place of the call in its walk (sample, repeat, round, step, draw, attempt);
 the wording of the prompt may differ. A traces.jsonl answers with what its steps were read as.

@@ -115,7 +115,7 @@ def test_a_report_at_the_ceiling_names_the_arm_that_has_room(settings: dict[str,
     games = [game(won(f"s{n}", 1, 1)) for n in range(19)] + [game(unsolved("z", 1))]
     (section,) = arms.limits(games, Settings(**settings))
     assert section.notes[0].startswith(
-        "19 of 20 solved at the first attempt: this arm cannot tell such models apart"
+        "19 of 20 solved at the first attempt: this variant cannot show a difference between such models"
     )
     assert said in section.notes[0]
 
@@ -269,9 +269,9 @@ def test_each_arm_is_checked_for_itself() -> None:
         (
             "different.jsonl",
             {"known": ["a"], "filling": "b", "response": "c"},
-            "a filling or a response, not both",
+            "a guess or a response, not both",
         ),
-        ("different.jsonl", {"known": ["a"]}, "a filling or a response, not both"),
+        ("different.jsonl", {"known": ["a"]}, "a guess or a response, not both"),
         ("different.jsonl", {"known": ["a"], "filling": "b", "difficulty": "easy"}, "a positive is null"),
     ],
 )

@@ -152,7 +152,7 @@ async def test_a_game_with_no_valid_filling_scores_0_and_is_shown_apart(unsolved
     assert game.trace.score.parts["valid_filling"] is False
     shown = benchmark.sections([game.trace], Settings(**settings, confirm="never"))
     rows = [row for section in shown for table in section.tables for row in table.rows]
-    assert ("of the unsolved: no valid filling", 1, 1.0) in rows
+    assert ("of the unsolved: no valid guess", 1, 1.0) in rows
 
 
 async def test_a_filling_in_another_language_is_judged_and_counted() -> None:
@@ -222,7 +222,7 @@ async def test_repeats_are_counted() -> None:
     game = await play(candidate("bell", "bell", "drum"), judge(NO), max_rounds=3)
     shown = benchmark.sections([game.trace], Settings(max_rounds=3, confirm="never"))
     rows = [row for section in shown for table in section.tables for row in table.rows]
-    assert ("fillings judged that had been judged before in their game", 1, 3, 1 / 3) in rows
+    assert ("guesses judged that had been judged before in their game", 1, 3, 1 / 3) in rows
 
 
 async def test_verdicts_are_reused_inside_a_game_only(tmp_path: Path) -> None:
@@ -295,7 +295,7 @@ async def test_leaks_are_counted_and_the_score_also_stands_over_games_without_on
     tight = await play(candidate("bell", "drum", "horn"), judge(NO, NO, YES))
     shown = benchmark.sections([leaky.trace, tight.trace], Settings(confirm="never"))
     rows = [row for section in shown for table in section.tables for row in table.rows]
-    assert ("oracle_leaks: questions with the key text or a tried filling", 1, 3, 1 / 3) in rows
+    assert ("oracle_leaks: questions with the key text or a tried guess", 1, 3, 1 / 3) in rows
     notes = " ".join(note for section in shown for note in section.notes)
     assert f"creativity_score over games without a leak: {math.exp(-0.4):.4f}" in notes
 

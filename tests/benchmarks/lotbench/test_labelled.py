@@ -61,8 +61,8 @@ def test_a_model_whose_every_stop_was_false_gets_0_with_an_interval() -> None:
 
 def test_what_has_no_label_gives_no_score_and_says_why() -> None:
     assert corrected([], {}, RULES)[1].why == "no games"
-    assert corrected(FOUR, STOPS, RULES)[1].why == "no refused filling of this run has a label"
-    assert corrected(FOUR, REFUSALS, RULES)[1].why == "no accepted filling of this run has a label"
+    assert corrected(FOUR, STOPS, RULES)[1].why == "no refused guess of this run has a label"
+    assert corrected(FOUR, REFUSALS, RULES)[1].why == "no accepted guess of this run has a label"
 
 
 def test_half_of_a_draw_are_stops_and_the_rest_refusals_of_every_part_of_the_game() -> None:

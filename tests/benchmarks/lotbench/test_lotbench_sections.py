@@ -50,7 +50,7 @@ def test_one_game_of_each_kind_is_worth_reading() -> None:
         ("Solved at once, or soonest", "a", 0),
         ("Solved last", "c", 0),
         ("A yes that was not confirmed", "d", 0),
-        ("Unsolved, with the most different fillings", "b", 1),
+        ("Unsolved, with the most different guesses", "b", 1),
     ]
     texts = dict(found.readings[2].texts)
     assert texts["round 1"] == "word 1 (accepted, not confirmed)\nIs it alive? – No"
@@ -68,22 +68,22 @@ def test_outcomes_count_mute_games_apart() -> None:
         ("candidate_failed", 0, 0.0),
         ("judge_failed", 1, 0.2),
         ("oracle_failed", 0, 0.0),
-        ("of the unsolved: no valid filling", 1, 0.2),
+        ("of the unsolved: no valid guess", 1, 0.2),
     )
 
 
 def test_bounds_of_the_censored_by_hand() -> None:
-    found = section("Censored games", FOUR)
+    found = section("Games that broke off", FOUR)
     # At once: worths 1, .818731, .818731, 0; never: 1, .818731, 0, 0.
     score, rate, rounds = found.tables[0].rows
     assert score[1:] == pytest.approx((0.557024, 0.659365, 0.454683), abs=1e-6)
     assert rate[1:] == pytest.approx((0.625, 0.75, 0.5))
     assert rounds[1:] == pytest.approx((2.125, 2.0, 2.25))
-    assert found.notes[0].startswith("1 of 4 (25.0 %) games are censored.")
+    assert found.notes[0].startswith("1 of 4 (25.0 %) games count as broken off.")
 
 
 def test_repeats_that_open_alike_are_warned_of_with_one_game_a_sample() -> None:
-    found = section("Repeated fillings", FOUR)
+    found = section("Repeated guesses", FOUR)
     assert found.tables[0].rows[1][1:] == (2, 2, 1.0)
     assert "WARNING: 2 of 2 (100.0 %)" in found.notes[1]
     # Repeat 0 of a is worth 1 and of b exp(-.2).
@@ -91,15 +91,15 @@ def test_repeats_that_open_alike_are_warned_of_with_one_game_a_sample() -> None:
         "(m = 1) creativity_score is 0.9094 (95 % interval 0.0137 to 0.9999) over 2 games" in found.notes[1]
     )
     apart = replace(FOUR[0], steps=(respond(1, "WORD one"), check(1, True)))
-    assert len(section("Repeated fillings", (apart, *FOUR[1:])).notes) == 1
+    assert len(section("Repeated guesses", (apart, *FOUR[1:])).notes) == 1
     same = replace(FOUR[0], steps=(respond(1, " ＷORD  1"), check(1, True)))
-    assert len(section("Repeated fillings", (same, *FOUR[1:])).notes) == 2
+    assert len(section("Repeated guesses", (same, *FOUR[1:])).notes) == 2
 
 
 def test_repeated_fillings_are_counted_among_those_judged() -> None:
     steps = [respond(1), check(1, False), respond(2), check(2, False, how="repeat")]
     mute = [respond(3, status="unparsed"), check(3, False, how="none")]
-    rows = section("Repeated fillings", (trace("a", 0, "unsolved", steps + mute),)).tables[0].rows
+    rows = section("Repeated guesses", (trace("a", 0, "unsolved", steps + mute),)).tables[0].rows
     assert rows[0][1:] == (1, 2, 0.5)
     assert rows[1][1:] == (0, 0, None)
 

@@ -78,7 +78,7 @@ def test_right_answers_and_other_languages_are_left_out() -> None:
     alike = OTHERS[1].model_copy(update={"id": "lot-8", "key_text": "Metronome"})
     said = drawn(SAMPLE, (*DATA, twin, alike))["filling"]
     assert sorted(said) == sorted(one.key_text for one in OTHERS)
-    with pytest.raises(UsageError, match="no other sample in 'zh' lends a filling to lot-5"):
+    with pytest.raises(UsageError, match="no other sample in 'zh' lends a guess to lot-5"):
         drawn(CHINESE, DATA)
 
 
