@@ -219,20 +219,24 @@ def _notes(duel: Duel, many: int) -> Sequence[str]:
 
 
 def _narrowing(pair: Pair, duel: Duel) -> Plot:
-    middle = [(low + high) / 2 for low, high in zip(pair.low, pair.high, strict=True)]
-    name = f"{pair.one} minus {pair.other}"
-    ends = (0.0, float(max(len(pair.low), 1)))
-    lines = {"no difference": 0.0} | (
-        {} if duel.delta is None else {f"+{duel.delta:g}": duel.delta, f"-{duel.delta:g}": -duel.delta}
-    )
+    """Both ends of a pair's interval after each sample, with what they are to leave behind."""
+    reach = duel.ends[1] - duel.ends[0]
+    ends = list(zip((-reach, *pair.low), (reach, *pair.high), strict=True))
+    lines = {"no difference": 0.0}
+    if duel.delta is not None:
+        lines |= {f"{sign * duel.delta:+g} (delta)": sign * duel.delta for sign in (1, -1)}
+    last = float(len(pair.low))
     return Plot(
-        "line",
+        "step",
         "samples that both played",
         "difference in score",
-        {name: tuple((float(at), y) for at, y in enumerate(middle, 1))}
-        | {label: tuple((x, y) for x in ends) for label, y in lines.items()},
-        f"{name}: what its difference can still be, after each sample",
-        bands={name: tuple(zip(pair.low, pair.high, strict=True))},
+        {
+            "at most": tuple((float(at), high) for at, (_, high) in enumerate(ends)),
+            "at least": tuple((float(at), low) for at, (low, _) in enumerate(ends)),
+            **{label: ((0.0, y), (last, y)) for label, y in lines.items()},
+        },
+        f"{pair.one} minus {pair.other}: what their difference can still be",
+        bands={"at least": tuple(ends)},
     )
 
 

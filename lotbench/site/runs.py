@@ -111,15 +111,17 @@ class Gallery:
                 return Served(
                     encoded(self._thumbs[file.removesuffix(".png")], THUMB_PX), "image/png", lasting=True
                 )
-            case ["report", file] if file.endswith(".html"):
-                return self._report_page(self.shelf(file.removesuffix(".html")))
+            case ["report", _] | [_, "report.html"] | ["duel.html"]:
+                return self._kept(parts)
         raise LookupError("/".join(parts))
 
-    def _report_page(self, shelf: Shelf) -> Served:
-        path = self._report(shelf)
-        if path is None:
-            raise LookupError(shelf.name)
-        return Served(path.read_bytes(), policy=REPORT_POLICY)
+    def _kept(self, parts: Sequence[str]) -> Served:
+        """A page that stands in the folder: a duel's, or a run's report, also where the page of a duel has it."""
+        named = parts[1] if parts[0] == "report" else parts[0]
+        page = self._duel() if len(parts) == 1 else self._report(self.shelf(named.removesuffix(".html")))
+        if page is None:
+            raise LookupError("/".join(parts))
+        return Served(page.read_bytes(), policy=REPORT_POLICY)
 
     async def post(self, path: str, sent: object) -> Mapping[str, JSON]:
         """Keep what a person says of a verdict."""
@@ -194,6 +196,7 @@ class Gallery:
             boards=boards or (),
             pictures={one.name: self._strip(one, ended) for one in boards or ()},
             reports={one.name for one in ended if self._report(one)},
+            duel=self._duel() is not None,
             unended=[
                 {
                     "run": one.name,
@@ -371,13 +374,12 @@ class Gallery:
         return file if file.is_relative_to(folder.resolve()) and file.is_file() else None
 
     def _report(self, shelf: Shelf) -> Path | None:
-        """The report of a run, if it is a page that can run nothing: the folder may be somebody else's."""
-        file = shelf.run.path / "report.html"
-        try:
-            with file.open("rb") as opened:
-                return file if harmless(opened.read(500).decode(errors="replace")) else None
-        except OSError:
-            return None
+        """The report of a run, if it can be shown."""
+        return _harmless(shelf.run.path / "report.html")
+
+    def _duel(self) -> Path | None:
+        """The page of the duel whose runs these are, if they are one's."""
+        return _harmless(self.root / "duel.html")
 
     def _data(self, shelf: Shelf) -> Path | None:
         """The folder of a run's data set, if it is still there."""
@@ -406,9 +408,20 @@ class Gallery:
                     sides[f"sample/{shelf.group}/{sample}.html"] = None
             if self._report(shelf):
                 yield f"report/{shelf.name}.html"
+                yield from [f"{shelf.name}/report.html"] if self._duel() else []
+        yield from ["duel.html"] if self._duel() else []
         yield from sides
         yield from (f"thumb/{name}.png" for name in list(self._thumbs))
         yield from (f"picture/{name}.png" for name in list(self._pictures))
+
+
+def _harmless(page: Path) -> Path | None:
+    """A page of a folder, if it can run nothing: the folder may be somebody else's."""
+    try:
+        with page.open("rb") as opened:
+            return page if harmless(opened.read(500).decode(errors="replace")) else None
+    except OSError:
+        return None
 
 
 def export(gallery: Gallery, out: Path) -> tuple[int, int]:

@@ -21,6 +21,7 @@ from lotbench.run import duel as duels
 from lotbench.run.compare_runs import compared
 from lotbench.run.duel import Standing
 from lotbench.run.results import load_run
+from lotbench.site.runs import Gallery
 from tests.dueling import skilled
 from tests.killing import PATIENCE_S, running
 from tests.playing import SETTINGS
@@ -110,6 +111,23 @@ async def test_of_three_the_settled_one_plays_no_further(tmp_path: Path) -> None
     ace, mid, dud = games.values()
     assert ace < mid == dud == 16
     assert standing.said[-1].startswith(f"All that after {ace + mid + dud} of 48 games")
+
+
+def test_the_viewer_shows_a_duel_with_its_runs(of_two: Standing, tmp_path: Path) -> None:
+    gallery = Gallery(of_two.path, patience_s=None)
+    assert "duel.html" in gallery.get("").body.decode()
+    page = gallery.get("duel.html").body.decode()
+    assert "ace is clearly better than mid" in page and "at least" in page
+    for run in _runs(of_two.path):
+        assert f'href="{run}/report.html"' in page
+        assert gallery.get(f"{run}/report.html").body == gallery.get(f"report/{run}.html").body
+    with pytest.raises(LookupError):
+        gallery.get("nosuch/report.html")
+    # Somebody else's page, which may run what it likes.
+    other = Gallery(tmp_path, patience_s=None)
+    (tmp_path / "duel.html").write_text("<!doctype html><script>alert(1)</script>", encoding="utf-8")
+    with pytest.raises(LookupError):
+        other.get("duel.html")
 
 
 def test_a_duel_that_is_over_says_so_again_without_a_call(of_two: Standing, capsys: Any) -> None:
