@@ -210,7 +210,7 @@ def _shards(one: argparse._ActionsContainer) -> None:
         metavar="K",
         type=int,
         default=1,
-        help="take the tasks in K processes, each with 1/K of every limit (needs the extra `scale`)",
+        help="take the tasks in K processes that keep the limits together (needs the extra `scale`)",
     )
 
 

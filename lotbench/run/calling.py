@@ -23,6 +23,7 @@ from lotbench.edge.calls.budget import Budget
 from lotbench.edge.calls.caller import Caller, RoleModel
 from lotbench.edge.calls.descriptors import room
 from lotbench.edge.calls.journal import Journal
+from lotbench.edge.calls.shared import Sharing
 from lotbench.edge.calls.store import Store
 from lotbench.edge.files.run_folder import Folder
 from lotbench.edge.models.batch_files import FILE
@@ -62,6 +63,7 @@ async def calling(
     own: Mapping[str, Any] | None = None,
     store: Store | None = None,
     before: Path | None = None,
+    sharing: Sharing | None = None,
 ) -> AsyncIterator[Calls]:
     """Open what a run asks with; closed in the opposite order, whatever ends the run.
 
@@ -71,17 +73,21 @@ async def calling(
         own: Models given as Python objects, by name.
         store: Where replies to shared questions are kept; the user's by default.
         before: See `journaled`.
+        sharing: What the processes of the run share, if this is one of several.
 
     Raises:
         UsageError: A key, a file, a package or the weights of a model are missing; there is no folder yet.
         RunFolderError: The folder cannot be made or locked.
     """
     limits, told = _fitting(plan)
-    async with Models(plan.pictures, limits, own or {}, plan.order, plan.placebo) as models:
+    rates = {"bucket": sharing.bucket} if sharing else {}
+    async with Models(plan.pictures, limits, own or {}, plan.order, plan.placebo, **rates) as models:
         models.warnings += filter(None, [told])
         role_models = models.role_models(plan.names)
         with folder() as place:
-            async with journaled(plan, role_models, place.path, store or Store(), before) as caller:
+            async with journaled(
+                plan, role_models, place.path, store or Store(), before, sharing=sharing
+            ) as caller:
                 _open_batches(plan, models, place.path, caller.journal)
                 yield Calls(plan, models, place, caller, limits)
 
@@ -125,6 +131,7 @@ async def journaled(
     before: Path | None = None,
     *,
     writes: bool = True,
+    sharing: Sharing | None = None,
 ) -> AsyncIterator[Caller]:
     """A caller with the journal of a folder; what the journal tells of earlier sessions is spent already.
 
@@ -135,20 +142,22 @@ async def journaled(
         store: Where replies to shared questions are kept.
         before: Another run folder, whose replies count as if they stood here; nothing is written to it.
         writes: Whether replies can come; if not, the journal stays as it is.
+        sharing: See `calling`.
     """
     prices = {one.name: one.price for models in role_models.values() for one in models}
     with Journal(path / CALLS, before / CALLS if before else None, prices, writes=writes) as journal:
-        left, seed = budget(plan, journal), plan.experiment.seed
-        caller = Caller(role_models, plan.sampling(), journal, store, left, seed=seed)
+        left, seed = budget(plan, journal, sharing), plan.experiment.seed
+        replies = sharing.replies if sharing else None
+        caller = Caller(role_models, plan.sampling(), journal, store, left, seed=seed, replies=replies)
         try:
             yield caller
         finally:
             await caller.close()
 
 
-def budget(plan: Plan, journal: Journal) -> Budget:
+def budget(plan: Plan, journal: Journal, sharing: Sharing | None = None) -> Budget:
     """The budget of a run, less what the calls in its journal have used."""
-    left = Budget(plan.limits)
+    left = sharing.budget(plan.limits) if sharing else Budget(plan.limits)
     for origin, total in journal.totals.by_origin.items():
         if origin.source == "call":
             left.count(total.usage, total.cost_usd or 0.0)

@@ -16,7 +16,7 @@ from lotbench.edge.calls.budget import refuse_unpriced
 from lotbench.edge.calls.store import Store
 from lotbench.edge.files import run_folder
 from lotbench.edge.files.traces import Traces
-from lotbench.errors import Unreachable
+from lotbench.errors import LotbenchError, Unreachable
 from lotbench.run import plan, precision, recorded, results
 from lotbench.run import shards as sharded
 from lotbench.run.calling import Calls, budget, calling
@@ -145,7 +145,7 @@ async def begin(
             session = Session(made, calls, load_run(calls.folder.path))
             if shards > 1:
                 await _sharded(session, calls, shards, fresh=fresh, check=check)
-            run = await session.play(check=check, watch=watch)
+            run = await session.play(check=check and shards == 1, watch=watch)
             return await precision.narrowed(made, calls, run, watch=watch, say=say)
     except Unreachable as error:
         # Where nobody answered there is nothing to go on with.
@@ -168,6 +168,13 @@ async def _sharded(
     Raises:
         CancelledError: The run was interrupted; the shards have ended, and what came is in the run.
     """
+    if check:
+        try:
+            await calls.check()
+        except LotbenchError as error:
+            error.run = calls.folder.path
+            session.finish()
+            raise
     stop = threading.Event()
     thread = asyncio.to_thread(
         sharded.take, calls, shards, stop, fresh=fresh, check=check, retry_failed=retry_failed
@@ -235,7 +242,7 @@ async def resume(
                 await _sharded(session, calls, shards, check=check, retry_failed=retry_failed)
             else:
                 session.continues(run_before.traces, retry_failed=retry_failed)
-            run_now = await session.play(check=check, watch=watch)
+            run_now = await session.play(check=check and shards == 1, watch=watch)
             return await precision.narrowed(made, calls, run_now, watch=watch, say=say)
 
 

@@ -83,19 +83,24 @@ class Session:
         self._wall_s = run.summary.get("wall_s", 0.0)
         self._started = time.monotonic()
 
-    def continues(self, before: Sequence[Trace], *, retry_failed: bool) -> None:
+    def continues(self, before: Sequence[Trace], *, retry_failed: bool, taken: Sequence[Trace] = ()) -> None:
         """Take over what earlier sessions came to.
 
         Args:
             before: The finished walks.
             retry_failed: Walk again where replies came and could not be read, too, and ask for them anew;
                 walks whose last call never arrived are always walked again.
+            taken: Walks that are done whatever they came to: those of a process that died in this session.
         """
+        again = {(trace.sample, trace.repeat): _ended(trace) for trace in taken}
         for trace in before:
+            if (trace.sample, trace.repeat) in again:
+                continue
             if trace.outcome.endswith("_failed") and (retry_failed or not trace.arrived):
                 self._unread += [trace] if trace.arrived else []
             else:
                 self._done[trace.sample, trace.repeat] = _ended(trace)
+        self._done |= again
         if not self._shard:
             self._folder.order(list(self._done))
 

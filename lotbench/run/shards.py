@@ -1,8 +1,9 @@
 """A run on several processes: each takes its share of the lanes with a journal of its own, merged in the end.
 
 A lane is never split, and what a walk comes to depends on its own calls only, so the number of shards changes
-no score. Each shard gets its part of every limit that is left. A shard that a kill left behind is merged when
-the run is gone on with.
+no score. Budgets and rates are those of the run, kept by all together, and a question that belongs to a sample is
+asked once for all (`edge.calls.shared`). The share of a process that dies is taken over by another, which finds its
+journal; shards that a kill of the whole left behind are merged when the run is gone on with.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import asyncio
 import math
 import shutil
 from collections.abc import Coroutine, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,22 +21,26 @@ from typing import Any
 
 from lotbench import errors
 from lotbench.config.experiment import Limits, validate
-from lotbench.edge.calls.journal import Journal, Totals, read_journal
+from lotbench.edge.calls.journal import Journal, read_journal
+from lotbench.edge.calls.shared import Sharing
 from lotbench.edge.calls.store import Store
 from lotbench.edge.files import jsonl, run_folder
 from lotbench.edge.files.ray_workers import POLL_S, side_by_side
 from lotbench.edge.files.traces import Traces
 from lotbench.errors import LotbenchError, RunFolderError, UsageError
 from lotbench.run import results
-from lotbench.run.calling import CALLS, Calls, calling
+from lotbench.run.calling import CALLS, Calls, budget, calling
 from lotbench.run.plan import Plan
 from lotbench.run.session import Session
 
 SHARDS = "shards"
 STOP = "stop"
 """The file beside the shards' folders that tells them to end; a signal to this process does not reach them."""
+SHARED = "shared"
+"""The folder beside the shards' that holds what they share."""
+RETAKEN = 3
+"""How often a share is taken over from a process that died."""
 DIED = "a worker process died; the run can be resumed"
-DIVIDED = ("concurrency", "rpm", "tpm", "cost_limit", "token_limit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,7 @@ def take(
         stop: Set from another thread to end early: every shard drops its calls in flight, as a run without shards
             does, and what has come is merged.
         fresh: Take nothing out of the store.
-        check: One shard makes one call per role first.
+        check: Whether one call per role is in the journal, from which every shard learns the ids of the models.
         retry_failed: See `Session.continues`.
 
     Returns:
@@ -79,18 +84,20 @@ def take(
         UsageError: Ray is not installed.
     """
     path, journal = calls.folder.path, calls.caller.journal
-    limits = divided(calls.plan, journal.totals, shards)
+    limits = divided(calls.plan.limits, shards)
     given = [
-        Shard(str(path), (number, shards), limits, retry_failed, fresh, check and number == 0)
-        for number in range(shards)
+        Shard(str(path), (number, shards), limits, retry_failed, fresh, check) for number in range(shards)
     ]
     refuse_links(path)
     told = path / SHARDS / STOP
     told.unlink(missing_ok=True)
     (path / SHARDS).mkdir(exist_ok=True)
+    sharing = _sharing(path, 0, shards)
+    budget(calls.plan, journal, sharing)
     try:
-        ended = side_by_side(play, given, stop, told.touch)
+        ended = side_by_side(play, given, stop, told.touch, retaken=RETAKEN)
     finally:
+        sharing.close()
         merge(path, journal)
     return worst([one or Ended("LotbenchError", DIED) for one in ended])
 
@@ -120,21 +127,14 @@ def refuse_alone(made: Plan) -> None:
         raise UsageError(f"--shards: {alone[0]} lives in this process; shards are for models behind an API")
 
 
-def divided(made: Plan, totals: Totals, shards: int) -> dict[str, Any]:
-    """The limits of one shard: its part of what earlier sessions have left."""
-    limits = made.limits.model_dump()
-    spent = results.spent(totals, made.names)[0].values()
-    used = {
-        "token_limit": sum(one.input_tokens + one.output_tokens for one in spent),
-        "cost_limit": sum(one.cost_usd or 0.0 for one in spent),
-    }
-    for name in DIVIDED:
-        if limits[name] is not None:
-            limits[name] = max(0, limits[name] - used.get(name, 0)) / shards
-    limits["concurrency"] = max(1, math.ceil(limits["concurrency"]))
-    if limits["token_limit"] is not None:
-        limits["token_limit"] = int(limits["token_limit"])
-    return limits
+def divided(limits: Limits, shards: int) -> dict[str, Any]:
+    """The limits of one shard: its part of the calls in flight; all else is kept by all shards together."""
+    part = max(1, math.ceil(limits.concurrency / shards))
+    return {**limits.model_dump(), "concurrency": part}
+
+
+def _sharing(run: Path, slot: int, shards: int) -> Sharing:
+    return Sharing(run / SHARDS / SHARED, slot, 1 + shards)
 
 
 def play(shard: Shard) -> Ended:
@@ -164,13 +164,17 @@ async def _until(told: Path, work: Coroutine[Any, Any, None]) -> None:
 
 
 async def _played(shard: Shard) -> None:
-    run = results.load_run(shard.run)
+    """Take a share; one that another process began is gone on with."""
+    run, (number, shards) = results.load_run(shard.run), shard.share
     made = replace(results.planned(run, validate(Limits, dict(shard.limits))), share=shard.share)
-    folder = partial(run_folder.Folder, run.path / SHARDS / str(shard.share[0]))
-    async with calling(made, folder, store=Store(fresh=shard.fresh), before=run.path) as calls:
-        session = Session(made, calls, run, shard=True)
-        session.continues(run.traces, retry_failed=shard.retry_failed)
-        await session.walk(check=shard.check, watch=None)
+    place, sharing = run.path / SHARDS / str(number), _sharing(run.path, 1 + number, shards)
+    folder, store = partial(run_folder.Folder, place), Store(fresh=shard.fresh)
+    with closing(sharing):
+        async with calling(made, folder, store=store, before=run.path, sharing=sharing) as calls:
+            session = Session(made, calls, run, shard=True)
+            taken = Traces(place / run_folder.TRACES, strict=False)
+            session.continues(run.traces, retry_failed=shard.retry_failed, taken=taken)
+            await session.walk(check=shard.check, watch=None)
 
 
 def merge(path: Path, opened: Journal | None = None) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,16 +17,21 @@ from typing import Any
 import pytest
 
 from lotbench.config.experiment import Config, Limits
+from lotbench.edge.calls.journal import Entry
+from lotbench.edge.calls.shared import SharedReplies, Sharing
 from lotbench.errors import LimitReached, LotbenchError, RunFolderError, Unescapable, UsageError
 from lotbench.run import plan, results, shards
 from lotbench.run.evaluate import begin, resume
 from lotbench.run.results import Run
-from tests.killing import essence, running, serving
+from lotbench.types import Key, Reply, Usage
+from tests.killing import essence, finish, running, serving, the_run
 from tests.playing import SETTINGS, players
 from tests.server import FakeServer
 
 
-def in_threads(work: Callable[[Any], Any], given: Sequence[Any], stop: Any, on_stop: Any) -> list[Any]:
+def in_threads(
+    work: Callable[[Any], Any], given: Sequence[Any], stop: Any, on_stop: Any, retaken: int = 0
+) -> list[Any]:
     """What Ray does, without Ray: each in a thread with an event loop of its own."""
     found: dict[int, Any] = {}
     threads = [
@@ -64,11 +71,10 @@ async def played(server: FakeServer, out: Path, k: int, **limits: Any) -> Run:
 async def test_the_number_of_shards_changes_no_score(threads: None, tmp_path: Path) -> None:
     with FakeServer(caches=False) as server:
         one, three = [await played(server, tmp_path / str(k), k) for k in (1, 3)]
+        # A causal chain, too, is asked for once for all shards.
+        assert set(server.log()["repeated"].values()) == {2}
     assert len(three.traces) == 10
-    # Two shards may build a sample's causal chain at the same time: usage may differ, nothing else does.
-    (first, traces), (second, others) = essence(one.path), essence(three.path)
-    assert first["scores"] == second["scores"] and first["outcomes"] == second["outcomes"]
-    assert traces == others
+    assert essence(one.path) == essence(three.path)
     assert not (three.path / "shards").exists()
     calls = (three.path / "calls.jsonl").read_text(encoding="utf-8").splitlines()
     keys = [json.dumps(json.loads(line)["key"], sort_keys=True) for line in calls]
@@ -101,7 +107,7 @@ async def test_what_killed_shards_leave_behind_is_merged_when_the_run_is_gone_on
                 await played(server, tmp_path, 3)
         path = caught.value.run
         assert path is not None
-        assert len(list((path / "shards").glob("*/calls.jsonl"))) == 3
+        assert len(list((path / "shards").glob("[0-9]/calls.jsonl"))) == 3
         requests = server.log()["requests"]
         done = await resume(path)
         # The connection test of a resumed run is in the journal too: nothing is asked again.
@@ -110,17 +116,9 @@ async def test_what_killed_shards_leave_behind_is_merged_when_the_run_is_gone_on
     assert not (path / "shards").exists()
 
 
-async def test_each_shard_gets_its_part_of_what_is_left(tmp_path: Path) -> None:
-    with FakeServer() as server:
-        run = await played(server, tmp_path, 1)
-    made = results.planned(
-        run, Limits(concurrency=10, rpm=60, token_limit=1_000_000, cost_limit=3.0, time_limit=60)
-    )
-    usage = run.summary["usage"]
-    found = shards.divided(made, run.totals(), 4)
-    assert found["concurrency"] == 3 and found["rpm"] == 15 and found["cost_limit"] == 0.75
-    assert found["time_limit"] == 60 and found["tpm"] is None
-    assert found["token_limit"] == (1_000_000 - usage["input_tokens"] - usage["output_tokens"]) // 4
+def test_a_shard_gets_its_part_of_the_places_and_all_of_every_other_limit() -> None:
+    whole = Limits(concurrency=10, rpm=60, token_limit=1_000_000, cost_limit=3.0, time_limit=60)
+    assert shards.divided(whole, 4) == whole.model_dump() | {"concurrency": 3}
 
 
 async def test_lanes_are_shared_out_whole(tmp_path: Path) -> None:
@@ -198,7 +196,7 @@ async def test_a_run_in_shards_that_is_interrupted_keeps_what_came_and_goes_on(
 async def test_a_shard_whose_process_died_is_said_and_the_run_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shards, "side_by_side", lambda *given: [*in_threads(*given)[:1], None])
+    monkeypatch.setattr(shards, "side_by_side", lambda *given, **more: [*in_threads(*given)[:1], None])
     with FakeServer() as server:
         with pytest.raises(LotbenchError, match="a worker process died; the run can be resumed") as caught:
             await played(server, tmp_path, 2)
@@ -236,3 +234,94 @@ def test_a_signal_ends_a_run_on_ray_in_order(number: int, tmp_path: Path) -> Non
     run = results.load_run("latest", tmp_path / "runs")
     assert run.summary["complete"] is False
     assert not (run.path / "shards").exists()
+
+
+def workers(home: Path) -> list[int]:
+    """The processes of Ray that take shares of the run with this store."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            named = (place / "cmdline").read_bytes().startswith(b"ray::play")
+            if named and f"LOTBENCH_HOME={home}".encode() in (place / "environ").read_bytes().split(b"\0"):
+                found.append(int(place.name))
+    return found
+
+
+@pytest.mark.slow
+def test_the_share_of_a_worker_that_was_killed_is_taken_over(tmp_path: Path) -> None:
+    """Same traces and summary as without shards; what was in flight is asked again and nothing else."""
+    with serving(0, "--latency", "0.1-0.2") as server:
+        cast = [f"--model=c@{server.url}", f"--judge=j@{server.url}", f"--oracle=o@{server.url}"]
+        size = ["--set", "arm=caption", "--limit=8", "--repeats=2", "--max-rounds=4", "--concurrency=8"]
+        finish(tmp_path / "home-1", "cli", "evaluate", *cast, *size, f"--out={tmp_path / 'whole'}")
+        once, home = server.log()["finished"], tmp_path / "home-2"
+        command = ["cli", "evaluate", *cast, *size, "--shards=2", f"--out={tmp_path / 'killed'}"]
+        with running(home, *command) as process:
+            until = time.monotonic() + 120
+            while server.log()["finished"] < once + 40:
+                assert time.monotonic() < until and process.poll() is None
+                time.sleep(0.05)
+            os.kill(workers(home)[0], signal.SIGKILL)
+            said, _ = process.communicate(timeout=180)
+        assert process.returncode == 0, said
+        again = [count - 2 for count in server.log()["repeated"].values() if count > 2]
+    assert sum(again) <= 4
+    assert essence(the_run(tmp_path / "killed")) == essence(the_run(tmp_path / "whole"))
+
+
+async def test_processes_keep_one_budget_and_what_a_dead_one_had_set_aside_comes_back(tmp_path: Path) -> None:
+    limits = Limits(token_limit=100, cost_limit=1.0)
+    earlier, one, other = (Sharing(tmp_path, slot, 3).budget(limits) for slot in range(3))
+    earlier.count(Usage(10, 0, 10), 0.2)
+    one.reserve(40, 0.1)
+    other.reserve(30, 0.1)
+    with pytest.raises(LimitReached, match="token limit of 100"):
+        other.reserve(20, 0.1)
+    one.settle(40, 0.1, Usage(20, 0, 10), 0.7)
+    with pytest.raises(LimitReached, match=r"cost limit of \$1 is used up \(\$0.9000 used\)"):
+        other.reserve(1, 0.05)
+    # The second process dies; who takes its share over counts what its journal has.
+    again = Sharing(tmp_path, 2, 3).budget(limits)
+    again.count(Usage(5, 0, 5), 0.0)
+    one.reserve(40, 0.1)
+    with pytest.raises(LimitReached, match="60 used"):
+        again.reserve(1, 0.0)
+    assert one.overspent == ""
+
+
+async def test_processes_keep_one_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+
+    async def slept(seconds: float) -> None:
+        waits.append(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", slept)
+    buckets = [Sharing(tmp_path, slot, 3).bucket("http://host", "calls", 60) for slot in (1, 2)]
+    for number in range(14):
+        await buckets[number % 2].take(1)
+    # Ten seconds' worth is there at first, whoever takes it.
+    assert [round(wait) for wait in waits if wait > 0.1] == [1, 2, 3, 4]
+
+
+async def test_a_shared_question_is_asked_by_one_process_and_by_the_next_if_that_one_dies(
+    tmp_path: Path,
+) -> None:
+    replies = [SharedReplies(tmp_path) for _ in range(2)]
+    key = Key("lot-0001", 0, 1, "chain", 0, 0, "d")
+    reply = Reply("a chain", "m")
+    asked: list[int] = []
+
+    async def asks(number: int, fails: bool) -> str:
+        async with replies[number].asking(key):
+            if (known := replies[number].get(key)) is not None:
+                return known.reply.text
+            asked.append(number)
+            await asyncio.sleep(0.05)
+            if fails:
+                raise LotbenchError("dies")
+            replies[number].put(Entry(key, "judge", 0, "m", "call", 0.0, reply))
+            return reply.text
+
+    first, second = await asyncio.gather(asks(0, True), asks(1, False), return_exceptions=True)
+    assert isinstance(first, LotbenchError) and second == "a chain"
+    assert await asks(0, False) == "a chain" and asked == [0, 1]

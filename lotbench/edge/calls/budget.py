@@ -98,11 +98,14 @@ class Bucket:
 
     async def take(self, amount: float) -> None:
         """Wait until the units are there; a call larger than the bucket waits until its debt is paid."""
-        if self.rate is None:
-            return
+        if self.rate is not None and (wait := self.taken(amount)):
+            await asyncio.sleep(wait)
+
+    def taken(self, amount: float) -> float:
+        """Take the units now; returns the seconds after which they are there."""
+        assert self.rate is not None
         now = self._clock()
         full = max(1.0, self.rate * 10)
         self._level = min(full, self._level + (now - self._at) * self.rate) - amount
         self._at = now
-        if self._level < 0:
-            await asyncio.sleep(-self._level / self.rate)
+        return max(0.0, -self._level / self.rate)

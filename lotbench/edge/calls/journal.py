@@ -218,7 +218,7 @@ class Journal:
         Raises:
             RunFolderError: The disk is full or the file cannot be written.
         """
-        text = sealed(_table(made))
+        text = journal_line(made)
         try:
             put(self._file, self._end, text)
         except OSError as error:
@@ -310,10 +310,11 @@ def _of_types(record: object, types: Mapping[str, tuple[type, ...]]) -> bool:
     return all(type(getattr(record, name)) in allowed for name, allowed in types.items())
 
 
-def _table(made: Entry) -> dict[str, Any]:
+def journal_line(made: Entry) -> bytes:
+    """A line of the journal, with its line feed."""
     table = fields(made)
     table["from"] = table.pop("source")
-    return table
+    return sealed(table)
 
 
 def _name(key: str) -> bytes:

@@ -28,7 +28,11 @@ B = TypeVar("B")
 
 
 def side_by_side(
-    work: Callable[[A], B], given: Sequence[A], stop: Event, on_stop: Callable[[], None]
+    work: Callable[[A], B],
+    given: Sequence[A],
+    stop: Event,
+    on_stop: Callable[[], None],
+    retaken: int = 0,
 ) -> list[B | None]:
     """What a function makes of each thing, in order, each in a process of its own; None of a process that died.
 
@@ -38,6 +42,7 @@ def side_by_side(
         stop: Set from another thread when the work shall end early; then `on_stop` is called, once, which tells
             the workers: no signal reaches them.
         on_stop: See `stop`.
+        retaken: How often the thing of a process that dies is given to another.
 
     Raises:
         UsageError: Ray is not installed.
@@ -46,7 +51,7 @@ def side_by_side(
         raise UsageError("--shards needs ray: pip install 'lotbench[scale]'")
     context = get_context("spawn")
     ours, theirs = context.Pipe()
-    driver = context.Process(target=_drive, args=(theirs, work, list(given)), daemon=True)
+    driver = context.Process(target=_drive, args=(theirs, work, list(given), retaken), daemon=True)
     driver.start()
     theirs.close()
     told = False
@@ -66,7 +71,7 @@ def side_by_side(
         driver.kill()
 
 
-def _drive(results: Connection, work: Callable[[Any], Any], given: Sequence[Any]) -> None:
+def _drive(results: Connection, work: Callable[[Any], Any], given: Sequence[Any], retaken: int) -> None:
     """Take the work on Ray and send what came of it; given up when nobody waits for it any more."""
     # Ctrl-C goes to every process of a terminal: whoever waits for the results decides when this one ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -81,7 +86,7 @@ def _drive(results: Connection, work: Callable[[Any], Any], given: Sequence[Any]
     )
     # Ray's own handler, which prints a stack and aborts, is there only now.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    remote = ray.remote(max_retries=0)(work)
+    remote = ray.remote(max_retries=retaken)(work)
     promised = left = [remote.remote(one) for one in given]
     while left and not _left_alone(results):
         _, left = ray.wait(left, num_returns=len(left), timeout=POLL_S)
