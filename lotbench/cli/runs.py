@@ -132,7 +132,9 @@ def export(parsed: argparse.Namespace) -> int:
     if parsed.held_out:
         return _published(run, parsed)
     table = trace_rows.steps if parsed.steps else trace_rows.walks
-    made = answer_labels.rows(run) if parsed.for_review else list(table(run.traces))
+    made = (
+        answer_labels.rows(run) if parsed.for_review else list(table(run.traces, run.path.name, run.answered))
+    )
     written = rows.write(made, Path(parsed.out) if parsed.out else None)
     if parsed.out:
         print(f"{parsed.out}: {written} rows")

@@ -50,7 +50,7 @@ async def export(run: Run, out: Path) -> Exported:
         atomic_write.write(files[-1], _yaml([_result(run, metric)]))
     for table, rows in TABLES.items():
         files.append(walks / f"{table}.jsonl")
-        atomic_write.write(files[-1], _lines(rows(run.traces)))
+        atomic_write.write(files[-1], _lines(rows(run.traces, run.path.name, run.answered)))
     files += [walks / "README.md", out / BENCHMARK / "eval.yaml"]
     atomic_write.write(files[-2], _card(run, name))
     atomic_write.write(files[-1], _yaml(_benchmark(run)))

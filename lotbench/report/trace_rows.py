@@ -10,13 +10,21 @@ from typing import Any
 
 from lotbench.types import JSON, Trace
 
+SAID = ("filling", "question")
+"""What a row says of its round, whatever its step is: tables of several runs are joined by these."""
 
-def walks(traces: Iterable[Trace]) -> Iterator[dict[str, JSON]]:
-    """One row a walk: where it stands, how it ended, its score with its parts, what it used."""
+
+def walks(traces: Iterable[Trace], run: str, model: str) -> Iterator[dict[str, JSON]]:
+    """One row a walk: where it stands, how it ended, what was guessed and asked last, its score with its parts, what it used."""
     for trace in traces:
+        said = _said(trace)
+        last = {
+            name: next((told[name] for told in reversed(said.values()) if told[name]), None) for name in SAID
+        }
         yield _flat(
             {
-                **_place(trace),
+                **_place(trace, run, model),
+                **last,
                 "score": trace.score.value,
                 "why": trace.why or trace.score.why,
                 "parts": trace.score.parts,
@@ -25,20 +33,34 @@ def walks(traces: Iterable[Trace]) -> Iterator[dict[str, JSON]]:
         )
 
 
-def steps(traces: Iterable[Trace]) -> Iterator[dict[str, JSON]]:
-    """One row a step of a walk, in order."""
+def steps(traces: Iterable[Trace], run: str, model: str) -> Iterator[dict[str, JSON]]:
+    """One row a step of a walk, in order, with what was guessed and asked in its round."""
     for trace in traces:
+        said = _said(trace)
         for step in trace.steps:
-            yield _flat({**_place(trace), **step})
+            yield _flat({**_place(trace, run, model), **said[step.get("round")], **step})
 
 
-def _place(trace: Trace) -> dict[str, JSON]:
+def _place(trace: Trace, run: str, model: str) -> dict[str, JSON]:
     return {
+        "run": run,
+        "model": model,
         "sample": trace.sample,
         "repeat": trace.repeat,
         "lane": trace.lane,
         "outcome": trace.outcome,
     }
+
+
+def _said(trace: Trace) -> dict[Any, dict[str, JSON]]:
+    """What was guessed and asked in each round, in the order of the rounds; null where a benchmark has none."""
+    rounds: dict[Any, dict[str, JSON]] = {}
+    for step in trace.steps:
+        told = rounds.setdefault(step.get("round"), dict.fromkeys(SAID))
+        value: Any = step.get("value")
+        if isinstance(value, Mapping):
+            told |= {name: value[name] for name in SAID if value.get(name)}
+    return rounds
 
 
 def _flat(table: Mapping[str, Any], before: str = "") -> dict[str, JSON]:

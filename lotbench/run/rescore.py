@@ -6,9 +6,11 @@ that reads a reply better comes to better ones.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+import tempfile
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from lotbench.config.experiment import Limits
@@ -18,9 +20,9 @@ from lotbench.edge.calls.journal import Journal, Totals
 from lotbench.edge.calls.prices import price
 from lotbench.edge.calls.store import Store
 from lotbench.errors import CallFailed, UsageError
-from lotbench.harness.loop import Graph, Loop
+from lotbench.harness.loop import Graph, Loop, Planned
 from lotbench.harness.state import AnyWalk
-from lotbench.run.calling import journaled
+from lotbench.run.calling import CALLS, journaled
 from lotbench.run.plan import Plan
 from lotbench.run.results import Run, planned
 from lotbench.run.session import loop
@@ -106,12 +108,16 @@ async def _again(
     run: Run,
     before: Callable[[Request], None] = lambda request: None,
     after: Callable[[AnyWalk, Question, Request, Journal], None] = lambda *call: None,
+    journal: Path | None = None,
 ) -> AsyncIterator[tuple[Loop, Plan, Caller]]:
-    """A loop over a run's journal; every request is told before it is answered, and after if there is an answer."""
+    """A loop over a run's journal; every request is told before it is answered, and after if there is an answer.
+
+    `journal` is another folder in which the journal lies.
+    """
     made = planned(run, Limits(concurrency=1, max_failed=1.0))
     # A store of its own, empty: nothing may come from outside the folder.
     nothing = Store(run.path, fresh=True)
-    async with journaled(made, _absent(made), run.path, nothing, writes=False) as caller:
+    async with journaled(made, _absent(made), journal or run.path, nothing, writes=False) as caller:
 
         async def ask(walk: AnyWalk, question: Question) -> Answer:
             request = caller.request(question, *owner(walk, question))
@@ -176,6 +182,41 @@ async def transcripts(run: Run) -> AsyncGenerator[Transcript, None]:
                 async for again in walks.traces([lane]):
                     ended[again.sample, again.repeat] = again.arrived
             yield Transcript(trace, tuple(calls.pop(place, ())), ended.pop(place, False))
+
+
+async def requests(run: Run, trace: Trace, lines: Sequence[bytes]) -> dict[str, Request]:
+    """What was sent in one finished walk, by key, from its own lines of the journal: the others are not read.
+
+    A question whose answer is not among the lines ends the walk, and what it would have sent after that is left out.
+
+    Raises:
+        UsageError: The run can no longer be walked again, with what has changed.
+    """
+    found: dict[str, Request] = {}
+
+    def heard(request: Request) -> None:
+        found[str(request.key)] = request
+
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / CALLS).write_bytes(b"".join(lines))
+        async with _again(run, before=heard, journal=Path(folder)) as (walks, made, _):
+            lane = next((lane for lane in made.lanes() if lane[0].lane == trace.lane), [])
+            place = next((at for at, one in enumerate(lane) if _is(one, trace)), 0)
+            # Walks before it in its lane are taken as they ended: only their memory is wanted.
+            before = {(one.sample, one.repeat) for one in lane[:place]}
+            walks.done = (
+                {(one.sample, one.repeat): one for one in run.traces if (one.sample, one.repeat) in before}
+                if before
+                else {}
+            )
+            with suppress(CallFailed):
+                async for _ in walks.traces([lane[: place + 1]]):
+                    pass
+    return found
+
+
+def _is(one: Planned, trace: Trace) -> bool:
+    return (one.sample, one.repeat) == (trace.sample, trace.repeat)
 
 
 async def sent(run: Run, key: str) -> Request:

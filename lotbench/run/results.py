@@ -85,6 +85,12 @@ class Run:
         return None if chosen is None else chosen["value"]
 
     @property
+    def answered(self) -> str:
+        """The candidate, as it named itself; before it ever answered, as it was asked for."""
+        named: Sequence[str] = self.summary.get("models", {}).get("candidate", ())
+        return ", ".join(named) or self.config.model
+
+    @property
     def report(self) -> Path:
         """The report for people."""
         return self.path / "report.md"

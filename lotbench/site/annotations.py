@@ -104,9 +104,10 @@ class Annotations:
         return "Kept, and labelled in the draw." if kept else "Kept."
 
     def marks(self, run: str, trace: Trace) -> dict[tuple[int, int, str], str]:
-        """The last mark on each verdict of a walk: round, judge and step to `right` or `wrong`."""
+        """The last mark on each verdict of a walk: round, judge and step to `right` or `wrong`, with its note."""
         return {
-            (line["round"], line["judge"], line["step"]): "right" if line["right"] else "wrong"
+            (line["round"], line["judge"], line["step"]): ("right" if line["right"] else "wrong")
+            + (f": {line['note']}" if line["note"] else "")
             for line in self._lines()
             if (line["run"], line["sample"], line["repeat"]) == (run, trace.sample, trace.repeat)
         }
@@ -122,7 +123,7 @@ class Annotations:
                 yield {
                     name: line[name]
                     for name in ("run", "sample", "repeat", "round", "judge", "step", "right")
-                }
+                } | {"note": str(line.get("note") or "")}
             except (ValueError, KeyError, TypeError, AssertionError):
                 raise DataError([f"{at(file, number)}: not a mark on a verdict"]) from None
 

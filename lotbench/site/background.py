@@ -81,6 +81,12 @@ class Background:
                 if self._pieces[name].comes_to.done():
                     del self._pieces[name]
 
+    def drop(self, name: str) -> None:
+        """Forget a piece, unless it is under way."""
+        with self._lock:
+            if name in self._pieces and self._pieces[name].comes_to.done():
+                del self._pieces[name]
+
     def _do(self, piece: _Piece[T], wanted: Future[T], work: Callable[[], T]) -> None:
         with self._turn:
             try:

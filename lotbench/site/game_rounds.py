@@ -52,8 +52,13 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One step as it was taken: who, for what, how long, with how many tokens, and what was read."""
+    """One step as it was taken: who, for what, how long, with how many tokens, and what was read.
 
+    `place` is which of the trace's steps it is, from 1; `key` that of its call, "" where nobody was asked.
+    """
+
+    place: int
+    key: str
     step: str
     role: str
     draw: int
@@ -119,12 +124,12 @@ def thought(trace: Trace, used: Mapping[str, Usage]) -> Thought:
     }
     setup: list[Call] = []
     calls: dict[int, list[Call]] = {}
-    for step in trace.steps:
+    for place, step in enumerate(trace.steps, 1):
         if step["step"] in SETUP:
-            setup.append(_call(step, used))
+            setup.append(_call(place, step, used))
         elif step.get("call"):
             number: Any = step["round"]
-            calls.setdefault(number, []).append(_call(step, used, told=(*CRITERIA, *TEXTS)))
+            calls.setdefault(number, []).append(_call(place, step, used, told=(*CRITERIA, *TEXTS)))
     leaps = tuple(
         Leap(
             one,
@@ -138,7 +143,7 @@ def thought(trace: Trace, used: Mapping[str, Usage]) -> Thought:
 
 def calls(trace: Trace, used: Mapping[str, Usage]) -> list[Call]:
     """Every step of a walk of any benchmark, in order."""
-    return [_call(step, used) for step in trace.steps]
+    return [_call(place, step, used) for place, step in enumerate(trace.steps, 1)]
 
 
 def chain(text: str, judge: int = 0, target: int = 0) -> Chain:
@@ -203,10 +208,12 @@ def _reasons(opinion: Opinion) -> Iterator[tuple[str, str]]:
     )
 
 
-def _call(step: Mapping[str, JSON], used: Mapping[str, Usage], told: Sequence[str] = ()) -> Call:
+def _call(place: int, step: Mapping[str, JSON], used: Mapping[str, Usage], told: Sequence[str] = ()) -> Call:
     seconds: Any = step.get("seconds") or 0.0
     draw: Any = step.get("draw") or 0
     return Call(
+        place=place,
+        key=str(step.get("call") or ""),
         step=str(step["step"]),
         role=str(step.get("role") or ""),
         draw=int(draw),

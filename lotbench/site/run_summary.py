@@ -100,8 +100,7 @@ class Shelf:
     @property
     def label(self) -> str:
         """Its candidate."""
-        answered: Sequence[str] = self.run.summary.get("models", {}).get("candidate", ())
-        return ", ".join(answered) or self.run.config.model
+        return self.run.answered
 
     @property
     def group(self) -> str:

@@ -24,7 +24,7 @@ from lotbench.report.bounds import in_words
 from lotbench.report.html.page import harmless
 from lotbench.run import recorded
 from lotbench.site import game_rounds as thought
-from lotbench.site import home
+from lotbench.site import home, said
 from lotbench.site.annotations import Annotations
 from lotbench.site.background import Background, NotYetError
 from lotbench.site.call_tokens import CallTokens
@@ -63,13 +63,15 @@ class Gallery:
 
     Args:
         root: The folder of runs.
-        annotations: Where marks on verdicts go; none in an export.
+        annotations: The marks on verdicts.
+        live: Whether marks can be made; not in an export, which shows those that there are.
         patience_s: Seconds that a page waits for a run that is being read; None for as long as it takes.
     """
 
     root: Path
     annotations: Annotations | None = None
     patience_s: float | None = None
+    live: bool = True
     _pictures: dict[str, Path] = field(default_factory=dict)
     _thumbs: dict[str, Path] = field(default_factory=dict)
     _digests: dict[tuple[Path, int], str] = field(default_factory=dict)
@@ -82,7 +84,7 @@ class Gallery:
 
     def get(self, path: str) -> Served:
         """The page or picture at a path; where its run is still being read, a page that says so and comes again."""
-        done = self._reading.done
+        done = self._reading.done + self._counting.done
         if path == "state.json":
             return Served(f'{{"version": {done}}}'.encode(), "application/json")
         try:
@@ -100,8 +102,9 @@ class Gallery:
                 return served(self.run_page(self.shelf(name), _number(file)))
             case ["run", name, chosen, file] if file.endswith(".html"):
                 return served(self.run_page(self.shelf(name), _number(file), chosen))
-            case ["game", name, file] if file.endswith(".html"):
-                return served(self.game_page(self.shelf(name), file))
+            case ["game" | "said" as kind, name, file] if file.endswith(".html"):
+                page = self.game_page if kind == "game" else self.said_page
+                return served(page(self.shelf(name), file))
             case ["sample", group, file] if file.endswith(".html"):
                 return served(self.sides_page(group, file.removesuffix(".html")))
             case ["picture", file] if file.removesuffix(".png") in self._pictures:
@@ -125,7 +128,7 @@ class Gallery:
 
     async def post(self, path: str, sent: object) -> Mapping[str, JSON]:
         """Keep what a person says of a verdict."""
-        if path != "annotate" or self.annotations is None:
+        if path != "annotate" or self.annotations is None or not self.live:
             raise LookupError(path)
         try:
             return {"said": await asyncio.to_thread(self.annotations.add, self, sent)}
@@ -188,7 +191,7 @@ class Gallery:
 
     def index(self) -> Screen:
         """The leaderboards: every run that has ended in the table of what it played, and the runs that have not."""
-        done, found = self._reading.done, self.found()
+        done, found = self._reading.done + self._counting.done, self.found()
         ended = [one for one in found.shelves if one.run.summary]
         boards, faults = self._ranked(ended)
         return screen(
@@ -259,7 +262,7 @@ class Gallery:
             total=len(shelf),
             pages={to: up + _run_address(shelf, at, words) for to, at in _near(number, last)},
             all_pages=up + _run_address(shelf, 2, "").removesuffix("2.html"),
-            live=self.annotations is not None,
+            live=self.live and self.annotations is not None,
         )
 
     def game_page(self, shelf: Shelf, file: str) -> Screen:
@@ -268,10 +271,27 @@ class Gallery:
         known, trace = self.known(shelf, place)
         known["before"] = shelf.file(place - 1) if place else None
         known["after"] = shelf.file(place + 1) if place + 1 < len(shelf) else None
-        known["beside"] = f"sample/{shelf.group}/{trace.sample}.html"
+        known["beside"] = f"sample/{shelf.group}/{quote(trace.sample)}.html#{quote(_side_name(shelf, place))}"
         known["marks"] = self.annotations.marks(shelf.name, trace) if self.annotations else {}
-        known["live"] = self.annotations is not None
+        known["live"] = self.live and self.annotations is not None
+        known["said"] = f"../../said/{quote(shelf.name)}/{quote(file)}"
         return self.told(shelf, trace, "../../", "game", known)
+
+    def said_page(self, shelf: Shelf, file: str) -> Screen:
+        """What was asked and said in a walk, call by call."""
+        known, trace = self.known(shelf, _walk(shelf, file))
+        keys = [str(step["call"]) for step in trace.steps if step.get("call")]
+        lines = self._journal(shelf).lines(keys)
+        piece = f"said {shelf.name} {file}"
+        calls, missing = self._reading.get(
+            piece, (shelf.stamp, len(lines)), lambda: said.said(shelf.run, trace, lines)
+        )
+        # Once it has come it is not kept: a walk may have a megabyte of messages.
+        self._reading.drop(piece)
+        values = [(one, thought.fields(one.read)) for one in calls]
+        return screen(
+            "said", "../../", calls=values, missing=missing, file=file, played=shelf.played, **known
+        )
 
     def known(self, shelf: Shelf, place: int) -> tuple[dict[str, Any], Trace]:
         """What is shown of a walk whatever it is a walk of, and its trace."""
@@ -290,6 +310,7 @@ class Gallery:
             "before": None,
             "after": None,
             "beside": None,
+            "said": None,
             "marks": {},
         }
         return values, trace
@@ -305,13 +326,17 @@ class Gallery:
 
     def _used(self, shelf: Shelf, trace: Trace) -> Mapping[str, Usage] | None:
         """What the calls of a walk used; None while the journal of its run is read for the first time."""
-        path = shelf.run.path / "calls.jsonl"
-        tokens = self._tokens.setdefault(shelf.name, CallTokens(path))
         try:
-            known = self._counting.get(shelf.name, file_stamp(path) or 0, tokens.read_on)
+            known = self._journal(shelf)
         except NotYetError:
             return None
         return known.of(str(step["call"]) for step in trace.steps if step.get("call"))
+
+    def _journal(self, shelf: Shelf) -> CallTokens:
+        """What the journal of a run has; raises NotYetError while it is read for the first time."""
+        path = shelf.run.path / "calls.jsonl"
+        tokens = self._tokens.setdefault(shelf.name, CallTokens(path))
+        return self._counting.get(shelf.name, file_stamp(path) or 0, tokens.read_on)
 
     def sides_page(self, group: str, sample: str) -> Screen:
         """Every game on one sample, of which two are shown side by side."""
@@ -335,6 +360,7 @@ class Gallery:
             "../../",
             sample=told,
             games=games[:MOST_SIDES],
+            runs=[(shelf.name, _told_apart(shelf, played)) for shelf in played],
             total=sum(map(len, places.values())),
             around=around,
             picture=self.picture(played[0], told),
@@ -402,7 +428,8 @@ class Gallery:
             yield from (
                 _run_address(shelf, at + 1, "", quote=str) for at in range(-(-len(shelf) // PAGE) or 1)
             )
-            yield from (f"game/{shelf.name}/{shelf.file(at)}" for at in range(len(shelf)))
+            for kind in ("game", "said"):
+                yield from (f"{kind}/{shelf.name}/{shelf.file(at)}" for at in range(len(shelf)))
             for sample in dict.fromkeys(name for name, _ in shelf.traces.names):
                 if thought.masked(shelf.samples.get(sample, {})) is not None:
                     sides[f"sample/{shelf.group}/{sample}.html"] = None
@@ -501,6 +528,8 @@ def _side(shelf: Shelf, place: int) -> Mapping[str, Any]:
     """A game as it stands beside others on its sample."""
     trace = shelf.traces[place]
     return {
+        "name": _side_name(shelf, place),
+        "run": shelf.name,
         "label": shelf.label,
         "repeat": trace.repeat,
         "outcome": trace.outcome,
@@ -508,6 +537,17 @@ def _side(shelf: Shelf, place: int) -> Mapping[str, Any]:
         "href": f"game/{shelf.name}/{shelf.file(place)}",
         "leaps": thought.thought(trace, {}).leaps,
     }
+
+
+def _told_apart(shelf: Shelf, others: Sequence[Shelf]) -> str:
+    """A run's candidate; with the name of the run where another run has the same."""
+    alone = sum(one.label == shelf.label for one in others) == 1
+    return shelf.label if alone else f"{shelf.label} ({shelf.name})"
+
+
+def _side_name(shelf: Shelf, place: int) -> str:
+    """What a game is called on the page of its sample."""
+    return f"{shelf.name}-{shelf.traces.names[place][1]}"
 
 
 def _walk(shelf: Shelf, file: str) -> int:

@@ -156,6 +156,51 @@ def test_filters_of_a_long_run_go_to_pages_of_what_was_asked_for(
         assert here(faults, address) == []
 
 
+def test_side_by_side_keeps_the_game_one_came_from_and_chooses_both(chromium: Browser, runs: Path) -> None:
+    gallery = Gallery(runs)
+    shelf = next(one for one in gallery.found().shelves if "quill" in one.name)
+    with serving(gallery) as address:
+        path = f"game/{shelf.name}/{shelf.file(1)}"
+        with opened(chromium, address + path) as (page, faults):
+            page.keyboard.press("b")
+            page.wait_for_url("**/sample/**")
+            shown = page.locator(".side:visible")
+            assert shown.count() == 2
+            mine = f"{shelf.name}-{shelf.traces.names[1][1]}"
+            assert shown.first.get_attribute("data-game") == mine
+            left, right = page.locator("[data-side]").all()
+            assert left.locator("[data-pick=run]").input_value() == shelf.name
+            assert right.locator("[data-pick=run]").input_value() != shelf.name
+            right.locator("[data-pick=run]").select_option(shelf.name)
+            assert page.locator(".side:visible").count() == 1, "the same game on both sides"
+            other = next(one for one in gallery.found().shelves if "ember" in one.name)
+            right.locator("[data-pick=run]").select_option(other.name)
+            assert page.locator(".side:visible").last.get_attribute("data-game").startswith(other.name)
+            assert page.locator(".side:visible .clues li").count() > 2, "clues are shown, not counted"
+            kept = page.url
+            assert serious(page) == [] and overflow(page) == 0
+            assert here(faults, address) == []
+        with opened(chromium, kept) as (page, _):
+            names = [one.get_attribute("data-game") for one in page.locator(".side:visible").all()]
+            assert names[0] == mine and names[1].startswith(other.name)
+
+
+def test_what_was_sent_is_one_click_from_its_round(chromium: Browser, runs: Path) -> None:
+    gallery = Gallery(runs)
+    shelf = next(one for one in gallery.found().shelves if "hostile" in one.name)
+    path = f"game/{shelf.name}/{shelf.file(0)}#r3"
+    with serving(gallery) as address, opened(chromium, address + path) as (page, faults):
+        page.locator("#r3 .sent a").first.click()
+        page.wait_for_url("**/said/**")
+        page.wait_for_selector(".letter:target .message.reply")
+        page.evaluate("document.querySelectorAll('details').forEach((one) => one.open = true)")
+        assert page.title() != "broken" and serious(page) == [] and overflow(page) == 0
+        page.locator(".letter:target .back").click()
+        page.wait_for_url("**#r3")
+        assert page.locator(".leap.now").get_attribute("id") == "r3"
+        assert here(faults, address) == []
+
+
 def pages_of(gallery: Gallery) -> list[str]:
     """A page of each kind, and the hostile ones."""
     found = ["index.html"]
@@ -163,6 +208,8 @@ def pages_of(gallery: Gallery) -> list[str]:
         if "quill" in shelf.name or "hostile" in shelf.name:
             found += [f"run/{shelf.name}.html", f"game/{shelf.name}/{shelf.file(0)}"]
             found.append(f"sample/{shelf.group}/{shelf.traces.names[0][0]}.html")
+            found.append(f"said/{shelf.name}/{shelf.file(0)}")
+    assert any("hostile" in path for path in found)
     return found
 
 

@@ -62,7 +62,7 @@ for (const link of all("[data-step]")) {
   });
 }
 if (numbers.length && document.querySelector(".leap")) {
-  const asked = numbers.indexOf(Number(location.hash.replace("#r", "")));
+  const asked = numbers.indexOf(Number(document.getElementById(location.hash.slice(1))?.dataset.round ?? NaN));
   step(asked < 0 ? 0 : asked, asked >= 0);
 }
 
@@ -134,19 +134,31 @@ if (paged) {
   filter();
 }
 
-// Two games side by side.
-const sides = all("[data-side]");
+// Two games side by side: each side has a run and one of its games; both stand in the address.
+const sides = all("[data-side]").map((one) => ({run: one.querySelector("[data-pick=run]"), game: one.querySelector("[data-pick=game]"), every: all("option", one.querySelector("[data-pick=game]"))}));
+function pick(side, name) {
+  const chosen = side.every.find((one) => one.value === name);
+  if (chosen) side.run.value = chosen.dataset.run;
+  side.game.replaceChildren(...side.every.filter((one) => one.dataset.run === side.run.value));
+  side.game.value = chosen ? name : side.game.options[0]?.value;
+}
 function choose() {
-  for (const game of all(".side")) game.hidden = !sides.some((one) => one.value === game.id);
-  const parent = document.querySelector(".sides");
-  if (sides[0].value !== sides[1].value) parent.append(document.getElementById(sides[1].value));
+  const [left, right] = sides.map((one) => one.game.value);
+  for (const game of all(".side")) game.hidden = game.dataset.game !== left && game.dataset.game !== right;
+  const last = all(".side").find((one) => one.dataset.game === right);
+  if (left !== right && last) last.parentElement.append(last);
+  history.replaceState(null, "", `#${encodeURIComponent(left)}~${encodeURIComponent(right)}`);
 }
 if (sides.length) {
-  sides[1].selectedIndex = Math.min(1, sides[1].options.length - 1);
-  const first = sides[1].options[0]?.textContent.replace(/, repeat .*/, "");
-  const other = [...sides[1].options].findIndex((one) => one.textContent.replace(/, repeat .*/, "") !== first);
-  if (other > 0) sides[1].selectedIndex = other;
-  for (const one of sides) one.addEventListener("change", choose);
+  const [left, right] = location.hash.slice(1).split("~").map(decodeURIComponent);
+  const [one, other] = sides;
+  pick(one, left || one.every[0].value);
+  // Beside the game that one came from stands a game of another run, if there is any.
+  pick(other, right || (other.every.find((each) => each.dataset.run !== one.run.value) ?? other.every.find((each) => each.value !== one.game.value) ?? other.every[0]).value);
+  for (const side of sides) {
+    side.run.addEventListener("change", () => { pick(side, ""); choose(); });
+    side.game.addEventListener("change", choose);
+  }
   choose();
 }
 

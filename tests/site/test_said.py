@@ -1,0 +1,109 @@
+"""What was asked and said in a walk, on a page, one click from each of its steps; in every benchmark."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from lotbench.benchmarks.lotbench.games import read_rounds
+from lotbench.cli import main
+from lotbench.edge.calls.journal import read_journal
+from lotbench.run.rescore import sent
+from lotbench.run.results import load_run
+from lotbench.site.runs import Gallery
+from tests.old_runs import FOLDER as OLD
+
+RUNS = sorted(place.parent.name for place in OLD.glob("*/run.json"))
+WHOLE = [name for name in RUNS if "killed" not in name]
+
+
+def read(root: Path, path: str) -> str:
+    return html.unescape(Gallery(root).get(path).body.decode())
+
+
+@pytest.mark.parametrize("name", WHOLE)
+async def test_every_call_of_a_walk_has_its_messages_and_its_reply(name: str, tmp_path: Path) -> None:
+    shutil.copytree(OLD / name, tmp_path / name)
+    run = load_run(tmp_path / name)
+    shelf = Gallery(tmp_path).shelf(name)
+    places = {(trace.sample, trace.repeat): at for at, trace in enumerate(run.traces)}
+    # The last walk of a lane: what it is asked may hang on the memory of those before it.
+    trace = [one for one in run.traces if one.lane == run.traces[0].lane][-1]
+    page = read(tmp_path, f"said/{name}/{shelf.file(places[trace.sample, trace.repeat])}")
+    replies = {str(one.key): one.reply.text for one in read_journal(run.path / "calls.jsonl")}
+    asked = [(at, str(step["call"])) for at, step in enumerate(trace.steps, 1) if step.get("call")]
+    assert asked
+    for at, key in asked:
+        assert f'id="c{at}"' in page and key in page
+        assert replies[key] in page
+    request = await sent(run, asked[-1][1])
+    texts = [part for part in request.messages[-1].parts if isinstance(part, str)]
+    assert all(line.strip() in page for text in texts for line in text.splitlines())
+    assert "cannot be put together" not in page
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_each_step_is_one_click_from_what_was_asked_and_said(name: str) -> None:
+    root = OLD
+    gallery = Gallery(root)
+    shelf = gallery.shelf(name)
+    file, trace = shelf.file(0), shelf.traces[0]
+    page = read(root, f"game/{name}/{file}")
+    linked = {int(at) for at in re.findall(rf'href="../../said/{name}/{re.escape(file)}#c(\d+)"', page)}
+    assert linked == {at for at, step in enumerate(trace.steps, 1) if step.get("call")}
+    assert f'href="../../game/{name}/{file}' in read(root, f"said/{name}/{file}")
+
+
+def test_what_the_journal_lost_is_said_and_the_rest_is_shown(tmp_path: Path) -> None:
+    [name] = [one for one in WHOLE if "-lotbench-" in one]
+    shutil.copytree(OLD / name, tmp_path / name)
+    journal = tmp_path / name / "calls.jsonl"
+    trace = load_run(tmp_path / name).traces[0]
+    lost = [str(step["call"]) for step in trace.steps if step.get("call")][-1]
+    lines = journal.read_bytes().splitlines(keepends=True)
+    kept = [line for line in lines if json.loads(line)["key"]["digest"] != lost.rpartition("/")[2]]
+    assert len(kept) < len(lines)
+    journal.write_bytes(b"".join(kept))
+    page = read(tmp_path, f"said/{name}/{trace.sample}-{trace.repeat}.html")
+    assert "not all calls of this game are in the journal" in page
+    assert page.count("The journal has no line for this call.") == 1
+    assert page.count('class="message reply"') == sum(bool(step.get("call")) for step in trace.steps) - 1
+
+
+def test_rules_that_were_sent_before_are_not_written_out_again() -> None:
+    [name] = [one for one in WHOLE if "-lotbench-" in one]
+    shelf = Gallery(OLD).shelf(name)
+    page = read(OLD, f"said/{name}/{shelf.file(0)}")
+    rules = re.findall(r'<div class="message system">', page)
+    asked = [step for step in shelf.traces[0].steps if step.get("call")]
+    assert 0 < len(rules) < len(asked) and "The rules: as in" in page
+
+
+def test_an_export_keeps_the_marks_and_takes_no_further_ones(tmp_path: Path) -> None:
+    [name] = [one for one in WHOLE if "-lotbench-" in one]
+    shutil.copytree(OLD / name, tmp_path / "runs" / name)
+    root = tmp_path / "runs"
+    shelf = Gallery(root).shelf(name)
+    trace = shelf.traces[0]
+    marked = next(
+        (one.number, opinion)
+        for one in read_rounds(trace.steps)
+        for opinion in one.opinions
+        if opinion.how == "judge" and opinion.accepted is not None
+    )
+    line = {
+        "run": name, "sample": trace.sample, "repeat": trace.repeat, "round": marked[0], "judge": marked[1].judge,
+        "step": marked[1].step, "right": False, "note": "too <b>kind</b>",
+    }  # fmt: skip
+    (root / "annotations.jsonl").write_text(json.dumps(line) + "\n", "utf-8")
+    assert main(["view", str(root), "--export", str(tmp_path / "pages")]) == 0
+    page = (tmp_path / "pages" / "game" / name / shelf.file(0)).read_text("utf-8")
+    assert "marked wrong: too &lt;b&gt;kind&lt;/b&gt;" in page
+    assert "Verdict is right" not in page
+    said = tmp_path / "pages" / "said" / name / shelf.file(0)
+    assert said.is_file() and f"../../said/{name}/{shelf.file(0)}#c" in page
