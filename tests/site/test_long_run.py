@@ -141,7 +141,7 @@ def test_a_page_of_a_run_that_is_being_read_says_so_and_comes_by_itself(
 
     slow.set()
     gallery._reading.patience_s = None
-    assert "42 walks" in text(gallery.get(f"run/{name}.html"))
+    assert "42 games" in text(gallery.get(f"run/{name}.html"))
     assert text(gallery.get("state.json")) != f'{{"version": {version}}}'
 
 
@@ -172,7 +172,7 @@ def test_the_walks_of_a_run_come_a_page_at_a_time(long: Path, monkeypatch: pytes
     assert '<a href="../../game/' in last
 
     chosen = text(gallery.get(f"run/{name}/outcome-0/3.html"))
-    assert "21 to 21 of 21" in chosen and "42 walks" in chosen
+    assert "21 to 21 of 21" in chosen and "42 games" in chosen
     assert "<option selected>judge_failed</option>" in chosen
     for wrong in ("6.html", "0.html", "x.html", "outcome-9/1.html", "round-0/1.html", "outcome-0/4.html"):
         with pytest.raises(LookupError):

@@ -196,7 +196,7 @@ async def test_a_run_that_others_wrote_leads_nowhere(played: Path, tmp_path: Pat
     assert (
         count
         == len([one for one in (tmp_path / "out").rglob("*") if one.is_file()])
-        == 1 + 1 + 3 + 3 + 3 + 3 + 1
+        == 1 + 1 + 3 + 3 + 3 + 3 + 3 + 1
     )
     assert not list(tmp_path.glob("x*"))
     async with client(Gallery(root)) as browser:
@@ -209,22 +209,23 @@ async def test_a_run_that_others_wrote_leads_nowhere(played: Path, tmp_path: Pat
 def test_an_export_has_every_page_and_no_way_to_write(played: Path, tmp_path: Path) -> None:
     count, size = export(Gallery(played), tmp_path / "out")
     files = [file for file in (tmp_path / "out").rglob("*") if file.is_file()]
-    # The home page; of each run its page, its games and its report; of each sample games side by side, its picture twice.
-    assert len(files) == count == 1 + 2 * (1 + 3 + 1) + 3 + 3 + 3
+    # The home page; of each run its page, its games, what was said in them, its report; of each sample two pages side by side and pictures.
+    assert len(files) == count == 1 + 2 * (1 + 3 + 3 + 1) + 3 + 3 + 3
     assert sum(file.stat().st_size for file in files) == size
     for file in files:
         if file.suffix == ".html":
             page = file.read_text("utf-8")
             assert "data-post" not in page.split("<script>")[0]
             for link in re.findall(r'(?:href|src)="((?!data:|#)[^"]+)"', page):
-                assert (file.parent / unquote(link)).resolve().is_file(), (file, link)
+                place = unquote(link.partition("#")[0])
+                assert (file.parent / place).resolve().is_file(), (file, link)
     with pytest.raises(UsageError, match="not empty"):
         export(Gallery(played), tmp_path / "out")
 
 
 def test_the_command_exports(played: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["view", str(played), "--export", str(tmp_path / "pages")]) == 0
-    assert "20 files" in capsys.readouterr().out
+    assert "26 files" in capsys.readouterr().out
     assert main(["view", str(tmp_path / "none")]) == 2
 
 
