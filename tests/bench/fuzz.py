@@ -29,6 +29,8 @@ def main() -> None:
     )
     parser.add_argument("targets", nargs="*")
     parser.add_argument("--runs", type=int, default=200_000)
+    parser.add_argument("--seconds", type=int, default=0, help="of each target at most")
+    parser.add_argument("--seed", type=int, default=0, help="of the mutations; 0 is another each time")
     options = parser.parse_args()
     from tests.fuzzing import CORPUS, TARGETS
 
@@ -38,6 +40,8 @@ def main() -> None:
             seeds.mkdir(parents=True, exist_ok=True)
             command = [sys.executable, "-m", "tests.bench.fuzz", "--inside", target, f"-runs={options.runs}"]
             command += [
+                f"-max_total_time={options.seconds}",
+                f"-seed={options.seed}",
                 "-max_len=2048",
                 "-timeout=120",
                 "-verbosity=0",
