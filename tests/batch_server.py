@@ -53,7 +53,7 @@ class BatchService(Service):
     Attributes:
         asked: How often each endpoint was asked.
         answered: How many lines of batches were answered: paid for.
-        held: No batch ends while it is set.
+        held: Whether a batch does not end yet.
     """
 
     def __init__(self, rule: Rule, fates: Fates, troubles: Mapping[str, Sequence[Any]], refused: str) -> None:
@@ -64,7 +64,7 @@ class BatchService(Service):
         self.answered = 0
         self.files: dict[str, bytes] = {}
         self.batches: dict[str, Batch] = {}
-        self.held = False
+        self.held: Callable[[Batch], bool] = lambda batch: False
         self.met = 0
         """Troubles met so far."""
         self._lines = 0
@@ -262,7 +262,7 @@ class BatchService(Service):
         return self._told(self.batches[name])
 
     def _told(self, batch: Batch) -> Body:
-        ended = batch.looks > 1 and not self.held
+        ended = batch.looks > 1 and not self.held(batch)
         if batch.api == "anthropic":
             counts = {"processing": 0 if ended else len(batch.lines), "succeeded": len(batch.lines) * ended}
             created = datetime.fromtimestamp(batch.created, UTC).isoformat()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import socket
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import orjson
 import pytest
@@ -38,6 +39,25 @@ BENCHMARKS: Mapping[str, tuple[int, tuple[str, ...]]] = {
 """Of each benchmark without rounds, how many judges it is given, and its settings."""
 RINO = re.compile(r"steps|known|score|[kn]\d+_\w+")
 """Fields that a judge of RINoBench is asked to fill; the numbers in them are shown in ways that a game has not."""
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "integrations.md"
+PLACE = re.compile(r"(?<=<!-- batches -->\n).*?(?=<!-- end -->)", re.DOTALL)
+Seen: TypeAlias = "dict[tuple[str, str], str]"
+LINES = {
+    "expired": "a line that expired",
+    "429": "a line with a 429",
+    "500": "a line with a 500",
+    "missing": "a line that is missing",
+    "garbage": "a line that is no JSON",
+    "no_choices": "a line without an answer",
+}
+ENDS = {
+    "upload": "the upload of a file",
+    "create": "making a batch",
+    "retrieve": "a look at a batch",
+    "content": "fetching results",
+}
+TROUBLES = {"lost": "done, and the answer lost", "garbage": "an answer that is none", "cut": "cut off"}
+"""What is met, as the table of the page has it."""
 PASSING = ("expired", "429", "500", "missing", "garbage", "no_choices")
 
 
@@ -73,6 +93,18 @@ def command(server: BatchServer, out: Path, benchmark: str = "liveideabench", *m
         "evaluate", benchmark, "--model", f"candidate@{server.url}", *named, *sets,
         "--limit", "3", "--repeats", "1", "--out", str(out), *more,
     ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def seen() -> Seen:
+    """What the tests of this module came to: what was met, at which API, and what became of it."""
+    return {}
+
+
+def became(code: int, server: BatchServer, out: Path, resumed: int | None = None) -> str:
+    """What became of a run: its exit, that of the resumed run, and the answers that were paid for and never taken."""
+    again = "" if resumed is None else f", resumed {resumed}"
+    return f"exit {code}{again}; {server.service.answered - len(batched(out))} paid for twice"
 
 
 def the_run(out: Path) -> Path:
@@ -136,7 +168,7 @@ def test_a_run_by_files_is_the_run_call_by_call(
 @pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize("fate", rarely(PASSING, "expired"))
 def test_a_line_that_came_to_nothing_goes_into_the_next_file(
-    fate: str, api: str, tmp_path: Path, alone: Callable[[str], list[Any]]
+    fate: str, api: str, tmp_path: Path, alone: Callable[[str], list[Any]], seen: Seen
 ) -> None:
     whole = alone("liveideabench")
     with BatchServer(blind, port=PORT, fates=lambda number, line: fate if number % 5 == 1 else "") as server:
@@ -144,18 +176,25 @@ def test_a_line_that_came_to_nothing_goes_into_the_next_file(
         assert told(tmp_path) == whole
         empty = fate == "no_choices"
         assert (server.service.answered > len(batched(tmp_path))) is empty
+        seen[f"{LINES[fate]}, each fifth", api] = became(0, server, tmp_path)
     for path in (path for path in tmp_path.rglob("*") if path.is_file()):
         assert KEY.encode() not in path.read_bytes()
 
 
-@pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize("trouble", rarely([429, 500, "lost", "garbage"], "lost"))
-@pytest.mark.parametrize("endpoint", rarely(["upload", "create", "retrieve", "content"], "create"))
+@pytest.mark.parametrize(
+    ("api", "endpoint"),
+    # Anthropic has no files to upload.
+    [
+        pytest.param(api, endpoint, marks=() if endpoint == "create" else pytest.mark.slow)
+        for endpoint in ENDS
+        for api in APIS
+        if (api, endpoint) != ("anthropic", "upload")
+    ],
+)
 def test_a_trouble_at_an_endpoint_passes(
-    endpoint: str, trouble: int | str, api: str, tmp_path: Path, alone: Callable[[str], list[Any]]
+    endpoint: str, trouble: int | str, api: str, tmp_path: Path, alone: Callable[[str], list[Any]], seen: Seen
 ) -> None:
-    if (api, endpoint) == ("anthropic", "upload"):
-        pytest.skip("it has no files to upload")
     if endpoint == "content" and trouble == "garbage":
         trouble = "cut"
     whole = alone("liveideabench")
@@ -164,19 +203,26 @@ def test_a_trouble_at_an_endpoint_passes(
         assert server.service.met == 2
         assert told(tmp_path) == whole
         nobody_paid_twice(server, tmp_path)
+        met = trouble if isinstance(trouble, int) else TROUBLES[trouble]
+        seen[f"{ENDS[endpoint]}: {met}, twice", api] = became(0, server, tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("api", APIS)
-def test_results_that_are_cut_short_in_order_are_fetched_again(api: str, tmp_path: Path) -> None:
+def test_results_that_are_cut_short_in_order_are_fetched_again(api: str, tmp_path: Path, seen: Seen) -> None:
     with BatchServer(blind, port=PORT, troubles={"content": ["short", "short"]}) as server:
         assert main(command(server, tmp_path, "liveideabench", "--batch", api)) == 0
         nobody_paid_twice(server, tmp_path)
+        seen["fetching results: half of the lines, in order, twice", api] = became(0, server, tmp_path)
 
 
 @pytest.mark.parametrize("api", rarely(APIS, "openai"))
 def test_a_cancelled_batch_stops_the_run_and_resume_asks_again(
-    api: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], alone: Callable[[str], list[Any]]
+    api: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    alone: Callable[[str], list[Any]],
+    seen: Seen,
 ) -> None:
     whole = alone("liveideabench")
     with BatchServer(blind, port=PORT, fates={2: "cancelled"}) as server:
@@ -185,10 +231,30 @@ def test_a_cancelled_batch_stops_the_run_and_resume_asks_again(
         assert main(["resume", str(the_run(tmp_path))]) == 0
         assert told(tmp_path) == whole
         nobody_paid_twice(server, tmp_path)
+        seen["a batch that was cancelled", api] = became(1, server, tmp_path, 0)
+
+
+def test_what_stops_a_run_does_not_wait_for_the_files_of_other_models(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], alone: Callable[[str], list[Any]]
+) -> None:
+    whole = alone("liveideabench")
+
+    def fate(number: int, line: Mapping[str, Any]) -> str:
+        return "cancelled" if line["body"]["model"] == "judge-0" else ""
+
+    with BatchServer(blind, port=PORT, fates=fate) as server:
+        server.service.held = lambda batch: batch.lines[0]["body"]["model"] in ("judge-1", "judge-2")
+        assert main(command(server, tmp_path, "liveideabench", "--batch", "openai")) == 1
+        assert "was cancelled" in capsys.readouterr().err
+        server.service.held = lambda batch: False
+        server.service.fates = {}
+        assert main(["resume", str(the_run(tmp_path))]) == 0
+        assert told(tmp_path) == whole
+        nobody_paid_twice(server, tmp_path)
 
 
 def test_a_file_that_is_refused_as_a_whole_stops_the_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], seen: Seen
 ) -> None:
     with BatchServer(blind, port=PORT, refused="invalid_json_line") as server:
         assert main(command(server, tmp_path, "liveideabench", "--batch", "openai")) == 1
@@ -196,6 +262,7 @@ def test_a_file_that_is_refused_as_a_whole_stops_the_run(
         server.service.refused = ""
         assert main(["resume", str(the_run(tmp_path))]) == 0
         nobody_paid_twice(server, tmp_path)
+        seen["a file that is refused as a whole", "openai"] = became(1, server, tmp_path, 0)
 
 
 def test_a_file_waits_its_turn_where_too_much_is_waiting_already(tmp_path: Path) -> None:
@@ -357,6 +424,13 @@ STAGES: Mapping[str, Mapping[str, Any]] = {
     "polling": {},
     "collecting": {"content": ["half"]},
 }
+STAGE = {
+    "written": "when a file is written, and nothing is sent",
+    "uploaded": "when the server has heard, and nothing came back",
+    "submitted": "when there is a batch, whose id is not written down",
+    "polling": "while it is looked at",
+    "collecting": "while its results are fetched",
+}
 """The moments of a kill, as troubles: what was asked is not heard, or is heard and not answered."""
 
 
@@ -364,14 +438,14 @@ STAGES: Mapping[str, Mapping[str, Any]] = {
 @pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_run_that_was_killed_fetches_what_it_has_paid_for(
-    stage: str, api: str, tmp_path: Path, alone: Callable[[str], list[Any]]
+    stage: str, api: str, tmp_path: Path, alone: Callable[[str], list[Any]], seen: Seen
 ) -> None:
     troubles = STAGES[stage]
     if api == "anthropic":
         troubles = {"create" if name == "upload" else name: given for name, given in troubles.items()}
     whole = alone("liveideabench")
     with BatchServer(blind, port=PORT, troubles=troubles) as server:
-        server.service.held = stage == "polling"
+        server.service.held = lambda batch: stage == "polling"
         given = command(server, tmp_path / "runs", "liveideabench", "--batch", api)
         with running(tmp_path / "home", "cli", *given) as process:
             deadline = time.monotonic() + PATIENCE_S
@@ -380,7 +454,7 @@ def test_a_run_that_was_killed_fetches_what_it_has_paid_for(
                 time.sleep(0.01)
             process.kill()
             process.wait()
-        server.service.held = False
+        server.service.held = lambda batch: False
         before = server.service.answered
         assert (before == 0) is (
             stage in ("written", "uploaded") and (api, stage) != ("anthropic", "uploaded")
@@ -388,6 +462,7 @@ def test_a_run_that_was_killed_fetches_what_it_has_paid_for(
         assert main(["resume", str(the_run(tmp_path / "runs"))]) == 0
         assert told(tmp_path / "runs") == whole
         nobody_paid_twice(server, tmp_path / "runs")
+        seen[f"kill -9 {STAGE[stage]}", api] = became(-9, server, tmp_path / "runs", 0)
 
 
 @pytest.mark.parametrize("api", rarely(APIS, "anthropic"))
@@ -574,3 +649,21 @@ def test_a_message_that_came_back_is_read_as_a_completion() -> None:
         4,
         3,
     )
+
+
+def test_golden_table_of_what_goes_wrong_with_batch_files(seen: Seen) -> None:
+    """What the tests above came to; run them all (`-m ""`) to write it anew."""
+    rows = dict.fromkeys(met for met, _ in seen)
+    made = "".join(
+        f"| {met} | {seen.get((met, 'openai'), '-')} | {seen.get((met, 'anthropic'), '-')} |\n"
+        for met in rows
+    )
+    page = PAGE.read_text("utf-8")
+    head = "| what is met | OpenAI's API | Anthropic's API |\n| --- | --- | --- |\n"
+    if os.environ.get("LOTBENCH_GOLDEN") == "write" and len(seen) >= 40:
+        PAGE.write_text(PLACE.sub(lambda _: head + made, page), "utf-8")
+    found = PLACE.search(PAGE.read_text("utf-8"))
+    assert found
+    cells = {line.split(" | ")[0][2:]: line.strip("| \n").split(" | ") for line in found[0].splitlines()[2:]}
+    for (met, api), cell in seen.items():
+        assert cells[met][1 + APIS.index(api)] == cell, "docs/integrations.md is out of date"

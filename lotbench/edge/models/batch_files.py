@@ -69,6 +69,8 @@ class BatchFiles:
 
     def __init__(self) -> None:
         self.waiting: dict[int, tuple[int, float]] = {}
+        self.stopping: list[Callable[[Exception], None]] = []
+        """Told what no call can escape: other files may take a day, and are fetched by a resumed run."""
         self._place: Path | None = None
         self._taken: Callable[[str], int] = lambda key: 0
         self._known: dict[int, Filed] = {}

@@ -77,6 +77,8 @@ class BatchModel(ChatModel):
         self._files = files
         self._server = BatchServer(self, self._api, limits, files)
         self._queue: deque[_Line] = deque()
+        self._open: set[asyncio.Future[Delivered]] = set()
+        files.stopping.append(self._give_up)
         self._came = 0.0
         self._closing: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -101,12 +103,25 @@ class BatchModel(ChatModel):
         if earlier is not None:
             return earlier
         sent = chat_format.sent(made, able) | {"batch": self._api}
-        waiting = _Line(key, made, sent, asyncio.get_running_loop().create_future())
+        came: asyncio.Future[Delivered] = asyncio.get_running_loop().create_future()
+        self._open.add(came)
+        came.add_done_callback(self._open.discard)
+        waiting = _Line(key, made, sent, came)
         self._queue.append(waiting)
         self._came = time.monotonic()
         if self._closing is None or self._closing.done():
             self._closing = asyncio.create_task(self._close_files())
-        return await waiting.came
+        return await came
+
+    def _stop(self, error: Exception) -> None:
+        for tell in self._files.stopping:
+            tell(error)
+
+    def _give_up(self, error: Exception) -> None:
+        """Tell every call that waits what stops the run."""
+        for came in tuple(self._open):
+            if not came.done():
+                came.set_exception(copy.copy(error))
 
     async def _from_earlier(self, key: str) -> Delivered | None:
         """The reply to a call that an earlier session has put into a file, if one came: it is paid for."""
@@ -172,6 +187,8 @@ class BatchModel(ChatModel):
             if refused:
                 raise self._refusal(filed, refused)
         except (LotbenchError, PassingError) as error:
+            if isinstance(error, Unescapable):
+                self._stop(error)
             for line in lines:
                 if not line.came.done():
                     line.came.set_exception(copy.copy(error))
@@ -194,7 +211,7 @@ class BatchModel(ChatModel):
             line.came.set_exception(PassingError(told, tries=MALFORMED_TRIES))
         elif outcome.status == batch_format.CANCELLED:
             cancelled = f"{self._server.named(filed)} was cancelled; resume asks its calls again"
-            line.came.set_exception(Unescapable(cancelled))
+            self._stop(Unescapable(cancelled))
         else:
             line.came.set_result(_delivered(outcome, {**line.sent, FILE: filed.number}))
 
