@@ -384,7 +384,7 @@ def refusals(url: str) -> Mapping[str, tuple[list[str], str]]:
         "lanes": (
             ["evaluate", "hicbench", *model, "--judge", f"j@{url}", "--role", f"dhp_judge=d@{url}",
              "--set=dhp=true", "--set=orders=2", "--batch", "openai"],
-            "walks follow each other",
+            "tasks follow each other",
         ),
         "nobody": (
             ["evaluate", "standard", "--model", "openai/gpt-4o-mini", "--batch", "anthropic"],
