@@ -17,7 +17,7 @@ from lotbench.environment.game import Game
 from lotbench.environment.games import Games
 from lotbench.errors import UsageError, faults_of
 from lotbench.run.plan import version
-from lotbench.types import JSON
+from lotbench.types import JSON, Finish, Reply
 
 LEFT = 1_000
 """Games whose client went away and that can be taken up again; of more, the one left longest ago is given up."""
@@ -44,6 +44,8 @@ class Action(BaseModel):
     """As the model wrote it, in the form that the messages ask for."""
     to: str | None = None
     """The `key` of the observation that it replies to, to be sure that it still stands."""
+    finish: Finish | None = None
+    """How the model ended, if that is known: what it wrote is then played by the rules, cut short or empty as it is."""
     metadata: dict[str, Any] = {}
     """Not looked at: the client's own actions carry it."""
 
@@ -85,12 +87,13 @@ class Episodes:
         return Episode(self)
 
     def about(self) -> Mapping[str, JSON]:
-        """What it is."""
-        name, told = self.games.benchmark.name, self.games.benchmark.about
+        """What it is, and what can be played."""
+        played = self.games.benchmark
         return {
-            "name": name,
-            "description": told,
-            "version": f"{version()}, benchmark {self.games.benchmark.version}",
+            "name": played.name,
+            "description": played.about,
+            "version": f"{version()}, benchmark {played.version}",
+            "samples": list(self.games.samples),
         }
 
     def schema(self) -> Mapping[str, JSON]:
@@ -136,7 +139,8 @@ class Episode:
     async def step(self, action: Mapping[str, Any]) -> Mapping[str, JSON]:
         """Take a step."""
         said = _read(Action, action)
-        _, reward, _, _ = await self._playing().step(said.text, to=said.to)
+        reply = said.text if said.finish is None else Reply(said.text, "outside", said.finish)
+        _, reward, _, _ = await self._playing().step(reply, to=said.to)
         self._steps += 1
         return self._told(reward)
 

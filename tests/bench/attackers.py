@@ -1,7 +1,8 @@
 """Ten policies that try to win the game without the joke, and the placebo: what each gets from the real judging path.
 
     python -m tests.bench.attackers                                   every sample, the rule judge
-    python -m tests.bench.attackers --judge local --record FILE       12 samples of 3 rounds, the embedded judge; hours
+    python -m tests.bench.attackers --judge local --record FILE       12 samples of 3 rounds, the embedded judge; an hour
+    python -m tests.bench.attackers --tally FILE                      count those, and write tests/cases/attackers.json
 
 The rule judge knows the recorded verdicts: the label of a filling that a judge set or the sample itself has one for; any
 other filling it accepts if the key text, or a filling known to be right, stands in it word for word. So it is fooled by
@@ -31,8 +32,8 @@ from lotbench.environment.games import Games
 from lotbench.types import Reply, Request
 from tests.pages import ROOT
 
-RECORDED = ROOT / "tests/cases/attackers.jsonl"
-"""The games with the embedded judge."""
+TALLIES = ROOT / "tests/cases/attackers.json"
+"""What the games of each policy came to, by judge; the table of docs/environment.md is made of it."""
 SMALL = {"max_rounds": 3, "clue_interval": 1, "chain": "per_call"}
 """The games with the embedded judge: it could use no chain that it builds, and building takes most of the time."""
 COMMON = {
@@ -308,6 +309,7 @@ POLICIES: Mapping[str, Policy] = {
     "always the same": lambda seen, number, draw: {"en": "a big surprise", "zh": "惊喜"}[seen.language],
     "random words": random_words,
 }
+PLAYERS = (*POLICIES, "placebo")
 _words: dict[str, list[str]] = {}
 
 
@@ -357,7 +359,7 @@ async def unasked(messages: list[dict[str, Any]]) -> str:
 
 
 async def attack(games: Games, name: str, sample: Any, data: Sequence[Any], seed: int) -> dict[str, Any]:
-    """One game of a policy, as a row: fillings, what became of each, and what the game was worth."""
+    """One game of a policy, as a row."""
     draw, clues = Random(f"{name}/{sample.id}"), list[str]()
     lines: Mapping[str, Sequence[str]] = {}
     if name == "placebo":
@@ -374,27 +376,20 @@ async def attack(games: Games, name: str, sample: Any, data: Sequence[Any], seed
 
 
 def row(name: str, game: Game) -> dict[str, Any]:
-    """A game as a row."""
+    """A game as a row: what decided each round, and how."""
     trace = game.trace
     assert trace is not None
-    said = [step["value"] for step in trace.steps if step["step"] in ("respond", "check")]
+    checks: list[Any] = [step["value"] for step in trace.steps if step["step"] == "check"]
     return {
         "policy": name,
         "sample": trace.sample,
         "outcome": trace.outcome,
         "score": trace.score.value,
-        "fillings": [one["filling"] or f"({one['status']})" for one in said if "filling" in one],  # type: ignore[index, operator]
-        "verdicts": [
-            [one.get("how", "unread"), one.get("accepted")]
-            for one in said
-            if "filling" not in one  # type: ignore[union-attr, operator]
-        ],
+        "verdicts": [[one.get("how", "unread"), one.get("accepted")] for one in checks],
     }
 
 
-async def attacked(
-    judge: str, limit: int | None, policies: Sequence[str], record: Path | None
-) -> list[dict[str, Any]]:
+async def attacked(judge: str, limit: int | None, record: Path | None = None) -> list[dict[str, Any]]:
     """Let each policy play every sample once."""
     data = _samples()
     settings = {"arm": "caption", "ask": False} | (SMALL if judge != "rule" else {})
@@ -412,7 +407,7 @@ async def attacked(
                         lines.write(json.dumps(rows[-1], ensure_ascii=False) + "\n")
 
             for sample in games.samples.values():
-                await asyncio.gather(*(one(name, seed, sample) for seed, name in enumerate(policies)))
+                await asyncio.gather(*(one(name, seed, sample) for seed, name in enumerate(PLAYERS)))
     return rows
 
 
@@ -420,6 +415,52 @@ def _samples() -> tuple[Any, ...]:
     from lotbench.edge.files import datasets
 
     return datasets.samples(ROOT / "data/lotbench", benchmarks.get("lotbench").Item)
+
+
+def tallies(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """What the games of each policy come to."""
+    return {name: tally([one for one in rows if one["policy"] == name]) for name in PLAYERS}
+
+
+def tally(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What the games of a policy come to; the score is S_c, the mean over games."""
+    verdicts = [verdict for one in rows for verdict in one["verdicts"]]
+    how = [name for name, _ in verdicts]
+    scores = [one["score"] for one in rows if one["score"] is not None]
+    return {
+        "games": len(rows),
+        "rounds": len(how),
+        "no_phrase": how.count("none"),
+        "repeats": how.count("repeat"),
+        "judged": how.count("judge"),
+        "accepted": verdicts.count(["judge", True]),
+        "solved": sum(one["outcome"] == "solved" for one in rows),
+        "failed": sum(one["outcome"].endswith("_failed") for one in rows),
+        "score": round(sum(scores) / len(scores), 4) if scores else None,
+    }
+
+
+def table(counted: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
+    """The table of docs/environment.md."""
+    lines = [
+        "| | rounds | no phrase | repeats | judged | accepted | solved | S_c | embedded: judged | accepted | solved | S_c |",
+        "|" + " --- |" * 12,
+    ]
+    for name in PLAYERS:
+        rule, local = counted["rule"][name], counted["local"][name]
+        cells = [f"{rule[column]:,}" for column in ("rounds", "no_phrase", "repeats", "judged", "accepted")]
+        cells += [f"{rule['solved']} of {rule['games']}", f"{rule['score']:.4f}"]
+        cells += [str(local["judged"]), str(local["accepted"])]
+        cells += [f"{local['solved']} of {local['games']}", f"{local['score']:.4f}"]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def write(judge: str, counted: Mapping[str, Any]) -> None:
+    """Keep the tallies of a judge."""
+    kept = json.loads(TALLIES.read_text(encoding="utf-8")) if TALLIES.is_file() else {}
+    text = json.dumps(kept | {judge: counted}, indent=1, ensure_ascii=False)
+    TALLIES.write_text(text + "\n", encoding="utf-8")
 
 
 def main() -> None:
@@ -430,29 +471,19 @@ def main() -> None:
     parser.add_argument("--judge", default="rule")
     parser.add_argument("--samples", type=int)
     parser.add_argument("--record", type=Path, help="a file to which each game is added as a line")
+    parser.add_argument("--tally", type=Path, help="such a file, of the embedded judge")
     options = parser.parse_args()
+    if options.tally:
+        lines = options.tally.read_text(encoding="utf-8").splitlines()
+        write("local", tallies([json.loads(line) for line in lines]))
+        return
     os.environ.setdefault("LOTBENCH_HOME", tempfile.mkdtemp())
     limit = options.samples or (None if options.judge == "rule" else 12)
-    rows = asyncio.run(attacked(options.judge, limit, [*POLICIES, "placebo"], options.record))
-    for name in [*POLICIES, "placebo"]:
-        mine = [one for one in rows if one["policy"] == name]
-        print(name, tally(mine))
-
-
-def tally(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What the games of a policy come to."""
-    how = [verdict for one in rows for verdict, _ in one["verdicts"]]
-    scores = [one["score"] for one in rows if one["score"] is not None]
-    return {
-        "games": len(rows),
-        "rounds": len(how),
-        "judged": how.count("judge"),
-        "no_phrase": how.count("none"),
-        "repeats": how.count("repeat"),
-        "solved": sum(one["outcome"] == "solved" for one in rows),
-        "failed": sum(one["outcome"].endswith("_failed") for one in rows),
-        "score": sum(scores) / len(scores) if scores else None,
-    }
+    counted = tallies(asyncio.run(attacked(options.judge, limit, options.record)))
+    for name, one in counted.items():
+        print(name, one)
+    if options.judge == "rule" and limit is None:
+        write("rule", counted)
 
 
 if __name__ == "__main__":

@@ -37,11 +37,12 @@ def judges() -> dict[str, Any]:
 
 @asynccontextmanager
 async def served(
-    folder: Path, most: int = 10, **players: Any
+    folder: Path, most: int = 10, conversation: str = "fresh", **players: Any
 ) -> AsyncIterator[tuple[str, aiohttp.ClientSession]]:
     """An address, and a client that knows the key."""
     address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    async with lotbench.games(folder=folder, **(players or judges()), **SMALL) as games:
+    asked = SMALL | {"settings": SETTINGS | {"conversation": conversation}}
+    async with lotbench.games(folder=folder, **(players or judges()), **asked) as games:
         serving = asyncio.create_task(serve_environment(Episodes(games), 0, KEY, address.set_result, most))
         try:
             async with aiohttp.ClientSession(headers=SHOWN) as client:
@@ -162,6 +163,19 @@ async def test_wrong_messages_are_errors_and_the_game_stands(tmp_path: Path) -> 
             assert (refused.status, (await refused.json())["detail"]) == (422, "the body is no JSON")
         async with client.post(f"{address}/step", json={"episode_id": "gone"}) as refused:
             assert (await refused.json())["detail"] == "no episode 'gone': reset first"
+
+
+async def test_how_a_model_ended_is_told_and_played_by_the_rules(tmp_path: Path) -> None:
+    async with served(tmp_path / "games") as (address, client), client.ws_connect(f"{address}/ws") as socket:
+        say = Socket(socket)
+        await say("reset")
+        await say("step", text="", finish="length")
+        told = await say("step", text='{"filling": "a ket', finish="length")
+        assert told["data"]["observation"]["wants"] == "question"
+        assert (await say("step", text="", finish="done"))["type"] == "error"
+        assert (await say.play(told))["data"]["done"]
+    (trace,) = lotbench.load_run(tmp_path / "games").traces
+    assert [step["value"]["status"] for step in trace.steps[:2]] == ["truncated", "truncated"]
 
 
 async def test_a_game_whose_client_went_away_is_taken_up_again(tmp_path: Path) -> None:
