@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from lotbench.edge.calls.prices import BATCHED, price, price_date
 from lotbench.harness.benchmark import preview
 from lotbench.harness.state import start
+from lotbench.run.estimate import estimated
 from lotbench.run.plan import Plan
 from lotbench.types import Question, Usage
 
@@ -15,8 +17,8 @@ PICTURE_TOKENS = 800
 REPLY_TOKENS = 120
 
 
-def show_plan(made: Plan) -> int:
-    """Print the plan; calls nothing and writes nothing."""
+def show_plan(made: Plan, root: Path) -> int:
+    """Print the plan, with what earlier runs in a folder let expect; calls nothing and writes nothing."""
     experiment, lanes = made.experiment, made.lanes()
     walks = sum(map(len, lanes))
     print(f"{made.benchmark.name} version {made.benchmark.version}: {made.benchmark.about}")
@@ -44,7 +46,24 @@ def show_plan(made: Plan) -> int:
     print(
         f"cost at most, about: {_dollars(total)}; prices of {price_date()}, nothing cached, no task solved early"
     )
+    print(_likely(made, root))
     return 0
+
+
+def _likely(made: Plan, root: Path) -> str:
+    """What earlier runs let expect, in lines like those of the maximum."""
+    found = estimated(made, root)
+    if found is None:
+        return f"no estimate: no finished run of {made.benchmark.name} like this one is in {root}"
+    lines = [f"likely, from {found.basis}:"]
+    for role, one in found.by_role.items():
+        shown = "unknown" if one.cost_usd is None else f"{one.cost_usd:.2f}"
+        lines.append(
+            f"{role:10} {one.calls:14,.0f} {one.input_tokens:14,.0f} {one.output_tokens:14,.0f} {shown:>10}"
+        )
+    costs = [one.cost_usd for one in found.by_role.values()]
+    total = None if None in costs else sum(cost or 0.0 for cost in costs)
+    return "\n".join([*lines, f"cost likely, about: {_dollars(total)}"])
 
 
 def each_repeat(made: Plan) -> str:

@@ -21,7 +21,7 @@ def duel(parsed: argparse.Namespace) -> int:
 
         for model in parsed.models:
             named = asked.experiment.model_copy(update={"model": model})
-            show_plan(plan.make(asked.model_copy(update={"experiment": named})))
+            show_plan(plan.make(asked.model_copy(update={"experiment": named})), Path(parsed.out))
         print(f"that is each of {len(parsed.models)} models, if the whole set has to be played")
         return 0
     work = duels.begin(

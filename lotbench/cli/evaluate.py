@@ -35,7 +35,7 @@ def evaluate(parsed: argparse.Namespace) -> int:
 
         made = plan.make(asked)
         plan.refuse_batches(made)
-        return show_plan(made)
+        return show_plan(made, Path(parsed.out))
     work = begin(
         asked,
         out=Path(parsed.out),

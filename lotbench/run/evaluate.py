@@ -17,7 +17,7 @@ from lotbench.edge.calls.store import Store
 from lotbench.edge.files import run_folder
 from lotbench.edge.files.traces import Traces
 from lotbench.errors import LotbenchError, Unreachable
-from lotbench.run import plan, precision, recorded, results
+from lotbench.run import estimate, plan, precision, recorded, results
 from lotbench.run import shards as sharded
 from lotbench.run.calling import Calls, budget, calling
 from lotbench.run.results import Run, load_run
@@ -142,6 +142,7 @@ async def begin(
     try:
         async with calling(made, folder, own, Store(fresh=fresh)) as calls:
             recorded.freeze(made, calls.folder)
+            estimate.keep(estimate.estimated(made, out), calls.folder)
             session = Session(made, calls, load_run(calls.folder.path))
             if shards > 1:
                 await _sharded(session, calls, shards, fresh=fresh, check=check)

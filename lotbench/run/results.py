@@ -36,7 +36,7 @@ from lotbench.report import likeness, reliability, trust
 from lotbench.report.leaderboard import Entry, walked
 from lotbench.report.report import Facts, Report, Spent, build, to_markdown, to_summary
 from lotbench.report.sections import Reading, Section
-from lotbench.run import calibration, diagnostics, plan, recorded, run_card
+from lotbench.run import calibration, diagnostics, estimate, plan, recorded, run_card
 from lotbench.run.folder_shapes import later, read_run_json, read_samples, read_summary
 from lotbench.types import Trace
 
@@ -251,6 +251,7 @@ def _measured(
                 ),
                 likeness.alone(likeness.Said(answers, beside.vectors, beside.encoder)),
                 *reliability.needs(),
+                *estimate.sections(path, len(traces), spending),
             ),
         ),
         facts,

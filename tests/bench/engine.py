@@ -3,6 +3,8 @@
     python -m tests.bench.engine                      the whole table, about an hour
     python -m tests.bench.engine --repeats 1 --flight 20 --latency 0.05 --no-growth
 
+inspect_ai pins other versions of what lotbench needs, so the bench makes it an environment of its own, unless `--inspect`
+names the interpreter of one.
 Every variant makes the same calls, recorded from real games, against the fake server in a process of its
 own. Each measurement is a fresh process; variants take turns, because on a shared machine only figures that
 were taken side by side can be compared. Medians are printed; a range says how far they can be trusted.
@@ -17,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
+import venv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +29,7 @@ from tests.bench.calls import REPEATS
 from tests.bench.recording import copies, record
 from tests.bench.variants import VARIANTS
 
+INSPECT = ("inspect_ai>=0.3.285", "openai>=3.50,<4")
 SHAPES = {20: (60, 15), 100: (150, 8), 300: (300, 6)}
 """Games and rounds by games in flight: as many as keep one measurement below two minutes."""
 
@@ -79,7 +83,18 @@ def server(latency: float) -> Iterator[str]:
             process.terminate()
 
 
-def measure(variant: str, setting: Setting, folder: Path, measured: Measured) -> None:
+def interpreter(variant: str, given: Path | None, folder: Path) -> str:
+    """The Python that runs a variant; inspect_ai's is made where it is wanted first."""
+    if variant != "inspect_ai":
+        return sys.executable
+    made = given or folder / "inspect" / "bin" / "python"
+    if not made.exists():
+        venv.create(made.parents[1], with_pip=True)
+        subprocess.run([made, "-m", "pip", "install", "--quiet", *INSPECT], check=True)
+    return str(made)
+
+
+def measure(python: str, variant: str, setting: Setting, folder: Path, measured: Measured) -> None:
     """Measure a variant once, and add what came out."""
     data, recorded = folder / f"data-{setting.games}", folder / f"scripts-{setting.rounds}.json"
     if not data.exists():
@@ -88,7 +103,7 @@ def measure(variant: str, setting: Setting, folder: Path, measured: Measured) ->
     if not recorded.exists():
         record(data, setting.rounds, recorded)
     with server(setting.latency) as url, tempfile.TemporaryDirectory(dir=folder) as scratch:
-        command = [sys.executable, "-m", "tests.bench.variants", variant, "--url", url, "--folder", scratch]
+        command = [python, "-m", "tests.bench.variants", variant, "--url", url, "--folder", scratch]
         command += ["--data", str(data), "--scripts", str(recorded), "--games", str(setting.games)]
         command += ["--rounds", str(setting.rounds), "--flight", str(setting.flight)]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
@@ -98,13 +113,16 @@ def measure(variant: str, setting: Setting, folder: Path, measured: Measured) ->
         getattr(measured, name).append(value)
 
 
-def block(setting: Setting, variants: Sequence[str], repeats: int, folder: Path) -> dict[str, Measured]:
+def block(
+    setting: Setting, variants: Sequence[str], repeats: int, folder: Path, inspect: Path | None = None
+) -> dict[str, Measured]:
     """Measure every variant at one setting, taking turns, each turn in another order."""
+    pythons = {variant: interpreter(variant, inspect, folder) for variant in variants}
     found = {variant: Measured() for variant in variants}
     for turn in range(repeats):
         for place in range(len(variants)):
             variant = variants[(place + turn) % len(variants)]
-            measure(variant, setting, folder, found[variant])
+            measure(pythons[variant], variant, setting, folder, found[variant])
             one = found[variant]
             print(
                 f"  {variant:10} {one.cpu_ms[-1]:.2f} ms, {one.rate[-1]:.0f} calls/s",
@@ -141,10 +159,12 @@ def shown(setting: Setting, found: dict[str, Measured]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def growth(small: Setting, variants: Sequence[str], repeats: int, folder: Path) -> str:
+def growth(
+    small: Setting, variants: Sequence[str], repeats: int, folder: Path, inspect: Path | None = None
+) -> str:
     """What four times as many games cost, as a Markdown table."""
     large = Setting(small.latency, small.flight, 4 * small.games, small.rounds)
-    found = [block(setting, variants, repeats, folder) for setting in (small, large)]
+    found = [block(setting, variants, repeats, folder, inspect) for setting in (small, large)]
     lines = [
         f"### {small.games} and {large.games} games ({small.latency * 1e3:.0f} ms, {small.flight} in flight)",
         "",
@@ -181,6 +201,9 @@ def main() -> None:
     parser.add_argument("--latency", nargs="+", type=float, default=[0.05, 0.2])
     parser.add_argument("--flight", nargs="+", type=int, choices=SHAPES, default=list(SHAPES))
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument(
+        "--inspect", type=Path, metavar="PYTHON", help="of an environment with inspect_ai and openai"
+    )
     parser.add_argument("--growth", action=argparse.BooleanOptionalAction, default=True)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
@@ -188,11 +211,11 @@ def main() -> None:
         for latency in options.latency:
             for flight in options.flight:
                 setting = Setting(latency, flight, *SHAPES[flight])
-                print(shown(setting, block(setting, options.variants, options.repeats, folder)), flush=True)
+                found = block(setting, options.variants, options.repeats, folder, options.inspect)
+                print(shown(setting, found), flush=True)
         if options.growth:
-            print(
-                growth(Setting(0.05, 20, *SHAPES[20]), options.variants, options.repeats, folder), flush=True
-            )
+            small = Setting(0.05, 20, *SHAPES[20])
+            print(growth(small, options.variants, options.repeats, folder, options.inspect), flush=True)
 
 
 if __name__ == "__main__":

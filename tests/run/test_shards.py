@@ -257,7 +257,7 @@ def test_the_share_of_a_worker_that_was_killed_is_taken_over(tmp_path: Path) -> 
         once, home = server.log()["finished"], tmp_path / "home-2"
         command = ["cli", "evaluate", *cast, *size, "--shards=2", f"--out={tmp_path / 'killed'}"]
         with running(home, *command) as process:
-            until = time.monotonic() + 120
+            until = time.monotonic() + 300
             while server.log()["finished"] < once + 40:
                 assert time.monotonic() < until and process.poll() is None
                 time.sleep(0.05)

@@ -1,0 +1,161 @@
+"""What a run is likely to take, from earlier ones of the same benchmark and arm, and what it took.
+
+A maximum counts every walk to its end. Earlier runs know how many calls a walk came to before it was solved, and how
+many tokens each role's calls had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from lotbench.config.arm import arm
+from lotbench.config.before import completed
+from lotbench.edge.calls.prices import BATCHED, price
+from lotbench.edge.files.run_folder import Folder, read_json
+from lotbench.errors import LotbenchError
+from lotbench.report.report import Spent
+from lotbench.report.sections import Section, Table
+from lotbench.run.plan import Plan
+from lotbench.types import JSON, Usage
+
+FILE = "estimate.json"
+FEW_WALKS = 10
+"""Walks of a candidate from which its own earlier runs are enough to go by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Likely:
+    """What a role is likely to take: calls, tokens and US dollars (None: no price is known)."""
+
+    calls: float
+    input_tokens: float
+    cached_input_tokens: float
+    output_tokens: float
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a run is likely to take.
+
+    Attributes:
+        by_role: By role.
+        planned: Walks that it is of.
+        walks: Walks of earlier runs that it rests on.
+        runs: How many runs those are.
+        same: Whether the candidate played them; if not, others did.
+    """
+
+    by_role: Mapping[str, Likely]
+    planned: int
+    walks: int
+    runs: int
+    same: bool
+
+    @property
+    def basis(self) -> str:
+        """What it rests on, in words."""
+        whose = "this candidate" if self.same else "other candidates"
+        return f"{self.walks:,} walks of {self.runs} earlier run{'s' * (self.runs > 1)} of {whose}"
+
+
+def estimated(made: Plan, root: Path) -> Estimate | None:
+    """An estimate of a plan from the finished runs in a folder; None if none is like it.
+
+    A run is like it that has its benchmark, its arm, and as many calls a walk at most. Those of the same candidate are
+    taken alone where they have enough walks, since how soon a game is solved is the candidate's.
+    """
+    found = list(_alike(made, root))
+    own = [summary for model, summary in found if model == made.experiment.model]
+    same = sum(one["n_traces"] for one in own) >= FEW_WALKS
+    taken = own if same else [summary for _, summary in found]
+    walks = sum(one["n_traces"] for one in taken)
+    if not walks:
+        return None
+    planned = sum(map(len, made.lanes()))
+    by_role = {}
+    for role in made.names:
+        used = [one["usage"]["by_role"].get(role, {}) for one in taken]
+        names = ("calls", "input_tokens", "cached_input_tokens", "output_tokens")
+        sums = {name: planned / walks * sum(one.get(name, 0) for one in used) for name in names}
+        by_role[role] = Likely(**sums, cost_usd=_cost(made, role, sums))
+    return Estimate(by_role, planned, walks, len(taken), same or len(own) == len(taken))
+
+
+def _alike(made: Plan, root: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The candidate and the summary of each finished run that is like a plan."""
+    model, most = made.benchmark.Settings, dict(made.benchmark.calls(made.settings))
+    for path in sorted(root.glob("*/run.json")):
+        try:
+            table, summary = read_json(path), read_json(path.parent / "summary.json")
+            if table["benchmark"] != made.benchmark.name or not summary["complete"]:
+                continue
+            settings = model.model_validate(completed(model, table["experiment"]["settings"]))
+            if arm(settings) == arm(made.settings) and dict(made.benchmark.calls(settings)) == most:
+                int(summary["n_traces"]), summary["usage"]["by_role"].values()
+                yield table["experiment"]["model"], summary
+        except (LotbenchError, KeyError, TypeError, AttributeError, ValueError):
+            # Whatever lies there is no run that this lotbench can learn from.
+            continue
+
+
+def _cost(made: Plan, role: str, sums: Mapping[str, float]) -> float | None:
+    """The dollars of so many calls, all of the mean length, of the first model of a role."""
+    name, calls = made.names[role][0], sums["calls"]
+    known = price(name)
+    if known is None or not calls:
+        return None if known is None else 0.0
+    each = Usage(
+        round(sums["input_tokens"] / calls),
+        round(sums["cached_input_tokens"] / calls),
+        round(sums["output_tokens"] / calls),
+    )
+    return calls * known.of(each) * (BATCHED if made.limits.batches(name.provider) else 1.0)
+
+
+def keep(estimate: Estimate | None, place: Folder) -> None:
+    """Write an estimate down in the folder of the run that begins."""
+    if estimate is not None:
+        place.write_json(FILE, {"schema": 1, **asdict(estimate)})
+
+
+def sections(path: Path, walks: int, spent: Mapping[str, Spent]) -> tuple[Section, ...]:
+    """What was estimated of a run beside what it took; nothing where nothing was.
+
+    Args:
+        path: The run folder.
+        walks: Finished walks of the run.
+        spent: What each role used.
+    """
+    try:
+        table = read_json(path / FILE)
+        found = TypeAdapter(Estimate).validate_python({name: table[name] for name in Estimate.__slots__})
+    except (LotbenchError, KeyError, ValidationError):
+        return ()
+    rows = tuple(
+        (role, what, round(likely, 4), round(used, 4), round(used / likely, 2) if likely else None)
+        for role, one in found.by_role.items()
+        for what, likely, used in _beside(one, spent.get(role, Spent()))
+    )
+    note = f"The estimate was made before the first call, from {found.basis}."
+    if walks != found.planned:
+        note += f" It is of {found.planned:,} walks; the run has finished {walks:,}."
+    columns = ("role", "what", "estimate", "actual", "actual / estimate")
+    by_role: dict[str, JSON] = {role: asdict(one) for role, one in found.by_role.items()}
+    numbers: dict[str, JSON] = {"walks": found.walks, "by_role": by_role}
+    return (
+        Section("Estimate and actual", (note,), (Table(columns, rows),), name="estimate", numbers=numbers),
+    )
+
+
+def _beside(likely: Likely, used: Spent) -> Iterator[tuple[str, float, float]]:
+    yield "calls", round(likely.calls), used.calls
+    yield "input tokens", round(likely.input_tokens), used.input_tokens
+    yield "output tokens", round(likely.output_tokens), used.output_tokens
+    if likely.cost_usd is not None and used.cost_usd is not None:
+        yield "USD", likely.cost_usd, used.cost_usd
