@@ -11,8 +11,11 @@ from tests.rules import Rule, Said, chance, game_rule, hear
 MARK = "quintessential"
 
 
-def skilled(skills: Mapping[str, float]) -> Rule:
-    """A rule for all roles: by model name, the chance that a guess is right; whoever is not named is never right."""
+def skilled(skills: Mapping[str, float], *, by_sample: bool = False) -> Rule:
+    """A rule for all roles: by model name, the chance that a guess is right; whoever is not named is never right.
+
+    With `by_sample` it is the chance that a model knows a sample, on which all its guesses are right or none is.
+    """
     game = game_rule(solve=0.0, accepts=lambda text: MARK in text)
 
     def rule(asked: Request | Mapping[str, Any]) -> Said:
@@ -20,7 +23,9 @@ def skilled(skills: Mapping[str, float]) -> Rule:
         skill = skills.get(heard.model, 0.0)
         if not isinstance(said, Mapping) or "filling" not in heard.form:
             return said
-        right = chance("skill", heard.model, heard.text, heard.seed) < skill
+        frame = [line for line in heard.text.splitlines() if "<MASK>" in line][-1]
+        of = (frame,) if by_sample else (heard.text, heard.seed)
+        right = chance("skill", heard.model, *of) < skill
         return {**said, "filling": f"{MARK} {said['filling']}"} if right else said
 
     return rule

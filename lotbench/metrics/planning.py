@@ -94,12 +94,14 @@ class Narrowing:
     Attributes:
         half: Half its width as it is; None where it is open.
         floor: Half its width with any number of repeats, since samples differ; None where that is not known.
-        repeats: Of each sample, with which it is as narrow as asked; None where no number is enough, or it is not known.
+        repeats: Of each sample, with which it is as narrow as asked; None where no number seems enough, or it is not known.
+        beyond: Whether no number is enough even if samples differ less than they seem to, by a standard error.
     """
 
     half: float | None
     floor: float | None = None
     repeats: int | None = None
+    beyond: bool = False
 
 
 def narrowing(interval: Interval, components: Components | None, wanted: float) -> Narrowing:
@@ -115,16 +117,24 @@ def narrowing(interval: Interval, components: Components | None, wanted: float) 
         return Narrowing(None)
     half = (high - low) / 2
     if components is None or not components.split or not components.error():
-        return Narrowing(
-            half, repeats=math.ceil(components.repeats) if components and half <= wanted else None
-        )
-    floor = half * components.error(repeats=math.inf) / components.error()
+        return Narrowing(half)
+    now = math.ceil(components.repeats)
     sample, _, judge = components.parts()
-    room = (wanted / half * components.error()) ** 2 - sample - judge
+    scale = half / components.error()
+    floor, room = scale * math.sqrt(sample + judge), (wanted / scale) ** 2 - sample - judge
     if half <= wanted:
-        return Narrowing(half, floor, math.ceil(components.repeats))
+        return Narrowing(half, floor, now)
+    least = scale * math.sqrt(max(0.0, sample - _doubt(components) / components.samples) + judge)
     repeats = components.repeat / components.samples / room if room > 0 else math.inf
-    return Narrowing(half, floor, math.ceil(repeats) if repeats <= MOST else None)
+    return Narrowing(half, floor, math.ceil(repeats) if repeats <= MOST else None, least >= wanted)
+
+
+def _doubt(found: Components) -> float:
+    """The standard error of what lies between these very samples, for normal repeats."""
+    n, r = found.samples, found.repeats
+    noise = found.repeat / r
+    means = (4 * found.sample * noise + 2 * noise**2) / (n - 1)
+    return math.sqrt(means + 2 * noise**2 / (n * (r - 1)))
 
 
 def power(n: int, effect: float, level: float = ALPHA) -> float:

@@ -21,7 +21,7 @@ from lotbench.edge.calls.budget import Budget, refuse_unpriced
 from lotbench.edge.calls.store import Store
 from lotbench.edge.files import run_folder
 from lotbench.edge.files.traces import Traces
-from lotbench.errors import LimitReached, LotbenchError, RunFolderError, UsageError
+from lotbench.errors import LimitReached, LotbenchError, RunFolderError, Unreachable, UsageError
 from lotbench.harness.loop import Planned
 from lotbench.report import duel as told
 from lotbench.report.duel import Duel, Pair, Spending
@@ -117,14 +117,35 @@ async def begin(
     for made in plans:
         refuse_unpriced(made.limits, {name.text: name for names in made.names.values() for name in names})
         plan.refuse_batches(made)
+    try:
+        return await _begun(plans, duel, out, own, Store(fresh=fresh), check=check, say=say)
+    except Unreachable as error:
+        # Where nobody answered there is nothing to go on with.
+        if error.run is not None and all(map(run_folder.discard_unanswered, error.run.glob("*/"))):
+            shutil.rmtree(error.run, ignore_errors=True)
+            error.run = None
+        raise
+
+
+async def _begun(
+    plans: Sequence[Plan],
+    duel: Duel,
+    out: Path,
+    own: Mapping[str, Any] | None,
+    store: Store,
+    *,
+    check: bool,
+    say: Say,
+) -> Standing:
+    """Seat the models, each with a run in the folder of the duel, and play."""
     async with AsyncExitStack() as stack:
         benchmark, together = plans[0].benchmark.name, "-".join(duel.models)
         place = stack.enter_context(
-            run_folder.create(out, f"duel-{benchmark}", together, digest([list(models), delta]))
+            run_folder.create(out, f"duel-{benchmark}", together, digest([list(duel.models), duel.delta]))
         )
         try:
             players = [
-                await _seated(stack, duel.models[at], made, place.path, own, Store(fresh=fresh))
+                await _seated(stack, duel.models[at], made, place.path, own, store)
                 for at, made in enumerate(plans)
             ]
         except BaseException:
@@ -137,7 +158,7 @@ async def begin(
                 "schema": 1,
                 "models": list(duel.models),
                 "runs": [one.calls.folder.path.name for one in players],
-                "delta": delta,
+                "delta": duel.delta,
                 "order": list(duel.order),
             },
         )

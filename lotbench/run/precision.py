@@ -56,7 +56,8 @@ class Progress:
         if self.ended:
             return f"{line}: {self.ended}"
         if found.repeats is None:
-            return f"{line}: how many {of} takes is not known yet; the next takes {self._cost(1)}"
+            known = "" if found.floor is None else f" (about ± {found.floor:.4f} with any number)"
+            return f"{line}: how many {of} takes is not known yet{known}; the next takes {self._cost(1)}"
         return f"{line}: {of} takes about {found.repeats} repeats, {self._cost(found.repeats - self.repeats)} more"
 
     def _cost(self, repeats: int) -> str:
@@ -148,8 +149,8 @@ def _ended(progress: Progress, calls: Calls) -> str:
         return ""
     if found.half is None:
         return "the interval is open, and more repeats are no way to close it"
-    if found.repeats is None:
-        floor = "" if found.floor is None else f", ± {found.floor:.4f} with any number of them"
+    if found.beyond or found.floor is None:
+        floor = "" if found.floor is None else f", about ± {found.floor:.4f} with any number of them"
         return f"repeats alone cannot make it ± {wanted:g}{floor}: only more samples can"
     limits, budget = calls.limits, calls.caller.budget
     if limits.cost_limit is not None and budget.cost + (progress.dollars or 0.0) > limits.cost_limit:

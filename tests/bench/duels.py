@@ -307,6 +307,7 @@ class Precise:
     reached: float
     refused: float
     wrongly: float
+    after: float
     repeats: float
     forecast: float
     coverage: float
@@ -323,7 +324,7 @@ def precise(samples: int, wanted: float, runs: int, seed: int, most: int = 40) -
     rng = np.random.default_rng(seed)
     ease = np.random.default_rng(7).normal(-2.0, 1.4, 400_000)
     truth = float(world.worth(_logistic(ease)).mean())
-    reached, refused, wrongly, took, told, covered, beside = [], [], [], [], [], [], []
+    reached, refused, wrongly, after, took, told, covered, beside = [], [], [], [], [], [], [], []
     for _ in range(runs):
         chance = _logistic(rng.normal(-2.0, 1.4, samples))
         games, again = (world.game(rng, most, chance).T for _ in range(2))
@@ -336,18 +337,21 @@ def precise(samples: int, wanted: float, runs: int, seed: int, most: int = 40) -
                 took.append(repeats)
                 told.append((first.repeats or np.nan) / repeats)
                 break
-            if found.repeats is None or repeats == most:
+            if found.beyond or repeats == most:
                 reached.append(False)
                 break
-        refused.append(found.repeats is None)
+        refused.append(found.beyond)
+        after += [repeats] if found.beyond else []
         last = _narrow(games, wanted)[0].half
-        wrongly.append(found.repeats is None and last is not None and last <= wanted)
+        wrongly.append(found.beyond and last is not None and last <= wanted)
         covered.append(interval[0] <= truth <= interval[1])
         other = _narrow(again[:, :repeats], wanted)[1]
         beside.append(other[0] <= truth <= other[1])
-    repeats_taken, forecast = (float(np.median(each)) if each else float("nan") for each in (took, told))
+    said, repeats_taken, forecast = (
+        float(np.nanmedian(each)) if each else float("nan") for each in (after, took, told)
+    )
     shares = (float(np.mean(each)) for each in (reached, refused, wrongly))
-    return Precise(*shares, repeats_taken, forecast, float(np.mean(covered)), float(np.mean(beside)))
+    return Precise(*shares, said, repeats_taken, forecast, float(np.mean(covered)), float(np.mean(beside)))
 
 
 def _narrow(games: Floats, wanted: float) -> tuple[planning.Narrowing, tuple[float, float]]:
@@ -361,19 +365,19 @@ def _narrow(games: Floats, wanted: float) -> tuple[planning.Narrowing, tuple[flo
 
 def precision_rows(runs: int) -> Iterator[str]:
     """The table of precisions."""
-    yield "| samples | ± with any number | asked | reached | said that repeats cannot | wrongly | repeats | forecast after 2 | interval covers | of as many repeats, fixed |"
+    yield "| samples | ± with any number | asked | reached | said that repeats cannot | wrongly | after | repeats | forecast after 2 | interval covers | of as many repeats, fixed |"
     yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
     rng = np.random.default_rng(8)
     spread = float(planted(2, 1).worth(_logistic(rng.normal(-2.0, 1.4, 400_000))).std())
     for samples in (30, 100):
         floor = float(stats.t.ppf(0.975, samples - 1)) * spread / np.sqrt(samples)
-        for times in (0.85, 1.1, 1.25):
+        for times in (0.7, 0.85, 1.1, 1.25):
             one = precise(samples, times * floor, runs, round(samples + 100 * times))
             print(samples, times, one, flush=True)
-            shown = ["-" if np.isnan(x) else f"{x:.1f}" for x in (one.repeats, one.forecast)]
+            shown = ["-" if np.isnan(x) else f"{x:.1f}" for x in (one.after, one.repeats, one.forecast)]
             yield (
                 f"| {samples} | {floor:.3f} | {times * floor:.3f} | {one.reached:.2f} | {one.refused:.2f} | {one.wrongly:.2f} | "
-                f"{shown[0]} | x {shown[1]} | {one.coverage:.3f} | {one.fixed:.3f} |"
+                f"{shown[0]} | {shown[1]} | {shown[2]} | {one.coverage:.3f} | {one.fixed:.3f} |"
             )
 
 
@@ -446,9 +450,9 @@ def _told_of_precision() -> Sequence[str]:
     return (
         "`evaluate --precision`, on planted games, each run on samples drawn anew; the interval is Student's over samples, and what",
         "it is of is the mean over all samples there could be. *± with any number* is half its width if repeats had no end.",
-        "*Wrongly* is where that was said and forty repeats would have done it. *Repeats* is the median of what it took where it was",
-        "reached, *forecast* the median of what was said after two beside that. The last column has runs of as many repeats that",
-        "were fixed beforehand.",
+        "*Wrongly* is where it was said that repeats cannot and forty would have done it; *after* is the median of the repeats there",
+        "were when that was said, *repeats* of what it took where it was reached, *forecast* of what was said after two as a multiple",
+        "of that. The last column has runs of as many repeats that were fixed beforehand.",
         "",
     )
 

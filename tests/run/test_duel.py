@@ -14,7 +14,7 @@ import pytest
 from lotbench.cli import main
 from lotbench.config import experiment as config
 from lotbench.config.experiment import Config
-from lotbench.errors import LimitReached, UsageError
+from lotbench.errors import LimitReached, Unreachable, UsageError
 from lotbench.report import duel as told
 from lotbench.report.duel import Duel, Pair, Spending
 from lotbench.run import duel as duels
@@ -221,6 +221,14 @@ async def test_what_is_no_duel_is_refused_before_there_is_a_folder(
 ) -> None:
     with pytest.raises(UsageError, match=why):
         await duels.begin(asked("http://127.0.0.1:1/v1"), models, out=tmp_path, **fields)
+    assert not list(tmp_path.iterdir())
+
+
+async def test_where_nobody_answers_no_folder_is_left(tmp_path: Path) -> None:
+    url = "http://127.0.0.1:9/v1"
+    with pytest.raises(Unreachable) as error:
+        await duels.begin(asked(url), [f"ace@{url}", f"mid@{url}"], out=tmp_path)
+    assert error.value.run is None
     assert not list(tmp_path.iterdir())
 
 
