@@ -46,5 +46,5 @@ def test_an_export_has_the_card_of_its_data_set(tmp_path: Path, capsys: pytest.C
     assert main(["export", str(FOLDER / game), "--to", "huggingface", "--out", str(tmp_path)]) == 0
     place = tmp_path / "data_set_card"
     assert "rinobench" in (place / "README.md").read_text("utf-8")
-    assert json.loads((place / "croissant.json").read_text("utf-8"))["name"] == "rinobench"
+    assert json.loads((place / "croissant.json").read_text("utf-8"))["name"] == "rinobench_easy"
     assert str(place / "croissant.json") in capsys.readouterr().out

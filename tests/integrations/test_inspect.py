@@ -327,9 +327,16 @@ assert log.status == "success", log.error
 def test_answers_in_a_log_of_the_real_tool_are_replayed(tool: Tool, tmp_path: Path) -> None:
     ideas = [
         json.loads(line) for line in (ROOT / "data/rinobench/samples.jsonl").read_text("utf-8").splitlines()
-    ][:3]
+    ]
+    # The same idea beside two lists of works is two samples, which the works tell apart.
+    ideas = [idea for idea in ideas if idea["research_idea"] == ideas[0]["research_idea"]] + ideas[-1:]
+    assert len(ideas) == 3
+    titles = ["\n".join(work["title"] for work in idea["related_works"]) for idea in ideas]
     reasons = [f"It is told apart from the works by point {number}, which none has." for number in range(3)]
-    prompts = [f"Is this new?\n{idea['research_idea']['objective']}\n" + "x" * 4000 for idea in ideas]
+    prompts = [
+        f"Is this new?\n{idea['research_idea']['objective']}\n{beside}\n" + "x" * 4000
+        for idea, beside in zip(ideas, titles, strict=True)
+    ]
     answers = [json.dumps({"reasoning": one, "novelty_score": 3}) for one in reasons]
     tool.run("python", "-c", THEIRS, json.dumps([prompts, answers, str(tmp_path / "logs")]))
     [log] = (tmp_path / "logs").glob("*.eval")

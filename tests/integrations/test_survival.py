@@ -32,8 +32,8 @@ FACTS = {
     "better": "whether more is better",
     "baselines": "its baselines",
     "judge": "judge or oracle, by the id that answered",
-    "walk": "score of a walk",
-    "failed": "walks that failed and became a number",
+    "walk": "score of a task",
+    "failed": "tasks that failed and became a number",
 }
 Facts: TypeAlias = "dict[tuple[str, ...], Any]"
 """What a run says, by fact and name; or what a format says of it."""

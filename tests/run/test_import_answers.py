@@ -81,11 +81,14 @@ def said(run: Run, step: str, key: str) -> dict[str, list[Any]]:
 @pytest.mark.parametrize("name", ["log.eval", "log.json"])
 def test_judgments_of_ideas_find_their_idea_by_what_the_prompt_quotes(name: str, tmp_path: Path) -> None:
     ideas = items("rinobench")[:3]
+    assert any(
+        one.research_idea == ideas[0].research_idea for one in items("rinobench") if one.id != ideas[0].id
+    )
     rows = [
         logged(
             number,
             epoch,
-            f"Rate this.\n{one.research_idea.told()}",
+            "\n".join(["Rate this.", one.research_idea.told(), *(work.title for work in one.related_works)]),
             json.dumps(JUDGMENT | {"novelty_score": epoch}),
         )
         for number, one in enumerate(ideas, 1)
