@@ -75,7 +75,7 @@ def play(parsed: argparse.Namespace) -> int:
     if parsed.browser:
         table = PlaySite(asked, out, day=day)
         return _serve(table, parsed, table.close)
-    return _play_here(asked, out, parsed.name, day)
+    return _at_terminal(asked, out, parsed.name, day)
 
 
 async def _refuse_missing(asked: Config) -> None:
@@ -98,10 +98,13 @@ async def _refuse_missing(asked: Config) -> None:
         models.role_models(names)
 
 
-def _play_here(asked: Config, out: Path, given: str | None, day: datetime.date | None) -> int:
+def _at_terminal(asked: Config, out: Path, given: str | None, day: datetime.date | None) -> int:
     """A game at this terminal."""
+    from rich.console import Console
+
     from lotbench.cli.evaluate import interruptible, print_result
-    from lotbench.site.people_runs import of_the_day, person, play_next
+    from lotbench.cli.play_terminal import play_here
+    from lotbench.site.people_runs import of_the_day, person, planned, play_next
     from lotbench.site.player import CONSENT
 
     name = person(given or (input("Your name: ") if sys.stdin.isatty() else ""))
@@ -109,7 +112,12 @@ def _play_here(asked: Config, out: Path, given: str | None, day: datetime.date |
     if input("Do you agree? (yes or no) ").strip().lower() not in ("yes", "y"):
         print("Nothing was kept.")
         return 0
-    return print_result(interruptible(play_next(of_the_day(asked, day) if day else asked, out, name)))
+    chosen = of_the_day(asked, day) if day else asked
+    if planned(chosen).benchmark.graph != "game":
+        return print_result(interruptible(play_next(chosen, out, name)))
+    if not sys.stdin.isatty():
+        raise UsageError("play: a person needs a terminal to play in; --browser serves pages")
+    return print_result(interruptible(play_here(chosen, out, name, Console())))
 
 
 def _game(parsed: argparse.Namespace) -> Config:

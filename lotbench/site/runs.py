@@ -24,7 +24,7 @@ from lotbench.report.bounds import in_words
 from lotbench.report.html.page import harmless
 from lotbench.run import recorded
 from lotbench.site import game_rounds as thought
-from lotbench.site import home, said
+from lotbench.site import home, said, walk_story
 from lotbench.site.annotations import Annotations
 from lotbench.site.background import Background, NotYetError
 from lotbench.site.call_tokens import CallTokens
@@ -316,12 +316,14 @@ class Gallery:
         return values, trace
 
     def told(self, shelf: Shelf, trace: Trace, up: str, template: str, known: Mapping[str, Any]) -> Screen:
-        """A game as a thought trace, a walk of anything else step by step."""
+        """A game as a thought trace; a walk of anything else as it is read, or else step by step."""
         around, used = thought.masked(known["sample"]), self._used(shelf, trace)
         given = {**known, "counting": used is None}
         if around is None:
             steps = thought.calls(trace, used or {})
-            return screen("walk", up, calls=steps, parts=thought.fields(trace.score.parts), **given)
+            parts = thought.fields(trace.score.parts)
+            read = walk_story.story(shelf.run.config.benchmark, known["sample"], trace)
+            return screen("walk", up, calls=steps, parts=parts, story=read, **given)
         return screen(template, up, thought=thought.thought(trace, used or {}), around=around, **given)
 
     def _used(self, shelf: Shelf, trace: Trace) -> Mapping[str, Usage] | None:

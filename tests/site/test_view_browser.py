@@ -391,16 +391,18 @@ def answer(page: Page, text: str, label: str = "") -> None:
     page.keyboard.press("Enter")
 
 
-def test_a_walk_of_a_panel_benchmark_step_by_step(chromium: Browser, tmp_path: Path) -> None:
+def test_a_walk_of_a_panel_benchmark_is_read_and_its_steps_are_there(
+    chromium: Browser, tmp_path: Path
+) -> None:
     with FakeServer(game_rule()) as server, ThreadPoolExecutor(1) as thread:
         run = evaluate("standard", model=f"nova@{server.url}", out=tmp_path, limit=1, repeats=1)
         walked = thread.submit(asyncio.run, run).result()
     [trace] = walked.traces
     path = f"game/{walked.path.name}/{trace.sample}-1.html"
     with serving(Gallery(tmp_path)) as address, opened(chromium, address + path) as (page, faults):
-        page.keyboard.press("End")
-        assert page.evaluate("document.activeElement.id") == f"r{len(trace.steps)}"
-        assert page.locator(".leap").count() == len(trace.steps)
+        assert page.locator(".leap").count() == 1 and page.locator("ul.points li").count() > 1
+        page.get_by_text("Every step as it was taken").click()
+        assert page.locator("ol.log li").count() == len(trace.steps)
         assert serious(page) == [] and overflow(page) == 0
         assert here(faults, address) == []
 

@@ -120,6 +120,8 @@ class PageModel:
 
     def _settle(self, text: str, refusal: str | None) -> None:
         self._reply.set_result((text, refusal))
+        # At once: whoever looks before the walk goes on would see the same request again.
+        self.asked = None
         self.answered += 1
 
 

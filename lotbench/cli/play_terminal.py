@@ -1,0 +1,254 @@
+"""The game at a terminal: the same as on the page, drawn with rich; nothing that a model wrote can steer it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from rich.color import Color
+from rich.console import Console
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.style import Style
+from rich.text import Text
+
+from lotbench.config.experiment import Config
+from lotbench.edge.pictures.picture_file import PictureError, decoded
+from lotbench.errors import DataError, Unescapable, UsageError
+from lotbench.report.markdown import visible
+from lotbench.run.results import Run, load_run
+from lotbench.run.session import Status
+from lotbench.site.others import Others
+from lotbench.site.people_runs import play_next
+from lotbench.site.play_result import result
+from lotbench.site.player import GUESSES, Player
+
+WIDTH = 48
+"""Of the picture, in characters; each shows two pixels, one above the other."""
+TICK_S = 0.1
+GIVE_UP = "give up"
+FAILS = "After a guess that fails you may ask one yes/no question (an empty line asks none)."
+Asks = Callable[[str], str]
+
+
+async def play_here(asked: Config, out: Path, name: str, console: Console, asks: Asks = input) -> Run:
+    """Let a person play at this terminal; see `play_next`.
+
+    Args:
+        asked: What is played, by whom it is judged.
+        out: Where run folders are kept.
+        name: The person's.
+        console: Where the game is drawn.
+        asks: Reads a line, given what stands before it.
+
+    Raises:
+        LotbenchError: The run was stopped, or nothing is left to play.
+    """
+    player = Player("", name)
+
+    async def begins(status: Status) -> None:
+        await asyncio.to_thread(player.begins, status)
+
+    run = asyncio.ensure_future(play_next(asked, out, name, player.model, begins))
+    seat = Seat(player, console, asks, out)
+    try:
+        while not (run.done() and player.ended is None):
+            if player.ended is not None:
+                await seat.ends()
+            elif player.model.asked is not None:
+                await seat.moves()
+            else:
+                await seat.waits(run)
+        return await run
+    finally:
+        run.cancel()
+        await asyncio.wait({run})
+
+
+class Seat:
+    """A person at a terminal: what of their game was drawn, and what is drawn next."""
+
+    def __init__(self, player: Player, console: Console, asks: Asks, out: Path) -> None:
+        self._player = player
+        self._console = console
+        self._asks = asks
+        self._others = Others(out)
+        self._drawn: set[tuple[object, ...]] = set()
+        self._game: object = None
+
+    async def waits(self, run: asyncio.Future[Run]) -> None:
+        """Wait for the judge or the host, and say for whom and how long."""
+        player = self._player
+        with self._console.status("") as shown:
+            while player.model.asked is None and player.ended is None and not run.done():
+                whom = {"judge": "The judge is thinking about your guess", "host": "The host is thinking"}
+                about = whom.get(player.phase, "The game is being set up")
+                shown.update(f"{about}, {player.waited_s:.0f} s" if player.waited_s else about)
+                await asyncio.sleep(TICK_S)
+
+    async def moves(self) -> None:
+        """Draw what is new, and let the person type."""
+        player, request = self._player, self._player.model.asked
+        assert request is not None
+        if self._game != request.key.sample:
+            self._game, self._drawn = request.key.sample, set()
+            self._scene()
+        self._news()
+        self._joke()
+        version, given = player.model.version, dict[str, object]()
+        for field in player.fields:
+            given[field.name] = await self._line(_wanted(field.name), field.choices)
+            if str(given[field.name]).strip().lower() == GIVE_UP:
+                player.give_up(version)
+                return
+        if player.phase == "ask" and not str(given.get("question", "")).strip():
+            player.skip(version)
+            return
+        try:
+            why = player.answer(version, given)
+        except UsageError as error:
+            why = str(error)
+        if why:
+            self._console.print(Text(why, style="red"))
+
+    async def ends(self) -> None:
+        """How a game came out: the answer, why it is funny, the chain, and how others did."""
+        player = self._player
+        ended, run = player.ended, player.run
+        assert ended is not None and run is not None
+        self._news()
+        folder = await asyncio.to_thread(load_run, run[0])
+        trace = next(one for one in folder.traces if (one.sample, one.repeat) == (ended.sample, ended.repeat))
+        sample = folder.samples[trace.sample]
+        made = result(trace, int(folder.config.settings.get("max_rounds", 1)))
+        told = Text()
+        told.append(f"{visible(str(sample['response']))}\n\n", style="bold")
+        told.highlight_words([visible(str(sample["key_text"]))], style="bold green")
+        told.append(f"{visible(str(sample['explanation']))}\n")
+        told.append(_signs(made.dots))
+        lines: list[tuple[str, float | None]] = [("you", made.solved)]
+        lines += [
+            (one.name or "people", one.round)
+            for one in await asyncio.to_thread(self._others.on, trace.sample, run[0])
+        ]
+        for name, round_ in lines:
+            told.append(f"\n{visible(name):24} " + ("not solved" if round_ is None else f"round {round_:g}"))
+        self._console.print(Panel(told, title=made.words, border_style="green" if made.solved else "yellow"))
+        self._console.print(
+            Text(f"the whole game: lotbench replay {run[0]} --sample {trace.sample}", style="dim")
+        )
+        self._console.print(Text("to share: " + made.text("lotbench").replace("\n", "  "), style="dim"))
+        player.goes_on()
+        if len(player.games) < run[1]:
+            await self._line("Enter for the next game", ())
+
+    def _scene(self) -> None:
+        """The picture, and what is to be done."""
+        view, status = self._player.view, self._player.status
+        if view is None or status is None:
+            return
+        self._console.rule(f"game {len(self._player.games) + 1} of {status.total}")
+        if view.picture:
+            path = status.plan.pictures.path(str(self._game))
+            if (
+                self._console.is_terminal
+                and self._console.width > WIDTH
+                and self._console.color_system in ("truecolor", "256")
+            ):
+                with suppress(PictureError, DataError):
+                    self._console.print(drawn(status.plan.pictures.sent(view.picture)))
+            self._console.print(Text(f"picture: {path}", style="dim"))
+        if view.caption:
+            self._console.print(Text(f"In the picture: {visible(view.caption)}"))
+        what = (
+            "Write a funny caption."
+            if view.whole
+            else "Fill in the blank; the same idea in another way counts."
+        )
+        clues = (
+            f" Clues come after round {', '.join(map(str, view.clue_rounds))}." if view.clue_rounds else ""
+        )
+        rules = f"{what} {view.most} rounds. {FAILS}{clues} Type “{GIVE_UP}” to give up."
+        self._console.print(Text(rules, style="dim"))
+
+    def _news(self) -> None:
+        """What was said since it was last drawn: verdicts, answers, clues."""
+        view = self._player.view
+        for turn in view.turns if view else ():
+            said = []
+            if turn.guess and turn.counts is not None:
+                mark = Text(
+                    "  ✓ it counts: " if turn.counts else "  ✕ not it: ",
+                    style="green" if turn.counts else "red",
+                )
+                said.append(("counts", mark.append(visible(turn.guess), style="bold")))
+            if turn.answer:
+                said.append(("answer", Text(f"  host: {visible(turn.answer)}", style="bold")))
+            said += [(clue, Text(f"  clue: {visible(clue)}", style="yellow")) for clue in turn.clues]
+            said += (
+                [("frame", Text(f"  part of the joke: {visible(turn.frame)}", style="yellow"))]
+                if turn.frame
+                else []
+            )
+            for kind, text in said:
+                if (turn.number, kind) not in self._drawn:
+                    self._drawn.add((turn.number, kind))
+                    self._console.print(text)
+
+    def _joke(self) -> None:
+        """The sentence with its blank, and the rounds as dots: in sight whenever something is typed."""
+        view = self._player.view
+        if view is None:
+            return
+        line = Text()
+        if view.joke:
+            line.append(visible(view.joke[0])).append("______", style="bold underline blue").append(
+                visible(view.joke[1])
+            )
+        dots = [
+            "●" if number < view.round else "◉" if number == view.round else "○"
+            for number in range(1, view.most + 1)
+        ]
+        clued = "".join(dot + ("◆" if at in view.clue_rounds else "") for at, dot in enumerate(dots, 1))
+        self._console.print(
+            Padding(line.append(f"\n{clued}  round {view.round} of {view.most}", style="dim"), (1, 0, 0, 0))
+        )
+
+    async def _line(self, before: str, choices: tuple[str, ...]) -> str:
+        options = f" ({', '.join(choices)})" if choices else ""
+        try:
+            return await asyncio.to_thread(self._asks, f"{before}{options} > ")
+        except EOFError:
+            raise Unescapable("the terminal was closed; begin again with the same name to go on") from None
+
+
+def drawn(picture: bytes) -> Text:
+    """A picture in half blocks, two pixels a character.
+
+    Raises:
+        PictureError: It is none.
+    """
+    image = decoded(picture)
+    image = image.resize((WIDTH, max(2, round(WIDTH * image.height / image.width / 2) * 2)))
+    colours = [Color.from_rgb(*image.getpixel((x, y))) for y in range(image.height) for x in range(WIDTH)]
+    rows = [colours[at : at + WIDTH] for at in range(0, len(colours), WIDTH)]
+    made = Text()
+    for upper, lower in zip(rows[::2], rows[1::2], strict=True):
+        for top, bottom in zip(upper, lower, strict=True):
+            made.append("▀", Style(color=top, bgcolor=bottom))
+        made.append("\n")
+    return made
+
+
+def _signs(dots: tuple[tuple[str, bool], ...]) -> str:
+    signs = {"found": "✓", "miss": "●", "none": "○"}
+    return "\n" + " ".join(signs[dot] + ("◆" if clue else "") for dot, clue in dots)
+
+
+def _wanted(field: str) -> str:
+    """What is asked for, in words."""
+    if field in GUESSES:
+        return "Your guess" if field == "filling" else "Your joke"
+    return f"Your {field.replace('_', ' ')}"

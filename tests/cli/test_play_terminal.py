@@ -1,0 +1,81 @@
+"""A person's game at the terminal: the same as on the page, and nothing that a model wrote steers the terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+from rich.console import Console
+
+from lotbench.cli.play_terminal import WIDTH, drawn, play_here
+from lotbench.errors import Unescapable
+from lotbench.run.results import Run
+from tests.rules import game_rule
+from tests.server import FakeServer
+from tests.site.test_view import game
+
+
+@pytest.fixture
+def server() -> Iterator[FakeServer]:
+    with FakeServer(game_rule(solve=0.0)) as made:
+        yield made
+
+
+async def played(
+    server: FakeServer, tmp_path: Path, lines: Iterator[str], **asked: Any
+) -> tuple[Run, str, list[str]]:
+    """A run, what was drawn, and what was asked of the person; the terminal is closed after the last line."""
+    written, prompts = io.StringIO(), list[str]()
+
+    def asks(before: str) -> str:
+        prompts.append(before)
+        for line in lines:
+            return line
+        raise EOFError
+
+    console = Console(file=written, width=90, force_terminal=False)
+    run = await asyncio.wait_for(play_here(game(server, **asked), tmp_path, "Ann", console, asks), 60)
+    return run, written.getvalue(), prompts
+
+
+async def test_a_game_with_slips_a_question_left_out_and_one_given_up(
+    server: FakeServer, tmp_path: Path
+) -> None:
+    lines = iter(["a spoon", "what is it?", "Is it big?", "A Spoon!", "a fork", "", "a knife", "", "give up"])
+    run, shown, prompts = await played(server, tmp_path, lines)
+    assert [trace.outcome for trace in run.traces] == ["unsolved", "unsolved"]
+    assert shown.count("✕ not it: ") == 2 and "That asks what, who or how." in shown
+    assert "You already tried that, in round 1. Nothing is used up." in shown
+    assert "Not solved in 3 rounds" in shown and "Given up at once" in shown
+    first = run.samples["lot-0001"]
+    assert str(first["explanation"]).split()[0] in shown and "______" in shown and "◉" in shown
+    assert prompts[0] == "Your guess > " and "Your question > " in prompts
+    for word in ("WRONG-ANS", "<MASK>", "IMAGE CAPTION", "filling"):
+        assert word not in shown
+
+
+async def test_a_solve_is_said_with_how_others_did(server: FakeServer, tmp_path: Path) -> None:
+    lines = iter(["sunbathers", ""])
+    run, shown, _ = await played(server, tmp_path, lines, limit=1)
+    assert run.traces[0].outcome == "solved" and "Solved in round 1 of 3" in shown
+    assert "you" in shown and "round 1" in shown
+
+
+async def test_who_closes_the_terminal_can_go_on_later(server: FakeServer, tmp_path: Path) -> None:
+    with pytest.raises(Unescapable, match="same name"):
+        await played(server, tmp_path, iter(["a spoon"]), limit=1)
+    run, shown, _ = await played(server, tmp_path, iter(["Is it big?", "sunbathers"]), limit=1)
+    assert run.traces[0].outcome == "solved" and "✕ not it: a spoon" in shown
+    assert len(list(tmp_path.glob("*/run.json"))) == 1
+
+
+def test_a_picture_in_half_blocks() -> None:
+    body = io.BytesIO()
+    Image.new("RGB", (96, 64), "red").save(body, "PNG")
+    rows = drawn(body.getvalue()).plain.splitlines()
+    assert len(rows) == 16 and set(map(len, rows)) == {WIDTH}
