@@ -27,6 +27,20 @@ _LABELLED = re.compile(r"^(?:- )?(?P<label>[A-Z][A-Z0-9 _-]{0,24}|[\u4e00-\u9fff
 _YES = ("yes", "y", "true", "是")
 _NO = ("no", "n", "false", "否")
 _MEANING = {"...": ""}
+_LABELS = {
+    "NOT IT": "not it",
+    "Q": "you asked",
+    "A": "answer",
+    "IMAGE CAPTION": "scene",
+    "RESPONSE": "joke",
+    "CLUE": "clue",
+    "FRAME": "part of the joke",
+    "FOUND": "it counts",
+}
+"""Labels of a prompt in the words of people; others stay as they are."""
+_WORDS = {"<MASK>": "____", "WRONG-ANS": "NOT IT", "Q and A": "QUESTION and ANSWER", "filling": "guess"}
+_LABEL = re.compile(r"^(\s*)(Q|A)(?=: )", re.MULTILINE)
+"""A question and its answer in an example."""
 LONGEST = 4_000
 """Characters of an answer whose form has no bound."""
 
@@ -71,7 +85,7 @@ def interview(request: Request) -> Interview:
     found = (part.sha256 for one in request.messages for part in one.parts if isinstance(part, Image))
     properties: Any = (request.schema or {}).get("properties") or {"answer": {"type": "string"}}
     return Interview(
-        rules="\n\n".join(rules),
+        rules=_LABEL.sub(lambda found: found[1] + _LABELS[found[2]].upper(), "\n\n".join(rules)),
         told=tuple(_lines("\n".join(told))),
         pictures=tuple(dict.fromkeys(found)),
         fields=tuple(_field(name, about) for name, about in properties.items()),
@@ -148,7 +162,10 @@ def _told(message: Message) -> str:
 
 def _plain(text: str) -> str:
     """A text without its form, and examples without theirs."""
-    return _FILLED.sub(lambda found: json.loads(found[1]), _FORM.sub("", text)).strip("\n")
+    plain = _FILLED.sub(lambda found: json.loads(found[1]), _FORM.sub("", text)).strip("\n")
+    for written, meant in _WORDS.items():
+        plain = plain.replace(written, meant)
+    return plain
 
 
 def _lines(text: str) -> list[tuple[str, str]]:
@@ -158,5 +175,5 @@ def _lines(text: str) -> list[tuple[str, str]]:
         found = _LABELLED.match(line)
         label, said = (found["label"], found["text"]) if found else ("", line)
         if said.strip():
-            made.append((label, said.strip()))
+            made.append((_LABELS.get(label, label), said.strip()))
     return made

@@ -109,7 +109,7 @@ def test_a_person_sees_no_json() -> None:
     made = interview(asked())
     assert made.rules == 'Rules.\nOUTPUT: a "b"'
     assert made.pictures == ("ab",)
-    assert made.told == (("", "INPUT"), ("IMAGE CAPTION", "A fish."), ("A", "Yes"), ("", "plain words: so"))
+    assert made.told == (("", "INPUT"), ("scene", "A fish."), ("answer", "Yes"), ("", "plain words: so"))
     assert [(one.name, one.kind) for one in made.fields] == [
         ("point_reason", "line"), ("same_function", "yes_no"), ("answer", "choice"), ("rating", "number"), ("ideas", "lines"),
     ]  # fmt: skip

@@ -132,9 +132,8 @@ def _walk(request: Request) -> tuple[str, int]:
 def _ask(field: Field) -> str:
     """One field at the terminal, until it can be read."""
     hint = {"yes_no": " (yes or no)", "choice": f" ({', '.join(field.choices)})", "number": " (a number)"}
-    about = (
-        f"{field.name.replace('_', ' ')}{hint.get(field.kind, '')}{': ' + field.about if field.about else ''}"
-    )
+    name = "guess" if field.name == "filling" else field.name.replace("_", " ")
+    about = f"{name}{hint.get(field.kind, '')}{': ' + field.about if field.about else ''}"
     while True:
         print(about)
         given = input("> ")
