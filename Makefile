@@ -11,13 +11,18 @@ export OMP_WAIT_POLICY := PASSIVE
 export GOMP_SPINCOUNT  := 0
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: help evaluate quick test check format golden audit clean
+.PHONY: help evaluate quick test check format docs golden audit clean
 
 help:              ## this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / - /'
 
-evaluate: $(VENV)/local.done   ## play three games with the embedded model; prints the score and the report
+evaluate:          ## play three games with the embedded model, without a key; makes .venv first
+	@test -e $(VENV)/local.done || echo "First, once: $(VENV) with lotbench and a model of 135 million parameters. With the games a minute and a half in all, by the network."
+	@$(MAKE) --no-print-directory -s $(VENV)/local.done
+	@echo "Now three games of four rounds on this machine, without a key or the network. The model is tiny: watch the game, not the score."
 	$(BIN)/lotbench evaluate --config configs/try.toml
+	@echo "Look at the games, picture by picture:  $(BIN)/lotbench view"
+	@echo "Be the player yourself (needs a key):   $(BIN)/lotbench play --browser"
 
 quick: $(VENV)/dev.done        ## the fast tests, under two minutes
 	$(BIN)/python -m pytest -q -n $(WORKERS)
@@ -35,6 +40,10 @@ format: $(VENV)/dev.done       ## put the code in order
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+docs: $(VENV)/docs.done         ## the pages of docs/ as a site with a search, into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build -q --strict -f configs/docs.yml
+	@echo "open site/index.html"
+
 golden: $(VENV)/dev.done       ## write drawings and golden files anew; the only way they change
 	LOTBENCH_GOLDEN=write $(BIN)/python -m pytest -q -k "golden or drawing"
 
@@ -43,7 +52,7 @@ audit: $(VENV)/dev.done        ## known vulnerabilities of the pinned versions
 	$(BIN)/pip-audit --strict -r constraints.txt --no-deps
 
 clean:             ## remove the environment and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -56,6 +65,10 @@ $(VENV)/local.done: $(VENV)/bin/python pyproject.toml constraints.txt
 $(VENV)/dev.done: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(PIP) install -q -c constraints.txt -e ".[local,dev]"
 	$(BIN)/lotbench local install
+	touch $@
+
+$(VENV)/docs.done: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(PIP) install -q -c constraints.txt "mkdocs-material>=9.8,<10"
 	touch $@
 
 $(VENV)/all.done: $(VENV)/dev.done

@@ -133,7 +133,7 @@ def layout() -> str:
     blocks = [
         GENERATED,
         "# Every file",
-        "The rooms in the order of their names; the [README](../README.md#the-tree) has them in the order in which "
+        "The rooms in the order of their names; [development.md](development.md#the-tree) has them in the order in which "
         "they may import. What stands beside a file is the first line of its docstring.",
     ]
     for package in ("lotbench", "graphs", "clot_training"):

@@ -24,6 +24,8 @@ from lotbench.run.precision import Progress
 from lotbench.run.results import Run
 
 T = TypeVar("T")
+EMBEDDED = "an embedded model played"
+"""How the reason begins that takes every meaning from a score."""
 LIMITS = ("concurrency", "rpm", "tpm", "cost_limit", "token_limit", "time_limit", "batch")
 
 
@@ -136,8 +138,13 @@ def interruptible(work: Coroutine[Any, Any, T]) -> T:
 def print_result(run: Run) -> int:
     """Say how a run went."""
     summary = run.summary
-    for name, score in summary["scores"].items():
-        print(f"{name:30} {_value(score)}{_bounds(score)}")
+    if any(reason.startswith(EMBEDDED) for reason in summary["reasons"]):
+        # Four digits of what means nothing would look like something.
+        counts = ", ".join(f"{count} {name}" for name, count in summary["outcomes"].items())
+        print(f"{summary['n_traces']} played: {counts} (the numbers of it are in the report)")
+    else:
+        for name, score in summary["scores"].items():
+            print(f"{name:30} {_value(score)}{_bounds(score)}")
     for name, score in list(summary["scores"].items())[:1]:
         if said := bounds.moving(name, score.get("bounds", {}), score["low"], score["high"]):
             print(said)

@@ -162,15 +162,15 @@ def tree(block: str) -> Iterator[str]:
 
 
 def test_the_tree_names_only_what_is_there() -> None:
-    (block,) = (block for block in fenced("README.md", "text") if "pyproject.toml" in block)
+    (block,) = (block for block in fenced("docs/development.md", "text") if "pyproject.toml" in block)
     paths = list(tree(block))
     assert {"lotbench/types.py", "lotbench/benchmarks"} <= {*paths}
     assert [path for path in paths if not (ROOT / path).exists()] == []
 
 
 def test_the_files_to_read_first_are_four_and_short() -> None:
-    sentence = text("README.md").split("To know how it works, read", 1)[1].split("\n\n")[0]
-    files = [ROOT / match[1] for match in LINK.finditer(sentence)]
+    sentence = text("docs/development.md").split("To know how it works, read", 1)[1].split("\n\n")[0]
+    files = [(ROOT / "docs" / match[1]).resolve() for match in LINK.finditer(sentence)]
     assert len(files) == 4 and ROOT / "lotbench/harness/benchmark.py" in files
     assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files) < 700
 
@@ -178,7 +178,7 @@ def test_the_files_to_read_first_are_four_and_short() -> None:
 def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names_of: dict[str, Any] = {"__name__": "example"}
-    for block in fenced("README.md", "python"):
+    for block in fenced("docs/python.md", "python"):
         exec(block, names_of)
     assert names_of["run"].traces
     assert (tmp_path / "runs").is_dir()
@@ -200,7 +200,7 @@ def test_every_argument_of_evaluate_shown_is_one() -> None:
         *config.Limits.model_fields,
     }
     given = set()
-    for block in [*fenced("README.md", "py"), *fenced("README.md", "python")]:
+    for block in [*fenced("docs/python.md", "py"), *fenced("docs/python.md", "python")]:
         for node in ast.walk(ast.parse(block)):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "").startswith("evaluate"):
                 given |= {word.arg for word in node.keywords}
@@ -209,9 +209,9 @@ def test_every_argument_of_evaluate_shown_is_one() -> None:
 
 
 def test_the_sample_shown_is_one() -> None:
-    (block,) = fenced("README.md", "json")
+    (block,) = fenced("docs/own_samples.md", "json")
     shown = Item.model_validate(json.loads(block))
-    described = set(INLINE.findall(FENCE.sub("", text("README.md"))))
+    described = set(INLINE.findall(FENCE.sub("", text("docs/own_samples.md"))))
     assert shown.frame.count("<MASK>") == 1
     assert Item.model_fields.keys() - described == set()
 

@@ -1,0 +1,88 @@
+"""Every command of the README runs, in its order, against a fake server that stands where each provider does."""
+
+from __future__ import annotations
+
+import glob
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lotbench.cli import main
+from lotbench.edge import serve
+from lotbench.edge.models import embedded
+from tests.cli.test_docs import commands, fenced
+from tests.cli.test_reproduce import providers
+from tests.server import FakeServer
+
+__all__ = ["providers"]
+SMALLER = {
+    "evaluate": ["--limit", "1", "--repeats", "1"],
+    "judge-check": ["--limit", "2", "--repeats", "1"],
+    "duel": ["--data", "lotbench_easy", "--limit", "2", "--max-rounds", "1"],
+    "view": ["--no-browser"],
+    "play": ["--no-browser"],
+}
+"""What makes a command of the README small enough for a test."""
+ELSEWHERE = ("make evaluate", "pip install")
+"""What .ci/run does."""
+
+
+def asked() -> list[list[str]]:
+    """The arguments of every lotbench command on the page, in blocks and in sentences, in order; none that is only named."""
+    return [arguments for arguments in commands("README.md") if arguments[-1] != "--help"]
+
+
+def run(arguments: list[str]) -> int:
+    """A command, made small, with its placeholders in their places."""
+    words = [one for word in arguments for one in (sorted(glob.glob(word)) if "*" in word else [word])]
+    if "KEY" in words:
+        lines = (sorted(Path("runs").glob("*/calls.jsonl"))[-1]).read_text("utf-8").splitlines()
+        words[words.index("KEY")] = "/".join(map(str, json.loads(lines[-1])["key"].values()))
+    return main([*words, *SMALLER.get(words[0], ())])
+
+
+def test_every_command_of_the_readme_runs(
+    providers: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def served(
+        pages: serve.Pages, port: int, ready: Callable[[str], None], host: str = serve.HOST
+    ) -> None:
+        ready("http://127.0.0.1/")
+
+    monkeypatch.setattr(serve, "serve", served)
+    monkeypatch.setattr(embedded, "install", lambda: None)
+    monkeypatch.chdir(tmp_path)
+    game = [
+        "evaluate",
+        "--data",
+        "lotbench_easy",
+        "--sample",
+        "lot-0034",
+        "--repeats",
+        "1",
+        "--max-rounds",
+        "2",
+    ]
+    for model in ("openrouter/qwen/qwen-2.5", "gpt-4o-mini"):
+        assert main([*game, "--model", model]) == 0
+    before = sorted(Path("runs").iterdir())
+    ran = 0
+    for arguments in asked():
+        if arguments[0] == "compare":
+            arguments = ["compare", *map(str, before)]
+        if arguments[:2] == ["replay", "latest"]:
+            arguments = ["replay", str(before[0]), *arguments[2:]]
+        assert run(arguments) == 0, arguments
+        ran += 1
+    assert ran >= 12
+
+
+def test_all_that_the_readme_lets_one_type_is_a_command_of_ours_or_seen_to_elsewhere() -> None:
+    lines = [line.split("#")[0].strip() for block in fenced("README.md", "sh") for line in block.splitlines()]
+    parts = [part.strip() for line in lines for part in re.split(r"&&|;", line) if part.strip()]
+    assert [
+        part for part in parts if not part.startswith(("lotbench ", "export OPENAI_API_KEY", *ELSEWHERE))
+    ] == []
