@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from lotbench.metrics.intervals import Floats, bootstrap, wilson
 
@@ -184,14 +184,14 @@ def drift(flipped: int, n: int, before: int, of: int) -> float:
 
     That rate is not known exactly: it has its Beta posterior, and the count of flips is beta-binomial.
     """
-    return float(stats.betabinom.sf(flipped - 1, n, before + 0.5, of - before + 0.5))
+    return float(scipy.stats.betabinom.sf(flipped - 1, n, before + 0.5, of - before + 0.5))
 
 
 def drift_power(n: int, before: int, of: int, level: float, more: float = 0.1) -> float:
     """The chance that n trials show, by `drift` below a level, that flips have become so much more frequent."""
     counts = np.arange(n + 2)
-    least = int(np.argmax(stats.betabinom.sf(counts - 1, n, before + 0.5, of - before + 0.5) < level))
-    return float(stats.binom.sf(least - 1, n, min(1.0, (before + 0.5) / (of + 1) + more)))
+    least = int(np.argmax(scipy.stats.betabinom.sf(counts - 1, n, before + 0.5, of - before + 0.5) < level))
+    return float(scipy.stats.binom.sf(least - 1, n, min(1.0, (before + 0.5) / (of + 1) + more)))
 
 
 def drift_trials(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse.csgraph import connected_components
+import scipy
 
 from lotbench.metrics.intervals import Floats, Interval, bootstrap, expanded
 
@@ -67,5 +67,5 @@ def strengths(wins: Floats, tolerance: float = 1e-9) -> Floats:
 
 def _connected(wins: Floats) -> bool:
     """Whether all have met, directly or by way of others: else their ratings are on scales of their own."""
-    groups, _ = connected_components(wins + wins.T > 0, directed=False)
+    groups, _ = scipy.sparse.csgraph.connected_components(wins + wins.T > 0, directed=False)
     return bool(groups == 1)

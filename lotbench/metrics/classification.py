@@ -11,8 +11,8 @@ from functools import partial
 from typing import Literal, TypeAlias
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from lotbench.metrics.intervals import Floats
 
@@ -77,7 +77,9 @@ def guessing(support: Sequence[int], chances: Sequence[float]) -> tuple[float, f
     scores = []
     for count, chance in zip(support, chances, strict=True):
         hits, alarms = np.arange(count + 1), np.arange(n - count + 1)
-        weight = np.outer(stats.binom.pmf(hits, count, chance), stats.binom.pmf(alarms, n - count, chance))
+        weight = np.outer(
+            scipy.stats.binom.pmf(hits, count, chance), scipy.stats.binom.pmf(alarms, n - count, chance)
+        )
         both = count + hits[:, None] + alarms
         # Without support there are no hits, and no quotient is 0 / 0.
         scores.append(float((weight * 2 * hits[:, None] / np.maximum(both, 1)).sum()))
@@ -109,7 +111,7 @@ def shuffled(
 
     def chance(statistic: Callable[..., Floats], alternative: Literal["greater", "less"]) -> float:
         rng = np.random.default_rng(seed % 2**63)
-        found = stats.permutation_test(
+        found = scipy.stats.permutation_test(
             [answers],
             statistic,
             permutation_type="pairings",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from lotbench.metrics.intervals import Floats, bootstrap
 from lotbench.types import Metric
@@ -46,7 +46,7 @@ def correlation(one: Sequence[float], other: Sequence[float]) -> Correlation:
     """
     if why := _none(one, other):
         return Correlation(None, None, None, len(one), why)
-    normal = all(stats.shapiro(each).pvalue >= NORMAL for each in (one, other))
+    normal = all(scipy.stats.shapiro(each).pvalue >= NORMAL for each in (one, other))
     return coefficient("pearson" if normal else "spearman", one, other)
 
 
@@ -60,12 +60,12 @@ def coefficient(method: Method, one: Sequence[float], other: Sequence[float]) ->
     """
     if why := _none(one, other):
         return Correlation(None, None, None, len(one), why)
-    found = stats.pearsonr(one, other) if method == "pearson" else stats.spearmanr(one, other)
+    found = scipy.stats.pearsonr(one, other) if method == "pearson" else scipy.stats.spearmanr(one, other)
     value, n = float(found.statistic), len(one)
     low = high = None
     if n > 3 and abs(value) < 1:
         spread = (1 + (value**2 / 2 if method == "spearman" else 0)) / (n - 3)
-        half = float(stats.norm.ppf(0.975)) * math.sqrt(spread)
+        half = float(scipy.stats.norm.ppf(0.975)) * math.sqrt(spread)
         low, high = math.tanh(math.atanh(value) - half), math.tanh(math.atanh(value) + half)
     return Correlation(method, value, float(found.pvalue), n, low=low, high=high)
 
@@ -78,7 +78,7 @@ def spearman(one: Sequence[float], other: Sequence[float], clusters: Sequence[st
     """
     if why := _none(one, other):
         return Metric(None, n=len(one), why=why)
-    return _over_clusters(stats.rankdata(one), stats.rankdata(other), clusters)
+    return _over_clusters(scipy.stats.rankdata(one), scipy.stats.rankdata(other), clusters)
 
 
 def pearson(one: Sequence[float], other: Sequence[float], clusters: Sequence[str]) -> Metric:

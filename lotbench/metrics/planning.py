@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from scipy import optimize, stats
+import scipy
 
 from lotbench.metrics.compare import ALPHA, Difference
 from lotbench.metrics.intervals import Interval
@@ -141,8 +141,8 @@ def power(n: int, effect: float, level: float = ALPHA) -> float:
     """The chance that a paired t test on n samples finds an effect, in standard deviations of the differences."""
     if n < 2:
         return 0.0
-    limit, shift = stats.t.ppf(1 - level / 2, n - 1), abs(effect) * math.sqrt(n)
-    right, wrong = stats.nct.sf(limit, n - 1, shift), stats.nct.cdf(-limit, n - 1, shift)
+    limit, shift = scipy.stats.t.ppf(1 - level / 2, n - 1), abs(effect) * math.sqrt(n)
+    right, wrong = scipy.stats.nct.sf(limit, n - 1, shift), scipy.stats.nct.cdf(-limit, n - 1, shift)
     # Far from it, the tail on the wrong side is too small to be had.
     return float(right) + (float(wrong) if math.isfinite(wrong) else 0.0)
 
@@ -159,7 +159,7 @@ def detectable(n: int, level: float = ALPHA) -> float:
     most = least
     while power(n, most, level) < POWER:
         most *= 2
-    return float(optimize.brentq(lambda effect: power(n, effect, level) - POWER, least / 2, most))
+    return float(scipy.optimize.brentq(lambda effect: power(n, effect, level) - POWER, least / 2, most))
 
 
 def needed(effect: float, level: float = ALPHA) -> int:
@@ -298,21 +298,21 @@ def _least(shown: Callable[[int], bool], first: int) -> int | None:
 def _shift(t: float, free: int) -> tuple[float, float]:
     """The 95 % interval of the noncentrality of a t that was seen with so many degrees of freedom."""
     if abs(t) > _FAR:
-        half = float(stats.norm.ppf(1 - ALPHA / 2)) * math.sqrt(1 + t**2 / (2 * free))
+        half = float(scipy.stats.norm.ppf(1 - ALPHA / 2)) * math.sqrt(1 + t**2 / (2 * free))
         return t - half, t + half
 
     def above(shift: float, tail: float) -> float:
-        cdf = float(stats.nct.cdf(t, free, shift))
+        cdf = float(scipy.stats.nct.cdf(t, free, shift))
         # Far out, with few degrees of freedom, scipy has no number for what is 0 or 1.
         return (float(shift < t) if math.isnan(cdf) else cdf) - tail
 
     def end(tail: float) -> float:
         reach = 5.0 * math.sqrt(1 + t**2 / (2 * free))
-        return float(optimize.brentq(above, t - reach, t + reach, args=(tail,)))
+        return float(scipy.optimize.brentq(above, t - reach, t + reach, args=(tail,)))
 
     return end(1 - ALPHA / 2), end(ALPHA / 2)
 
 
 def _normal(level: float) -> float:
     """Standard errors between nothing and an effect that is shown, for a normal mean."""
-    return float(stats.norm.ppf(1 - level / 2) + stats.norm.ppf(POWER))
+    return float(scipy.stats.norm.ppf(1 - level / 2) + scipy.stats.norm.ppf(POWER))

@@ -76,3 +76,11 @@ def test_a_command_does_import_what_it_needs() -> None:
     code, names = imported("list")
     assert code == 0
     assert {"lotbench.cli.runs", "pydantic"} <= names
+
+
+def test_a_run_of_the_game_does_without_scipys_statistics_until_its_report() -> None:
+    loaded = "import sys, lotbench.cli.evaluate; print(int('scipy.stats' in sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", loaded], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert done.stdout == "0\n"

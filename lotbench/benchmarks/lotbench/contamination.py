@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from lotbench.benchmarks.lotbench.games import Game
 from lotbench.harness.evidence import Evidence
@@ -72,7 +72,7 @@ def _chance(solves: Iterable[tuple[bool, bool]]) -> float | None:
     counts = [[found.count((at_once, exact)) for exact in (True, False)] for at_once in (True, False)]
     if not all(map(sum, counts)):
         return None
-    return float(stats.fisher_exact(np.array(counts), alternative="greater").pvalue)
+    return float(scipy.stats.fisher_exact(np.array(counts), alternative="greater").pvalue)
 
 
 def contamination(games: Sequence[Game], evidence: Evidence) -> Section:

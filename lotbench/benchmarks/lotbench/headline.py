@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import optimize
+import scipy
 
 from lotbench.benchmarks.lotbench import correction, labelled
 from lotbench.benchmarks.lotbench.games import Game, game
@@ -174,7 +174,7 @@ def _rival(mine: Sequence[Counted], theirs: Sequence[Counted], rules: Rules) -> 
         return None
     if not left(_MOST) < 0:
         return "no FPR"
-    return f"FPR + {optimize.brentq(left, 0.0, _MOST):.3f}"
+    return f"FPR + {scipy.optimize.brentq(left, 0.0, _MOST):.3f}"
 
 
 _MOST = 0.95
