@@ -131,7 +131,7 @@ def failing(*samples: str) -> Path:
 
 
 async def test_more_failed_walks_than_allowed_stop_the_run() -> None:
-    with pytest.raises(TooManyFailures, match="2 walks failed"):
+    with pytest.raises(TooManyFailures, match="2 tasks failed"):
         await walk(loop(failing(*"ab"), concurrency=1, max_failed=1), *map(lane, "abc"))
     assert len(await walk(loop(failing(*"ab"), concurrency=1, max_failed=2), *map(lane, "abc"))) == 3
 

@@ -150,7 +150,7 @@ def test_the_answer_stands_first_with_its_interval_and_n() -> None:
     assert (
         "0.557 no interval bounds 0.4547 to 0.6594 (0.004358 to 0.9982), whatever broke off n = 2" in answer
     )
-    assert "n = 2, higher is better; 3 of 4 walks scored, on 2 samples" in answer
+    assert "n = 2, higher is better; 3 of 4 scored, on 2 samples" in answer
     assert "as paper/lotbench scores" in answer
     assert "$0.7500, 18 calls" in text and "1,900 in, 90 out" in text
     assert "4 of 4 : 1 judge_failed, 2 solved, 1 unsolved" in text.replace("4:", "4 :")

@@ -94,7 +94,7 @@ def test_a_card_to_label_shows_no_label() -> None:
     assert "label" not in texts
     assert "What a vibrant rooster you have there" in texts
     assert verdict_card(item(), {"question": "Is it alive?"}, picture=True).kind == "oracle"
-    with pytest.raises(UsageError, match="has no filling"):
+    with pytest.raises(UsageError, match="has no guess"):
         verdict_card(item(), {"label": True}, picture=True)
 
 

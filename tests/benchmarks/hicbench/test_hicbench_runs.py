@@ -103,7 +103,7 @@ def test_a_run_has_every_metric_and_says_what_embedded_its_answers(
 
 
 @pytest.mark.parametrize(
-    ("dhp", "changes"), [(False, "the score only (both values above)"), (True, "the walk")]
+    ("dhp", "changes"), [(False, "the score only (both values above)"), (True, "the task")]
 )
 def test_the_papers_column_scores_by_the_papers_classes(tmp_path: Path, dhp: bool, changes: str) -> None:
     """An answer that is IH and DH to every judge: no IH in this run, one in the paper's reading."""
@@ -198,7 +198,7 @@ def test_orders_are_the_repeats_of_a_dynamic_run() -> None:
     assert [len(lane) for lane in made.lanes()] == [5, 5, 5]
     orders = [tuple(walk.sample for walk in lane) for lane in made.lanes()]
     assert len(set(orders)) == 3 and len({frozenset(order) for order in orders}) == 1
-    with pytest.raises(UsageError, match="ask for 3 walks a sample, not 2"):
+    with pytest.raises(UsageError, match="ask for 3 tasks a sample, not 2"):
         plan.make(config.load(None, ["dhp=true", "orders=3"], flags | {"repeats": 2}))
 
 
@@ -266,7 +266,7 @@ def test_a_dry_run_counts_the_calls(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["evaluate", "hicbench", *players, "--set", "dhp=true", "--set", "orders=2", "--dry-run"]
     assert main(arguments) == 0
     shown = capsys.readouterr().out
-    assert "walks     200 (2 repeats), 2 side by side" in shown
+    assert "tasks     200 (2 repeats), 2 side by side" in shown
     calls = {line.split()[0]: line.split()[1] for line in shown.splitlines() if line and line[-1].isalnum()}
     assert (calls["candidate"], calls["judge"], calls["dhp_judge"]) == ("2,000", "4,000", "2,000")
 
