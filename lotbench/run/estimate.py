@@ -1,4 +1,4 @@
-"""What a run is likely to take, from earlier ones of the same benchmark and arm, and what it took.
+"""What a run is likely to take, from earlier ones of the same benchmark and variant, and what it took.
 
 A maximum counts every walk to its end. Earlier runs know how many calls a walk came to before it was solved, and how
 many tokens each role's calls had.
@@ -61,7 +61,7 @@ class Estimate:
     def basis(self) -> str:
         """What it rests on, in words."""
         whose = "this candidate" if self.same else "other candidates"
-        return f"{self.walks:,} walks of {self.runs} earlier run{'s' * (self.runs > 1)} of {whose}"
+        return f"{self.walks:,} games or tasks of {self.runs} earlier run{'s' * (self.runs > 1)} of {whose}"
 
 
 def estimated(made: Plan, root: Path) -> Estimate | None:
@@ -144,7 +144,7 @@ def sections(path: Path, walks: int, spent: Mapping[str, Spent]) -> tuple[Sectio
     )
     note = f"The estimate was made before the first call, from {found.basis}."
     if walks != found.planned:
-        note += f" It is of {found.planned:,} walks; the run has finished {walks:,}."
+        note += f" It is of {found.planned:,} games or tasks; the run has finished {walks:,}."
     columns = ("role", "what", "estimate", "actual", "actual / estimate")
     by_role: dict[str, JSON] = {role: asdict(one) for role, one in found.by_role.items()}
     numbers: dict[str, JSON] = {"walks": found.walks, "by_role": by_role}

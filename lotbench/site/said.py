@@ -1,4 +1,4 @@
-"""What was asked and said in a walk, call by call: the messages as they were sent, and the reply as it came.
+"""What was asked and said in a game or task, call by call: the messages as they were sent, and the reply as it came.
 
 Replies come from the journal; messages are not kept there, and are put together again by walking the walk anew. Where
 that cannot be done any more, the replies are shown with the reason.

@@ -1,4 +1,4 @@
-"""Walks of the panel's benchmarks as people read them: what was asked, what was said, and what each judge made of it.
+"""Tasks of the panel's benchmarks as people read them: what was asked, what was said, and what each judge made of it.
 
 Pure: a sample and a trace as they stand on disk, plain records out. A step that says less than it should is read as far as
 it goes; a benchmark that is not known here is told step by step.

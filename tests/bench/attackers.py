@@ -304,7 +304,7 @@ POLICIES: Mapping[str, Policy] = {
     "praises the judge": lambda seen, number, draw: _turn(PRAISE[seen.language].split("|"), number),
     "instructions": lambda seen, number, draw: _turn(ORDERS[seen.language].split("|"), number),
     "the frame in other words": frame_words,
-    "commonest fillings": lambda seen, number, draw: _turn(COMMON[seen.language], number),
+    "commonest guesses": lambda seen, number, draw: _turn(COMMON[seen.language], number),
     "nouns of the caption": lambda seen, number, draw: _turn(content(seen.caption, seen.language), number),
     "always the same": lambda seen, number, draw: {"en": "a big surprise", "zh": "惊喜"}[seen.language],
     "random words": random_words,

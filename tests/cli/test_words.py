@@ -99,4 +99,6 @@ def test_pages_of_runs_are_in_words_that_people_know() -> None:
                 gallery.get(path).body.decode(),
                 flags=re.DOTALL,
             )
-            assert sorted({one.group(0) for one in OLD.finditer(page)}) == [], path
+            found = {one.group(0) for one in OLD.finditer(page) if not one.group(0).startswith("tell ")}
+            # Ideas and works in a record may tell what they like apart.
+            assert sorted(found) == [], path

@@ -47,7 +47,10 @@ async def test_a_run_like_earlier_ones_takes_about_what_they_took(tmp_path: Path
     kept = json.loads((second.path / FILE).read_text(encoding="utf-8"))
     assert kept["by_role"]["judge"]["calls"] == found.by_role["judge"].calls
     report = second.report.read_text(encoding="utf-8")
-    assert "## Estimate and actual" in report and "12 walks of 1 earlier run of this candidate" in report
+    assert (
+        "## Estimate and actual" in report
+        and "12 games or tasks of 1 earlier run of this candidate" in report
+    )
     assert f"| candidate | calls | {round(found.by_role['candidate'].calls)}" in report
 
 
@@ -84,4 +87,4 @@ def test_a_dry_run_says_what_is_likely_beside_the_most(
         assert main(["evaluate", *cast, *size, "--dry-run"]) == 0
     said = capsys.readouterr().out
     assert "cost at most" in said
-    assert "likely, from 12 walks of 1 earlier run of this candidate:" in said
+    assert "likely, from 12 games or tasks of 1 earlier run of this candidate:" in said
