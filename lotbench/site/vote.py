@@ -75,6 +75,7 @@ class Polls:
                 about = f"choose the funniest responses to {len(self.items)} prompts"
                 values: dict[str, Any] = {
                     "title": "Vote",
+                    "game": False,
                     "consent": CONSENT,
                     "roles": {},
                     "longest": LONGEST_NAME,

@@ -230,7 +230,7 @@ def test_the_tuned_policy_names_what_it_sees(tuned: Path, seeing_base: str, pict
     mixed = [asked[4], asked[2], asked[0]]
     assert policy.generate(mixed) == ["blue", "green", "red"]
     assert policy.select(mixed, [("red", "blue"), ("red", "green"), ("red", "blue", "green")]) == [1, 1, 0]
-    with pytest.raises(UsageError, match="do not tell the labels"):
+    with pytest.raises(UsageError, match="do not set the labels"):
         policy.select(asked[:1], [("red", "red")])
 
 

@@ -611,6 +611,7 @@ async def test_votes_are_kept_one_a_person_and_prompt(tmp_path: Path) -> None:
     file, votes = ballot(tmp_path), tmp_path / "votes.jsonl"
     polls = Polls(file, votes)
     async with client(polls) as browser:
+        assert "Your name" in await text(browser, "index.html")
         seat = (await sent(browser, "join", {"name": "Ann", "agree": ["yes"]}))["go"].removesuffix(
             "/index.html"
         )
