@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from lotbench.edge.calls.prices import BATCHED, price, price_date
+from lotbench.edge.calls.prices import BATCHED, price, price_date, total_cost
 from lotbench.harness.benchmark import preview
 from lotbench.harness.state import start
 from lotbench.run.estimate import estimated
@@ -31,9 +31,8 @@ def show_plan(made: Plan, root: Path) -> int:
     for fault in made.benchmark.data.faults(made.chosen, made.settings):
         print(f"note: {fault}")
     print(f"{'role':10} {'calls at most':>14} {'input tokens':>14} {'output tokens':>14} {'USD':>10}  models")
-    total: float | None = 0.0
-    for role, usage, calls, cost in _at_most(made, walks):
-        total = None if total is None or cost is None else total + cost
+    most = list(_at_most(made, walks))
+    for role, usage, calls, cost in most:
         shown = "unknown" if cost is None else f"{cost:.2f}"
         models = ", ".join(name.text for name in made.names[role])
         print(
@@ -43,9 +42,8 @@ def show_plan(made: Plan, root: Path) -> int:
         given = (name for names in made.names.values() for name in names)
         batched = dict.fromkeys(name.text for name in given if made.limits.batches(name.provider))
         print(f"half the price, by batch files of {made.limits.batch}: {', '.join(batched)}")
-    print(
-        f"cost at most, about: {_dollars(total)}; prices of {price_date()}, nothing cached, no task solved early"
-    )
+    dollars = _dollars(total_cost(cost for *_, cost in most))
+    print(f"cost at most, about: {dollars}; prices of {price_date()}, nothing cached, no task solved early")
     print(_likely(made, root))
     return 0
 
@@ -61,16 +59,14 @@ def _likely(made: Plan, root: Path) -> str:
         lines.append(
             f"{role:10} {one.calls:14,.0f} {one.input_tokens:14,.0f} {one.output_tokens:14,.0f} {shown:>10}"
         )
-    costs = [one.cost_usd for one in found.by_role.values()]
-    total = None if None in costs else sum(cost or 0.0 for cost in costs)
-    return "\n".join([*lines, f"cost likely, about: {_dollars(total)}"])
+    dollars = _dollars(total_cost(one.cost_usd for one in found.by_role.values()))
+    return "\n".join([*lines, f"cost likely, about: {dollars}"])
 
 
 def each_repeat(made: Plan) -> str:
     """What each repeat of all samples takes at most, in a line, before anything is known of the model."""
-    costs = [cost for *_, cost in _at_most(made, len(made.chosen))]
-    total = None if None in costs else sum(cost or 0.0 for cost in costs)
-    return f"each repeat of all samples: {len(made.chosen):,} games; cost at most, about: {_dollars(total)}"
+    dollars = _dollars(total_cost(cost for *_, cost in _at_most(made, len(made.chosen))))
+    return f"each repeat of all samples: {len(made.chosen):,} games; cost at most, about: {dollars}"
 
 
 def _dollars(total: float | None) -> str:

@@ -1,4 +1,4 @@
-"""The loop: tasks through a graph, side by side by lane, and yields each finished trace.
+"""The loop: takes tasks through a graph, side by side by lane, and yields each finished trace.
 
 It is given everything: it imports no graph and no edge. Walks of one lane run in order and hand their
 memory on; N lanes are in flight. A walk that fails is a trace like any other; an error that no other walk

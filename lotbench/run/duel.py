@@ -18,6 +18,7 @@ from typing import Any
 from lotbench.config import experiment as config
 from lotbench.config.experiment import Config, Limits, digest
 from lotbench.edge.calls.budget import Budget, refuse_unpriced
+from lotbench.edge.calls.prices import total_cost
 from lotbench.edge.calls.store import Store
 from lotbench.edge.files import run_folder
 from lotbench.edge.files.traces import Traces
@@ -368,15 +369,8 @@ def _standing(duel: Duel, players: Sequence[_Player], path: Path, stopped: str) 
 
 
 def _spent(players: Sequence[_Player]) -> Spending:
-    costs = [
-        total.cost_usd
-        for one in players
-        for origin, total in one.calls.caller.journal.totals.by_origin.items()
-        if origin.source == "call"
-    ]
-    known = [cost for cost in costs if cost is not None]
     games = sum(len(one.session.done) for one in players)
-    return Spending(games, sum(known) if len(known) == len(costs) else None)
+    return Spending(games, total_cost(one.calls.caller.journal.totals.paid_usd for one in players))
 
 
 def _keep(standing: Standing, players: Sequence[_Player], place: run_folder.Folder) -> None:

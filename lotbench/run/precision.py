@@ -129,13 +129,8 @@ def _progress(made: Plan, calls: Calls, run: Run, wanted: float) -> Progress:
     found = narrowing(
         (metric.low, metric.high), components(of_walks(declared, run.traces, made.settings)), wanted
     )
-    costs = [
-        total.cost_usd
-        for origin, total in calls.caller.journal.totals.by_origin.items()
-        if origin.source == "call"
-    ]
-    known = [cost for cost in costs if cost is not None]
-    dollars = sum(known) / repeats if len(known) == len(costs) else None
+    paid = calls.caller.journal.totals.paid_usd
+    dollars = None if paid is None else paid / repeats
     progress = Progress(headline.name, metric.value, wanted, repeats, found, len(made.chosen), dollars)
     return replace(progress, ended=_ended(progress, calls))
 

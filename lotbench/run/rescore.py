@@ -1,4 +1,4 @@
-"""Task a finished run again over its journal, without a call: to score it anew, or to see what was sent.
+"""Take a finished run again over its journal, without a call: to score it anew, or to see what was sent.
 
 The journal answers every question at its key, so the same graph comes to the same traces; a later version
 that reads a reply better comes to better ones.

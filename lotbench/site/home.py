@@ -75,8 +75,7 @@ class Row:
     @property
     def date(self) -> str:
         """When it was begun, as its folder says."""
-        found = DATE.match(self.run)
-        return "{}-{}-{} {}:{}".format(*found.groups()) if found else ""
+        return begun(self.run)
 
     @property
     def trusted(self) -> bool:
@@ -128,6 +127,12 @@ class Board:
     def at(self, value: float) -> str:
         """The place of a value on the axis."""
         return f"{2 + WIDTH * (value - self.least) / (self.most - self.least):.1f}"
+
+
+def begun(run: str) -> str:
+    """When a run was begun, as the name of its folder says; "" of one that was renamed."""
+    found = DATE.match(run)
+    return "{}-{}-{} {}:{}".format(*found.groups()) if found else ""
 
 
 def boards(entries: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]] | None = None) -> list[Board]:

@@ -496,7 +496,6 @@ def _summed_up(shelf: Shelf) -> dict[str, Any]:
     ranked = shelf.entry.metric.name if "entry" in vars(shelf) else None
     name = next((one for one in (summary.get("headline"), ranked, *scores) if one in scores), None)
     cost, settings = usage.get("cost_usd"), shelf.run.config.settings
-    begun = home.DATE.match(shelf.name)
     return {
         "name": shelf.name,
         "label": shelf.label,
@@ -512,7 +511,7 @@ def _summed_up(shelf: Shelf) -> dict[str, Any]:
         "cost": cost,
         "each": cost / len(shelf) if cost is not None and len(shelf) else None,
         "noun": shelf.noun,
-        "date": "{}-{}-{} {}:{}".format(*begun.groups()) if begun else "",
+        "date": home.begun(shelf.name),
         "most": int(settings.get("max_rounds") or 15),
     }
 

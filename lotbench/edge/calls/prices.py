@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import cache
@@ -51,6 +51,13 @@ class Price:
             fresh * self.input + usage.cached_input_tokens * self.cached + usage.output_tokens * self.output
         )
         return cost / 1e6
+
+
+def total_cost(costs: Iterable[float | None]) -> float | None:
+    """The sum of costs; None if one of them is not known."""
+    costs = list(costs)
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if len(known) == len(costs) else None
 
 
 def cost(price: Price, reply: Reply) -> float:
