@@ -8,12 +8,12 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from scipy.stats import kendalltau
 
 from lotbench import benchmarks
-from lotbench.config.experiment import differences, validate
+from lotbench.config.experiment import validate
 from lotbench.edge.files import atomic_write, datasets
 from lotbench.edge.files.jsonl import document, rows
 from lotbench.errors import DataError, UsageError, at
@@ -23,11 +23,11 @@ from lotbench.harness.ballot import (
     Key,
     Names,
     Prompt,
-    Scored,
     Vote,
     ballot,
     faults,
     key_faults,
+    preferred,
     ranked,
     rated,
     shares,
@@ -35,8 +35,6 @@ from lotbench.harness.ballot import (
 from lotbench.report.markdown import visible
 from lotbench.run.results import Run, load_run
 
-Scores: TypeAlias = Mapping[str, Scored]
-"""The score of each model's run, by name."""
 RANKED = 5
 """Responses that a ranking is of."""
 LEAST = 3
@@ -52,7 +50,12 @@ def make(parsed: argparse.Namespace) -> int:
     items, key = ballot(written, prompts, first.config.data, parsed.seed, pairs=parsed.pairs)
     out = Path(parsed.out)
     atomic_write.write(out, (f"{item.model_dump_json(exclude_none=True)}\n" for item in items))
-    named = {"schema": 1, "models": key, "scores": {name: _score(run) for name, run in runs.items()}}
+    named = {
+        "schema": 1,
+        "models": key,
+        "scores": {name: _score(run) for name, run in runs.items()},
+        "values": _values(items, key, runs),
+    }
     atomic_write.write(_key(out), json.dumps(named, ensure_ascii=False, indent=1) + "\n")
     shown = len({item.prompt or item.id for item in items})
     pairs = f" in {len(items)} pairs" if parsed.pairs else ""
@@ -73,7 +76,7 @@ def count(parsed: argparse.Namespace) -> int:
     paired = any(item.prompt for item in items)
     print(f"{len(voters)} voters, {len(votes)} votes on {len(items)} {'pairs' if paired else 'prompts'}")
     lines = _ratings if paired else _shares
-    for line in lines(items, key, votes, named.scores):
+    for line in lines(items, key, votes, named):
         print(visible(line))
     return 0
 
@@ -117,15 +120,15 @@ def read_names(path: Path) -> Names:
     return validate(Names, table, path)
 
 
-def _shares(items: Sequence[Item], key: Key, votes: Sequence[Vote], scores: Scores) -> Iterator[str]:
+def _shares(items: Sequence[Item], key: Key, votes: Sequence[Vote], named: Names) -> Iterator[str]:
     """Each model's share of the votes, by type (Fig. 13)."""
     for type_, model, mine, share, low, high in shares(items, key, votes):
         yield f"{type_:5} {model:40} {mine:6}  {share:.3f}{_span(low, high)}"
 
 
-def _ratings(items: Sequence[Item], key: Key, votes: Sequence[Vote], scores: Scores) -> Iterator[str]:
-    """Each model's rating beside the score of its run, and how far the two agree on who is better."""
-    by_model = rated(items, key, votes)
+def _ratings(items: Sequence[Item], key: Key, votes: Sequence[Vote], named: Names) -> Iterator[str]:
+    """Each model's rating beside the score of its run, and how far votes and scores agree on who and what is better."""
+    by_model, scores = rated(items, key, votes), named.scores
     met = [(one.value, scores[name].value) for name, one in by_model.items() if name in scores]
     yield "rating: log-odds of being chosen before the average of these models (Bradley and Terry)"
     for name, one in by_model.items():
@@ -133,6 +136,9 @@ def _ratings(items: Sequence[Item], key: Key, votes: Sequence[Vote], scores: Sco
         score = scores.get(name)
         beside = f"  {score.metric} {score.value:.3f}" if score and score.value is not None else ""
         yield f"{name:40} {rating}{beside}"
+    if found := preferred(items, named.values, votes):
+        count, share, low, high = found
+        yield f"the response that scored higher was chosen in {share:.3f}{_span(low, high)} of {count} votes on such pairs"
     known = [(rating, score) for rating, score in met if rating is not None and score is not None]
     if len(known) < LEAST:
         yield f"rating and score: {len(known)} models have both; {LEAST} are needed to correlate them"
@@ -163,6 +169,18 @@ def _named(runs: Sequence[Run]) -> dict[str, Run]:
             raise UsageError(f"{run.path}: {name} is on the ballot already")
         named[name] = run
     return named
+
+
+def _values(items: Sequence[Item], key: Key, runs: Mapping[str, Run]) -> dict[str, dict[str, float | None]]:
+    """What the walk of each response scored, by item and letter."""
+    of = {
+        name: {trace.sample: trace.score.value for trace in run.traces if trace.repeat == 1}
+        for name, run in runs.items()
+    }
+    return {
+        item.id: {letter: of[name].get(item.prompt or item.id) for letter, name in key[item.id].items()}
+        for item in items
+    }
 
 
 def _score(run: Run) -> dict[str, Any]:
@@ -214,7 +232,7 @@ def _responses(run: Run) -> Mapping[str, str]:
         UsageError: The run is not one of free responses.
     """
     settings = validate(benchmarks.get(run.config.benchmark).Settings, run.config.settings)
-    written = _ballot(run).responses(run.traces, settings)
+    written = _ballot(run).responses(run.traces, run.samples, settings)
     if written is None:
         raise UsageError(f"{run.path}: no free responses: {_ballot(run).how}")
     return written
@@ -234,18 +252,25 @@ def _ballot(run: Run) -> Ballot:
 
 
 def _prompts(runs: list[Run]) -> dict[str, Prompt]:
-    """The prompts that the runs have in common.
+    """The prompts of the runs, each of which has one in common with another.
 
     Raises:
-        UsageError: They are not the same ones.
+        UsageError: One has none, or theirs is not the same.
     """
-    first = runs[0].samples
-    for run in runs[1:]:
-        shared = first.keys() & run.samples.keys()
-        changed = [name for name in shared if differences(first[name], run.samples[name])]
-        if changed or not shared:
-            raise UsageError(f"{run.path} and {runs[0].path}: not on the same data")
-    return {name: _ballot(runs[0]).prompt(table) for name, table in first.items()}
+    for run in runs:
+        others = [other for other in runs if other is not run and other.samples.keys() & run.samples.keys()]
+        changed = [other for other in others if _changed(run, other)]
+        if changed or (not others and len(runs) > 1):
+            other = next(iter(changed or (one for one in runs if one is not run)))
+            raise UsageError(f"{other.path} and {run.path}: not on the same data")
+    samples = {name: table for run in reversed(runs) for name, table in run.samples.items()}
+    return {name: _ballot(runs[0]).prompt(table) for name, table in samples.items()}
+
+
+def _changed(run: Run, other: Run) -> bool:
+    """Whether people would see something else of a sample that both runs have."""
+    shared, seen = run.samples.keys() & other.samples.keys(), _ballot(run).prompt
+    return any(seen(run.samples[name]) != seen(other.samples[name]) for name in shared)
 
 
 def _key(ballot_path: Path) -> Path:

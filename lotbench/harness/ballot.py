@@ -69,6 +69,8 @@ class Names(BaseModel):
 
     models: dict[str, dict[str, str]]
     scores: dict[str, Scored] = {}
+    values: dict[str, dict[str, FiniteFloat | None]] = {}
+    """The score of each response's own walk, by item and letter."""
 
 
 class Vote(BaseModel):
@@ -111,12 +113,13 @@ class Ballot:
 
     Attributes:
         how: The command that makes a run of free responses.
-        responses: What the model of a run wrote, by sample; None if these settings ask for nothing of the kind.
+        responses: What the model of a run wrote, by sample, from its traces, the fields of its samples and its settings; None
+            if these ask for nothing of the kind.
         prompt: What people see of a sample, from its fields.
     """
 
     how: str
-    responses: Callable[[Sequence[Trace], Any], Mapping[str, str] | None]
+    responses: Callable[[Sequence[Trace], Mapping[str, Mapping[str, Any]], Any], Mapping[str, str] | None]
     prompt: Callable[[Mapping[str, Any]], Prompt]
 
 
@@ -251,6 +254,35 @@ def rated(items: Sequence[Item], key: Key, votes: Sequence[Vote], seed: int = 0)
     voted = np.array([table for table in wins.values() if table.any()] or [np.zeros((len(models),) * 2)])
     by_model = dict(zip(models, ratings(voted, seed), strict=True))
     return dict(sorted(by_model.items(), key=lambda one: -(one[1].value or 0.0)))
+
+
+def preferred(
+    items: Sequence[Item], values: Mapping[str, Mapping[str, float | None]], votes: Sequence[Vote]
+) -> tuple[int, float, float | None, float | None] | None:
+    """How often the response whose own walk scored higher was chosen, of votes on pairs that scored differently.
+
+    Args:
+        items: Of the ballot, in pairs.
+        values: The score of each response's walk, by item and letter.
+        votes: On them.
+
+    Returns:
+        The votes, the share of them (a tie is half a vote), and the ends of its 95 % interval over prompts;
+        None if there is no vote on such a pair.
+    """
+    prompt_of = {item.id: item.prompt or item.id for item in items}
+    by_prompt = {prompt: np.zeros(2) for prompt in prompt_of.values()}
+    for vote in votes:
+        known = {letter: one for letter, one in values.get(vote.id, {}).items() if one is not None}
+        if len(known) == 2 and len(set(known.values())) == 2:
+            better = max(known, key=lambda letter: known[letter])
+            chosen = 0.5 if len(vote.letters) != 1 else float(better in vote.letters)
+            by_prompt[prompt_of[vote.id]] += (chosen, 1 - chosen)
+    counts = np.array([count for count in by_prompt.values() if count.any()])
+    if not len(counts):
+        return None
+    total = counts.sum()
+    return int(total), float(counts[:, 0].sum() / total), *bounded(counts, partial(_share, place=0))
 
 
 def ranked(items: Sequence[Item], votes: Sequence[Vote]) -> list[dict[str, Any]]:

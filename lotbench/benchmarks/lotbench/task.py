@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from lotbench.benchmarks.lotbench import candidate, check, judge_rows, lints, placebo, turtlebench, validation
 from lotbench.benchmarks.lotbench.across import across
+from lotbench.benchmarks.lotbench.ballot import BALLOT
 from lotbench.benchmarks.lotbench.calibration import CALIBRATION
 from lotbench.benchmarks.lotbench.games import answers
 from lotbench.benchmarks.lotbench.headline import by_labels, headline
@@ -79,7 +80,7 @@ benchmark = Benchmark(
         guess=Guess({"arm": "caption"}, lambda turn: turn["filling"], lints.too_easy),
     ),
     walks=Walks(repeats=3, supersteps=lambda settings: 5 * settings.max_rounds + 5),
-    people=People(replay=replay),
+    people=People(replay=replay, ballot=BALLOT),
     judges=Judges(
         part=judge_part,
         validation=Validation(

@@ -36,7 +36,7 @@ def calls(settings: Settings) -> Mapping[str, int]:
     return made
 
 
-def responses(traces: Sequence[Trace], settings: Settings) -> Mapping[str, str] | None:
+def responses(traces: Sequence[Trace], samples: object, settings: Settings) -> Mapping[str, str] | None:
     """What the candidate wrote, by problem, for people to vote on; None if it was to choose or to rank."""
     if settings.kind != "generate":
         return None

@@ -1,0 +1,51 @@
+"""What a game's candidate wrote before it knew anything of the joke, for people to vote on.
+
+A first attempt is told by nobody what is looked for, so votes on it say how good it is, and not how much was given away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lotbench.benchmarks.lotbench.games import Round, read_rounds
+from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.harness.ballot import Ballot
+from lotbench.types import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What people see of a sample: its picture."""
+
+    language: str
+    image: str
+    question: str | None = None
+    type: str = "I2T"
+
+
+def prompt(fields: Mapping[str, Any]) -> Scene:
+    """What people see of a sample before they vote; nothing of its own response."""
+    sample = Item.model_validate(fields)
+    return Scene(sample.language, sample.image)
+
+
+def responses(
+    traces: Sequence[Trace], samples: Mapping[str, Mapping[str, Any]], settings: object
+) -> Mapping[str, str]:
+    """The first attempt of the first game on each sample as a whole response (R_1); none where it had no filling."""
+    written = {}
+    for trace in traces:
+        first = next((one for one in read_rounds(trace.steps) if one.number == 1), None)
+        if trace.repeat == 1 and first is not None and first.filling and first.status == "ok":
+            written[trace.sample] = _whole(first, Item.model_validate(samples[trace.sample]))
+    return written
+
+
+def _whole(attempt: Round, sample: Item) -> str:
+    return str(attempt.filling) if attempt.whole else sample.rebuilt(str(attempt.filling))
+
+
+BALLOT = Ballot("evaluate lotbench", responses, prompt)
+"""The game's place on a ballot."""
