@@ -8,6 +8,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any
 
 from scipy.stats import kendalltau
@@ -44,6 +45,10 @@ LEAST = 3
 def make(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench ballot make`."""
     runs = _named([load_run(run, parsed.kept) for run in parsed.runs])
+    if len(runs) > len(ascii_uppercase) and not parsed.pairs:
+        raise UsageError(
+            f"{len(runs)} models: a ballot shows {len(ascii_uppercase)} at most, or any number with --pairs"
+        )
     written = {name: _responses(run) for name, run in runs.items()}
     first = next(iter(runs.values()))
     prompts = _prompts(list(runs.values()))

@@ -91,6 +91,9 @@ def calibrate(parsed: argparse.Namespace) -> int:
     counts = calibration.tiers(added.path.parent, benchmarks.get(runs[0].config.benchmark))
     print(f"{added.path}: {added.new} plays added, {added.there} stood there already")
     print(", ".join(f"{count} {name}" for name, count in counts.items()))
+    for run in runs:
+        if reasons := run.summary.get("reasons"):
+            print(f"note: {run.path.name} is not trusted, its plays count all the same: {'; '.join(reasons)}")
     return 0
 
 

@@ -51,9 +51,10 @@ async def test_games_of_a_run_are_added_once_and_reports_show_where_a_run_stands
     before = {path.name: path.read_bytes() for path in data.iterdir() if path.is_file()}
     assert "Beside blind plays" not in run.report.read_text("utf-8")
     assert main(["data", "calibrate", str(run.path), "--player", "a reader, by hand"]) == 0
-    assert (
-        "12 plays added, 0 stood there already\n12 plays, 1 players, 6 no tier yet" in capsys.readouterr().out
-    )
+    told = capsys.readouterr().out
+    assert "12 plays added, 0 stood there already\n12 plays, 1 players, 6 no tier yet" in told
+    assert f"note: {run.path.name} is not trusted, its plays count all the same: " in told
+    assert "the judge was never checked" in told
     assert main(["data", "calibrate", str(run.path), "--player", "a reader, by hand"]) == 0
     assert "0 plays added, 12 stood there already" in capsys.readouterr().out
 

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from lotbench.benchmarks.standard.oogiri.problems import Problem
+from lotbench.cli import ballot as commands
 from lotbench.cli import main
 from lotbench.harness.ballot import Item, Vote, ballot, faults, rated, shares
 from lotbench.run.evaluate import evaluate_sync
@@ -152,6 +153,18 @@ def test_runs_that_do_not_belong_on_one_ballot(tmp_path: Path, capsys: pytest.Ca
     ):
         assert main(["ballot", "make", *runs, "--out", str(tmp_path / "vote.jsonl")]) == 2
         assert said in capsys.readouterr().err
+
+
+def test_more_models_than_letters_are_refused_and_not_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "ascii_uppercase", "AB")
+    runs = [run(name, tmp_path / "runs") for name in ("ada", "bob", "cyd")]
+    out = tmp_path / "vote.jsonl"
+    assert main(["ballot", "make", *runs, "--out", str(out)]) == 2
+    assert "3 models: a ballot shows 2 at most" in capsys.readouterr().err
+    assert not out.exists()
+    assert main(["ballot", "make", *runs, "--pairs", "--out", str(out)]) == 0
 
 
 def test_pairs_show_two_at_a_time_and_leave_out_those_who_wrote_the_same() -> None:
