@@ -8,6 +8,9 @@ costs 0.3 ms a node, about as much as all else that lotbench does for a call.
 from __future__ import annotations
 
 import asyncio
+import os
+import re
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     Compiled: TypeAlias = CompiledStateGraph[WalkState, Context, WalkState, WalkState]
     Node: TypeAlias = Callable[..., Awaitable[Command[str]]]
 
+TRACED = re.compile("LANG(SMITH|CHAIN)_")
+"""Variables by which LangSmith can be told to listen."""
 END = "__end__"
 """Where a walk ends, as LangGraph calls it."""
 After: TypeAlias = Callable[[str, State], str]
@@ -86,7 +91,12 @@ def _node(step: str, after: After) -> Node:
 
 
 def _traced() -> bool:
-    """Whether LangSmith listens: by the environment or by a context that it was given."""
+    """Whether LangSmith listens: by the environment or by a context that it was given.
+
+    Without a word of the environment only who has imported it can have given one; to ask it costs 0.3 s.
+    """
+    if "langsmith" not in sys.modules and not any(map(TRACED.match, os.environ)):
+        return False
     from langsmith.utils import tracing_is_enabled
 
     return bool(tracing_is_enabled())

@@ -14,6 +14,7 @@ from lotbench.cli.progress import watch
 from lotbench.config import experiment as config
 from lotbench.config import judge_panel
 from lotbench.config.experiment import Config
+from lotbench.edge import event_loop
 from lotbench.edge.files import run_folder
 from lotbench.edge.files.datasets import config_file
 from lotbench.errors import UnknownModel, UsageError
@@ -132,7 +133,7 @@ def interruptible(work: Coroutine[Any, Any, T]) -> T:
         except asyncio.CancelledError as error:
             raise KeyboardInterrupt(*error.args) from None
 
-    return asyncio.run(main())
+    return event_loop.run(main())
 
 
 def print_result(run: Run) -> int:

@@ -146,7 +146,7 @@ def exchanged(metric: Weighted, n: int, seed: int = 0, noise: Floats | None = No
     if p is not None and reach is not None and p >= ALPHA and varies:
         # Where few pairs differ at all, no exchange lies far from 0, and the truth may.
         error = math.hypot(sd / math.sqrt(n), 0.0 if noise is None else float(noise.std()))
-        reach = max(reach, float(scipy.stats.t.ppf(1 - ALPHA / 2, n - 1)) * error)
+        reach = max(reach, float(scipy.special.stdtrit(n - 1, 1 - ALPHA / 2)) * error)
     return Difference(
         n=n,
         mean=seen,

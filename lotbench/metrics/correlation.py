@@ -65,7 +65,7 @@ def coefficient(method: Method, one: Sequence[float], other: Sequence[float]) ->
     low = high = None
     if n > 3 and abs(value) < 1:
         spread = (1 + (value**2 / 2 if method == "spearman" else 0)) / (n - 3)
-        half = float(scipy.stats.norm.ppf(0.975)) * math.sqrt(spread)
+        half = float(scipy.special.ndtri(0.975)) * math.sqrt(spread)
         low, high = math.tanh(math.atanh(value) - half), math.tanh(math.atanh(value) + half)
     return Correlation(method, value, float(found.pvalue), n, low=low, high=high)
 

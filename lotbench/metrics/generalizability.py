@@ -127,7 +127,7 @@ def _relative_interval(rows: float, left: float, n: int, k: int) -> Interval:
     if not rows or not left:
         return None, None
     error, freedom = left / rows, (n - 1) * (k - 1)
-    low, high = (1 - error * float(scipy.stats.f.ppf(p, n - 1, freedom)) for p in (0.975, 0.025))
+    low, high = (1 - error * float(scipy.special.fdtri(n - 1, freedom, p)) for p in (0.975, 0.025))
     return max(0.0, low), max(0.0, high)
 
 
@@ -146,8 +146,8 @@ def _absolute(rows: float, columns: float, left: float, n: int, k: int) -> tuple
     top = (a * columns + b * left) ** 2
     freedom = top / ((a * columns) ** 2 / (k - 1) + (b * left) ** 2 / ((n - 1) * (k - 1)))
     above, below = (
-        float(scipy.stats.f.ppf(0.975, n - 1, freedom)),
-        float(scipy.stats.f.ppf(0.975, freedom, n - 1)),
+        float(scipy.special.fdtri(n - 1, freedom, 0.975)),
+        float(scipy.special.fdtri(freedom, n - 1, 0.975)),
     )
     rest = k * columns + (k * n - k - n) * left
     low = n * (rows - above * left) / (above * rest + n * rows)

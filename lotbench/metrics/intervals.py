@@ -21,7 +21,7 @@ Interval: TypeAlias = tuple[float | None, float | None]
 """Low and high end; None where the data do not bound that side."""
 
 Z = 1.959963984540054
-"""The .975 quantile of the normal distribution, written out: scipy.stats takes half a second to import."""
+"""The .975 quantile of the normal distribution, written out; the others are of scipy.special, since scipy.stats takes half a second to import."""
 _CELLS = 4_000_000
 """The most weights held in memory at once."""
 
@@ -59,7 +59,7 @@ def bounded(
     mean = min(max((float(pseudo.mean()) - lowest) / span, 0.0), 1.0)
     b, variance = mean * (1 - mean), float(pseudo.var(ddof=1)) / span**2
     effect = (variance * (n - 1) + b + 1 / 12) / (b * n + 1 / 12)
-    low, high = wilson(mean, n / effect, float(scipy.stats.t.ppf((1 + level) / 2, n - 1)))
+    low, high = wilson(mean, n / effect, float(scipy.special.stdtrit(n - 1, (1 + level) / 2)))
     return min(lowest + low * span, value), max(lowest + high * span, value)
 
 
@@ -78,7 +78,7 @@ def studentised(
     value, pseudo = _jackknife(counts, statistic)
     if n < 2 or not np.isfinite(pseudo).all():
         return None, None
-    half = float(scipy.stats.t.ppf((1 + level) / 2, n - 1) * pseudo.std(ddof=1)) / math.sqrt(n)
+    half = float(scipy.special.stdtrit(n - 1, (1 + level) / 2) * pseudo.std(ddof=1)) / math.sqrt(n)
     if half <= 1e-12 * max(1.0, abs(value)):
         return None, None
     return max(ends[0], value - half), min(ends[1], value + half)
@@ -151,8 +151,8 @@ def expanded(clusters: int, level: float = 0.95) -> float:
     """
     if clusters < 2:
         return level
-    t = scipy.stats.t.ppf((1 + level) / 2, clusters - 1)
-    return min(float(1 - 2 * scipy.stats.norm.sf(t * math.sqrt(clusters / (clusters - 1)))), 0.999)
+    t = scipy.special.stdtrit(clusters - 1, (1 + level) / 2)
+    return min(float(1 - 2 * scipy.special.ndtr(-t * math.sqrt(clusters / (clusters - 1)))), 0.999)
 
 
 def _jackknife(counts: Floats, statistic: Callable[[Floats], Floats]) -> tuple[float, Floats]:

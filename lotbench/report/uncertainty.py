@@ -58,7 +58,7 @@ def intraclass(parts: Components) -> tuple[float, Interval]:
     if not parts.split or not parts.repeat or r <= 1:
         return share, (None, None)
     ratio = r * (parts.sample + parts.repeat / r) / parts.repeat
-    scaled = [ratio / float(scipy.stats.f.ppf(p, n - 1, n * (r - 1))) for p in (0.975, 0.025)]
+    scaled = [ratio / float(scipy.special.fdtri(n - 1, n * (r - 1), p)) for p in (0.975, 0.025)]
     low, high = (max(0.0, (one - 1) / (one + r - 1)) for one in scaled)
     return share, (low, high)
 

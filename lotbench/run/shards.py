@@ -21,6 +21,7 @@ from typing import Any
 
 from lotbench import errors
 from lotbench.config.experiment import Limits, validate
+from lotbench.edge import event_loop
 from lotbench.edge.calls.journal import Journal, read_journal
 from lotbench.edge.calls.shared import Sharing
 from lotbench.edge.calls.store import Store
@@ -140,7 +141,7 @@ def _sharing(run: Path, slot: int, shards: int) -> Sharing:
 def play(shard: Shard) -> Ended:
     """Take one share of a run, in the process that calls this; an error is returned, since few can be pickled."""
     try:
-        asyncio.run(_until(Path(shard.run) / SHARDS / STOP, _played(shard)))
+        event_loop.run(_until(Path(shard.run) / SHARDS / STOP, _played(shard)))
     except LotbenchError as error:
         return Ended(type(error).__name__, str(error))
     except asyncio.CancelledError:

@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from langchain_openai import ChatOpenAI
 from PIL import Image as Pillow
+from pydantic import SecretStr
 
 from lotbench.config.experiment import Limits
-from lotbench.config.model_names import parse
+from lotbench.config.model_names import PROVIDERS, parse
 from lotbench.edge.files import datasets
 from lotbench.edge.files.datasets import Pictures
 from lotbench.edge.models.chat import ChatModel, Waiting
@@ -259,6 +261,53 @@ async def test_an_address_gets_its_own_key_and_nothing_that_is_openais(
 
     assert heard[0]["authorization"] == f"Bearer {sent}"
     assert "secret" not in str(heard)
+
+
+@pytest.mark.parametrize("name", ["m@http://127.0.0.1:1/v1/", "m@https://h.example/x", *PROVIDERS])
+async def test_an_address_gets_what_chat_openai_would_say_to_it(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    for each in PROVIDERS.values():
+        if each.key:
+            monkeypatch.setenv(each.key, "sk-own")
+    model = ChatModel(parse(name if "@" in name else f"{name}/m"), lambda sha256: "", Limits(), Waiting())
+    async with model._http() as session:
+        headers, base = dict(session.headers), str(model._base)
+    await model.close()
+    client = ChatOpenAI(model="m", api_key=SecretStr(model.secret), base_url=model.url).root_async_client
+    meant = {one: value for one, value in client.default_headers.items() if isinstance(value, str)}
+    if model.name.provider != "openai":
+        meant = {one: meant[one] for one in ("Accept", "Content-Type", "User-Agent")}
+
+    assert headers == {one: value for one, value in meant.items() if one != "Authorization"}
+    assert base == str(client.base_url)
+    assert model.bearer == client.auth_headers
+
+
+async def test_models_of_a_run_share_their_connections() -> None:
+    peers: set[Any] = set()
+
+    async def answer(request: web.BaseRequest) -> web.Response:
+        assert request.transport is not None
+        peers.add(request.transport.get_extra_info("peername"))
+        return web.json_response(
+            {"model": "m", "choices": [{"message": {"content": "a"}, "finish_reason": "stop"}]}
+        )
+
+    runner = web.ServerRunner(web.Server(answer))
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+        names = {role: [parse(f"{role}@{url}")] for role in ("candidate", "judge")}
+        async with Models(Pictures(Path(), [], 32), Limits(), {}) as models:
+            for [one] in models.role_models(names).values():
+                await one.model(question())
+                await one.model(question(number=1))
+    finally:
+        await runner.cleanup()
+
+    assert len(peers) == 1
 
 
 async def test_openais_key_goes_to_openai_or_to_the_address_that_replaces_it(

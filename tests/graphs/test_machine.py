@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,6 +12,7 @@ from typing import Any
 
 import pytest
 from langsmith import tracing_context
+from langsmith.utils import get_env_var
 
 from graphs import machine as machines
 from graphs.game import machine
@@ -58,6 +62,16 @@ def test_a_tracer_is_known_by_its_environment_and_by_its_context(monkeypatch: py
     assert not machines._traced()
     with tracing_context(enabled=True):
         assert machines._traced()
+    monkeypatch.setenv("LANGSMITH_TRACING", "true")
+    get_env_var.cache_clear()
+    assert machines._traced()
+    get_env_var.cache_clear()
+
+
+def test_an_untraced_run_imports_no_tracer() -> None:
+    code = "import sys, graphs.machine as m; assert not m._traced() and 'langsmith' not in sys.modules"
+    quiet = {name: value for name, value in os.environ.items() if not machines.TRACED.match(name)}
+    subprocess.run([sys.executable, "-c", code], check=True, env=quiet)
 
 
 async def test_a_walk_without_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:

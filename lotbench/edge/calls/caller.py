@@ -21,10 +21,10 @@ from lotbench.edge.calls.budget import Bucket, Budget
 from lotbench.edge.calls.journal import Entry, Journal, Source
 from lotbench.edge.calls.prices import Price, cost
 from lotbench.edge.calls.shared import SharedReplies
-from lotbench.edge.calls.store import Store
+from lotbench.edge.calls.store import Store, by_content
 from lotbench.harness.state import AnyWalk
 from lotbench.prompting.reply import HALVES, fills
-from lotbench.types import Answer, Image, Key, Model, Question, Reply, Request, Sampling, Usage
+from lotbench.types import Answer, Key, Model, Question, Reply, Request, Sampling, Usage
 
 PICTURE_TOKENS = 1_000
 CHARACTERS_A_TOKEN = 3
@@ -140,7 +140,7 @@ class Caller:
             sampling = replace(sampling, seed=int(hashlib.sha256(text.encode()).hexdigest()[:7], 16))
         meant: dict[str, Any] = {
             "model": role_model.name,
-            "messages": [[m.speaker, [_part(part) for part in m.parts]] for m in question.messages],
+            "messages": [[m.speaker, [by_content(part) for part in m.parts]] for m in question.messages],
             "schema": question.schema,
             "sampling": [sampling.temperature, sampling.top_p, sampling.seed, sampling.max_tokens],
         }
@@ -272,10 +272,6 @@ def sampling(default: Sampling, ours: RoleSampling | None, seeded: bool) -> tupl
         return default, seeded
     given = ours.model_dump(exclude_none=True, exclude={"seed"})
     return replace(default, **given), seeded if ours.seed is None else ours.seed
-
-
-def _part(part: str | Image) -> object:
-    return part if isinstance(part, str) else {"sha256": part.sha256}
 
 
 def _estimate(request: Request) -> int:

@@ -15,7 +15,7 @@ from lotbench.config.experiment import digest
 from lotbench.edge.files import atomic_write
 from lotbench.edge.files.home import home
 from lotbench.edge.files.jsonl import document
-from lotbench.types import Reply, Request, Usage
+from lotbench.types import Image, Reply, Request, Usage
 
 
 class Store:
@@ -57,10 +57,18 @@ class Store:
 
     def _path(self, request: Request, model_id: str, address: str) -> Path:
         wanted = {
-            "messages": [asdict(message) for message in request.messages],
+            "messages": [
+                {"speaker": each.speaker, "parts": list(map(by_content, each.parts))}
+                for each in request.messages
+            ],
             "schema": request.schema,
             "sampling": asdict(request.sampling),
             "model": model_id,
         } | ({"address": address} if address else {})
         name = digest(wanted)
         return self.root / request.key.step / name[:2] / f"{name}.json"
+
+
+def by_content(part: str | Image) -> object:
+    """A part of a message as it goes into a digest."""
+    return part if isinstance(part, str) else {"sha256": part.sha256}

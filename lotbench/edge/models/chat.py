@@ -1,7 +1,7 @@
 """Models behind an OpenAI-compatible API.
 
-langchain-openai's ChatOpenAI knows base URL and headers; the hot path posts bytes by aiohttp, and reads JSON:
-the clients above it would build typed objects on the way out and in, for more CPU than all else that happens
+langchain-openai's ChatOpenAI knows base URL and headers of OpenAI; the hot path posts bytes by aiohttp, and reads
+JSON: the clients above it would build typed objects on the way out and in, for more CPU than all else that happens
 to a call. Calls are tried again here and nowhere else: the client
 cannot time a whole attempt, wait longer than two minutes, ask again for a broken body, or say how many
 calls are waiting.
@@ -17,6 +17,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from typing import Any, cast
 from urllib.request import getproxies, proxy_bypass
 
@@ -26,6 +27,7 @@ from lotbench.config.experiment import Limits
 from lotbench.config.model_names import ModelName, checked_url
 from lotbench.edge.models import chat_format
 from lotbench.edge.models.concurrency import Pace
+from lotbench.edge.models.connections import Connections
 from lotbench.errors import CallFailed, Unescapable, UnknownModel, Unreachable, UsageError
 from lotbench.report.markdown import visible
 from lotbench.types import JSON, Key, Reply, Request
@@ -39,19 +41,12 @@ MAX_BYTES = 16_000_000
 REDIRECTS = 3
 """Redirections that are followed, each on the same host: a prompt goes nowhere that was not named."""
 REDIRECTING = frozenset({301, 302, 303, 307, 308})
-IDLE_S = 5.0
-"""How long a connection is kept for the next call."""
 CROWDED = frozenset({429, 503, 529})
 """Statuses of an endpoint that has too much to do."""
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 8.0
 """Where the server names no time, each wait doubles from the first to the longest."""
 PASSING = frozenset({408, 409, 425, 429})
 """Statuses that may be better at the next try; so may all from 500."""
-HEADERS = frozenset(
-    {"host", "accept", "accept-encoding", "connection", "content-type", "content-length", "user-agent"}
-)
-"""What goes to another host than OpenAI's, beside our own Authorization: the client would send more (the
-organization, the project, headers out of the environment)."""
 
 
 @dataclass(slots=True)
@@ -131,6 +126,7 @@ class ChatModel:
         limits: Timeout, retries and the longest wait.
         waiting: Where calls that wait to be tried again are counted.
         pace: The places of its endpoint; of its own by default.
+        connections: Shared with other models, and closed by whoever shares them; of its own by default.
         url: Replaces the base URL of the name (an embedded server).
         secret: Replaces the key of the name.
     """
@@ -143,6 +139,7 @@ class ChatModel:
         waiting: Waiting,
         *,
         pace: Pace | None = None,
+        connections: Connections | None = None,
         url: str = "",
         secret: str = "",
     ) -> None:
@@ -164,7 +161,10 @@ class ChatModel:
         )
         self._sees = False
         """Whether it has answered to a picture: then a refused picture is that picture's fault."""
+        self._shared = connections is not None
+        self._connections = connections or Connections()
         self._session: Any = None
+        self._ssl: Any = True
         self._base: Any = None
         self.bearer = {"Authorization": f"Bearer {self.secret}"}
         self._proxy: str | None = None
@@ -293,6 +293,7 @@ class ChatModel:
                 headers=self.bearer if headers is None else headers,
                 allow_redirects=False,
                 proxy=self._proxy,
+                ssl=self._ssl,
                 **request,
             )
             async with sending as response:
@@ -346,18 +347,16 @@ class ChatModel:
         """The connections, made at the first call, inside the running loop."""
         if self._session is None:
             import aiohttp
-            import httpx2
             from yarl import URL
 
             headers, base = self._meant()
             self._base = URL(f"{base.rstrip('/')}/")
-            secure = self._base.scheme == "https"
+            if self._base.scheme == "https":
+                self._ssl = self._connections.secure
             self._proxy = _proxy(self._base.scheme, self._base.authority)
             self._session = aiohttp.ClientSession(
-                # The places of the endpoint are all the limit there is.
-                connector=aiohttp.TCPConnector(
-                    limit=0, keepalive_timeout=IDLE_S, ssl=httpx2.create_ssl_context() if secure else True
-                ),
+                connector=self._connections.connector,
+                connector_owner=False,
                 headers=headers,
                 # A whole attempt is timed here: see `send`.
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
@@ -365,7 +364,16 @@ class ChatModel:
         return self._session
 
     def _meant(self) -> tuple[dict[str, str], str]:
-        """The headers, but for the key, and the base URL that ChatOpenAI has for this model."""
+        """The headers, but for the key, and the base URL that ChatOpenAI has for this model.
+
+        It knows what the environment says of OpenAI. All that it could add to an address that the name of a model
+        states is not for others to see (the organization, the project, headers out of the environment), and it takes
+        a second to import: a test holds the rest equal.
+        """
+        if self.name.provider != "openai":
+            agent = f"AsyncOpenAI/Python {version('openai')}"
+            said = {"Accept": "application/json", "Content-Type": "application/json", "User-Agent": agent}
+            return said, self.url
         from langchain_openai import ChatOpenAI
 
         chat = ChatOpenAI(
@@ -377,9 +385,6 @@ class ChatModel:
             openai_proxy=None,
         ).root_async_client
         said = {name: value for name, value in chat.default_headers.items() if isinstance(value, str)}
-        if self.name.provider != "openai":
-            # Out of the environment comes what only OpenAI may see.
-            said = {name: value for name, value in said.items() if name.lower() in HEADERS}
         said = {name: value for name, value in said.items() if name.lower() != "authorization"}
         return said, str(chat.base_url)
 
@@ -388,9 +393,11 @@ class ChatModel:
         return content if self.secret in ("", "none") else content.replace(self.secret.encode(), b"***")
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the connections, unless they are shared."""
         if self._session is not None:
             await self._session.close()
+        if not self._shared:
+            await self._connections.close()
 
 
 async def whole(response: Any) -> bytes:

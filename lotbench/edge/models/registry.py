@@ -19,6 +19,7 @@ from lotbench.edge.models.batch_files import BatchFiles
 from lotbench.edge.models.batches import BatchModel
 from lotbench.edge.models.chat import ChatModel, Waiting
 from lotbench.edge.models.concurrency import Pace
+from lotbench.edge.models.connections import Connections
 from lotbench.edge.models.embedded import Embedded, weights
 from lotbench.edge.models.person import PersonModel
 from lotbench.edge.models.placebo import PlaceboModel
@@ -71,7 +72,9 @@ class Models:
         """The places of each endpoint that is reached over the network."""
         self.batch_files = BatchFiles()
         """Those of the run, once its folder is known."""
+        self._connections = Connections()
         self._open = AsyncExitStack()
+        self._open.push_async_callback(self._connections.close)
 
     async def __aenter__(self) -> Models:
         return self
@@ -114,7 +117,14 @@ class Models:
             return batched
         if name.kind == "api":
             pace = self.paces.setdefault(name.url or name.text, Pace(self._limits.concurrency))
-            model = ChatModel(name, self._pictures.data_url, self._limits, self.waiting, pace=pace)
+            model = ChatModel(
+                name,
+                self._pictures.data_url,
+                self._limits,
+                self.waiting,
+                pace=pace,
+                connections=self._connections,
+            )
             self._open.push_async_callback(model.close)
             return model
         if name.kind == "local":
