@@ -41,7 +41,7 @@ def calibrate(runs: Sequence[Run], folder: Path | None = None, player: str = "")
         DataError: What stands there has faults.
         RunFolderError: The file cannot be written.
     """
-    homes = [recorded.home(run.path, run.config) for run in runs]
+    homes = [recorded.home(run.path, run.config, folder) for run in runs]
     folder = folder or homes[0].folder
     declared = benchmarks.get(runs[0].config.benchmark)
     known = calibration.read(folder, declared)

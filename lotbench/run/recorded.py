@@ -99,26 +99,26 @@ class Home:
     pictures: Mapping[str, str] = field(default_factory=dict)
 
 
-def home(run: Path, config: Experiment) -> Home:
-    """The data set of a run: under its name, else the shipped one that has the run's samples as they were."""
+def home(run: Path, config: Experiment, folder: Path | None = None) -> Home:
+    """The data set of a run: a folder, or what has its name, or else the shipped one that has its samples as they were."""
     benchmark, samples = benchmarks.get(config.benchmark), _samples(run)
     named = _named(config, benchmark)
     near = () if Path(config.data, "samples.jsonl").is_file() else datasets.data_sets()
     mine = (named, *(folder for folder in near if folder.name == EARLIER.get(config.data)))
     fallback = Home(named)
-    for folder in dict.fromkeys((*mine, *near)):
+    for place in (folder,) if folder else dict.fromkeys((*mine, *near)):
         if benchmark.data.Composed is not None:
-            if all((folder / sample["image"]).is_file() for sample in samples if sample.get("image")):
-                return Home(folder)
+            if all((place / sample["image"]).is_file() for sample in samples if sample.get("image")):
+                return Home(place)
             continue
-        found = _compared(folder, _items(folder, benchmark), samples)
+        found = _compared(place, _items(place, benchmark), samples)
         if found is None:
             continue
         # What the run says may be what the data set said before a correction.
         found = _corrected(found, samples) if _beside(run) is None or found.changed else found
         if not found.changed and {sample["id"] for sample in samples} <= {item.id for item in found.items}:
             return found
-        if folder in mine:
+        if folder or place in mine:
             fallback = found
     return fallback
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,19 @@ async def test_games_of_a_run_are_added_once_and_reports_show_where_a_run_stands
     told = (tmp_path / "page" / "compare" / "compare.md").read_text("utf-8")
     rows = told[told.index("## Beside blind plays") :].split("\n\n")[1].splitlines()[2:]
     assert [row.split("|")[1].strip() for row in rows] == ["2", "2"]
+
+
+async def test_plays_are_held_against_the_folder_that_is_named(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = await played(data, tmp_path / "runs")
+    kept = Path(shutil.copytree(data, tmp_path / "kept"))
+    text = (data / "samples.jsonl").read_text("utf-8")
+    (data / "samples.jsonl").write_text(text.replace(ITEMS[0].explanation, "Another reason."), "utf-8")
+    assert main(["data", "calibrate", str(run.path)]) == 2
+    assert f"changed: data.{ITEMS[0].id}.explanation" in capsys.readouterr().err
+    assert main(["data", "calibrate", str(run.path), "--data", str(kept)]) == 0
+    assert (kept / "calibration.jsonl").is_file() and not (data / "calibration.jsonl").exists()
 
 
 async def test_a_run_that_is_not_whole_or_on_other_samples_is_refused(
