@@ -39,6 +39,8 @@ STOP = "stop"
 """The file beside the shards' folders that tells them to end; a signal to this process does not reach them."""
 SHARED = "shared"
 """The folder beside the shards' that holds what they share."""
+FAILED = "_failed"
+"""How the outcome of a walk ends that broke off."""
 RETAKEN = 3
 """How often a share is taken over from a process that died."""
 DIED = "a worker process died; the run can be resumed"
@@ -179,7 +181,9 @@ async def _played(shard: Shard) -> None:
 
 
 def merge(path: Path, opened: Journal | None = None) -> None:
-    """Put the calls and walks of shards into the run that they are part of; what is there already stays.
+    """Put the calls and walks of shards into the run that they are part of.
+
+    What is there already stays, but for replies and walks that were wanted anew and came later: those hold now.
 
     Args:
         path: The run folder, locked.
@@ -189,18 +193,19 @@ def merge(path: Path, opened: Journal | None = None) -> None:
         return
     places = sorted((path / SHARDS).glob("*/"))
     refuse_links(path)
-    known = set(Traces(path / run_folder.TRACES, strict=False).names)
+    known = {(one.sample, one.repeat): one.outcome for one in Traces(path / run_folder.TRACES, strict=False)}
     with nullcontext(opened) if opened is not None else Journal(path / CALLS) as journal:
         for place in places:
             for entry in read_journal(place / CALLS) if (place / CALLS).is_file() else ():
-                if journal.get(entry.key) is None:
+                there = journal.last(str(entry.key))
+                if there is None or there.started < entry.started:
                     journal.put(entry)
             traces = Traces(place / run_folder.TRACES, strict=False)
-            new = [name for name in traces.names if name not in known]
+            new = [name for name in traces.names if known.get(name, FAILED).endswith(FAILED)]
             jsonl.append(
                 path / run_folder.TRACES, map(str.encode, traces.lines(new)), "the run can be resumed"
             )
-            known.update(new)
+            known |= dict.fromkeys(new, "taken")
     shutil.rmtree(path / SHARDS)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from lotbench.run.results import Run
 from lotbench.types import Key, Reply, Usage
 from tests.killing import essence, finish, running, serving, the_run
 from tests.playing import SETTINGS, players
+from tests.rules import game_rule
 from tests.server import FakeServer
 
 
@@ -114,6 +116,26 @@ async def test_what_killed_shards_leave_behind_is_merged_when_the_run_is_gone_on
         assert server.log()["requests"] == requests
     assert done.summary["complete"] is True
     assert not (path / "shards").exists()
+
+
+@pytest.mark.slow
+async def test_shards_ask_anew_for_what_could_not_be_read(threads: None, tmp_path: Path) -> None:
+    def garbled(index: int, body: Any) -> str | None:
+        return "garbage" if "same_function" in json.dumps(body.get("response_format", {})) else None
+
+    with FakeServer(rule=game_rule(solve=0), faults=garbled, caches=False) as server:
+        run = await played(server, tmp_path / "run", 1, max_failed=1.0)
+        assert {trace.outcome for trace in run.traces} == {"judge_failed"}
+        server.change(faults=None)
+        whole = await resume(copytree(run.path, tmp_path / "whole"), retry_failed=True)
+        done = await resume(run.path, retry_failed=True, shards=2)
+        requests = server.log()["requests"]
+        again = await resume(run.path)
+        assert server.log()["requests"] == requests
+    assert {trace.outcome for trace in done.traces} == {"unsolved"}
+    assert len(done.traces) == len(run.traces)
+    assert essence(whole.path) == essence(done.path)
+    assert list(again.traces) == list(done.traces)
 
 
 def test_a_shard_gets_its_part_of_the_places_and_all_of_every_other_limit() -> None:

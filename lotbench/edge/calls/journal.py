@@ -200,15 +200,20 @@ class Journal:
         self._asked.discard(_name(str(key)))
 
     def get(self, key: Key) -> Entry | None:
-        """The line of a key, if a reply to it ever came."""
-        if _name(str(key)) in self._retried:
-            return self._before.get(key) if self._before is not None else None
-        found = self.last(str(key))
-        return self._before.get(key) if found is None and self._before is not None else found
+        """The line of a key, if a reply to it ever came that is not to be asked for again."""
+        name = _name(str(key))
+        again = name in self._retried
+        if self._before is None:
+            return None if again else self._at(name)
+        # Where there are lines of before, it is one of those that could not be read: a line here is newer.
+        return self._at(name) or (None if again else self._before.get(key))
 
     def last(self, key: str) -> Entry | None:
         """The last line of a key in this file, also if it is to be asked for again."""
-        place = self._places.get(_name(key))
+        return self._at(_name(key))
+
+    def _at(self, name: bytes) -> Entry | None:
+        place = self._places.get(name)
         if place is None:
             return None
         return entry(orjson.loads(os.pread(self._file.fileno(), place[1], place[0])))
