@@ -58,6 +58,9 @@ REDUCERS: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 
 
+DECLARED = frozenset(WalkState.__annotations__)
+
+
 def start(sample: str, repeat: int, lane: str, memory: JSON = None) -> WalkState:
     """The state in which a walk begins."""
     return WalkState(
@@ -84,7 +87,7 @@ def joined(state: State, update: Update) -> dict[str, Any]:
     Raises:
         LotbenchError: The update has a key that no state has.
     """
-    if unknown := update.keys() - WalkState.__annotations__.keys():
+    if unknown := update.keys() - DECLARED:
         raise LotbenchError(f"a node changed {sorted(unknown)}, which no state declares")
     made = dict(state)
     for name, value in update.items():

@@ -37,7 +37,7 @@ class Prompt:
     @property
     def fields(self) -> frozenset[str]:
         """Every field that the sections name."""
-        return frozenset[str]().union(*map(_fields, self.sections.values()))
+        return _all_fields(*self.sections.values())
 
     def messages(self, **values: Value) -> tuple[Message, ...]:
         """Fill the prompt; one message for each section named for a speaker.
@@ -153,6 +153,11 @@ def _with_partials(path: str, text: str, files: Mapping[str, str]) -> str:
 @cache
 def _fields(text: str) -> frozenset[str]:
     return frozenset(FIELD.findall(text))
+
+
+@cache
+def _all_fields(*texts: str) -> frozenset[str]:
+    return frozenset[str]().union(*map(_fields, texts))
 
 
 @cache

@@ -120,7 +120,7 @@ def read_form(reply: Reply, form: type[F]) -> F:
     if reply.finish == "length" and found is None:
         raise Unread("truncated", "the answer was cut off before its end")
     made = _filled(text, found, form)
-    if any(isinstance(value, str) and _DECLINED.match(value) for value in made.model_dump().values()):
+    if any(isinstance(value, str) and _DECLINED.match(value) for value in vars(made).values()):
         raise Unread("refused", "the answer declines the task")
     return made
 
@@ -162,6 +162,8 @@ def visible(reply: Reply) -> str:
     Raises:
         Unread: `truncated`, if a reasoning block was opened and never closed.
     """
+    if "<" not in reply.text:
+        return reply.text.strip()
     text = _BLOCK.sub("", reply.text)
     text = _CLOSED.sub("", text)
     if _OPENED.search(text):
@@ -190,15 +192,14 @@ def _object(text: str) -> dict[str, JSON] | None:
     It begins a line or follows a colon: an object in the middle of a sentence is something that is talked
     about.
     """
-    fences = _FENCE.findall(text)
+    fences = _FENCE.findall(text) if "```" in text else ()
     if len(fences) == 1:
         text = fences[0].strip()
     start = text.find("{")
     if start < 0 or text[:start].rpartition("\n")[2].strip()[-1:] not in ("", ":", "：", "*"):
         return None
-    decoder = json.JSONDecoder(object_pairs_hook=_no_twins, parse_constant=_no_constant)
     try:
-        found, end = decoder.raw_decode(text, start)
+        found, end = _DECODER.raw_decode(text, start)
     except (ValueError, RecursionError):
         return None
     if not isinstance(found, dict) or text[end:].strip():
@@ -219,6 +220,9 @@ def _no_twins(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
 def _no_constant(name: str) -> JSON:
     """NaN and Infinity are no JSON."""
     raise ValueError(f"{name} is no number")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_no_twins, parse_constant=_no_constant)
 
 
 def _plain_text(text: str, form: type[Form]) -> dict[str, JSON] | None:

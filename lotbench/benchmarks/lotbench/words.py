@@ -137,16 +137,22 @@ def _lists(words: str) -> bool:
 
 def _inside(text: str, framed: str) -> str:
     """What stands in the mask if the text repeats the frame, else the text."""
+    around = _around(framed)
+    found = around.match(text.strip()) if around else None
+    return found[1] if found and found[1] else text
+
+
+@lru_cache(maxsize=8192)
+def _around(framed: str) -> re.Pattern[str] | None:
+    """What a text matches that repeats the frame, with what stands in the mask as its group; None of a bare mask."""
     before, _, after = framed.partition(MASK)
     loose = [r"\W*".join(map(_any_form, _TOKEN.findall(part))) for part in (before, after)]
     if not any(loose):
-        return text
+        return None
     # Where the frame has a space at the mask, a filling does not begin or end within a word.
     opens = r"(?![A-Za-z0-9])" if loose[0] and before[-1:].isspace() else ""
     closes = r"(?<![A-Za-z0-9])" if loose[1] and after[:1].isspace() else ""
-    pattern = rf"^\W*{loose[0]}{opens}\W*(.*?)\W*{closes}{loose[1]}\W*$"
-    found = re.match(pattern, text.strip(), re.IGNORECASE)
-    return found[1] if found and found[1] else text
+    return re.compile(rf"^\W*{loose[0]}{opens}\W*(.*?)\W*{closes}{loose[1]}\W*$", re.IGNORECASE)
 
 
 def _any_form(token: str) -> str:
