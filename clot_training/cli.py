@@ -126,6 +126,21 @@ def _synthesize(config: Config) -> list[str]:
     return [*lines, f"{made.accepted} accepted: lotbench data check {made.folder}"]
 
 
+def _play_start(config: Config) -> list[str]:
+    from clot_training.playing.start import start
+
+    made = start(config)
+    told = {name: one for name, one in made["rewards"].items() if one["mean"] is not None}
+    return [*(f"reward, {name}: {one['mean']:.3f}" for name, one in told.items()), made["adapter"]]
+
+
+def _play_train(config: Config) -> list[str]:
+    from clot_training.playing.train import train
+
+    made = train(config)
+    return [made.report, made.model]
+
+
 def _report(config: Config) -> list[str]:
     from clot_training.report import report
 
@@ -143,6 +158,8 @@ STEPS: Mapping[str, tuple[Callable[[Config], list[str]], str]] = {
     "tune": (_tune, "stage 1: tune an adapter on the instructions"),
     "explore": (_explore, "write new responses under weakly associated conditions; keep those that win"),
     "refine": (_refine, "stage 2: tune again on instructions and kept candidates"),
+    "play-start": (_play_start, "tune an adapter that sometimes wins a game, for play-train to begin with"),
+    "play-train": (_play_train, "GRPO on whole games: learn by playing against a fixed judge"),
     "synthesize": (
         _synthesize,
         "propose LoTbench samples, and make a data set of those that a person accepted",

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -199,6 +199,57 @@ class Report(Table):
     """Held-out problems, and instructions for the form, of each kind; 0: all."""
 
 
+class Play(Table):
+    """`clot play-start` and `clot play-train`: GRPO on whole games of lotbench. LoRA is as `tune` says."""
+
+    data: str = "lotbench_easy"
+    """A data set of the game: the name of a shipped one, or a folder."""
+    samples: tuple[str, ...] = ()
+    """Only these; `held_out` of their scenes are never played in training."""
+    judges: tuple[str, ...] = ("accept-list",)
+    """Who judges: models, or a judge by rule (`accept-list`; `echo`, which is made to be fooled). Never trained."""
+    oracle: str = ""
+    """The model that answers questions; empty: nobody may ask (`settings.ask = false`)."""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    """Settings of the game; `conversation` is always growing, and the scene is told in words."""
+    limits: dict[str, Any] = Field(default_factory=dict)
+    """What the judges may be asked: `concurrency`, `rpm`, `cost_limit` and the other limits of a run."""
+    start_right: float = Field(default=0.3, gt=0, lt=1)
+    """The share of right fillings among those that the start adapter is tuned on."""
+    start_fillings: int = Field(default=12, gt=1)
+    """Fillings of a sample that it is tuned on."""
+    start_tunings: int = Field(default=3, gt=0)
+    """How often it is tuned at most, each time on from where it is, until its reward lies in `start_between`."""
+    start_between: tuple[float, float] = (0.1, 0.5)
+    """Where the mean reward has to lie before anything can be learned by playing."""
+    group: int = Field(default=8, gt=1)
+    """Games on one sample that are compared with each other."""
+    scenes: int = Field(default=1, gt=0)
+    """Samples a step."""
+    steps: int = Field(default=30, gt=0)
+    """Optimizer steps, each on games of its own."""
+    learning_rate: float = Field(default=1e-4, gt=0)
+    """Constant."""
+    kl: float = Field(default=0.02, ge=0)
+    """The weight of the divergence from the start adapter; 0: it is neither weighed nor known."""
+    temperature: float = Field(default=1.0, gt=0, le=2)
+    """Of the model's turns in training."""
+    max_tokens: int = Field(default=48, gt=0)
+    """Of one turn, at most."""
+    save_steps: int = Field(default=5, gt=0)
+    """Optimizer steps between checkpoints."""
+    measured: int = Field(default=16, gt=1)
+    """Games on each sample by which a model's reward is measured, before and after."""
+
+    @model_validator(mode="after")
+    def _can_be_played(self) -> Play:
+        if not self.oracle and self.settings.get("ask", True):
+            raise ValueError("without an oracle nobody can ask: settings.ask = false")
+        if not self.judges:
+            raise ValueError("judges: at least one")
+        return self
+
+
 class Config(Table):
     """A training run."""
 
@@ -223,6 +274,7 @@ class Config(Table):
     explore: Explore = Explore()
     refine: Refine = Refine()
     synthesize: Synthesize = Synthesize()
+    play: Play = Play(settings={"ask": False})
     report: Report = Report()
 
     def folders(self) -> tuple[Path, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import Any
 
 TEMPLATE = (
@@ -16,7 +17,7 @@ TEMPLATE = (
 CORPUS = ["What colour is it? red blue the cat sat on the mat", "user assistant system colour of the sky"]
 
 
-def tokenizer(template: str | None = TEMPLATE) -> Any:
+def tokenizer(template: str | None = TEMPLATE, corpus: Sequence[str] = CORPUS, size: int = 320) -> Any:
     """Byte-level BPE trained on a few words, with the special tokens of a chat."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
@@ -26,9 +27,9 @@ def tokenizer(template: str | None = TEMPLATE) -> Any:
     raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     raw.decoder = decoders.ByteLevel()
     raw.train_from_iterator(
-        CORPUS,
+        corpus,
         trainers.BpeTrainer(
-            vocab_size=320, special_tokens=special, initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
+            vocab_size=size, special_tokens=special, initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
         ),
     )
     made = PreTrainedTokenizerFast(tokenizer_object=raw, eos_token="<|im_end|>", pad_token="<|endoftext|>")

@@ -76,7 +76,7 @@ def tune(config: Config, files: Sequence[Path], out: Path, *, adapter: Path | No
     """
     objectives.named(config.tune.objective)
     identity = _identity(config, files, adapter)
-    _claim(out, identity)
+    claim(out, identity)
     if not (out / "tune.json").exists():
         _train(config, files, out, adapter)
     about = json.loads((out / "tune.json").read_text(encoding="utf-8"))
@@ -259,7 +259,7 @@ def _identity(config: Config, files: Sequence[Path], adapter: Path | None) -> st
     return digest([config.model, config.seed, settings, [sha256(file) for file in files], start])
 
 
-def _claim(out: Path, identity: str) -> None:
+def claim(out: Path, identity: str) -> None:
     """Make the folder this stage's own.
 
     Raises:

@@ -1,6 +1,6 @@
 """Tokens a second of `clot tune`, of trl's SFTTrainer and of a bare peft loop: same data, turn about, in one run.
 
-python -m tests.bench.training [REPEATS] [BASE]    (needs the extras train and bench; BASE is `local` by default)
+python -m tests.bench.training [REPEATS] [BASE]    (needs the extra train; BASE is `local` by default)
 
 Each run tunes a new adapter for one epoch and is timed from its first batch to its last step; a busy machine
 burdens all three alike, and CPU seconds stand beside the clock's.

@@ -1,6 +1,6 @@
 """What an adapter was trained on, in a file beside its weights: digests of texts, from which no text can be read.
 
-`clot tune` writes it, and whoever evaluates the adapter reads it: on what it has seen a model is not measured.
+`clot tune` and `clot play-train` write it, and whoever evaluates the adapter reads it: on what it has seen a model is not measured.
 """
 
 from __future__ import annotations
@@ -22,6 +22,15 @@ def fingerprint(text: str) -> str:
     plain = unicodedata.normalize("NFKC", text).casefold()
     letters = "".join(letter for letter in plain if letter.isalnum()) or plain.strip()
     return hashlib.sha256(letters.encode()).hexdigest()[:16]
+
+
+def picture(path: Path) -> str:
+    """What stands for a picture among the texts: who saw it has seen every sample that has it.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    return f"picture {hashlib.sha256(path.read_bytes()).hexdigest()}"
 
 
 def write(adapter: Path, texts: Iterable[str], before: frozenset[str] = frozenset()) -> None:

@@ -1,0 +1,1 @@
+"""Training by playing: GRPO on whole games of lotbench, judged by whoever judges them."""

@@ -1,0 +1,86 @@
+"""Replies for many games at once, where games of one sample share their beginning, and that beginning is read once.
+
+The rules and the scene are most of a game's tokens: reading them once for a group of games instead of once for each
+turn of each is what makes playing on a CPU bearable.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from clot_training.playing.talk import Talk
+from lotbench.edge.models.transformers.generation import generated
+from lotbench.edge.models.transformers.loading import Loaded
+from lotbench.errors import UsageError
+from lotbench.types import Finish, Sampling
+
+
+def replies(
+    loaded: Loaded, talks: Sequence[Talk], samplings: Sequence[Sampling]
+) -> list[tuple[list[int], Finish]]:
+    """The tokens that each game's model says next, and how it ended; each has to have heard something.
+
+    Raises:
+        UsageError: A game leaves the model no room.
+    """
+    shared: dict[tuple[int, ...], list[int]] = defaultdict(list)
+    for place, talk in enumerate(talks):
+        room = loaded.room - len(talk.prompt) - len(talk.completion)
+        if room < (samplings[place].max_tokens or 1):
+            raise UsageError(f"{loaded.id}: a game does not fit into its {loaded.room} tokens: fewer rounds")
+        shared[tuple(talk.prompt)].append(place)
+    found: dict[int, tuple[list[int], Finish]] = {}
+    for prompt, places in shared.items():
+        tails = [talks[place].completion for place in places]
+        drawn = _together(loaded, list(prompt), tails, [samplings[place] for place in places])
+        found |= zip(places, drawn, strict=True)
+    return [found[place] for place in range(len(talks))]
+
+
+@contextmanager
+def at_rest(loaded: Loaded, model: Any) -> Iterator[Loaded]:
+    """The model as it is while it plays: nothing dropped, and as it was again afterwards."""
+    training = model.training
+    model.eval()
+    try:
+        yield replace(loaded, model=model)
+    finally:
+        model.train(training)
+
+
+def _together(
+    loaded: Loaded, prompt: list[int], tails: Sequence[list[int]], samplings: Sequence[Sampling]
+) -> list[tuple[list[int], Finish]]:
+    import torch
+
+    model, pad = loaded.model, loaded.tokenizer.pad_token_id
+    with torch.no_grad():
+        cache = beginning(model, torch.tensor([prompt[:-1]], device=model.device), len(tails))
+        longest = max(map(len, tails))
+        rows = [[pad] * (longest - len(tail)) + [prompt[-1], *tail] for tail in tails]
+        there = [[0] * (longest - len(tail)) + [1] * (len(tail) + 1) for tail in tails]
+        ids = torch.tensor([prompt[:-1] + row for row in rows], device=model.device)
+        mask = torch.tensor([[1] * (len(prompt) - 1) + row for row in there], device=model.device)
+        tensors = {"input_ids": ids, "attention_mask": mask, "past_key_values": cache}
+        return generated(loaded, samplings, tensors, threading.Event())
+
+
+def beginning(model: Any, ids: Any, times: int) -> Any:
+    """What a model keeps of a beginning that it has read, for so many rows.
+
+    Args:
+        model: The model.
+        ids: [1, tokens].
+        times: Rows that go on from there.
+    """
+    from transformers import DynamicCache
+
+    cache = DynamicCache(config=model.config)
+    model(input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1)
+    cache.batch_repeat_interleave(times)
+    return cache
