@@ -8,7 +8,6 @@ python -m tests.runner cli ARGUMENTS OF lotbench
 
 from __future__ import annotations
 
-import asyncio
 import signal
 import sys
 from pathlib import Path
@@ -48,4 +47,6 @@ if __name__ == "__main__":
         from lotbench.cli import main
 
         raise SystemExit(main(sys.argv[2:]))
-    asyncio.run(_main(*sys.argv[1:]))
+    from lotbench.edge import event_loop
+
+    event_loop.run(_main(*sys.argv[1:]))

@@ -1,10 +1,11 @@
 """What the engine costs: lotbench beside a bare aiohttp loop, a bare AsyncOpenAI loop and an inspect_ai task.
 
-    python -m tests.bench.engine                      the whole table, about an hour
+    python -m tests.bench.engine --out FOLDER --no-growth      the table
     python -m tests.bench.engine --repeats 1 --flight 20 --latency 0.05 --no-growth
 
 inspect_ai pins other versions of what lotbench needs, so the bench makes it an environment of its own, unless `--inspect`
-names the interpreter of one.
+names the interpreter of one. In FOLDER it keeps that, its data, every measurement as it is made (rows.jsonl) and the tables
+so far (table.md): begun again with the same folder and the same code, it goes on.
 Every variant makes the same calls, recorded from real games, against the fake server in a process of its
 own. Each measurement is a fresh process; variants take turns, because on a shared machine only figures that
 were taken side by side can be compared. Medians are printed; a range says how far they can be trusted.
@@ -14,14 +15,16 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import json
 import subprocess
 import sys
 import tempfile
 import urllib.request
 import venv
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -87,19 +90,22 @@ def interpreter(variant: str, given: Path | None, folder: Path) -> str:
     """The Python that runs a variant; inspect_ai's is made where it is wanted first."""
     if variant != "inspect_ai":
         return sys.executable
-    made = given or folder / "inspect" / "bin" / "python"
-    if not made.exists():
-        venv.create(made.parents[1], with_pip=True)
+    if given is not None:
+        return str(given)
+    made = folder / "inspect" / "bin" / "python"
+    if not (made.exists() and subprocess.run([made, "-c", "import inspect_ai"], check=False).returncode == 0):
+        venv.create(made.parents[1], with_pip=True, clear=True)
         subprocess.run([made, "-m", "pip", "install", "--quiet", *INSPECT], check=True)
     return str(made)
 
 
-def measure(python: str, variant: str, setting: Setting, folder: Path, measured: Measured) -> None:
-    """Measure a variant once, and add what came out."""
+def measure(python: str, variant: str, setting: Setting, folder: Path) -> dict[str, float]:
+    """Measure a variant once; returns the figures of `Measured` by name."""
     data, recorded = folder / f"data-{setting.games}", folder / f"scripts-{setting.rounds}.json"
     if not data.exists():
-        data.mkdir()
-        copies(data, setting.games // REPEATS)
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            copies(Path(scratch), setting.games // REPEATS).rename(data)
+            Path(scratch).mkdir()
     if not recorded.exists():
         record(data, setting.rounds, recorded)
     with server(setting.latency) as url, tempfile.TemporaryDirectory(dir=folder) as scratch:
@@ -108,9 +114,21 @@ def measure(python: str, variant: str, setting: Setting, folder: Path, measured:
         command += ["--rounds", str(setting.rounds), "--flight", str(setting.flight)]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
         with urllib.request.urlopen(f"{url.removesuffix('/v1')}/control/log") as response:
-            measured.in_flight.append(json.load(response)["peak"])
-    for name, value in json.loads(done.stdout.splitlines()[-1]).items():
-        getattr(measured, name).append(value)
+            peak = json.load(response)["peak"]
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found | {"in_flight": peak}
+
+
+def kept(folder: Path, place: Mapping[str, object], make: Callable[[], dict[str, float]]) -> dict[str, float]:
+    """The figures of one measurement, made now unless the folder has them."""
+    rows = folder / "rows.jsonl"
+    for line in rows.read_text(encoding="ascii").splitlines() if rows.exists() else ():
+        if (row := json.loads(line)).items() >= place.items():
+            return {name: value for name, value in row.items() if name not in place}
+    found = make()
+    with rows.open("a", encoding="ascii") as out:
+        out.write(json.dumps({**place, **found}) + "\n")
+    return found
 
 
 def block(
@@ -122,8 +140,12 @@ def block(
     for turn in range(repeats):
         for place in range(len(variants)):
             variant = variants[(place + turn) % len(variants)]
-            measure(pythons[variant], variant, setting, folder, found[variant])
+            make = partial(measure, pythons[variant], variant, setting, folder)
             one = found[variant]
+            for name, value in kept(
+                folder, asdict(setting) | {"variant": variant, "turn": turn}, make
+            ).items():
+                getattr(one, name).append(value)
             print(
                 f"  {variant:10} {one.cpu_ms[-1]:.2f} ms, {one.rate[-1]:.0f} calls/s",
                 file=sys.stderr,
@@ -205,17 +227,26 @@ def main() -> None:
         "--inspect", type=Path, metavar="PYTHON", help="of an environment with inspect_ai and openai"
     )
     parser.add_argument("--growth", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="where all is kept, to go on with")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        for latency in options.latency:
-            for flight in options.flight:
-                setting = Setting(latency, flight, *SHAPES[flight])
-                found = block(setting, options.variants, options.repeats, folder, options.inspect)
-                print(shown(setting, found), flush=True)
-        if options.growth:
-            small = Setting(0.05, 20, *SHAPES[20])
-            print(growth(small, options.variants, options.repeats, folder, options.inspect), flush=True)
+    with contextlib.nullcontext(options.out) if options.out else tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        folder.mkdir(parents=True, exist_ok=True)
+        said = []
+        for told in _tables(options, folder):
+            print(told, flush=True)
+            said.append(told)
+            (folder / "table.md").write_text("\n".join(said), encoding="utf-8")
+
+
+def _tables(options: argparse.Namespace, folder: Path) -> Iterator[str]:
+    """The tables, each when it is measured."""
+    for latency, flight in itertools.product(options.latency, options.flight):
+        setting = Setting(latency, flight, *SHAPES[flight])
+        yield shown(setting, block(setting, options.variants, options.repeats, folder, options.inspect))
+    if options.growth:
+        small = Setting(0.05, 20, *SHAPES[20])
+        yield growth(small, options.variants, options.repeats, folder, options.inspect)
 
 
 if __name__ == "__main__":
