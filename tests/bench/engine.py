@@ -95,7 +95,7 @@ def interpreter(variant: str, given: Path | None, folder: Path) -> str:
     made = folder / "inspect" / "bin" / "python"
     if not (made.exists() and subprocess.run([made, "-c", "import inspect_ai"], check=False).returncode == 0):
         venv.create(made.parents[1], with_pip=True, clear=True)
-        subprocess.run([made, "-m", "pip", "install", "--quiet", *INSPECT], check=True)
+        subprocess.run([made, "-m", "pip", "install", "-qq", *INSPECT], check=True)
     return str(made)
 
 
