@@ -10,7 +10,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from clot_training.config import Config
@@ -30,9 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from lotbench.errors import LotbenchError
 
     try:
-        path = config_file(parsed.config)
-        assert path is not None
-        lines = STEPS[parsed.step][0](load(path, parsed.sets))
+        config = load(config_file(parsed.config), parsed.sets)
+        lines = _pairs(config, parsed.runs) if parsed.step == "pairs" else STEPS[parsed.step][0](config)
     except LotbenchError as error:
         print(f"clot: {error}", file=sys.stderr)
         return error.exit_code
@@ -69,7 +68,42 @@ def parser() -> argparse.ArgumentParser:
                 metavar="local|ray",
                 help="what hands out the work: the same as --set explore.engine=",
             )
+    _add_pairs(commands)
     return top
+
+
+def _add_pairs(commands: Any) -> None:
+    """The step that reads runs, and needs no file of settings."""
+    told = "accepted against refused answers of finished games, as preference rows for DPO"
+    one = commands.add_parser("pairs", help=told, description=told[:1].upper() + told[1:] + ".")
+    one.add_argument("runs", nargs="+", metavar="RUN", help="a run folder, its name in runs/, or latest")
+    sets: dict[str, Any] = {"action": "append", "default": [], "dest": "sets"}
+    one.add_argument("--config", metavar="FILE", help="a TOML file, or a shipped one's name; or else --out")
+    one.add_argument(
+        "--out", metavar="DIR", type="out={}".format, help="the work folder: the same as --set out=", **sets
+    )
+    one.add_argument("--set", metavar="K=V", help="any setting, by dotted name", **sets)
+
+
+def _pairs(config: Config, runs: Sequence[str]) -> list[str]:
+    from clot_training.data.pairs import make
+
+    made = make(config, runs)
+    sides = [
+        f"{made[side]['pairs']} pairs of {made[side]['samples']} samples" for side in ("train", "held_out")
+    ]
+    judges = [judge for run in made["runs"] for judge in run["judges"]]
+    unknown = sorted({one["who"] for one in judges if one["error_rates"] == "not measured"})
+    return [
+        f"{sides[0]} to train on, {sides[1]} held out",
+        *(
+            []
+            if made["held_out"]["pairs"]
+            else ["no sample is held out: raise held_out, or take another seed"]
+        ),
+        *_lost(made["skipped"]),
+        *([f"error rates not measured: {', '.join(unknown)} (lotbench judge-check)"] if unknown else []),
+    ]
 
 
 def _instructions(config: Config) -> list[str]:
@@ -91,10 +125,29 @@ def _tune(config: Config) -> list[str]:
     from lotbench.errors import UsageError
 
     work = Work(Path(config.out))
-    if not work.shards:
+    start = Path(config.tune.start) if config.tune.start else None
+    if config.tune.objective == "dpo":
+        train, held_out = work.preferences
+        made = tune(config, [train], work.dpo, adapter=start, held_out=[held_out])
+    elif not work.shards:
         raise UsageError(f"{work.instructions}: no instructions yet; run `clot instructions` first")
-    made = tune(config, work.shards, work.stage1)
-    return [f"loss {made.before:.3f} -> {made.after:.3f}", *_lost(made.left_out), made.model]
+    else:
+        made = tune(config, work.shards, work.stage1, adapter=start)
+    told = [_ranked(side, found) for side, found in made.measured.items()]
+    return [f"loss {made.before:.3f} -> {made.after:.3f}", *told, *_lost(made.left_out), made.model]
+
+
+def _ranked(side: str, found: Mapping[str, Any]) -> str:
+    """How pairs came out."""
+    right = found["ranked_right"]
+    ends = (
+        ""
+        if right["low"] is None or right["high"] is None
+        else f" ({right['low']:.2f} to {right['high']:.2f})"
+    )
+    loss, margin = found["loss"]["after"], found["margin"]["after"]
+    name = side.replace("_", " ")
+    return f"{name}: {found['pairs']} pairs, loss {loss:.3f}, margin {margin:+.3f}, ranked right {right['value']:.2f}{ends}"
 
 
 def _explore(config: Config) -> list[str]:

@@ -60,11 +60,27 @@ class Instructions(Table):
     """Instructions a file."""
 
 
+class Pairs(Table):
+    """`clot pairs`: accepted against refused answers of finished games, as preference rows for DPO."""
+
+    per_scene: int = Field(default=16, gt=0)
+    """Pairs of a scene in one variant, at most; every answer is in as many as any other of its side."""
+    invalid: bool = False
+    """Whether replies that the rules refused (no JSON, too long, a refusal) are refused answers, too: that teaches the
+    form, not the leap."""
+    unfinished: bool = False
+    """Whether the finished games of a run that is not are taken; games of the environment have no end of their own."""
+
+
 class Tune(Table):
     """`clot tune` (stage 1) and `clot refine` (stage 2): LoRA; the paper gives neither rank nor rates."""
 
     objective: str = "supervised"
-    """How a batch becomes a loss: a name in `clot_training/tuning/objectives.py`."""
+    """How a batch becomes a loss: `supervised` on instructions, `dpo` on pairs."""
+    start: str = ""
+    """The folder of an adapter that `clot tune` goes on from, and that `dpo` compares with; empty: a new one."""
+    beta: float = Field(default=0.1, gt=0)
+    """Of `dpo`: how dear it is to leave the reference model."""
     rank: int = Field(default=16, gt=0)
     """Of the low-rank matrices."""
     alpha: int = Field(default=32, gt=0)
@@ -268,8 +284,9 @@ class Config(Table):
     split: Literal["group", "row"] = "group"
     """What is held out as one: a picture or question with all its responses, or (the paper's) a row."""
     held_out: float = Field(default=0.05, gt=0, lt=1)
-    """The share of groups, or rows, that is never trained on."""
+    """The share of groups, or rows, or samples of pairs, that is never trained on."""
     instructions: Instructions = Instructions()
+    pairs: Pairs = Pairs()
     tune: Tune = Tune()
     explore: Explore = Explore()
     refine: Refine = Refine()
@@ -286,14 +303,17 @@ class Config(Table):
         return tuple(data_folder(name, "oogiri") for name in self.data)
 
 
-def load(path: Path, sets: Sequence[str] = ()) -> Config:
+def load(path: Path | None, sets: Sequence[str] = ()) -> Config:
     """Read a run's configuration; `sets` are `key=value` pairs with dotted keys (`explore.alpha=20`).
+
+    Without a file the model is the embedded one, which is all the same to a step that asks no model.
 
     Raises:
         UsageError: A file that cannot be read, an unknown key or a value out of range, by name.
     """
-    table = read_toml(path)
-    validate(Config, table, path)
+    table: dict[str, Any] = {"model": "local"} if path is None else read_toml(path)
+    if path is not None:
+        validate(Config, table, path)
     for pair in sets:
         key, equals, value = pair.partition("=")
         if not equals or not key.strip():

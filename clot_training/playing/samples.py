@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from clot_training.config import Config
+from clot_training.data.split import groups, texts
 from lotbench import benchmarks
 from lotbench.edge.files import adapter_texts, datasets
 from lotbench.edge.files.adapter_texts import fingerprint
@@ -54,12 +55,15 @@ def split(config: Config) -> Split:
     known = {one.id: one for one in data}
     if unknown := [name for name in wanted if name not in known]:
         raise UsageError(f"play.samples: no sample {unknown[0]!r} in {folder}")
-    groups = _groups([known[name] for name in dict.fromkeys(wanted)], folder)
-    if len(groups) < 2:
-        raise UsageError(
-            f"play.samples: {len(groups)} scene is too few: one is held out, the rest are played"
-        )
-    ranked = sorted(groups, key=lambda group: _digest(f"{config.seed}/{group[0].id}"))
+
+    def marks(one: Any) -> set[str]:
+        shown = {fingerprint(adapter_texts.picture(folder / one.image))} if one.image else set()
+        return texts(one) | shown
+
+    found = groups((known[name] for name in dict.fromkeys(wanted)), marks)
+    if len(found) < 2:
+        raise UsageError(f"play.samples: {len(found)} scene is too few: one is held out, the rest are played")
+    ranked = sorted(found, key=lambda group: _digest(f"{config.seed}/{group[0].id}"))
     away = min(math.ceil(config.held_out * len(ranked)), len(ranked) - 1)
     kept = {one.id for group in ranked[away:] for one in group}
     chosen = [known[name] for name in dict.fromkeys(wanted)]
@@ -68,23 +72,6 @@ def split(config: Config) -> Split:
         tuple(one for one in chosen if one.id in kept),
         tuple(one for one in chosen if one.id not in kept),
     )
-
-
-def _groups(chosen: Sequence[Any], folder: Path) -> list[list[Any]]:
-    """Samples that have a picture, a scene or an answer in common stay together."""
-    groups: list[tuple[set[str], list[Any]]] = []
-    for one in chosen:
-        marks = {fingerprint(text) for text in (one.key_text, *one.accept, one.response, one.caption)}
-        if one.image:
-            marks.add(fingerprint(adapter_texts.picture(folder / one.image)))
-        near = [group for group in groups if group[0] & marks]
-        groups = [group for group in groups if not group[0] & marks]
-        groups.append((marks.union(*(group[0] for group in near)), [*_members(near), one]))
-    return [members for _, members in groups]
-
-
-def _members(groups: Sequence[tuple[set[str], list[Any]]]) -> list[Any]:
-    return [one for _, members in groups for one in members]
 
 
 def _digest(text: str) -> str:

@@ -18,7 +18,7 @@ import PIL.Image
 import PIL.ImageOps
 
 from clot_training.data.roles import batched
-from clot_training.records import Chat, Instruction
+from clot_training.records import Chat
 from lotbench.edge.models.transformers.loading import Loaded, rendered
 from lotbench.edge.pictures.picture_file import opened
 from lotbench.types import Image, Message
@@ -43,6 +43,25 @@ class ExampleReader(Protocol):
 
     def texts(self, example: Any) -> Sequence[str]:
         """Each text that the model will see of an example, prompt and completion; the longest is its length."""
+        ...
+
+
+class Answered(Protocol):
+    """A prompt with a response to it, as an instruction is one and a pair is two."""
+
+    @property
+    def messages(self) -> Chat:
+        """The prompt."""
+        ...
+
+    @property
+    def image(self) -> str | None:
+        """The path of the picture that it shows, if it shows one."""
+        ...
+
+    @property
+    def response(self) -> str:
+        """What is to be said."""
         ...
 
 
@@ -98,19 +117,19 @@ class Examples:
 
 
 class Chats:
-    """Instructions as the chat template of a model writes them."""
+    """Prompts and responses as the chat template of a model writes them."""
 
     def __init__(self, loaded: Loaded) -> None:
         self._loaded = loaded
         self._end = _end(loaded)
 
-    def text(self, instruction: Instruction) -> tuple[str, str]:
+    def text(self, example: Answered) -> tuple[str, str]:
         """What comes before the response, and the response with the mark that ends it."""
-        return rendered(self._loaded, spoken(instruction.messages)), instruction.response + self._end
+        return rendered(self._loaded, spoken(example.messages)), example.response + self._end
 
 
 class Collator:
-    """Makes a batch of instructions into tensors with labels.
+    """Makes a batch of prompts with their responses into tensors with labels.
 
     Args:
         loaded: Whose tokens and chat template are used; padded on the right.
@@ -120,9 +139,9 @@ class Collator:
         self._loaded = loaded
         self._chats = Chats(loaded)
 
-    def __call__(self, batch: Sequence[Instruction]) -> dict[str, Any]:
+    def __call__(self, batch: Sequence[Answered]) -> dict[str, Any]:
         """Tensors of a batch: what the model takes, and `labels` (rows, tokens)."""
-        texts = [self._chats.text(instruction) for instruction in batch]
+        texts = [self._chats.text(one) for one in batch]
         inputs = self._inputs([prompt + response for prompt, response in texts], batch)
         labels = inputs["input_ids"].clone()
         ends = inputs["attention_mask"].sum(dim=1).tolist()
@@ -131,7 +150,7 @@ class Collator:
             labels[row, end:] = IGNORED
         return {**inputs, "labels": labels}
 
-    def _inputs(self, texts: list[str], batch: Sequence[Instruction]) -> Any:
+    def _inputs(self, texts: list[str], batch: Sequence[Answered]) -> Any:
         how: dict[str, Any] = {"padding": True, "add_special_tokens": False, "return_tensors": "pt"}
         if not self._loaded.sees:
             return self._loaded.tokenizer(texts, **how)

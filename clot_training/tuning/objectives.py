@@ -8,14 +8,20 @@ adapter that the stage began from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from inspect import signature
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
+
+import torch
 
 from clot_training.config import Tune
-from clot_training.records import Instruction
-from clot_training.tuning.examples import Chats, Collator, ExampleReader
+from clot_training.data.roles import batched
+from clot_training.records import Chat, Instruction, Pair
+from clot_training.tuning import ranked
+from clot_training.tuning.examples import IGNORED, Chats, Collator, ExampleReader
 from lotbench.edge.models.transformers.loading import Loaded
 from lotbench.errors import UsageError
 
@@ -53,6 +59,10 @@ class Objective(ExampleReader, Protocol):
         """
         ...
 
+    def measured(self, examples: Iterable[Any]) -> Mapping[str, Any]:
+        """What tune.json says of the tuned model on examples, beside the loss of the steps; nothing if empty."""
+        ...
+
 
 class Supervised:
     """Cross-entropy on the tokens of the response and of the mark that ends it."""
@@ -77,8 +87,140 @@ class Supervised:
         """The model's own, which sees `labels`."""
         return model(**batch)["loss"]
 
+    def measured(self, examples: Iterable[Instruction]) -> Mapping[str, Any]:
+        """Nothing."""
+        return {}
 
-OBJECTIVES: dict[str, Callable[[Stage], Objective]] = {"supervised": Supervised}
+
+class Response(NamedTuple):
+    """One side of a pair."""
+
+    messages: Chat
+    image: str | None
+    response: str
+
+
+class Preference(NamedTuple):
+    """A pair as it is trained on; `sample` is what pairs have in common that go right or wrong together."""
+
+    sample: str
+    image: str | None
+    chosen: Response
+    rejected: Response
+
+
+class Preferred:
+    """DPO: the chosen answer is to gain more likelihood over the reference than the rejected one (Rafailov et al. 2023, Eq. 7).
+
+    A batch has the chosen answers in its first half and the rejected ones in its second. Dropout is off: policy and
+    reference are to differ by what was learnt alone.
+    """
+
+    def __init__(self, stage: Stage) -> None:
+        self._beta = stage.settings.beta
+        self._chats = Chats(stage.loaded)
+        self._collate = Collator(stage.loaded)
+        self._model = stage.model
+        self._together = stage.settings.batch_size
+        self._spare = "logits_to_keep" in signature(stage.loaded.model.forward).parameters
+        for module in stage.model.modules():
+            if isinstance(module, torch.nn.Dropout):
+                module.p = 0.0
+        # A new adapter adds nothing yet, so that the model without it is what it began as.
+        self._began = None if stage.adapter is None else _copied(stage.model)
+
+    def read(self, line: bytes) -> Preference:
+        """A pair."""
+        pair = Pair.model_validate_json(line)
+        image = pair.images[0] if pair.images else None
+        chosen, rejected = (
+            Response(_shown(pair.prompt, image), image, str(side[0]["content"]))
+            for side in (pair.chosen, pair.rejected)
+        )
+        return Preference(pair.sample, image, chosen, rejected)
+
+    def texts(self, example: Preference) -> Sequence[str]:
+        """The prompt with either answer."""
+        return tuple("".join(self._chats.text(side)) for side in (example.chosen, example.rejected))
+
+    def batch(self, examples: Sequence[Preference]) -> dict[str, Any]:
+        """What the model takes, and `answers`: which tokens are an answer's or the mark's that ends it."""
+        rows = [*(one.chosen for one in examples), *(one.rejected for one in examples)]
+        batch = self._collate(rows)
+        # Not as labels: the model would compute a loss of its own, and the trainer count its tokens.
+        answers = batch.pop("labels") != IGNORED
+        return {**batch, "answers": answers}
+
+    def loss(self, model: Any, batch: Mapping[str, Any]) -> Any:
+        """The mean of -log sigmoid(beta x (log ratio of the chosen - log ratio of the rejected)) (Eq. 7)."""
+        chosen, rejected = (self._likely(model, batch) - self._reference(batch)).chunk(2)
+        return -torch.nn.functional.logsigmoid(self._beta * (chosen - rejected)).mean()
+
+    def measured(self, examples: Iterable[Preference]) -> Mapping[str, Any]:
+        """Loss, margin and share ranked right, of the model as it is and of the reference."""
+        model, device = self._model, self._model.device
+        training = model.training
+        model.eval()
+        found = []
+        with torch.no_grad():
+            for some in batched(examples, self._together):
+                batch = {name: tensor.to(device) for name, tensor in self.batch(some).items()}
+                after, before = self._likely(model, batch), self._reference(batch)
+                sides = torch.stack([*before.chunk(2), *after.chunk(2)]).T.tolist()
+                found += [ranked.Ranked(one.sample, *each) for one, each in zip(some, sides, strict=True)]
+        model.train(training)
+        return ranked.told(found, self._beta)
+
+    def _reference(self, batch: Mapping[str, Any]) -> Any:
+        """The log-probability of each answer under the reference; the adapter under training is as it was afterwards."""
+        with torch.no_grad():
+            if self._began is not None:
+                began = partial(torch.func.functional_call, self._model, self._began, ())
+                return self._likely(lambda **inputs: began(inputs), batch)
+            with self._model.disable_adapter():
+                return self._likely(self._model, batch)
+
+    def _likely(self, model: Callable[..., Any], batch: Mapping[str, Any]) -> Any:
+        return _log_probabilities(model, batch, spare=self._spare)
+
+
+def _copied(model: Any) -> dict[str, Any]:
+    """What is trained of a model, as it is now."""
+    return {name: one.detach().clone() for name, one in model.named_parameters() if one.requires_grad}
+
+
+def _shown(prompt: Chat, image: str | None) -> Chat:
+    """A prompt with the picture in its place, as instructions have it."""
+    return tuple(
+        turn
+        if isinstance(turn["content"], str)
+        else {**turn, "content": [_part(part, image) for part in turn["content"]]}
+        for turn in prompt
+    )
+
+
+def _part(part: Mapping[str, Any], image: str | None) -> Mapping[str, Any]:
+    return {"type": "image", "image": image} if part["type"] == "image" else part
+
+
+def _log_probabilities(model: Callable[..., Any], batch: Mapping[str, Any], *, spare: bool) -> Any:
+    """The log-probability of each row's answer, (rows,): the sum over its tokens, given all before them.
+
+    Where the model can `spare` them, logits are computed from the place before the first answer on: of a whole batch of
+    prompts, over a large vocabulary, they would take gigabytes.
+    """
+    inputs = {name: tensor for name, tensor in batch.items() if name != "answers"}
+    ids, answers = batch["input_ids"], batch["answers"]
+    first = max(0, int(answers.any(0).nonzero()[0]) - 1) if spare else 0
+    if spare:
+        inputs["logits_to_keep"] = ids.shape[1] - first
+    counted = answers[:, first + 1 :]
+    logits = model(**inputs)["logits"][:, :-1][counted].float()
+    each = logits.log_softmax(-1).gather(-1, ids[:, first + 1 :][counted][:, None])[:, 0]
+    return each.new_zeros(len(ids)).index_add(0, counted.nonzero()[:, 0], each)
+
+
+OBJECTIVES: dict[str, Callable[[Stage], Objective]] = {"supervised": Supervised, "dpo": Preferred}
 """What makes an objective, by the name that `tune.objective` has for it."""
 
 

@@ -38,8 +38,10 @@ from lotbench.errors import UsageError
 
 ADAPTER = "adapter"
 """The folder of a stage's adapter, below the stage's own."""
-INCIDENTAL = {"workers", "track", "save_steps", "log_steps"}
-"""Settings that no weight depends on."""
+INCIDENTAL = {"workers", "track", "save_steps", "log_steps", "start"}
+"""Settings that no weight depends on; of an adapter to start from, its weights count and not its place."""
+MEASURED = 32
+"""Examples of the training set, at most, that a tuned model is measured on beside all that are held out."""
 PACKAGES = ("torch", "transformers", "peft", "accelerate")
 
 
@@ -52,15 +54,24 @@ class Tuned:
         before: Mean training loss over the first tenth of the logged steps.
         after: Mean training loss over the last tenth.
         left_out: Instructions that were not trained on, by reason.
+        measured: What the objective says of training and held-out examples, by these names.
     """
 
     model: str
     before: float
     after: float
     left_out: dict[str, int]
+    measured: dict[str, Any]
 
 
-def tune(config: Config, files: Sequence[Path], out: Path, *, adapter: Path | None = None) -> Tuned:
+def tune(
+    config: Config,
+    files: Sequence[Path],
+    out: Path,
+    *,
+    adapter: Path | None = None,
+    held_out: Sequence[Path] = (),
+) -> Tuned:
     """Tune a model on instructions; what is done already is left as it is, what was begun goes on.
 
     Args:
@@ -69,21 +80,27 @@ def tune(config: Config, files: Sequence[Path], out: Path, *, adapter: Path | No
         out: The stage's folder. Into it go adapter/ (with seen.json: digests of what it was trained on), tune.json, loss.jsonl, loss.png, the frozen
             configuration, and checkpoints/.
         adapter: An adapter to go on from; without it a new one is begun.
+        held_out: Files of examples that are not trained on; the objective may have something to say of them.
 
     Raises:
         UsageError: There is nothing to train on, no such objective, the model cannot be loaded or tuned here,
             or the folder holds a stage of other settings or data.
     """
     objectives.named(config.tune.objective)
+    if adapter is not None and not (adapter / "adapter_config.json").is_file():
+        raise UsageError(f"{adapter}: no adapter (no adapter_config.json)")
     identity = _identity(config, files, adapter)
     claim(out, identity)
     if not (out / "tune.json").exists():
-        _train(config, files, out, adapter)
+        _train(config, files, out, adapter, held_out)
     about = json.loads((out / "tune.json").read_text(encoding="utf-8"))
-    return Tuned(about["model"], about["loss"]["before"], about["loss"]["after"], about["left_out"])
+    loss, measured = about["loss"], about.get("measured", {})
+    return Tuned(about["model"], loss["before"], loss["after"], about["left_out"], measured)
 
 
-def _train(config: Config, files: Sequence[Path], out: Path, adapter: Path | None) -> None:
+def _train(
+    config: Config, files: Sequence[Path], out: Path, adapter: Path | None, held_out: Sequence[Path]
+) -> None:
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     transformers.set_seed(config.seed)
@@ -107,13 +124,16 @@ def _train(config: Config, files: Sequence[Path], out: Path, adapter: Path | Non
     )
     seconds = time.monotonic() - began
     if trainer.is_world_process_zero():
+        measured = _measured(objective, examples, held_out)
+        started = adapter_texts.read(adapter) if adapter else None
+        seen = frozenset(started or ()) | _marked(files)
+        # Before the weights: no adapter is ever there that does not say what it has seen.
+        adapter_texts.write(out / ADAPTER, trained_on(config, files), seen)
         trainer.accelerator.unwrap_model(trainer.model).save_pretrained(
             out / ADAPTER, save_embedding_layers=False
         )
-        started = adapter_texts.read(adapter) if adapter else None
-        adapter_texts.write(out / ADAPTER, trained_on(config, files), started or frozenset())
         freeze(config, out)
-        _tell(trainer, out, loaded.id, files, examples, seconds)
+        _tell(trainer, out, loaded.id, files, examples, seconds=seconds, measured=measured)
     trainer.accelerator.wait_for_everyone()
     # A process that goes with its group still open may be aborted by the group's own threads.
     trainer.accelerator.end_training()
@@ -256,6 +276,8 @@ def _identity(config: Config, files: Sequence[Path], adapter: Path | None) -> st
     # Folders of before there was a choice go on.
     if settings["objective"] == "supervised":
         del settings["objective"]
+    if config.tune.objective != "dpo":
+        del settings["beta"]
     return digest([config.model, config.seed, settings, [sha256(file) for file in files], start])
 
 
@@ -273,8 +295,26 @@ def claim(out: Path, identity: str) -> None:
     atomic_write.write(path, identity)
 
 
+def _measured(objective: Objective, examples: Examples, held_out: Sequence[Path]) -> dict[str, Any]:
+    """What the objective says of the tuned model: on some of the examples that it was trained on, and on others."""
+    some = range(0, len(examples), max(1, -(-len(examples) // MEASURED)))
+    others = (objective.read(line) for file in held_out for line in file.read_bytes().splitlines())
+    found = {
+        "train": objective.measured(examples[number] for number in some),
+        "held_out": objective.measured(others),
+    }
+    return {name: dict(told) for name, told in found.items() if told}
+
+
 def _tell(
-    trainer: Any, out: Path, base: str, files: Sequence[Path], examples: Examples, seconds: float
+    trainer: Any,
+    out: Path,
+    base: str,
+    files: Sequence[Path],
+    examples: Examples,
+    *,
+    seconds: float,
+    measured: dict[str, Any],
 ) -> None:
     """Write what a later reader wants to know; tune.json last, because it says that the stage is done."""
     history = trainer.state.log_history
@@ -297,13 +337,20 @@ def _tell(
         "tokens": tokens,
         "seconds": round(seconds, 2),
         "loss": {"before": fmean(losses[:tenth]), "after": fmean(losses[-tenth:])},
+        "measured": measured,
         "versions": {package: version(package) for package in PACKAGES},
     }
     atomic_write.write(out / "tune.json", json.dumps(about, indent=2) + "\n")
 
 
+def _marked(files: Sequence[Path]) -> frozenset[str]:
+    """The digests that examples carry of what they must not be measured by."""
+    lines = (json.loads(line) for file in files for line in file.read_bytes().splitlines())
+    return frozenset(mark for one in lines for mark in one.get("seen", ()))
+
+
 def trained_on(config: Config, files: Sequence[Path]) -> Iterator[str]:
-    """The responses that examples were made of: their own, and those of the rows that they name."""
+    """The responses that examples were made of: their own, those of the rows that they name, and chosen answers."""
     named: set[str] = set()
     for file in files:
         for line in file.read_bytes().splitlines():
@@ -311,6 +358,10 @@ def trained_on(config: Config, files: Sequence[Path]) -> Iterator[str]:
             named.update(example.get("rows", ()))
             if example.get("kind") == "generation":
                 yield example["response"]
+            if "seen" in example:
+                yield from (
+                    str(said) for turn in example["chosen"] for said in json.loads(turn["content"]).values()
+                )
     for folder in config.folders():
         for _, row in tables(folder / "samples.jsonl"):
             if row.get("id") in named:

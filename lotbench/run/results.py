@@ -204,7 +204,7 @@ def _measured(
     spending, ids, works = spent(totals, made.names)
     answers = benchmark.comparison.answers(traces, settings)
     beside = evidence(made, path, answers, out, embed=embed)
-    quality = _judge_quality(made, path, traces, totals)
+    quality = judge_quality(made, path, traces, totals)
     case = _case(made, ids, traces, quality)
     candidate = made.names["candidate"][0].text
     facts = Facts(
@@ -330,7 +330,7 @@ def _labels(path: Path, benchmark: Benchmark) -> tuple[dict[str, Any], ...]:
     return tuple(row for _, row in rows(path, read))
 
 
-def _judge_quality(made: plan.Plan, path: Path, traces: Sequence[Trace], totals: Totals) -> JudgeQuality:
+def judge_quality(made: plan.Plan, path: Path, traces: Sequence[Trace], totals: Totals) -> JudgeQuality:
     """What is known of the run's judges, from the store and from what the run has kept of it."""
     validation = made.benchmark.judges.validation
     if validation is None or validation.standing is None:

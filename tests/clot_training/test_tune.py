@@ -347,6 +347,9 @@ class Preferred:
         chosen, rejected = (self._log_probabilities(model, batch) - before).chunk(2)
         return -torch.nn.functional.logsigmoid(chosen - rejected).mean()
 
+    def measured(self, examples: Any) -> dict[str, Any]:
+        return {}
+
     def _log_probabilities(self, model: Any, batch: dict[str, Any]) -> Any:
         ids, mask = batch["input_ids"], batch["attention_mask"][:, 1:]
         logits = model(input_ids=ids, attention_mask=batch["attention_mask"]).logits[:, :-1]
@@ -379,7 +382,7 @@ def test_another_objective_reads_pairs_and_asks_the_model_without_adapter(
         tune(
             config(text_base, tmp_path, **settings | {"objective": "supervised"}), [file], tmp_path / "stage1"
         )
-    with pytest.raises(UsageError, match=r"tune\.objective: 'no such' is none of preferred, supervised"):
+    with pytest.raises(UsageError, match=r"tune\.objective: 'no such' is none of dpo, preferred, supervised"):
         tune(config(text_base, tmp_path, objective="no such"), [file], tmp_path / "other")
     assert not (tmp_path / "other").exists()
 
