@@ -38,4 +38,4 @@ def run(folder: Path, samples: int) -> None:
 
 
 if __name__ == "__main__":
-    run(Path((sys.argv[1:] or ["runs/dpo-smoke"])[0]), int((sys.argv[2:] or ["12"])[0]))
+    run(Path((sys.argv[1:] or ["runs/dpo-smoke"])[0]), int((sys.argv[2:] or ["10"])[0]))
