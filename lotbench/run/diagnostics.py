@@ -10,6 +10,7 @@ from lotbench.edge.calls import embeddings
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.judge_validation import JudgeQuality, Place
 from lotbench.metrics import variance
+from lotbench.metrics.headline import Headline
 from lotbench.metrics.judge_part import JudgePart
 from lotbench.metrics.planning import Cost
 from lotbench.report import uncertainty
@@ -31,7 +32,7 @@ def in_order(
 
 
 def uncertainty_of(
-    made: Plan, run: str, traces: Sequence[Trace], quality: JudgeQuality, price: Cost
+    made: Plan, run: str, traces: Sequence[Trace], headline: Headline, quality: JudgeQuality, price: Cost
 ) -> Section:
     """Where the uncertainty of a run's headline comes from; of the one corrected by people's labels, if it has them.
 
@@ -39,6 +40,7 @@ def uncertainty_of(
         made: The run's plan.
         run: The name of its folder.
         traces: Its walks.
+        headline: Theirs.
         quality: What is known of its judges.
         price: Of a walk.
     """
@@ -46,7 +48,7 @@ def uncertainty_of(
     labels = labelled_verdicts(quality.used, run)
     by_labels = comparison.by_labels(traces, settings, labels) if labels else None
     measured = by_labels or comparison.headline
-    whole = measured(traces, settings)
+    whole = by_labels(traces, settings) if by_labels else headline
     if whole.noise is None:
         judge = made.benchmark.judges.part(traces, settings, quality.flips)
     else:

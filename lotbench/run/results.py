@@ -205,7 +205,10 @@ def _measured(
     answers = benchmark.comparison.answers(traces, settings)
     beside = evidence(made, path, answers, out, embed=embed)
     quality = judge_quality(made, path, traces, totals)
-    case = _case(made, ids, traces, quality)
+    # Each of these reads every trace from disk: once for all that want it.
+    headline = benchmark.comparison.headline(traces, settings)
+    scored = benchmark.metrics(traces, settings, beside)
+    case = _case(made, ids, headline.unanswered, len(traces), quality)
     candidate = made.names["candidate"][0].text
     facts = Facts(
         benchmark=benchmark.name,
@@ -226,7 +229,7 @@ def _measured(
         spent=spending,
         footprint=footprint(works),
         notes=(quality.said,) if quality.said else (),
-        headline=benchmark.comparison.headline(traces, settings).name,
+        headline=headline.name,
         digests=made.digests,
         wall_s=round(wall_s, 1),
     )
@@ -234,7 +237,7 @@ def _measured(
         name: replace(metric, baselines={**metric.baselines, "placebo": quality.chance[name]})
         if name in quality.chance
         else metric
-        for name, metric in benchmark.metrics(traces, settings, beside).items()
+        for name, metric in scored.items()
     }
     report = build(
         traces,
@@ -242,7 +245,7 @@ def _measured(
         diagnostics.in_order(
             quality.sections,
             diagnostics.uncertainty_of(
-                made, path.name, traces, quality, diagnostics.price_of(spending, len(traces))
+                made, path.name, traces, headline, quality, diagnostics.price_of(spending, len(traces))
             ),
             benchmark.sections(traces, settings, beside),
             (
@@ -255,7 +258,7 @@ def _measured(
             ),
         ),
         facts,
-        benchmark.metrics(traces, rescored, beside),
+        scored if rescored == settings else benchmark.metrics(traces, rescored, beside),
     )
     return report, quality
 
@@ -397,7 +400,7 @@ def spent(
 
 
 def _case(
-    made: plan.Plan, ids: Mapping[str, set[str]], traces: Sequence[Trace], quality: JudgeQuality
+    made: plan.Plan, ids: Mapping[str, set[str]], unanswered: int, walks: int, quality: JudgeQuality
 ) -> trust.Case:
     """What the rule of trust is told of a run."""
     benchmark, settings = made.benchmark, made.settings
@@ -425,8 +428,8 @@ def _case(
         writers=_writers(made.chosen),
         samples=len(made.chosen),
         whole=made.of,
-        unanswered=benchmark.comparison.headline(traces, settings).unanswered,
-        walks=(len(traces), sum(map(len, made.lanes()))),
+        unanswered=unanswered,
+        walks=(walks, sum(map(len, made.lanes()))),
         seen=None if made.seen is None else len(made.seen),
         demands=benchmark.comparison.unrankable(settings),
     )
