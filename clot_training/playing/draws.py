@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from clot_training.playing.talk import Talk
+from clot_training.tuning.beginnings import beginning
 from lotbench.edge.models.transformers.generation import generated
 from lotbench.edge.models.transformers.loading import Loaded
 from lotbench.errors import UsageError
@@ -68,19 +69,3 @@ def _together(
         mask = torch.tensor([[1] * (len(prompt) - 1) + row for row in there], device=model.device)
         tensors = {"input_ids": ids, "attention_mask": mask, "past_key_values": cache}
         return generated(loaded, samplings, tensors, threading.Event())
-
-
-def beginning(model: Any, ids: Any, times: int) -> Any:
-    """What a model keeps of a beginning that it has read, for so many rows.
-
-    Args:
-        model: The model.
-        ids: [1, tokens].
-        times: Rows that go on from there.
-    """
-    from transformers import DynamicCache
-
-    cache = DynamicCache(config=model.config)
-    model(input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1)
-    cache.batch_repeat_interleave(times)
-    return cache

@@ -16,8 +16,8 @@ from datasets import Dataset
 from trl import GRPOConfig, GRPOTrainer
 
 from clot_training.config import Config
-from clot_training.playing.draws import beginning
 from clot_training.playing.rollouts import Played
+from clot_training.tuning.beginnings import after
 
 Play = Callable[[Any, Sequence[str]], list[Played]]
 """Plays a game on each sample with the trainer's model as it is."""
@@ -78,7 +78,7 @@ class GameTrainer(GRPOTrainer):  # type: ignore[misc]
         made: list[Any] = [None] * len(input_ids)
         for prompt, places in groups.items():
             ids, there = input_ids[places, -logits_to_keep:], attention_mask[places, -logits_to_keep:]
-            logits = _after(model, ids.new_tensor([prompt]), ids, there) / self.temperature
+            logits = after(model, prompt, ids, there) / self.temperature
             logs = logits.float().log_softmax(dim=-1)
             said = logs.gather(-1, ids.unsqueeze(-1)).squeeze(-1)
             doubt = -(logs.exp() * logs).sum(dim=-1).detach() if compute_entropy else said
@@ -115,17 +115,6 @@ def arguments(config: Config, out: Path) -> Any:
         report_to=list(config.tune.track) or "none",
         disable_tqdm=True,
     )
-
-
-def _after(model: Any, prompt: Any, ids: Any, there: Any) -> Any:
-    """The logits of each token of some rows that go on from one prompt; [rows, tokens, vocabulary]."""
-    cache = beginning(model, prompt[:, :-1], len(ids))
-    last = prompt[:, -1:].expand(len(ids), 1)
-    mask = torch.cat([torch.ones_like(prompt).expand(len(ids), -1), there], dim=1)
-    out = model(
-        input_ids=torch.cat([last, ids], dim=1), attention_mask=mask, past_key_values=cache, use_cache=True
-    )
-    return out.logits[:, :-1]
 
 
 def score(reward: Sequence[float | None], **more: Any) -> list[float | None]:

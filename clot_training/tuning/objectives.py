@@ -8,6 +8,7 @@ adapter that the stage began from.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +22,7 @@ from clot_training.config import Tune
 from clot_training.data.roles import batched
 from clot_training.records import Chat, Instruction, Pair
 from clot_training.tuning import ranked
+from clot_training.tuning.beginnings import after
 from clot_training.tuning.examples import IGNORED, Chats, Collator, ExampleReader
 from lotbench.edge.models.transformers.loading import Loaded
 from lotbench.errors import UsageError
@@ -90,6 +92,27 @@ class Supervised:
     def measured(self, examples: Iterable[Instruction]) -> Mapping[str, Any]:
         """Nothing."""
         return {}
+
+
+class SupervisedTogether(Supervised):
+    """The same loss, with a prompt that several instructions of a batch have read once; text only."""
+
+    def loss(self, model: Any, batch: Mapping[str, Any]) -> Any:
+        """The sum over labelled tokens, divided by how many there are in the whole optimizer step."""
+        if "pixel_values" in batch:
+            return super().loss(model, batch)
+        ids, there, labels = batch["input_ids"], batch["attention_mask"], batch["labels"]
+        prompts: dict[tuple[int, ...], list[int]] = defaultdict(list)
+        for row, end in enumerate((labels >= 0).int().argmax(dim=1).tolist()):
+            prompts[tuple(ids[row, :end].tolist())].append(row)
+        total = 0.0
+        for prompt, rows in prompts.items():
+            told = labels[rows, len(prompt) :]
+            logits = after(model, prompt, ids[rows, len(prompt) :], there[rows, len(prompt) :])
+            total += torch.nn.functional.cross_entropy(
+                logits.flatten(0, 1).float(), told.flatten(), reduction="sum"
+            )
+        return total / batch.get("num_items_in_batch", (labels >= 0).sum())
 
 
 class Response(NamedTuple):
@@ -220,7 +243,11 @@ def _log_probabilities(model: Callable[..., Any], batch: Mapping[str, Any], *, s
     return each.new_zeros(len(ids)).index_add(0, counted.nonzero()[:, 0], each)
 
 
-OBJECTIVES: dict[str, Callable[[Stage], Objective]] = {"supervised": Supervised, "dpo": Preferred}
+OBJECTIVES: dict[str, Callable[[Stage], Objective]] = {
+    "supervised": Supervised,
+    "supervised-together": SupervisedTogether,
+    "dpo": Preferred,
+}
 """What makes an objective, by the name that `tune.objective` has for it."""
 
 

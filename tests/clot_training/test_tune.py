@@ -116,6 +116,28 @@ def test_the_loss_sees_the_response_and_its_end_alone(seeing_base: str, pictures
     assert (batch["labels"][at] == batch["input_ids"][at]).all()
 
 
+def test_reading_a_prompt_once_changes_neither_loss_nor_gradient(text_base: str) -> None:
+    import torch
+
+    from clot_training.config import Tune
+    from clot_training.tuning.objectives import Stage, Supervised, SupervisedTogether
+    from clot_training.tuning.weights import load
+
+    loaded = load(text_base)
+    asked = ("what is it?", "what is it?", "the sky?", "what is it?")
+    rows = [instruction(at, one, "a red cat"[: 9 - 2 * at]) for at, one in enumerate(asked)]
+    found = []
+    for kind in (Supervised, SupervisedTogether):
+        loaded.model.zero_grad()
+        objective = kind(Stage(loaded, loaded.model, None, Tune()))
+        loss = objective.loss(loaded.model, objective.batch(rows))
+        loss.backward()
+        found.append((loss.detach(), [weight.grad.clone() for weight in loaded.model.parameters()]))
+    (plain, theirs), (together, ours) = found
+    assert torch.allclose(plain, together, atol=1e-5)
+    assert all(torch.allclose(one, other, atol=1e-5) for one, other in zip(theirs, ours, strict=True))
+
+
 def test_a_token_that_spans_the_seam_is_the_responses(text_base: str) -> None:
     from clot_training.tuning.examples import written as added
     from clot_training.tuning.weights import load
