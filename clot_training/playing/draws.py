@@ -6,6 +6,7 @@ turn of each is what makes playing on a CPU bearable.
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -22,9 +23,18 @@ from lotbench.types import Finish, Sampling
 
 
 def replies(
-    loaded: Loaded, talks: Sequence[Talk], samplings: Sequence[Sampling]
+    loaded: Loaded,
+    talks: Sequence[Talk],
+    samplings: Sequence[Sampling],
+    read: dict[tuple[int, ...], Any] | None = None,
 ) -> list[tuple[list[int], Finish]]:
     """The tokens that each game's model says next, and how it ended; each has to have heard something.
+
+    Args:
+        loaded: The model.
+        talks: The games.
+        samplings: How each reply is drawn.
+        read: What the model keeps of beginnings that it has read before, for as long as its weights stay.
 
     Raises:
         UsageError: A game leaves the model no room.
@@ -38,7 +48,7 @@ def replies(
     found: dict[int, tuple[list[int], Finish]] = {}
     for prompt, places in shared.items():
         tails = [talks[place].completion for place in places]
-        drawn = _together(loaded, list(prompt), tails, [samplings[place] for place in places])
+        drawn = _together(loaded, prompt, tails, [samplings[place] for place in places], read)
         found |= zip(places, drawn, strict=True)
     return [found[place] for place in range(len(talks))]
 
@@ -55,17 +65,27 @@ def at_rest(loaded: Loaded, model: Any) -> Iterator[Loaded]:
 
 
 def _together(
-    loaded: Loaded, prompt: list[int], tails: Sequence[list[int]], samplings: Sequence[Sampling]
+    loaded: Loaded,
+    prompt: tuple[int, ...],
+    tails: Sequence[list[int]],
+    samplings: Sequence[Sampling],
+    read: dict[tuple[int, ...], Any] | None,
 ) -> list[tuple[list[int], Finish]]:
     import torch
 
-    model, pad = loaded.model, loaded.tokenizer.pad_token_id
+    model, pad, known = loaded.model, loaded.tokenizer.pad_token_id, {} if read is None else read
+    *first, last = prompt
     with torch.no_grad():
-        cache = beginning(model, torch.tensor([prompt[:-1]], device=model.device), len(tails))
+        if prompt not in known:
+            known[prompt] = beginning(model, torch.tensor([first], device=model.device))
+        cache = copy.deepcopy(known[prompt])
+        cache.batch_repeat_interleave(len(tails))
         longest = max(map(len, tails))
-        rows = [[pad] * (longest - len(tail)) + [prompt[-1], *tail] for tail in tails]
-        there = [[0] * (longest - len(tail)) + [1] * (len(tail) + 1) for tail in tails]
-        ids = torch.tensor([prompt[:-1] + row for row in rows], device=model.device)
-        mask = torch.tensor([[1] * (len(prompt) - 1) + row for row in there], device=model.device)
-        tensors = {"input_ids": ids, "attention_mask": mask, "past_key_values": cache}
+        rows = [first + [pad] * (longest - len(tail)) + [last, *tail] for tail in tails]
+        there = [[1] * len(first) + [0] * (longest - len(tail)) + [1] * (len(tail) + 1) for tail in tails]
+        tensors = {
+            "input_ids": torch.tensor(rows, device=model.device),
+            "attention_mask": torch.tensor(there, device=model.device),
+            "past_key_values": cache,
+        }
         return generated(loaded, samplings, tensors, threading.Event())

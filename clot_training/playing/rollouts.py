@@ -105,12 +105,13 @@ class Rollouts:
 
     async def _played(self, loaded: Loaded, samples: Sequence[str], step: int) -> list[Played]:
         count: Counter[str] = Counter()
+        read: dict[tuple[int, ...], Any] = {}
         under_way = []
         for sample in samples:
             under_way.append(await self._begin(loaded, sample, step * len(samples) + count[sample]))
             count[sample] += 1
         while waiting := [one for one in under_way if one[0].observation is not None]:
-            drawn = self._drawn(loaded, waiting)
+            drawn = self._drawn(loaded, waiting, read)
             # Everybody's reply is drawn before anybody's is judged, and the judges are asked side by side.
             await asyncio.gather(*(game.step(reply) for (game, _), reply in zip(waiting, drawn, strict=True)))
         made = []
@@ -129,7 +130,9 @@ class Rollouts:
                 await game.step(_reply(loaded, turn["said"], turn["finish"], 0))
         return game, talk
 
-    def _drawn(self, loaded: Loaded, waiting: Sequence[tuple[Game, Talk]]) -> list[Reply]:
+    def _drawn(
+        self, loaded: Loaded, waiting: Sequence[tuple[Game, Talk]], read: dict[tuple[int, ...], Any]
+    ) -> list[Reply]:
         heard, samplings = [], []
         for game, talk in waiting:
             assert game.observation is not None
@@ -138,7 +141,7 @@ class Rollouts:
             named = hashlib.sha256(f"{self._seed}/{game.observation.key}".encode()).digest()
             seed = int.from_bytes(named[:4], "big")
             samplings.append(Sampling(self._play.temperature, 1.0, seed, self._play.max_tokens))
-        drawn = replies(loaded, [talk for _, talk in waiting], samplings)
+        drawn = replies(loaded, [talk for _, talk in waiting], samplings, read)
         self._turns.add([(*one, host, *said) for one, host, said in zip(waiting, heard, drawn, strict=True)])
         found = []
         for (_, talk), (ids, finish) in zip(waiting, drawn, strict=True):

@@ -9,17 +9,10 @@ import torch
 import transformers
 
 
-def beginning(model: Any, ids: Any, times: int) -> Any:
-    """What a model keeps of a beginning that it has read, for so many rows.
-
-    Args:
-        model: The model.
-        ids: [1, tokens].
-        times: Rows that go on from there.
-    """
+def beginning(model: Any, ids: Any) -> Any:
+    """What a model keeps of a beginning that it has read; `ids` is [1, tokens]."""
     cache = transformers.DynamicCache(config=model.config)
     model(input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1)
-    cache.batch_repeat_interleave(times)
     return cache
 
 
@@ -33,7 +26,8 @@ def after(model: Any, prompt: Sequence[int], ids: Any, there: Any) -> Any:
         there: 1 where it is no padding, [rows, tokens].
     """
     start = ids.new_tensor([prompt])
-    cache = beginning(model, start[:, :-1], len(ids))
+    cache = beginning(model, start[:, :-1])
+    cache.batch_repeat_interleave(len(ids))
     mask = torch.cat([torch.ones_like(start).expand(len(ids), -1), there], dim=1)
     fed = torch.cat([start[:, -1:].expand(len(ids), 1), ids], dim=1)
     out = model(input_ids=fed, attention_mask=mask, past_key_values=cache, use_cache=True)

@@ -24,7 +24,7 @@ from lotbench.edge.files.traces import Traces
 from lotbench.errors import UsageError
 from lotbench.run import plan
 from lotbench.types import Message, Reply, Request
-from tests.tiny import llama, tokenizer
+from tests.taught import taught
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ["lot-0002", "lot-0028", "lot-0034"]
@@ -136,57 +136,11 @@ def test_turns_are_told_apart_in_a_growing_conversation() -> None:
 # With a model.
 
 
-def said(filling: str) -> str:
-    return json.dumps({"filling": filling}) + "<|im_end|>"
-
-
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A tiny model that was taught the form and a few fillings, a right one among them."""
-    import torch
-    from transformers import LlamaForCausalLM
-
-    from clot_training.playing.rollouts import Rollouts
-    from clot_training.tuning.weights import load
-
     folder = tmp_path_factory.mktemp("base")
-    named = items()
-    texts = [text for name in SAMPLES for one in [named[name]] for text in (one.caption, one.response)]
-    fillings = {name: [named[name].key_text, "a cloud", "two spoons"] for name in SAMPLES}
-    prompts = (ROOT / "lotbench/benchmarks/lotbench/prompts/en/talk.txt").read_text("utf-8")
-    words = tokenizer(
-        corpus=[prompts, *texts, *(said(one) for some in fillings.values() for one in some)] * 2, size=1500
-    )
-    words.save_pretrained(folder)
-    torch.manual_seed(0)
-    shape = llama(len(words))
-    model = LlamaForCausalLM(shape)
-    model.save_pretrained(folder)
-    settings = config(str(folder), folder / "work")
-    apart = split(settings)
-    with Rollouts(settings.play, [*apart.train, *apart.held_out], apart, folder / "openings", 0) as opened:
-        asked = {
-            name: words.apply_chat_template(opened.opening(name), tokenize=False, add_generation_prompt=True)
-            for name in SAMPLES
-        }
-    loaded = load(str(folder))
-    rows = [(asked[name], said(one)) for name in SAMPLES for one in fillings[name]]
-    optimizer = torch.optim.AdamW(loaded.model.parameters(), lr=5e-3)
-    batch = words([a + b for a, b in rows], padding=True, padding_side="left", return_tensors="pt")
-    longest = max(len(words(b)["input_ids"]) for _, b in rows)
-    for _ in range(60):
-        logits = loaded.model(
-            input_ids=batch["input_ids"], attention_mask=batch["attention_mask"], logits_to_keep=longest + 1
-        ).logits[:, :-1]
-        labels = batch["input_ids"][:, -longest:].clone()
-        for row, (_, reply) in enumerate(rows):
-            labels[row, : longest - len(words(reply)["input_ids"])] = -100
-        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-    loaded.model.save_pretrained(folder)
-    return str(folder)
+    return taught(folder, config(str(folder), folder / "work"), ["a cloud", "two spoons"])
 
 
 @pytest.fixture(scope="module")
