@@ -20,15 +20,15 @@ def said(filling: str) -> str:
 
 
 def taught(
-    folder: Path, config: Config, others: Sequence[str], more: Mapping[str, Sequence[str]] | None = None
+    folder: Path, config: Config, others: Sequence[str], own: Mapping[str, Sequence[str]] | None = None
 ) -> str:
-    """Teach a model the key text, these other fillings and more of each scene's own; returns its folder.
+    """Teach a model these fillings and some of each scene's own, the key text by default; returns its folder.
 
     Args:
         folder: Where the model goes.
         config: Names the scenes that are played and held out, and the folder as the model.
         others: Wrong fillings of every scene.
-        more: Fillings of a scene, by sample.
+        own: Fillings of a scene, by sample.
     """
     import torch
     from transformers import LlamaForCausalLM
@@ -39,7 +39,7 @@ def taught(
 
     apart = split(config)
     scenes = [*apart.train, *apart.held_out]
-    fillings = {one.id: [one.key_text, *others, *(more or {}).get(one.id, ())] for one in scenes}
+    fillings = {one.id: [*others, *(own[one.id] if own else (one.key_text,))] for one in scenes}
     rules = (ROOT / "lotbench/benchmarks/lotbench/prompts/en/talk.txt").read_text("utf-8")
     texts = [text for one in scenes for text in (one.caption, one.response)]
     texts += [said(filling) for some in fillings.values() for filling in some]

@@ -126,12 +126,11 @@ def warnings(table: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def corrected(reward: float | None, table: Mapping[str, Any]) -> float | None:
-    """A reward beyond what the best of the players without the joke gets, of all that is beyond it."""
-    chance = max((one["mean"] for one in table["chance"].values() if one["mean"] is not None), default=0.0)
-    if reward is None or chance >= table["best"]:
+def corrected(reward: float | None, player: float | None, best: float) -> float | None:
+    """A reward beyond what a player without the joke gets, as a share of all that is beyond it; None if nothing is."""
+    if reward is None or player is None or player >= best:
         return None
-    return float((reward - chance) / (table["best"] - chance) * table["best"])
+    return (reward - player) / (best - player) * best
 
 
 def _rise(table: Mapping[str, Any], name: str) -> float | None:
@@ -157,8 +156,8 @@ def told(table: Mapping[str, Any]) -> str:
         markdown.table(_compared(ends, table)),
         "Intervals (95 %) are over steps. `by the lists`: a judge's yes counts only where the sample's own lists know the "
         "filling as right; they do not know every right one, so it is the least that the score can be. `by labels`: what a "
-        "run's report makes of the same, with an interval over samples. `beyond chance`: beyond the best of the players "
-        "below, who know no joke.",
+        "run's report makes of the same, with an interval over samples. `beyond` a player: of what is left above what that "
+        "player gets, who knows no joke (see below); none where that is all there is.",
         "## Models",
         markdown.table(_models(table)),
         "## Players who know no joke",
@@ -177,7 +176,9 @@ def _compared(ends: Mapping[str, Any], table: Mapping[str, Any]) -> Table:
     rows: list[tuple[Any, ...]] = []
     for name, called in (("reward", "reward"), ("listed", "by the lists"), ("by_labels", "by labels")):
         rows.append((called, *(_with_interval(ends[end][name]) for end in ends)))
-    rows.append(("beyond chance", *(_shown(corrected(ends[end]["reward"]["mean"], table)) for end in ends)))
+    for name, one in table["chance"].items():
+        beyond = [corrected(ends[end]["reward"]["mean"], one["mean"], table["best"]) for end in ends]
+        rows.append((f"beyond the {name}", *map(_shown, beyond)))
     names = {
         "key_text": "won by the key text",
         "judged": "won by a judge's yes",

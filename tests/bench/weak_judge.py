@@ -2,8 +2,8 @@
 
 python -m tests.bench.weak_judge OUT [STEPS]    (needs the extra train; minutes)
 
-The model is tiny and was taught a few fillings a scene: the key text, two nouns of the caption, four others. The judge is `echo`,
-which accepts whatever repeats a noun of the caption.
+The model is tiny and was taught a few fillings a scene, two nouns of the caption and four others; it does not know the joke. The
+judge is `echo`, which accepts whatever repeats a noun of the caption.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def config(model: Path, out: Path, steps: int) -> Config:
             "samples": SAMPLES,
             "judges": ["echo"],
             "settings": {"ask": False, "clues": False, "max_rounds": 2},
-            "group": 8,
+            "group": 16,
             "steps": steps,
-            "learning_rate": 6e-4,
-            "kl": 0.02,
+            "learning_rate": 2e-3,
+            "kl": 0.01,
             "max_tokens": 24,
             "start_between": [0.05, 0.95],
         },

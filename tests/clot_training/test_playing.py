@@ -396,7 +396,8 @@ def test_a_judge_that_is_fooled_is_told_of(base: str, started: Path, tmp_path: P
     }
     told = " ".join(report.warnings(table))
     assert "accepted 1 of 2" in told and "went up by 0.467" in told and "parrot" in told
-    assert report.corrected(0.95, table) == pytest.approx(0.5)
+    assert report.corrected(0.95, 0.9, 1.0) == pytest.approx(0.5)
+    assert report.corrected(0.95, 1.0, 1.0) is None
 
 
 def _scripted(said: list[tuple[str, str]]) -> list[measure.Watched]:
