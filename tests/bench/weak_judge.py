@@ -27,7 +27,7 @@ from clot_training.playing.train import train
 from tests.taught import taught
 
 OTHERS = ["a cloud", "two spoons", "a big surprise", "my uncle"]
-SAMPLES = ["lot-0002", "lot-0006", "lot-0028", "lot-0034"]
+SAMPLES = ["lot-0002", "lot-0028", "lot-0034"]
 
 
 def config(model: Path, out: Path, steps: int) -> Config:
@@ -83,7 +83,7 @@ def lotbench(*arguments: Any) -> str:
 def main(arguments: Sequence[str]) -> None:
     """Run it, and print what the training's report and the judge's check say."""
     out = Path(arguments[0])
-    made = config(out / "model", out / "work", int(arguments[1]) if len(arguments) > 1 else 60)
+    made = config(out / "model", out / "work", int(arguments[1]) if len(arguments) > 1 else 80)
     if not (out / "model" / "model.safetensors").exists() or not (out / "work").exists():
         taught(out / "model", made, OTHERS, nouns(made))
     start(made)
