@@ -351,8 +351,6 @@ def test_pairs_with_pictures_are_seen(tmp_path: Path) -> None:
     said = [tokens.decode(row[mask]) for row, mask in zip(batch["input_ids"], batch["answers"], strict=True)]
     assert said == [f"{colour}<|im_end|>" for colour in ("red", "blue", "blue", "red")]
     assert objective.loss(tuned, batch).item() == pytest.approx(math.log(2), abs=1e-5)
-    blind = Path(tmp_path / "train.jsonl")
-    blind.write_text("".join(one.model_dump_json() + "\n" for one in made), encoding="utf-8")
 
 
 def test_what_is_not_there_is_named(
