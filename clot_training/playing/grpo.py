@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,9 @@ class GameTrainer(GRPOTrainer):  # type: ignore[misc]
             processing_class=tokenizer,
             rollout_func=lambda prompts, trainer: _told(play(trainer, prompts)),
         )
+
+    def _get_train_sampler(self, dataset: Any = None) -> Order:
+        return Order(len(self.train_dataset), self.num_generations, self.args.seed)
 
     def create_model_card(self, *args: Any, **more: Any) -> None:
         """None: what a run was is said in its report."""
@@ -115,6 +118,29 @@ def arguments(config: Config, out: Path) -> Any:
         report_to=list(config.tune.track) or "none",
         disable_tqdm=True,
     )
+
+
+class Order:
+    """The order of the samples in an epoch, each as often as it is played in a group: by seed and epoch alone.
+
+    trl's own draws on from epoch to epoch, so that a training that goes on would play other samples.
+    """
+
+    def __init__(self, samples: int, group: int, seed: int) -> None:
+        self._samples, self._group, self._seed = samples, group, seed
+        self._epoch = 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """Called before each epoch."""
+        self._epoch = epoch
+
+    def __len__(self) -> int:
+        return self._samples * self._group
+
+    def __iter__(self) -> Iterator[int]:
+        drawn = torch.Generator().manual_seed(self._seed + self._epoch)
+        order = torch.randperm(self._samples, generator=drawn).tolist()
+        return (sample for sample in order for _ in range(self._group))
 
 
 def score(reward: Sequence[float | None], **more: Any) -> list[float | None]:

@@ -108,7 +108,9 @@ class Rollouts:
         read: dict[tuple[int, ...], Any] = {}
         under_way = []
         for sample in samples:
-            under_way.append(await self._begin(loaded, sample, step * len(samples) + count[sample]))
+            # A last step of an epoch may have fewer games, and no seed of a sample is played twice.
+            first = step * self._play.group * self._play.scenes
+            under_way.append(await self._begin(loaded, sample, first + count[sample]))
             count[sample] += 1
         while waiting := [one for one in under_way if one[0].observation is not None]:
             drawn = self._drawn(loaded, waiting, read)

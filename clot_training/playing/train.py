@@ -56,6 +56,10 @@ def train(config: Config) -> Learnt:
     if not (start / "adapter_config.json").exists():
         raise UsageError(f"{start}: not there yet; run `clot play-start` first")
     apart = split(config)
+    if config.play.scenes > len(apart.train):
+        raise UsageError(
+            f"play.scenes: {config.play.scenes} a step, and {len(apart.train)} are played at all"
+        )
     claim(out, _identity(config, start, apart))
     if not (out / "play.json").exists():
         _play(config, apart, start, out)

@@ -32,8 +32,8 @@ PLAY = {
     "samples": SAMPLES,
     "settings": {"ask": False, "clues": False, "max_rounds": 2},
     "group": 6,
-    "steps": 4,
-    "save_steps": 2,
+    "steps": 5,
+    "save_steps": 3,
     "max_tokens": 24,
     "measured": 4,
     "learning_rate": 5e-3,
@@ -258,7 +258,7 @@ def test_a_training_leaves_an_adapter_that_knows_what_it_saw_and_a_report(traine
     assert set(seen or ()) == {one.id for one in apart.train}
     assert apart.held_out and seen is not None
     table = json.loads((out / "report.json").read_text())
-    assert [one["step"] for one in table["steps"]] == [1, 2, 3, 4]
+    assert [one["step"] for one in table["steps"]] == [1, 2, 3, 4, 5]
     assert all(one["KL"] is not None and one["games"] + one["broke_off"] == 6 for one in table["steps"])
     assert (out / "curves.png").read_bytes().startswith(b"\x89PNG")
     assert table["held_out_score"]["after"]["games"] == 4
@@ -340,12 +340,12 @@ def test_a_training_that_is_killed_goes_on_to_the_same_adapter_and_asks_nothing_
     unbroken = (trained / "play/train/games/turns.jsonl").read_bytes().count(b"\n")
     with clot(work, base) as process:
         until = time.monotonic() + 120
-        # In the fourth step: past the checkpoint of the second, with games of the third over.
-        while not (turns.exists() and turns.read_bytes().count(b"\n") > 0.8 * unbroken):
+        # In the fifth step: past the checkpoint of the third, in the middle of an epoch, with games of the fourth over.
+        while not (turns.exists() and turns.read_bytes().count(b"\n") > 0.85 * unbroken):
             assert process.poll() is None and time.monotonic() < until
             time.sleep(0.005)
         process.send_signal(signal.SIGKILL)
-    assert (work / "play/train/checkpoints/checkpoint-2").is_dir()
+    assert (work / "play/train/checkpoints/checkpoint-3").is_dir()
     assert not (work / "play/train/play.json").exists()
     with clot(work, base) as process:
         assert process.wait(240) == 0
