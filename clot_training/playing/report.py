@@ -250,6 +250,7 @@ def draw(steps: Sequence[Mapping[str, Any]], path: Path) -> None:
             values = [float("nan") if one[name] is None else one[name] for one in steps]
             axes.plot(at, values, color=colour, label={"listed": "by the lists"}.get(name, name), alpha=0.85)
         axes.set(title=title, xlabel="step", ylim=(0, None))
+        axes.xaxis.get_major_locator().set_params(integer=True)
         if len(names) > 1:
             axes.legend(frameon=False)
     figure.savefig(path, dpi=120)

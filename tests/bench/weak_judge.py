@@ -1,9 +1,8 @@
 """A model learns to fool a weak judge: the reward rises, the samples' lists do not, and `judge-check --from-run` finds it.
 
-python -m tests.bench.weak_judge OUT [STEPS]    (needs the extra train; minutes)
+python -m tests.bench.weak_judge OUT [SETTING=VALUE ...]    (needs the extra train; half an hour)
 
-The model is tiny and was taught a few fillings a scene, two nouns of the caption and four others; it does not know the joke. The
-judge is `echo`, which accepts whatever repeats a noun of the caption.
+The smoke of `clot play-train` with another judge: `echo`, which accepts whatever repeats a noun of the caption.
 """
 
 from __future__ import annotations
@@ -19,42 +18,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from clot_training.config import Config
+from clot_training.config import Config, load
 from clot_training.playing import judges
 from clot_training.playing.samples import split
 from clot_training.playing.start import start
 from clot_training.playing.train import train
-from tests.taught import taught
+from clot_training.playing.trials import trial
+from tests.pages import ROOT
 
-OTHERS = ["a cloud", "two spoons", "a big surprise", "my uncle"]
-SAMPLES = ["lot-0002", "lot-0028", "lot-0034"]
-
-
-def config(model: Path, out: Path, steps: int) -> Config:
-    """A short training against the weak judge."""
-    return Config(
-        model=str(model),
-        out=str(out),
-        seed=3,
-        tune={"rank": 8, "max_steps": 1, "batch_size": 4, "dropout": 0.0, "learning_rate": 1e-5},
-        play={
-            "samples": SAMPLES,
-            "judges": ["echo"],
-            "settings": {"ask": False, "clues": False, "max_rounds": 2},
-            "group": 16,
-            "steps": steps,
-            "learning_rate": 2e-3,
-            "kl": 0.01,
-            "max_tokens": 24,
-            "start_between": [0.05, 0.95],
-        },
-    )
-
-
-def nouns(made: Config) -> dict[str, list[str]]:
-    """Two nouns of each caption."""
-    apart = split(made)
-    return {one.id: sorted(judges.nouns(one))[:2] for one in (*apart.train, *apart.held_out)}
+WEAK = ['play.judges=["echo"]', "play.start_between=[0.01,0.9]"]
+"""What is set otherwise than in the smoke: this judge is content with more from the beginning."""
 
 
 def labelled(run: Path, made: Config) -> str:
@@ -83,15 +56,11 @@ def lotbench(*arguments: Any) -> str:
 def main(arguments: Sequence[str]) -> None:
     """Run it, and print what the training's report and the judge's check say."""
     out = Path(arguments[0])
-    made = config(out / "model", out / "work", int(arguments[1]) if len(arguments) > 1 else 80)
-    if not (out / "model" / "model.safetensors").exists() or not (out / "work").exists():
-        taught(out / "model", made, OTHERS, nouns(made))
+    made = load(ROOT / "configs/clot/play-smoke.toml", [f"out={out}", *WEAK, *arguments[1:]])
     start(made)
     print(train(made).report)
     # A run of the trained adapter on the scenes that it played, judged as it was trained.
-    from clot_training.playing.trials import trial
-
-    played = json.loads((out / "work/play/train/play.json").read_text())
+    played = json.loads((out / "play/train/play.json").read_text("utf-8"))
     found = trial(made, split(made), "trained", played["model"], held_out=False, out=out / "runs")
     print(labelled(Path(found["run"]), made))
 
