@@ -231,9 +231,9 @@ class Play(Table):
     limits: dict[str, Any] = Field(default_factory=dict)
     """What the judges may be asked: `concurrency`, `rpm`, `cost_limit` and the other limits of a run."""
     start_right: float = Field(default=0.3, gt=0, lt=1)
-    """The share of right fillings among those that the start adapter is tuned on."""
+    """The share of right guesses among those that the start adapter is tuned on."""
     start_fillings: int = Field(default=12, gt=1)
-    """Fillings of a sample that it is tuned on."""
+    """Guesses of a sample that it is tuned on."""
     start_tunings: int = Field(default=3, gt=0)
     """How often it is tuned at most, each time on from where it is, until its reward lies in `start_between`."""
     start_between: tuple[float, float] = (0.1, 0.5)

@@ -114,7 +114,7 @@ def warnings(table: Mapping[str, Any]) -> list[str]:
     wrong = last["errors"]
     if wrong["fpr"] is not None and wrong["fpr"] > table["max_fpr"]:
         found.append(
-            f"the judge accepted {wrong['accepted']} of {wrong['wrong']} fillings of the last steps that the samples' "
+            f"the judge accepted {wrong['accepted']} of {wrong['wrong']} guesses of the last steps that the samples' "
             f"lists do not know as right ({wrong['fpr']:.0%}; {table['max_fpr']:.0%} is what a score may rest on)"
         )
     rise, listed = _rise(table, "reward"), _rise(table, "listed")
@@ -155,7 +155,7 @@ def told(table: Mapping[str, Any]) -> str:
         f"## The first {ENDS} steps and the last",
         markdown.table(_compared(ends, table)),
         "Intervals (95 %) are over steps. `by the lists`: a judge's yes counts only where the sample's own lists know the "
-        "filling as right; they do not know every right one, so it is the least that the score can be. `by labels`: what a "
+        "guess as right; they do not know every right one, so it is the least that the score can be. `by labels`: what a "
         "run's report makes of the same, with an interval over samples. `beyond` a player: of what is left above what that "
         "player gets, who knows no joke (see below); none where that is all there is.",
         "## Models",
@@ -184,7 +184,7 @@ def _compared(ends: Mapping[str, Any], table: Mapping[str, Any]) -> Table:
         "judged": "won by a judge's yes",
         "overturned": "yes taken back",
     }
-    names |= {"round": "mean round of a win", "invalid": "turns without a filling"}
+    names |= {"round": "mean round of a win", "invalid": "turns without a guess"}
     for name in PARTS:
         rows.append((names[name], *(_shown(ends[end][name]) for end in ends)))
     for name in LOGGED.values():
@@ -232,7 +232,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def draw(steps: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Draw the reward beside what the lists say, the divergence, the length and the turns without a filling."""
+    """Draw the reward beside what the lists say, the divergence, the length and the turns without a guess."""
     # Not pyplot: no window system, no state that outlives the picture.
     figure = Figure(figsize=(9, 6), layout="constrained")
     FigureCanvasAgg(figure)
@@ -243,7 +243,7 @@ def draw(steps: Sequence[Mapping[str, Any]], path: Path) -> None:
         "reward",
         "divergence from the start (KL)",
         "tokens of the model a game",
-        "turns without a filling",
+        "turns without a guess",
     )
     for axes, names, title in zip(plots.flat, shown, titles, strict=True):
         for name, colour in zip(names, ("tab:blue", "tab:orange"), strict=False):

@@ -40,7 +40,7 @@ class Talk:
             UsageError: It holds a picture.
         """
         if any(isinstance(part, Image) for message in messages for part in message.parts):
-            raise UsageError("play-train plays without pictures: settings.arm = caption")
+            raise UsageError("play-train plays without pictures: --set play.settings.arm=caption")
         before, self._heard = self._heard, last_turn(messages)
         if not self.prompt:
             self.prompt = self._ids(rendered(self._loaded, messages))
