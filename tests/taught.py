@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from clot_training.config import Config
-from tests.tiny import llama, tokenizer
+from tests.tiny import saved_llama, tokenizer
 
 ROOT = Path(__file__).resolve().parents[1]
 STEPS = 60
@@ -30,8 +30,6 @@ def taught(
         others: Wrong fillings of every scene.
         own: Fillings of a scene, by sample.
     """
-    import torch
-    from transformers import LlamaForCausalLM
 
     from clot_training.playing.rollouts import Rollouts
     from clot_training.playing.samples import split
@@ -44,9 +42,7 @@ def taught(
     texts = [text for one in scenes for text in (one.caption, one.response)]
     texts += [said(filling) for some in fillings.values() for filling in some]
     words = tokenizer(corpus=[rules, *texts] * 2, size=1500)
-    words.save_pretrained(folder)
-    torch.manual_seed(0)
-    LlamaForCausalLM(llama(len(words))).save_pretrained(folder)
+    saved_llama(folder, words)
     with Rollouts(config.play, scenes, apart, folder / "openings", 0) as opened:
         asked = {
             one.id: words.apply_chat_template(

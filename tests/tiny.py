@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 TEMPLATE = (
@@ -50,6 +51,18 @@ def llama(vocabulary: int, **more: Any) -> Any:
         **shape,
         **more,
     )
+
+
+def saved_llama(folder: Path, words: Any = None) -> Any:
+    """Write a text model and its tokenizer (by default the usual one) into a folder; always the same weights."""
+    import torch
+    from transformers import LlamaForCausalLM
+
+    words = tokenizer() if words is None else words
+    torch.manual_seed(0)
+    LlamaForCausalLM(llama(len(words))).save_pretrained(folder)
+    words.save_pretrained(folder)
+    return words
 
 
 def llava() -> tuple[Any, Any]:

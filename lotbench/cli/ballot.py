@@ -7,6 +7,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
@@ -262,20 +263,16 @@ def _prompts(runs: list[Run]) -> dict[str, Prompt]:
     Raises:
         UsageError: One has none, or theirs is not the same.
     """
-    for run in runs:
-        others = [other for other in runs if other is not run and other.samples.keys() & run.samples.keys()]
-        changed = [other for other in others if _changed(run, other)]
-        if changed or (not others and len(runs) > 1):
-            other = next(iter(changed or (one for one in runs if one is not run)))
-            raise UsageError(f"{other.path} and {run.path}: not on the same data")
-    samples = {name: table for run in reversed(runs) for name, table in run.samples.items()}
-    return {name: _ballot(runs[0]).prompt(table) for name, table in samples.items()}
-
-
-def _changed(run: Run, other: Run) -> bool:
-    """Whether people would see something else of a sample that both runs have."""
-    shared, seen = run.samples.keys() & other.samples.keys(), _ballot(run).prompt
-    return any(seen(run.samples[name]) != seen(other.samples[name]) for name in shared)
+    seen = [{name: _ballot(run).prompt(table) for name, table in run.samples.items()} for run in runs]
+    met: set[int] = set()
+    for (first, one), (second, other) in combinations(enumerate(seen), 2):
+        shared = one.keys() & other.keys()
+        if any(one[name] != other[name] for name in shared):
+            raise UsageError(f"{runs[first].path} and {runs[second].path}: not on the same data")
+        met |= {first, second} if shared else set()
+    if len(runs) > 1 and (alone := set(range(len(runs))) - met):
+        raise UsageError(f"{runs[min(alone)].path} and the other runs: not on the same data")
+    return {name: prompt for prompts in reversed(seen) for name, prompt in prompts.items()}
 
 
 def _key(ballot_path: Path) -> Path:

@@ -13,7 +13,7 @@ from clot_training.exploring import vocabulary
 from clot_training.records import Work
 from tests.clot_training.test_explore import lines, random_run
 from tests.leaping import HashPolicy, SeenPolicy, bare, plain, split_words
-from tests.tiny import llama, tokenizer
+from tests.tiny import saved_llama
 
 
 @pytest.fixture(autouse=True)
@@ -50,13 +50,7 @@ def test_one_and_three_ray_workers_write_the_file_of_the_local_engine(tmp_path: 
 
 @pytest.mark.slow
 def test_a_real_model_writes_one_file_however_many_workers_there_are(tmp_path: Path, cluster: None) -> None:
-    import torch
-    from transformers import LlamaForCausalLM
-
-    torch.manual_seed(0)
-    words = tokenizer()
-    LlamaForCausalLM(llama(len(words))).save_pretrained(tmp_path / "base")
-    words.save_pretrained(tmp_path / "base")
+    saved_llama(tmp_path / "base")
     written = []
     for workers in (1, 3):
         run = random_run(tmp_path / str(workers), plain(4), engine="ray", workers=workers, max_tokens=8)

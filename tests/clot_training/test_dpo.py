@@ -26,7 +26,7 @@ from lotbench.errors import UsageError
 from lotbench.run import plan
 from tests.judging import data_set, shipped
 from tests.pairing import listed
-from tests.tiny import llama, llava, square, tokenizer
+from tests.tiny import llava, saved_llama, square
 
 pytestmark = pytest.mark.slow
 
@@ -71,14 +71,8 @@ PAIRS = [
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> str:
-    import torch
-    from transformers import LlamaForCausalLM
-
-    torch.manual_seed(0)
     folder = tmp_path_factory.mktemp("base")
-    words = tokenizer()
-    words.save_pretrained(folder)
-    LlamaForCausalLM(llama(len(words))).save_pretrained(folder)
+    saved_llama(folder)
     return str(folder)
 
 

@@ -17,7 +17,7 @@ from clot_training.records import Instruction, Prompt
 from lotbench.edge.files import adapter_texts
 from lotbench.errors import UsageError
 from lotbench.types import Sampling
-from tests.tiny import llama, llava, square, tokenizer
+from tests.tiny import llava, saved_llama, square
 
 pytestmark = pytest.mark.slow
 
@@ -61,14 +61,8 @@ def written(folder: Path, made: list[Instruction]) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def text_base(tmp_path_factory: pytest.TempPathFactory) -> str:
-    import torch
-    from transformers import LlamaForCausalLM
-
-    torch.manual_seed(0)
     folder = tmp_path_factory.mktemp("text")
-    words = tokenizer()
-    words.save_pretrained(folder)
-    LlamaForCausalLM(llama(len(words))).save_pretrained(folder)
+    saved_llama(folder)
     return str(folder)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -217,12 +217,11 @@ async def test_a_picture_refused_by_a_model_that_sees_is_that_pictures_fault() -
 
 
 @asynccontextmanager
-async def listening() -> AsyncIterator[tuple[str, list[dict[str, str]]]]:
-    """A server that answers everything and keeps the headers of what it was sent."""
-    heard: list[dict[str, str]] = []
+async def answering(heed: Callable[[web.BaseRequest], object]) -> AsyncIterator[str]:
+    """A server that answers everything and lets each request be looked at; its base URL."""
 
     async def answer(request: web.BaseRequest) -> web.Response:
-        heard.append({name.lower(): value for name, value in request.headers.items()})
+        heed(request)
         await request.read()
         return web.json_response(
             {"model": "m", "choices": [{"message": {"content": "a"}, "finish_reason": "stop"}]}
@@ -232,9 +231,21 @@ async def listening() -> AsyncIterator[tuple[str, list[dict[str, str]]]]:
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}/v1", heard
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
     finally:
         await runner.cleanup()
+
+
+@asynccontextmanager
+async def listening() -> AsyncIterator[tuple[str, list[dict[str, str]]]]:
+    """A server that answers everything and keeps the headers of what it was sent."""
+    heard: list[dict[str, str]] = []
+
+    def heed(request: web.BaseRequest) -> None:
+        heard.append({name.lower(): value for name, value in request.headers.items()})
+
+    async with answering(heed) as url:
+        yield url, heard
 
 
 PRIVATE = {
@@ -287,25 +298,15 @@ async def test_an_address_gets_what_chat_openai_would_say_to_it(
 async def test_models_of_a_run_share_their_connections() -> None:
     peers: set[Any] = set()
 
-    async def answer(request: web.BaseRequest) -> web.Response:
+    def heed(request: web.BaseRequest) -> None:
         assert request.transport is not None
         peers.add(request.transport.get_extra_info("peername"))
-        return web.json_response(
-            {"model": "m", "choices": [{"message": {"content": "a"}, "finish_reason": "stop"}]}
-        )
 
-    runner = web.ServerRunner(web.Server(answer))
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+    async with answering(heed) as url, Models(Pictures(Path(), [], 32), Limits(), {}) as models:
         names = {role: [parse(f"{role}@{url}")] for role in ("candidate", "judge")}
-        async with Models(Pictures(Path(), [], 32), Limits(), {}) as models:
-            for [one] in models.role_models(names).values():
-                await one.model(question())
-                await one.model(question(number=1))
-    finally:
-        await runner.cleanup()
+        for [one] in models.role_models(names).values():
+            await one.model(question())
+            await one.model(question(number=1))
 
     assert len(peers) == 1
 
