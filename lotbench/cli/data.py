@@ -16,6 +16,7 @@ from lotbench.edge.files.jsonl import texts
 from lotbench.edge.pictures import picture_facts
 from lotbench.errors import DataError, UsageError, at
 from lotbench.harness.planted import PlantedRow
+from lotbench.report.markdown import visible
 from lotbench.run import calibration
 
 if TYPE_CHECKING:
@@ -93,7 +94,8 @@ def calibrate(parsed: argparse.Namespace) -> int:
     print(", ".join(f"{count} {name}" for name, count in counts.items()))
     for run in runs:
         if reasons := run.summary.get("reasons"):
-            print(f"note: {run.path.name} is not trusted, its plays count all the same: {'; '.join(reasons)}")
+            told = f"{run.path.name} is not trusted, its plays count all the same: {'; '.join(reasons)}"
+            print(visible(f"note: {told}"))
     return 0
 
 

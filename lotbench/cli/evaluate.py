@@ -19,6 +19,7 @@ from lotbench.edge.files import run_folder
 from lotbench.edge.files.datasets import config_file
 from lotbench.errors import UnknownModel, UsageError
 from lotbench.report import bounds
+from lotbench.report.markdown import visible
 from lotbench.run import plan
 from lotbench.run.evaluate import begin
 from lotbench.run.precision import Progress
@@ -150,7 +151,8 @@ def print_result(run: Run) -> int:
         if said := bounds.moving(name, score.get("bounds", {}), score["low"], score["high"]):
             print(said)
     if not summary["rankable"]:
-        print(f"not trusted: {'; '.join(summary['reasons'])}")
+        # A model names itself, and its name stands in reasons.
+        print(visible(f"not trusted: {'; '.join(summary['reasons'])}"))
     if run_folder.writable(run.path):
         print(f"report: {run.report}, and report.html beside it")
     else:

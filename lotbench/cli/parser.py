@@ -352,7 +352,11 @@ def _people(commands: Commands) -> None:
         commands, "view", "people:view", "look through runs: leaderboards, and games round by round", _site()
     )
     one.add_argument(
-        "root", metavar="DIR", nargs="?", default="runs", help="where runs are kept (default: runs)"
+        "root",
+        metavar="DIR|RUN",
+        nargs="?",
+        default="runs",
+        help="where runs are kept (default: runs), or a run, whose page comes first; `latest` is one",
     )
     one.add_argument("--export", metavar="DIR", help="write the pages as files instead, into a new folder")
     one.add_argument("--name", metavar="WHO", default="", help="who marks verdicts, as it is written down")

@@ -11,12 +11,17 @@ import webbrowser
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from lotbench.config import experiment as config
 from lotbench.config.experiment import Config
 from lotbench.edge import serve
 from lotbench.edge.calls.descriptors import room
+from lotbench.edge.files import run_folder
 from lotbench.errors import UsageError
+
+EVERYWHERE = ("0.0.0.0", "::")
+"""Hosts by which a machine is reached under each of its addresses, and which are none of them."""
 
 
 def view(parsed: argparse.Namespace) -> int:
@@ -25,9 +30,9 @@ def view(parsed: argparse.Namespace) -> int:
     from lotbench.site.review import clock
     from lotbench.site.runs import PATIENCE_S, Gallery, export
 
-    root = Path(parsed.root)
-    if not root.is_dir():
-        raise UsageError(f"{root}: no such folder")
+    root, first = _looked_at(parsed.root)
+    if first and parsed.export:
+        raise UsageError(f"--export writes the pages of a folder of runs: lotbench view {root} --export ...")
     # Of each run that was read, its walks are held open.
     room(sum(1 for _ in root.glob("*/run.json")))
     if parsed.export:
@@ -38,18 +43,41 @@ def view(parsed: argparse.Namespace) -> int:
             f"{parsed.export}: {count} files, {size / 1e6:.1f} MB; open {Path(parsed.export) / 'index.html'}"
         )
         return 0
-    return _serve(Gallery(root, Annotations(root, parsed.name, clock), PATIENCE_S), parsed)
+    return _serve(Gallery(root, Annotations(root, parsed.name, clock), PATIENCE_S), parsed, first=first)
+
+
+def _looked_at(given: str) -> tuple[Path, str]:
+    """The folder of runs that is looked through, and the page that comes first: of a run, its own.
+
+    Raises:
+        UsageError: It is neither.
+    """
+    root = Path(given)
+    if root.is_dir() and not (root / "run.json").is_file():
+        return root, ""
+    if given == run_folder.RUNS:
+        raise UsageError(f"{root}: no runs yet; make one: lotbench evaluate --config try")
+    path = run_folder.find(given).resolve()
+    return path.parent, f"run/{quote(path.name)}.html"
 
 
 def _serve(
-    pages: serve.Pages, parsed: argparse.Namespace, close: Callable[[], Awaitable[None]] | None = None
+    pages: serve.Pages,
+    parsed: argparse.Namespace,
+    close: Callable[[], Awaitable[None]] | None = None,
+    first: str = "",
 ) -> int:
-    """Serve until Ctrl-C, then let go of what the pages hold."""
+    """Serve until Ctrl-C, then let go of what the pages hold; `first` is the page that is opened."""
 
     def ready(address: str) -> None:
-        print(f"open {address}\nend with Ctrl-C", flush=True)
+        print(f"open {address}{first}")
+        if parsed.host in EVERYWHERE:
+            print(
+                f"from other machines: the same, with the address of this one in the place of {parsed.host}"
+            )
+        print("end with Ctrl-C", flush=True)
         if not parsed.no_browser:
-            webbrowser.open(address)
+            webbrowser.open(f"{address}{first}")
 
     async def main() -> None:
         try:
@@ -70,12 +98,15 @@ def play(parsed: argparse.Namespace) -> int:
     from lotbench.site.play import PlaySite
 
     asked, out = _game(parsed), Path(parsed.out)
-    day = datetime.date(*time.gmtime()[:3]) if parsed.daily else None
     asyncio.run(_refuse_missing(asked))
     if parsed.browser:
-        table = PlaySite(asked, out, day=day)
+        table = PlaySite(asked, out, today=_today if parsed.daily else None)
         return _serve(table, parsed, table.close)
-    return _at_terminal(asked, out, parsed.name, day)
+    return _at_terminal(asked, out, parsed.name, _today() if parsed.daily else None)
+
+
+def _today() -> datetime.date:
+    return datetime.date(*time.gmtime()[:3])
 
 
 async def _refuse_missing(asked: Config) -> None:

@@ -48,7 +48,8 @@ def _on_terminal(stream: TextIO) -> Watch:
         from rich.table import Table
         from rich.text import Text
 
-        console, started = Console(file=stream), time.monotonic()
+        # No markup: a path and a warning are only text.
+        console, started = Console(file=stream, markup=False), time.monotonic()
         _warn(status, console.print)
         console.print(f"run: {status.path}", highlight=False)
 

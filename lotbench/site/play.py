@@ -22,6 +22,7 @@ from lotbench.edge.pictures.picture_file import media_type
 from lotbench.edge.serve import Served
 from lotbench.errors import LotbenchError, UsageError, faults_of
 from lotbench.prompting.person_form import interview
+from lotbench.run.results import Run
 from lotbench.run.session import Status
 from lotbench.site import game_rounds
 from lotbench.site.others import Others
@@ -63,7 +64,8 @@ class PlaySite:
         asked: What is played, by whom it is judged.
         out: Where run folders are kept.
         now: The clock, in seconds.
-        day: The day whose game is played, the same sample for everybody; None plays all that is asked for.
+        today: Says what day it is, where the game of the day is played, the same sample for everybody; None plays all that
+            is asked for.
 
     Raises:
         UsageError: What is asked for does not fit.
@@ -74,17 +76,24 @@ class PlaySite:
         asked: Config,
         out: Path,
         now: Callable[[], float] = time.monotonic,
-        day: datetime.date | None = None,
+        today: Callable[[], datetime.date] | None = None,
     ) -> None:
         self._now = now
-        self._asked = of_the_day(asked, day) if day else asked
-        self._plan = planned(self._asked)
-        self._day = day
+        self._asked = asked
+        self._today = today
+        self._plan = planned(self._of(self._day))
         self._out = out
         self._gallery = Gallery(out)
         self._others = Others(out)
         self._seats: dict[str, Player] = {}
         self._retold: tuple[str, ...] = ()
+
+    @property
+    def _day(self) -> datetime.date | None:
+        return self._today() if self._today else None
+
+    def _of(self, day: datetime.date | None) -> Config:
+        return of_the_day(self._asked, day) if day else self._asked
 
     def get(self, path: str) -> Served:
         """The page at a path."""
@@ -130,7 +139,7 @@ class PlaySite:
         seat = found[0] if found else Player(secrets.token_urlsafe(12), name)
         if not seat.playing:
             self._make_room()
-            seat.over = None
+            seat.over, seat.day = None, self._day
             seat.task = asyncio.create_task(self._play(seat))
         seat.seen = self._now()
         self._seats[seat.key] = seat
@@ -153,9 +162,7 @@ class PlaySite:
 
     async def _play(self, seat: Player) -> None:
         """Play a person's next run; ended if nobody looks at its page any more."""
-        game = asyncio.ensure_future(
-            play_next(self._asked, self._out, seat.name, seat.model, partial(_told, seat))
-        )
+        game = asyncio.ensure_future(self._game(seat))
         try:
             while not (await asyncio.wait({game}, timeout=LOOK_S))[0]:
                 if self._now() - seat.seen > IDLE_S:
@@ -177,6 +184,11 @@ class PlaySite:
         finally:
             # Hundreds of people may have played here: of a run that is over, its page shows how its games ended.
             seat.task = seat.status = None
+
+    async def _game(self, seat: Player) -> Run:
+        # In a thread: the sample of a day is drawn of the whole data set.
+        asked = await asyncio.to_thread(self._of, seat.day)
+        return await play_next(asked, self._out, seat.name, seat.model, partial(_told, seat))
 
     def _move(self, seat: Player, move: str, sent: object) -> str | None:
         """What a person does: an answer, none, no more of this game, or on to the next; returns why it is not taken."""
@@ -219,20 +231,15 @@ class PlaySite:
         roles.pop("candidate", None)
         return screen(
             "join",
-            title=self._title,
+            title=_title(self._day),
             consent=CONSENT,
             roles=roles,
             about=self._plan.benchmark.about,
             game=self._plan.benchmark.graph == "game",
             settings=self._plan.settings,
-            daily=self._day is not None,
+            daily=self._today is not None,
             longest=LONGEST_NAME,
         )
-
-    @property
-    def _title(self) -> str:
-        day = self._day
-        return f"The game of {day.day} {day:%B %Y}" if day else "Play"
 
     def _play_page(self, seat: Player) -> Screen:
         request = seat.model.asked
@@ -241,8 +248,8 @@ class PlaySite:
             "play",
             "",
             name=seat.name,
-            title=self._title,
-            daily=self._day is not None,
+            title=_title(seat.day),
+            daily=seat.day is not None,
             version=seat.version,
             answer=seat.model.version,
             phase=phase,
@@ -278,20 +285,18 @@ class PlaySite:
         """How a game came out: the answer, why it is funny, and how others did."""
         known, trace = self._trace(seat, sample)
         assert seat.run is not None
-        made, told = self._result(trace), known["sample"]
+        made, told, title = self._result(trace), known["sample"], _title(seat.day)
         return screen(
             "result",
             up,
             **known,
             player=seat.name,
-            title=self._title,
+            title=title,
             result=made,
             thought=game_rounds.thought(trace, {}),
             around=game_rounds.masked(told),
             others=self._others.on(sample, seat.run[0]),
-            shared=made.text(
-                f"lotbench, {self._title[0].lower()}{self._title[1:]}" if self._day else "lotbench"
-            ),
+            shared=made.text(f"lotbench, {title[0].lower()}{title[1:]}" if seat.day else "lotbench"),
             version=seat.version,
             over=seat.over,
             more=len(seat.games) < seat.run[1],
@@ -302,7 +307,7 @@ class PlaySite:
         """The picture of a result, without the answer."""
         known, trace = self._trace(seat, sample)
         scene = self._gallery.get(str(known["picture"])).body if known["picture"] else None
-        title = self._title if self._day else "One picture, one joke, one word missing"
+        title = _title(seat.day) if seat.day else "One picture, one joke, one word missing"
         return Served(card(self._result(trace), title, scene), "image/png")
 
     def _played(self, seat: Player, sample: str) -> Served:
@@ -322,6 +327,10 @@ class PlaySite:
             except KeyError:
                 pass
         return self._gallery.get(f"picture/{file}")
+
+
+def _title(day: datetime.date | None) -> str:
+    return f"The game of {day.day} {day:%B %Y}" if day else "Play"
 
 
 def _let_go(seat: Player) -> None:

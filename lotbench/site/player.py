@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -39,6 +40,7 @@ class Player:
         read: The games whose end they have looked at.
         sent: What they sent last, by field, and `sent_at` when.
         over: Why their run has ended, if it has; "" where all was played.
+        day: The day whose game they play, where it is the game of a day.
     """
 
     key: str
@@ -53,6 +55,7 @@ class Player:
     sent_at: float = 0.0
     task: asyncio.Task[None] | None = None
     over: str | None = None
+    day: datetime.date | None = None
 
     @property
     def playing(self) -> bool:

@@ -79,12 +79,18 @@ class Gallery:
 
     def __post_init__(self) -> None:
         self._reading = Background(self.patience_s)
-        # Apart: the journal of a long run takes longest, and no page waits for it.
+        # Apart: the journal and the ranking of a long run take longest, and no other page waits for them.
         self._counting = Background(self.patience_s)
+        self._ranking = Background(self.patience_s)
+
+    @property
+    def _done(self) -> int:
+        """Moves whenever something that a page waits for is done."""
+        return self._reading.done + self._counting.done + self._ranking.done
 
     def get(self, path: str) -> Served:
         """The page or picture at a path; where its run is still being read, a page that says so and comes again."""
-        done = self._reading.done + self._counting.done
+        done = self._done
         if path == "state.json":
             return Served(f'{{"version": {done}}}'.encode(), "application/json")
         try:
@@ -148,7 +154,7 @@ class Gallery:
 
     def keep(self, names: Collection[str]) -> None:
         """Forget what is known of all runs but these: each holds an open file, and the tokens of its calls."""
-        self._reading.keep({"boards", *(f"{kind} {name}" for kind in ("run", "data") for name in names)})
+        self._reading.keep({f"{kind} {name}" for kind in ("run", "data") for name in names})
         self._counting.keep(set(names))
         for gone in [name for name in list(self._tokens) if name not in names]:
             self._tokens.pop(gone, None)
@@ -191,7 +197,7 @@ class Gallery:
 
     def index(self) -> Screen:
         """The leaderboards: every run that has ended in the table of what it played, and the runs that have not."""
-        done, found = self._reading.done + self._counting.done, self.found()
+        done, found = self._done, self.found()
         ended = [one for one in found.shelves if one.run.summary]
         boards, faults = self._ranked(ended)
         return screen(
@@ -219,7 +225,7 @@ class Gallery:
         """The leaderboards, None while they are first worked out, and why runs are on none that should be."""
         stamps = [(one.name, one.stamp) for one in ended]
         try:
-            return self._reading.get("boards", stamps, lambda: _boards(ended))
+            return self._ranking.get("boards", stamps, lambda: _boards(ended))
         except NotYetError:
             return None, {}
 

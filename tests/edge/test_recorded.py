@@ -108,6 +108,19 @@ async def test_a_person_sees_the_rules_once_and_answers_line_by_line(
     assert shown.count("picture: not shown here") == 2
 
 
+async def test_what_a_model_wrote_steers_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Terminal(monkeypatch, "a sofa")
+    said = "RESPONSE: \x1b]0;owned\x07\x1b[2Jnothing \u202eto see"
+    request = replace(
+        question(), messages=(Message("system", ("Rules of\x1b[8m",)), Message("user", (said,)))
+    )
+    await PersonModel()(request)
+    shown = capsys.readouterr().out
+    assert "nothing" in shown and not set("\x1b\x07\u202e") & set(shown)
+
+
 async def test_a_closed_terminal_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     Terminal(monkeypatch)
     with pytest.raises(Unescapable, match="the terminal was closed; the run can be resumed"):

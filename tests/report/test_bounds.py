@@ -85,10 +85,12 @@ def test_bounds_stand_beside_the_score_in_every_headline_place(
     for told in (text, html):
         assert "creativity\\_score may move further" in told or "creativity_score may move further" in told
         assert bounds.ABOUT.split(";")[0] in told
-    run = Run(tmp_path, None, {}, {}, (), summary)  # type: ignore[arg-type]
+    why = ["the candidate \x1b]0;owned\x07 and the judge are siblings"]
+    run = Run(tmp_path, None, {}, {}, (), {**summary, "rankable": False, "reasons": why})  # type: ignore[arg-type]
     assert print_result(run) == 0
     told = capsys.readouterr().out
     assert f"bounds {shown}" in told.splitlines()[0] and "creativity_score may move further" in told
+    assert "are siblings" in told and not set("\x1b\x07") & set(told), "a model says itself what it is called"
     assert "bounds" not in to_markdown(replace(made, scores=metrics([won("a", 1, 1)], Rules())))
 
 

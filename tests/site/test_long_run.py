@@ -156,6 +156,20 @@ async def test_a_mark_on_a_run_that_is_being_read_is_refused_with_the_reason(
         await gallery.post("annotate", mark | {"stepName": "check", "right": "yes"})
 
 
+def test_no_page_of_a_run_waits_for_the_ranking(long: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ranked = threading.Event()
+    monkeypatch.setattr(runs, "_boards", lambda _: ([], {}) if ranked.wait(20) else None)
+    gallery = Gallery(long, patience_s=2.0)
+    [name] = gallery.names()
+    gallery._ranking.patience_s = 0.01
+    index = text(gallery.get("index.html"))
+    assert 'data-wait="state.json"' in index and "Still being read" not in index
+    assert "42 games" in text(gallery.get(f"run/{name}.html"))
+    ranked.set()
+    gallery._ranking.patience_s = None
+    assert 'data-wait="state.json"' not in text(gallery.get("index.html"))
+
+
 # A page at a time
 
 
@@ -249,6 +263,10 @@ def test_the_tokens_of_calls_are_found_by_key_and_later_lines_are_read_on(long: 
     assert tokens.read_on().of(keys) == {key: known[key] for key in keys[:5]}
     file.write_bytes(b"".join(lines[:5]) + b"damaged\n" + b"".join(lines[5:]))
     assert tokens.read_on().of([*keys, "none"]) == known
+    # The last line of a key counts, but for one that is damaged behind its key.
+    with file.open("ab") as journal:
+        journal.write(lines[0].replace(b'"role"', b'"rule"'))
+    assert tokens.read_on().of(keys) == known and tokens.lines(keys[:1]) == {keys[0]: lines[0]}
     file.unlink()
     file.write_bytes(b"".join(lines[:3]))
     assert tokens.read_on().of(keys) == {key: known[key] for key in keys[:3]}

@@ -148,7 +148,7 @@ async def test_a_daily_game_that_was_played_is_shown_again_and_not_played_again(
         asked = game(server, samples=(), **{"settings.max_rounds": 1})
         day = datetime.date(2026, 11, 22)
         run = await play_next(of_the_day(asked, day), tmp_path, "Ann", Ready())
-        table = PlaySite(asked, tmp_path, day=day)
+        table = PlaySite(asked, tmp_path, today=lambda: day)
         async with client(table) as browser:
             assert "The game of 22 November 2026" in await text(browser, "")
             seat = await joined(browser, "Ann")
@@ -157,6 +157,14 @@ async def test_a_daily_game_that_was_played_is_shown_again_and_not_played_again(
             assert f"result/{sample}.html" in page
             shown = await text(browser, f"{seat}/result/{sample}.html")
             assert "lotbench, the game of 22 November 2026" in shown
+            day += datetime.timedelta(days=1)
+            assert "The game of 23 November 2026" in await text(browser, "")
+            assert await joined(browser, "Ann") == seat
+            page = await until(browser, seat, 'name="filling"')
+            assert "The game of 23 November 2026" in page
+            day += datetime.timedelta(days=1)
+            page = await text(browser, f"{seat}/index.html")
+            assert "The game of 23 November 2026" in page, "a game goes on over midnight as what it is"
             await table.close()
 
 

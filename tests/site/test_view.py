@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from urllib.parse import unquote
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
-from lotbench.cli import main
+from lotbench.cli import main, people
 from lotbench.config import experiment as config
 from lotbench.edge import serve
 from lotbench.errors import DataError, UsageError
@@ -227,6 +227,28 @@ def test_the_command_exports(played: Path, tmp_path: Path, capsys: pytest.Captur
     assert main(["view", str(played), "--export", str(tmp_path / "pages")]) == 0
     assert "26 files" in capsys.readouterr().out
     assert main(["view", str(tmp_path / "none")]) == 2
+
+
+def test_a_run_is_looked_at_by_its_own_name_and_who_has_none_is_told_how_to_make_one(
+    played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = sorted(played.glob("*/run.json"))[0].parent
+    opened: list[str] = []
+    monkeypatch.setattr(people.webbrowser, "open", opened.append)
+
+    async def serve_once(pages: serve.Pages, port: int, ready: Callable[[str], None], host: str) -> None:
+        ready(f"http://{host}:1/token/")
+        assert pages.get(opened[-1].partition("token/")[2]).body
+
+    monkeypatch.setattr(serve, "serve", serve_once)
+    assert main(["view", str(run), "--host", "0.0.0.0"]) == 0
+    assert opened == [f"http://0.0.0.0:1/token/run/{run.name}.html"]
+    assert "from other machines" in capsys.readouterr().out
+    assert main(["view", str(played)]) == 0 and opened[-1].endswith("token/")
+    assert main(["view", str(run), "--export", str(tmp_path / "pages")]) == 2
+    monkeypatch.chdir(tmp_path)
+    assert main(["view"]) == 2
+    assert "runs: no runs yet; make one: lotbench evaluate" in capsys.readouterr().err
 
 
 # Marks on verdicts

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from lotbench.errors import Unescapable, UsageError
 from lotbench.prompting.person_form import Field, filled, interview, read_field
+from lotbench.report.markdown import visible
 from lotbench.types import Reply, Request
 
 GAVE_UP, SKIPPED = "The player gave up.", "The player had nothing to say here."
@@ -41,12 +42,12 @@ class PersonModel:
             asked = interview(request)
             if asked.rules not in self._shown:
                 self._shown.add(asked.rules)
-                print(f"\n{asked.rules}")
+                print(visible(f"\n{asked.rules}"))
             print()
             if asked.pictures:
                 print(f"picture: {self._picture(request.key.sample) if self._picture else 'not shown here'}")
             for label, text in asked.told:
-                print(f"{label}: {text}" if label else text)
+                print(visible(f"{label}: {text}" if label else text))
             try:
                 given = {field.name: await asyncio.to_thread(_ask, field) for field in asked.fields}
             except EOFError:

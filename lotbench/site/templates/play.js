@@ -67,11 +67,12 @@ document.addEventListener("submit", async (event) => {
 async function watch() {
   const main = table();
   if (main?.dataset.waiting && !busy) {
+    const status = main.querySelector("[role=status]");
     try {
       const told = await (await fetch(main.dataset.waiting)).json();
       if (String(told.version) !== main.dataset.version) await renew();
+      else status.textContent = "";
     } catch {
-      const status = document.querySelector(".composer") ?? main.querySelector("[role=status]");
       status.textContent = "The server cannot be reached; what you sent so far is kept.";
     }
   }
