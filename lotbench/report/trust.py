@@ -22,6 +22,8 @@ from lotbench.config.model_names import Kind, parse, related
 
 MOST_UNANSWERED = 0.10
 """The share of its samples that a run's headline may leave out, as of walks that may fail (`max_failed`)."""
+KNOWS_NOTHING = "the headline metric knows nothing"
+"""How the reason begins of a run whose headline leaves out more."""
 
 
 class Bounds(BaseModel):
@@ -295,7 +297,7 @@ def _size(case: Case) -> Iterator[str]:
         least = f"min_samples {wanted}" if wanted == case.bounds.min_samples else f"the data set's {wanted}"
         yield f"the run is of {case.samples} samples, fewer than {least}"
     if case.unanswered > MOST_UNANSWERED * case.samples:
-        yield f"the headline metric knows nothing of {case.unanswered} of the {case.samples} samples"
+        yield f"{KNOWS_NOTHING} of {case.unanswered} of the {case.samples} samples"
     done, wanted_walks = case.walks
     if done < wanted_walks:
         yield f"the run is not complete: {done} of {wanted_walks} tasks are done"

@@ -29,6 +29,7 @@ from lotbench.errors import RunFolderError, UsageError, suggestion
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.evidence import Evidence
 from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, judged_by
+from lotbench.metrics.headline import Headline
 from lotbench.metrics.likeness import Answers
 from lotbench.metrics.planning import Cost
 from lotbench.metrics.variance import of_walks
@@ -38,7 +39,7 @@ from lotbench.report.report import Facts, Report, Spent, build, to_markdown, to_
 from lotbench.report.sections import Reading, Section
 from lotbench.run import calibration, diagnostics, estimate, plan, recorded, run_card
 from lotbench.run.folder_shapes import later, read_run_json, read_samples, read_summary
-from lotbench.types import Trace
+from lotbench.types import Metric, Trace
 
 LABELS = "labels.jsonl"
 """What people said of the answers of a run, in its folder."""
@@ -445,13 +446,14 @@ def _writers(samples: Sequence[Any]) -> dict[str, int]:
     )
 
 
-def entry(run: Run, *, curves: bool = False) -> Entry:
+def entry(run: Run, *, curves: bool = False, alone: bool = False) -> Entry:
     """A run as a ranking sees it.
 
     Args:
         run: A run that has ended.
         curves: Whether what is made from the traces anew is wanted too: the plots of steps, what each walk adds, the
             answers.
+        alone: Whether it is compared with nobody: its headline is then that of its summary, and no trace is read.
 
     Raises:
         RunFolderError: It has not ended in order yet, or `curves` and its data are no longer what they were.
@@ -461,13 +463,16 @@ def entry(run: Run, *, curves: bool = False) -> Entry:
     config, models = run.config, run.summary["models"]
     record = read_run_json(run.path)
     digests = {name: run.digests.get(name) for name in ("data", "prompts")}
-    played = walked(run.traces)
+    traces: Sequence[Trace] = () if alone else run.traces
+    played = walked(traces)
     declared = benchmarks.get(config.benchmark)
     settings = validate(declared.Settings, config.settings)
-    headline = declared.comparison.headline(run.traces, settings)
+    headline = declared.comparison.headline(traces, settings)
+    if alone:
+        headline = _summed_up(headline, run.summary)
     drawn, kept = _drawn(run) if curves else (), _kept_checks(run.path)
     labels = diagnostics.labelled_verdicts(kept, run.path.name)
-    by_labels = declared.comparison.by_labels(run.traces, settings, labels) if labels else None
+    by_labels = declared.comparison.by_labels(traces, settings, labels) if labels and not alone else None
     usage, walks = run.summary["usage"], max(1, run.summary["n_traces"])
     return Entry(
         name=run.path.name,
@@ -520,6 +525,21 @@ def entry(run: Run, *, curves: bool = False) -> Entry:
         of=record.get("recorded", {}).get("of"),
         said=diagnostics.said(run.path, run.traces, declared, settings) if curves else likeness.Said(),
         walked=played,
+    )
+
+
+def _summed_up(headline: Headline, summary: Mapping[str, Any]) -> Headline:
+    """A headline as the summary of its run has it; none of its samples is known."""
+    score = summary["scores"][summary["headline"]]
+    fields = ("value", "low", "high", "n", "why", "bounds")
+    whole = Metric(**{name: score[name] for name in fields if name in score})
+    abstained = any(trust.KNOWS_NOTHING in reason for reason in summary["reasons"])
+    return replace(
+        headline,
+        name=summary["headline"],
+        records={},
+        measure=lambda _: whole,
+        unanswered=int(abstained),
     )
 
 

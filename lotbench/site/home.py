@@ -15,6 +15,7 @@ from lotbench.errors import UsageError
 from lotbench.report.bounds import ABOUT, in_words
 from lotbench.report.leaderboard import Entry, alike, board
 from lotbench.report.ranking_sections import summed_up
+from lotbench.report.trust import KNOWS_NOTHING
 
 WIDTH = 156
 """Of the line on which an interval is drawn."""
@@ -24,7 +25,7 @@ BADGES = (
     ("was never checked", "not checked"),
     ("the run is of ", "partial"),
     ("the run is not complete", "partial"),
-    ("the headline metric knows nothing", "partial"),
+    (KNOWS_NOTHING, "partial"),
 )
 """How a reason begins, or what stands in it, and the badge that it gives; any other gives `not trusted`."""
 

@@ -11,7 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -81,6 +81,7 @@ class Shelf:
         outcomes: Of each walk, in their order.
         played: Whether any walk has a filling, as those of the game have.
         graded: Whether any score lies between right and wrong, 1 and 0.
+        failed: Walks without a score.
         stamp: What its files were when they were read.
     """
 
@@ -90,6 +91,7 @@ class Shelf:
     samples: Samples
     played: bool
     graded: bool
+    failed: int
     stamp: object
 
     @property
@@ -114,11 +116,14 @@ class Shelf:
 
     @cached_property
     def entry(self) -> Entry:
-        """The run as a ranking sees it; its traces are read for it.
+        """The run as a ranking sees it; its traces are read for it if it may be compared with others.
 
         Raises:
             RunFolderError: It has not ended in order.
         """
+        summary = self.run.summary
+        if summary.get("reasons") and summary.get("headline") in summary["scores"]:
+            return replace(results.entry(self.run, alone=True), failed=self.failed)
         return results.entry(self.run)
 
     @cached_property
@@ -167,18 +172,20 @@ def read_run(path: Path) -> Shelf:
     before = stamp(path)
     outcomes: list[str] = []
     played = graded = False
+    failed = 0
 
     def seen(trace: Trace) -> None:
-        nonlocal played, graded
+        nonlocal played, graded, failed
         if not NAME.fullmatch(trace.sample):
             raise UsageError(f"{trace.sample[:80]!r}: no sample's name, so no part of an address")
         outcomes.append(sys.intern(trace.outcome))
         played = played or any(one.filling for one in read_rounds(trace.steps))
         graded = graded or trace.score.value not in (None, 0, 1)
+        failed += trace.score.value is None
 
     run = results.load_run(path, seen=seen)
     assert isinstance(run.traces, Traces)
-    return Shelf(run, run.traces, outcomes, Samples(path / "samples.jsonl"), played, graded, before)
+    return Shelf(run, run.traces, outcomes, Samples(path / "samples.jsonl"), played, graded, failed, before)
 
 
 def stamp(path: Path) -> object:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from lotbench.edge.files.traces import Traces
 from lotbench.edge.serve import Served
 from lotbench.report.html.page import harmless
 from lotbench.report.leaderboard import Entry
+from lotbench.run import results
+from lotbench.run.results import load_run
 from lotbench.site.home import Badge, badges, boards
+from lotbench.site.run_summary import read_run
 from lotbench.site.run_tables import WalkRow
 from lotbench.site.runs import REPORT_POLICY, Gallery
 from tests.old_runs import FOLDER, RUNS
@@ -90,6 +95,23 @@ def test_every_benchmark_shows_the_metric_by_which_its_runs_are_ranked() -> None
         assert f">{metric}</button>" in page
     for name in RUNS:
         assert f"run/{name}.html" in page
+
+
+@pytest.mark.parametrize("name", [name for name in RUNS if "-killed-" not in name])
+def test_a_run_that_is_not_trusted_stands_as_its_summary_has_it_and_no_trace_is_read(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(FOLDER / name, tmp_path / name)
+    run, _ = results.rewritten(load_run(tmp_path / name))
+    assert run.summary["reasons"]
+    whole = results.entry(run)
+    shelf = read_run(run.path)
+    monkeypatch.setattr(Traces, "_read", None)
+    alone = shelf.entry
+    assert alone.metric.levels == whole.metric.levels and alone.abstained == whole.abstained
+    [one], [other] = boards([alone], {name: run.summary}), boards([whole], {name: run.summary})
+    assert one.metric == other.metric and one.better == other.better
+    assert one.rows == other.rows
 
 
 @pytest.mark.parametrize(
