@@ -518,6 +518,71 @@ def test_a_reply_that_could_not_be_read_is_asked_anew_and_not_taken_from_its_fil
         nobody_paid_twice(server, tmp_path)
 
 
+def files_of(run: Path) -> list[str]:
+    return sorted(path.name for path in (run / "batches").iterdir())
+
+
+def lost(server: BatchServer, out: Path, api: str) -> Path:
+    """A run that was stopped when its only file had reached the server, and no id had come back."""
+    assert main(command(server, out, "standard", "--batch", api)) == 0
+    run = the_run(out)
+    (run / "calls.jsonl").write_bytes(b"")
+    (run / "traces.jsonl").write_bytes(b"")
+    (run / "batches" / "0001.results.jsonl").unlink()
+    about = run / "batches" / "0001.json"
+    about.write_text(json.dumps(json.loads(about.read_text()) | {"id": ""}))
+    return run
+
+
+def test_a_list_of_batches_that_cannot_be_had_stops_the_run_and_no_task_fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with BatchServer(blind, port=PORT) as server:
+        run = lost(server, tmp_path, "openai")
+        server.service.troubles = {"list": [500] * 20}
+        assert main(["resume", str(run), "--no-preflight"]) == 1
+        assert "500: Not now" in capsys.readouterr().err
+        assert not (run / "traces.jsonl").read_bytes()
+        server.service.troubles = {}
+        assert main(["resume", str(run), "--no-preflight"]) == 0
+        nobody_paid_twice(server, tmp_path)
+
+
+def test_what_a_kill_left_of_looking_into_another_batch_hides_no_file(tmp_path: Path) -> None:
+    with BatchServer(blind, port=PORT) as server:
+        run = lost(server, tmp_path, "anthropic")
+        (run / "batches" / "0001.results.jsonl").write_text('{"custom_id": "other", "result": {}}\n')
+        assert main(["resume", str(run), "--no-preflight"]) == 0
+        nobody_paid_twice(server, tmp_path)
+        assert len(server.service.batches) == 1
+
+
+def test_a_batch_that_was_called_back_before_any_line_came_is_not_sent_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with BatchServer(blind, port=PORT, fates=lambda number, line: "missing") as server:
+        told_of = server.service._told
+
+        def cancelled(batch: Any) -> Any:
+            batch.cancelled = True
+            return told_of(batch)
+
+        server.service._told = cancelled  # type: ignore[method-assign]
+        assert main(command(server, tmp_path, "standard", "--batch", "openai")) == 1
+        assert "was cancelled; resume asks its calls again" in capsys.readouterr().err
+        assert len(server.service.batches) == 1
+
+
+def test_an_answer_that_nobody_foresaw_is_no_run_that_waits_for_ever(tmp_path: Path) -> None:
+    with BatchServer(blind, port=PORT, troubles={"create": ["lost"]}) as server:
+        told_of = server.service._told
+        server.service._told = lambda batch: told_of(batch) | {"created_at": 10**400}  # type: ignore[method-assign]
+        with running(
+            tmp_path / "home", "cli", *command(server, tmp_path, "standard", "--batch", "openai")
+        ) as process:
+            assert process.wait(PATIENCE_S) != 0
+
+
 # Folders of others.
 
 

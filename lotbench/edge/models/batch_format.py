@@ -69,12 +69,14 @@ class Look:
         files: The ids of the files that hold its results (OpenAI).
         lines: How many lines it has, as far as it says.
         failed: Why it was refused as a whole; "" if it was not.
+        cancelled: Whether somebody called it back: what has no line then is not to be sent again.
     """
 
     ended: bool
     files: tuple[str, ...] = ()
     lines: int = 0
     failed: str = ""
+    cancelled: bool = False
 
 
 def custom_id(api: Api, token: str, key: str) -> str:
@@ -220,6 +222,7 @@ def look(api: Api, answer: Any) -> Look:
         status in ("completed", "expired", "cancelled", "failed"),
         tuple(one for one in files if isinstance(one, str) and one),
         failed=_complaints(answer.get("errors")) if status == "failed" else "",
+        cancelled=status == "cancelled",
     )
 
 

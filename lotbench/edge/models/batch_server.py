@@ -83,20 +83,27 @@ class BatchServer:
         return made
 
     async def recovered(self, filed: Filed) -> Filed | None:
-        """A file whose id was never written down, with its id; None if the server never got it."""
-        found = await self._tried(lambda attempt: self._found(filed))
+        """A file whose id was never written down, with its id; None if the server never got it.
+
+        Raises:
+            Unescapable: The server cannot be asked: the file may be paid for, and is looked for again by a resumed run.
+        """
+        try:
+            found = await self._tried(lambda attempt: self._found(filed))
+        except CallFailed as error:
+            raise Unescapable(str(error)) from None
         self._files.note(found) if found else self._files.drop(filed)
         return found
 
-    async def collected(self, filed: Filed) -> tuple[Results, str]:
-        """The results of a file when the server is done with it, and why it was refused as a whole; "" if it was not.
+    async def collected(self, filed: Filed) -> tuple[Results, Look]:
+        """The results of a file when the server is done with it, and how it ended, if that is not long known.
 
         Raises:
             Unescapable: The server does not know the file, or cannot be reached for long.
         """
         known = self._files.results(filed)
         if known is not None:
-            return known, ""
+            return known, Look(ended=True)
         self._files.waiting[filed.number] = (len(filed.calls), time.monotonic())
         try:
             look = await self._ended(filed)
@@ -107,7 +114,7 @@ class BatchServer:
             del self._files.waiting[filed.number]
         known = self._files.results(filed)
         assert known is not None
-        return known, look.failed
+        return known, look
 
     def named(self, filed: Filed) -> str:
         """A file, for an error."""
@@ -218,6 +225,8 @@ class BatchServer:
         results: batches of as many lines are looked into when they are done.
         """
         known = self._files.ids()
+        # Those of another batch, if a kill came while it was looked into: they would stand for every batch.
+        self._files.place_of_results(filed).unlink(missing_ok=True)
         async for one in self._listed(filed.written - EARLIER_S):
             about = one.get("metadata")
             if self._api == "openai":

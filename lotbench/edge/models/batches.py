@@ -21,7 +21,7 @@ from lotbench.config.experiment import Limits
 from lotbench.config.model_names import ModelName
 from lotbench.edge.models import batch_format, chat_format
 from lotbench.edge.models.batch_files import FILE, BatchFiles, Call, Filed, Results
-from lotbench.edge.models.batch_format import Outcome
+from lotbench.edge.models.batch_format import Look, Outcome
 from lotbench.edge.models.batch_server import BatchServer
 from lotbench.edge.models.chat import (
     MALFORMED_TRIES,
@@ -32,7 +32,7 @@ from lotbench.edge.models.chat import (
     Waiting,
     short,
 )
-from lotbench.errors import LotbenchError, Unescapable
+from lotbench.errors import Unescapable
 from lotbench.types import JSON, Key
 
 LULL_S = 1.0
@@ -84,7 +84,7 @@ class BatchModel(ChatModel):
         self._tasks: set[asyncio.Task[None]] = set()
         self._earlier: dict[str, Filed] | None = None
         self._finding: asyncio.Task[dict[str, Filed]] | None = None
-        self._fetching: dict[int, asyncio.Task[tuple[Results, str]]] = {}
+        self._fetching: dict[int, asyncio.Task[tuple[Results, Look]]] = {}
 
     async def close(self) -> None:
         """Give up what is under way, which goes on at the server, and close the connections."""
@@ -183,10 +183,10 @@ class BatchModel(ChatModel):
         """Take a file to its end, and tell every call in it what came, or why nothing did."""
         try:
             filed = await self._server.submitted(self._files.write(made, texts))
-            results, refused = await self._server.collected(filed)
-            if refused:
-                raise self._refusal(filed, refused)
-        except (LotbenchError, PassingError) as error:
+            results, look = await self._server.collected(filed)
+            if look.failed:
+                raise self._refusal(filed, look.failed)
+        except Exception as error:  # noqa: BLE001 - whatever it is, those who wait would wait for ever
             if isinstance(error, Unescapable):
                 self._stop(error)
             for line in lines:
@@ -195,7 +195,7 @@ class BatchModel(ChatModel):
             return
         for line in lines:
             if not line.came.done():
-                self._tell(line, filed, results)
+                self._tell(line, filed, results, cancelled=look.cancelled)
 
     def _refusal(self, filed: Filed, why: str) -> Exception:
         """What to do about a file that was refused as a whole: later, if only too much is waiting already."""
@@ -204,14 +204,14 @@ class BatchModel(ChatModel):
             return PassingError(told, wait=HELD_UP * self._limits.batch_poll_s)
         return Unescapable(told)
 
-    def _tell(self, line: _Line, filed: Filed, results: Results) -> None:
+    def _tell(self, line: _Line, filed: Filed, results: Results, *, cancelled: bool) -> None:
         outcome = results.of(filed.calls[line.key].line)
-        if outcome is None:
+        if outcome is None and not cancelled:
             told = "its batch ended without a line for it"
             line.came.set_exception(PassingError(told, tries=MALFORMED_TRIES))
-        elif outcome.status == batch_format.CANCELLED:
-            cancelled = f"{self._server.named(filed)} was cancelled; resume asks its calls again"
-            self._stop(Unescapable(cancelled))
+        elif outcome is None or outcome.status == batch_format.CANCELLED:
+            stopped = f"{self._server.named(filed)} was cancelled; resume asks its calls again"
+            self._stop(Unescapable(stopped))
         else:
             line.came.set_result(_delivered(outcome, {**line.sent, FILE: filed.number}))
 
