@@ -127,6 +127,8 @@ def export(parsed: argparse.Namespace) -> int:
         run_folder.refuse_way_out(run.path, Path(parsed.out))
     if parsed.otlp and parsed.to != "otel":
         raise UsageError("--otlp goes with --to otel")
+    if parsed.to and parsed.held_out:
+        raise UsageError("--held-out goes without --to: what other tools read holds what was asked and said")
     if parsed.to:
         return _exported(run, parsed)
     if parsed.held_out:

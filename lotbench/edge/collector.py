@@ -32,8 +32,12 @@ def address(url: str) -> str:
     Raises:
         UsageError: It is no address, or not of this machine.
     """
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or (parts.hostname or "") not in NAMES:
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and parts.hostname in NAMES and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
         raise UsageError(
             f"--otlp {url}: not http://127.0.0.1:PORT: traces hold keys, and stay on this machine"
         )

@@ -77,6 +77,11 @@ EXPORTERS: Mapping[str, str] = {
 """The file of each exporter, by the name that `lotbench export --to` takes."""
 
 
+def played_by(run: Run) -> str:
+    """The version of lotbench that the run was begun with, which need not be this one."""
+    return run.digests.get("code", "unknown")
+
+
 async def export(name: str, run: Run, out: Path) -> Exported:
     """Write a run for another tool.
 

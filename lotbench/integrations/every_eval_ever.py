@@ -10,21 +10,23 @@ import hashlib
 import json
 from collections.abc import Mapping
 from datetime import datetime
+from math import inf
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 from lotbench import benchmarks
+from lotbench.config.experiment import Limits
 from lotbench.edge.files import atomic_write
 from lotbench.edge.files.run_folder import read_json
-from lotbench.integrations import Exported
+from lotbench.integrations import Exported, played_by
 from lotbench.integrations.conversations import model_id, replies, slug, turns
-from lotbench.run.plan import version
 from lotbench.run.rescore import Transcript, transcripts
-from lotbench.run.results import Run
+from lotbench.run.results import Run, planned
 from lotbench.types import JSON
 
 SCHEMA = "0.3.0"
+SAMPLING = ("temperature", "top_p", "max_tokens")
 UNKNOWN = {"deployment_type": "unknown", "model_availability": "unknown"}
 LEFT_OUT = (
     "baselines, the chance line and the error rates of judges have no field: they are in additional_details as text",
@@ -47,13 +49,13 @@ async def export(run: Run, out: Path) -> Exported:
     )
     place, lines = folder / f"{name}.json", folder / f"{name}_samples.jsonl"
     about = _identity(run, model)
-    digest, rows, missing = hashlib.sha256(), 0, 0
+    digest, rows, missing, highest = hashlib.sha256(), 0, 0, _highest(run)
     with atomic_write.opened(out / lines) as file:
         async for walk in transcripts(run):
             if walk.trace.score.value is None:
                 missing += 1
                 continue
-            line = f"{json.dumps(_instance(run, walk, about), ensure_ascii=False)}\n".encode()
+            line = f"{json.dumps(_instance(walk, about, highest), ensure_ascii=False)}\n".encode()
             digest.update(line)
             file.write(line)
             rows += 1
@@ -111,7 +113,7 @@ def _aggregate(run: Run, about: Mapping[str, str]) -> dict[str, JSON]:
             "source_organization_name": "unknown",
             "evaluator_relationship": "other",
         },
-        "eval_library": {"name": "lotbench", "version": version()},
+        "eval_library": {"name": "lotbench", "version": played_by(run)},
         "model_info": _model(_candidate(run)),
         "evaluation_results": [
             _result(run, name, score) for name, score in scores.items() if score["value"] is not None
@@ -175,13 +177,19 @@ def _judges(run: Run) -> dict[str, JSON] | None:
 
 def _generation(run: Run) -> dict[str, JSON]:
     sampling = read_json(run.path / "run.json").get("sampling", {}).get("candidate", {})
-    known = {name: sampling[name] for name in ("temperature", "top_p", "max_tokens") if sampling.get(name)}
+    known = {name: sampling[name] for name in SAMPLING if sampling.get(name) is not None}
     settings = json.dumps(run.config.settings, ensure_ascii=False)
     return {"generation_args": known, "additional_details": {"settings": settings}}
 
 
-def _instance(run: Run, walk: Transcript, about: Mapping[str, str]) -> dict[str, JSON]:
-    """One walk as a line."""
+def _highest(run: Run) -> float:
+    """The most that a walk's score can be; infinite where the benchmark does not say."""
+    ends = benchmarks.get(run.config.benchmark).comparison.ends
+    return ends(planned(run, Limits()).settings)[1] if ends else inf
+
+
+def _instance(walk: Transcript, about: Mapping[str, str], highest: float) -> dict[str, JSON]:
+    """One walk as a line; it is correct if it was solved, or has the highest score that there is."""
     trace, said = walk.trace, list(turns(walk))
     given = replies(walk)
     single = len(given) < 2
@@ -198,7 +206,7 @@ def _instance(run: Run, walk: Transcript, about: Mapping[str, str]) -> dict[str,
         "interaction_type": "single_turn" if single else "multi_turn",
         "input": {"raw": asked, "reference": []},
         "answer_attribution": [],
-        "evaluation": {"score": value, "is_correct": trace.outcome == "solved" or value >= 1},
+        "evaluation": {"score": value, "is_correct": trace.outcome == "solved" or value >= highest},
         "token_usage": {
             "input_tokens": sum(reply.usage.input_tokens for reply in given),
             "output_tokens": sum(reply.usage.output_tokens for reply in given),

@@ -16,13 +16,13 @@ import yaml
 from lotbench import benchmarks
 from lotbench.config.experiment import Limits
 from lotbench.edge.files import atomic_write
+from lotbench.edge.files.run_folder import read_json
 from lotbench.errors import DataError
-from lotbench.integrations import Exported
+from lotbench.integrations import Exported, played_by
 from lotbench.integrations.conversations import model_id, slug
 from lotbench.integrations.dataset_card import card, croissant
 from lotbench.report import trace_rows
 from lotbench.report.markdown import plain
-from lotbench.run.plan import version
 from lotbench.run.results import Run, planned
 from lotbench.types import JSON
 
@@ -43,9 +43,9 @@ async def export(run: Run, out: Path) -> Exported:
     name = slug(f"lotbench-{run.config.benchmark}")
     # Named after the run: `datasets` keeps what it loads by the folder's name, and would show one run as another.
     walks = out / slug(f"walks-{run.path.name}")
-    metric = next((name for name, score in run.summary["scores"].items() if score["value"] is not None), None)
-    files = []
-    if metric is not None:
+    metric = next(iter(run.summary["scores"]), "")
+    files, scored = [], run.score() is not None
+    if scored:
         files.append(out / MODEL / ".eval_results" / f"{name}.yaml")
         atomic_write.write(files[-1], _yaml([_result(run, metric)]))
     for table, rows in TABLES.items():
@@ -55,7 +55,9 @@ async def export(run: Run, out: Path) -> Exported:
     atomic_write.write(files[-2], _card(run, name))
     atomic_write.write(files[-1], _yaml(_benchmark(run)))
     described = _described(run, out / CARD)
-    missing: tuple[str, ...] = () if metric else ("the run has no score: there is no .eval_results entry",)
+    missing: tuple[str, ...] = (
+        () if scored else ("the run has no value of its headline metric: there is no .eval_results entry",)
+    )
     missing += () if described else (f"the data set {run.config.data} is not there: it has no card",)
     commands = (
         f"to upload: hf upload MODEL_REPOSITORY {out / MODEL} .",
@@ -92,7 +94,7 @@ def _lines(rows: Iterable[Mapping[str, JSON]]) -> Iterator[str]:
 
 
 def _result(run: Run, metric: str) -> dict[str, JSON]:
-    """The headline score as an entry of .eval_results."""
+    """The headline score as an entry of .eval_results; a `source` would want an address, which no run has."""
     score = run.summary["scores"][metric]
     low, high = score["low"], score["high"]
     interval = f", 95 % interval {low} to {high}" if low is not None and high is not None else ""
@@ -103,8 +105,7 @@ def _result(run: Run, metric: str) -> dict[str, JSON]:
             "task_id": str(run.summary.get("arm") or "all"),
         },
         "value": score["value"],
-        "source": {"name": f"lotbench {version()}", "user": "unknown"},
-        "notes": f"{metric}{interval}, {score['n']} samples; {trusted}",
+        "notes": f"{metric}{interval}, {score['n']} samples; {trusted}; lotbench {played_by(run)}",
     }
 
 
@@ -116,7 +117,7 @@ def _benchmark(run: Run) -> dict[str, JSON]:
         "name": f"lotbench {declared.name}",
         "description": declared.about,
         "evaluation_framework": "lotbench",
-        "version": declared.version,
+        "version": read_json(run.path / "run.json").get("version", "unknown"),
         "tasks": [task],
     }
 

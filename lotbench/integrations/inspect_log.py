@@ -17,14 +17,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from lotbench import benchmarks
 from lotbench.edge.calls.caller import added
 from lotbench.edge.calls.journal import called
 from lotbench.edge.files import atomic_write
+from lotbench.edge.files.run_folder import read_json
 from lotbench.errors import UsageError
-from lotbench.integrations import Exported
+from lotbench.integrations import Exported, played_by
 from lotbench.integrations.conversations import moment, plain, replies, slug, turns
-from lotbench.run.plan import version
 from lotbench.run.rescore import Call, Transcript, transcripts
 from lotbench.run.results import Run
 from lotbench.types import JSON, Reply, Request, Usage
@@ -87,7 +86,7 @@ def _spec(run: Run, ids: str, created: str) -> dict[str, Any]:
         "created": created,
         "task": f"lotbench/{run.config.benchmark}",
         "task_id": ids,
-        "task_version": benchmarks.get(run.config.benchmark).version,
+        "task_version": read_json(run.path / "run.json").get("version", "unknown"),
         "task_args": dict(run.config.settings),
         "dataset": {
             "name": run.config.data,
@@ -100,7 +99,7 @@ def _spec(run: Run, ids: str, created: str) -> dict[str, Any]:
             role: given[0] if len(given) == 1 else given for role, given in others.items() if given
         },
         "config": {"epochs": max((trace.repeat for trace in run.traces), default=1)},
-        "packages": {"lotbench": version()},
+        "packages": {"lotbench": played_by(run)},
         "metadata": {
             "arm": run.summary.get("arm"),
             "rankable": run.summary["rankable"],

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lotbench.edge.files import atomic_write
-from lotbench.integrations import Exported
+from lotbench.integrations import Exported, played_by
 from lotbench.integrations.conversations import moment, plain
 from lotbench.run.plan import version
 from lotbench.run.rescore import Call, Transcript, transcripts
@@ -43,7 +43,7 @@ async def export(run: Run, out: Path) -> Exported:
 
 def _body(run: Run, walk: Transcript) -> dict[str, JSON]:
     """What a collector is sent of one walk."""
-    resource = _attributes({"service.name": "lotbench", "service.version": version()})
+    resource = _attributes({"service.name": "lotbench", "service.version": played_by(run)})
     scope: dict[str, JSON] = {"name": "lotbench", "version": version()}
     spans: list[JSON] = list(_spans(run, walk))
     scoped: dict[str, JSON] = {"scope": scope, "spans": spans}

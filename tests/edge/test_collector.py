@@ -130,6 +130,9 @@ def test_what_a_collector_refuses_is_said(tmp_path: Path, capsys: pytest.Capture
     [
         (["--otlp", "http://example.org:4318"], "traces hold keys, and stay on this machine"),
         (["--otlp", "127.0.0.1:4318"], "not http://127.0.0.1:PORT"),
+        (["--otlp", "http://[::1"], "not http://127.0.0.1:PORT"),
+        (["--otlp", "http://127.0.0.1:port"], "not http://127.0.0.1:PORT"),
+        (["--otlp", "http://localhost@example.org"], "stay on this machine"),
     ],
 )
 def test_no_other_machine_is_sent_anything(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,8 @@ def test_the_hub_gets_an_entry_walks_and_a_card_that_can_be_read(name: str, tmp_
     scores = summary(name)["scores"]
     metric = next(metric for metric, score in scores.items() if score["value"] is not None)
     assert entry[0]["value"] == scores[metric]["value"] and entry[0]["notes"].startswith(metric)
+    # The hub refuses an entry whose source has no address.
+    assert entry[0].keys() == {"dataset", "value", "notes"}
     [folder] = tmp_path.glob("walks-*")
     card = (folder / "README.md").read_text()
     head = yaml.safe_load(card.split("---\n")[1])
@@ -153,6 +156,7 @@ def test_what_cannot_be_exported_is_said(tmp_path: Path, capsys: pytest.CaptureF
         (["--to", "excel", "--out", out], f"no such tool; there are: {', '.join(EXPORTERS)}"),
         (["--to", "otel"], "needs --out FOLDER"),
         (["--to", "otel", "--steps", "--out", out], "goes without --for-review and --steps"),
+        (["--to", "huggingface", "--held-out", "--out", out], "--held-out goes without --to"),
     ):
         assert main(["export", run, *flags]) == 2
         assert said in capsys.readouterr().err
@@ -161,6 +165,7 @@ def test_what_cannot_be_exported_is_said(tmp_path: Path, capsys: pytest.CaptureF
     (copy / "summary.json").unlink()
     assert main(["export", str(copy), "--to", "otel", "--out", out]) == 2
     assert "has no summary yet" in capsys.readouterr().err
+    assert not Path(out).exists()
 
 
 def test_models_have_the_name_of_their_maker() -> None:
@@ -168,3 +173,62 @@ def test_models_have_the_name_of_their_maker() -> None:
     assert model_id("openrouter/anthropic/claude-3.5-sonnet").endswith("/claude-3.5-sonnet")
     assert model_id("mine@http://127.0.0.1:8000/v1") == "unknown/mine"
     assert model_id("python:candidate") == "unknown/python-candidate"
+
+
+def altered(name: str, place: Path, **fields: Any) -> Path:
+    """A copy of a recorded run whose run.json says something else."""
+    shutil.copytree(FOLDER / name, place / name)
+    path = place / name / "run.json"
+    table = json.loads(path.read_text(encoding="utf-8"))
+    for field, value in fields.items():
+        table[field] = {**table[field], **value} if isinstance(value, dict) else value
+    path.write_text(json.dumps(table), encoding="utf-8")
+    return place / name
+
+
+def test_an_export_names_the_versions_that_played_and_not_those_that_export(tmp_path: Path) -> None:
+    game = next(name for name in RUNS if "-lotbench-" in name)
+    run = altered(game, tmp_path, digests={"code": "0.0.7"})
+    [log] = exported("inspect", run, tmp_path / "inspect")
+    with zipfile.ZipFile(log) as packed:
+        about = json.loads(packed.read("header.json"))["eval"]
+    assert about["packages"] == {"lotbench": "0.0.7"} and about["task_version"] == "1"
+    made = json.loads(exported("every-eval-ever", run, tmp_path / "eee")[0].read_text())
+    assert made["eval_library"]["version"] == "0.0.7"
+    [spans] = exported("otel", run, tmp_path / "otel")
+    assert '"service.version", "value": {"stringValue": "0.0.7"}' in spans.read_text().splitlines()[0]
+    exported("huggingface", run, tmp_path / "hf")
+    [entry] = (tmp_path / "hf" / "model_repository").rglob("*.yaml")
+    assert "lotbench 0.0.7" in yaml.safe_load(entry.read_text())[0]["notes"]
+    about = yaml.safe_load((tmp_path / "hf" / "benchmark_repository" / "eval.yaml").read_text())
+    assert about["version"] == "1"
+
+
+def test_correct_is_what_has_the_highest_score_of_its_own_scale(tmp_path: Path) -> None:
+    ideas = next(name for name in RUNS if "-liveideabench-" in name)
+    _, walks = exported("every-eval-ever", FOLDER / ideas, tmp_path)
+    told = [row["evaluation"] for row in lines(walks)]
+    # Marks are 1 to 10: any answer that was judged has 1 or more.
+    assert told and all(1 < one["score"] < 10 and not one["is_correct"] for one in told)
+
+
+def test_a_temperature_of_0_is_told(tmp_path: Path) -> None:
+    candidate = {"candidate": {"temperature": 0.0, "top_p": None, "max_tokens": 64}}
+    run = altered(RUNS[0], tmp_path, sampling=candidate)
+    made = json.loads(exported("every-eval-ever", run, tmp_path / "eee")[0].read_text())
+    told = made["evaluation_results"][0]["generation_config"]["generation_args"]
+    assert told == {"temperature": 0.0, "max_tokens": 64}
+
+
+def test_no_other_metric_stands_for_a_headline_without_a_value(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = tmp_path / RUNS[0]
+    shutil.copytree(FOLDER / RUNS[0], copy)
+    table = summary(RUNS[0])
+    first = next(iter(table["scores"]))
+    table["scores"][first] |= {"value": None, "low": None, "high": None}
+    (copy / "summary.json").write_text(json.dumps(table))
+    exported("huggingface", copy, tmp_path / "hf")
+    assert not list(tmp_path.rglob(".eval_results"))
+    assert "no value of its headline metric" in capsys.readouterr().out
