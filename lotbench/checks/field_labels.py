@@ -23,6 +23,9 @@ from lotbench.run import results
 from lotbench.run.anchors import key_of
 from lotbench.run.results import Run
 
+DRAWN = ("sample", "filling")
+"""By these fields a row of somebody's file is known to be that of the draw; a file may leave them out."""
+
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
@@ -91,7 +94,7 @@ def labelled(*files: Path) -> Labelled:
         UsageError: draw.json is missing, or a kind of verdict has no label yet.
     """
     file, about = files[0], _drawn(files[0])
-    said = _labels(files, len(about["strata"]))
+    said = _labels(files, about)
     labels = {
         row: yes > 0 for row, each in said.items() if (yes := sum(1 if one else -1 for one in each.values()))
     }
@@ -139,18 +142,24 @@ def _counts(labels: Mapping[int, bool], strata: Sequence[str]) -> dict[str, tupl
     return counts
 
 
-def _labels(files: Sequence[Path], rows: int) -> dict[int, dict[str, bool]]:
+def _labels(files: Sequence[Path], about: Mapping[str, Any]) -> dict[int, dict[str, bool]]:
     """The labels of each row of the draw that has one, by who gave them; of several files, each is somebody's."""
+    drawn = {place: {"sample": at[0]} for place, at in enumerate(about.get("places", ()), 1)}
     labels: dict[int, dict[str, bool]] = {}
     seen: set[tuple[int, str]] = set()
     faults: list[str] = []
     for file, (number, row) in ((each, line) for each in files for line in tables(each)):
         place = row.get("row") if isinstance(row, Mapping) else None
         who = str((row.get("who") if isinstance(row, Mapping) else "") or (file if len(files) > 1 else ""))
-        if not isinstance(place, int) or not 1 <= place <= rows or (place, who) in seen:
+        if not isinstance(place, int) or not 1 <= place <= len(about["strata"]) or (place, who) in seen:
             faults.append(at(file, number, "row") + ": is no row of the draw, or comes twice")
             continue
         seen.add((place, who))
+        known = drawn.setdefault(place, {})
+        given = {name: row[name] for name in DRAWN if name in row}
+        if other := [name for name in given if given[name] != known.setdefault(name, given[name])]:
+            faults.append(at(file, number, other[0]) + ": is not what this row of the draw has")
+            continue
         label = row.get("label")
         if isinstance(label, bool):
             labels.setdefault(place, {})[who] = label

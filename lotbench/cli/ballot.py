@@ -54,8 +54,10 @@ def make(parsed: argparse.Namespace) -> int:
     first = next(iter(runs.values()))
     prompts = _prompts(list(runs.values()))
     items, key = ballot(written, prompts, first.config.data, parsed.seed, pairs=parsed.pairs)
-    out = Path(parsed.out)
-    atomic_write.write(out, (f"{item.model_dump_json(exclude_none=True)}\n" for item in items))
+    out, lines = Path(parsed.out), "".join(f"{item.model_dump_json(exclude_none=True)}\n" for item in items)
+    if out.exists() and out.read_bytes() != lines.encode():
+        raise UsageError(f"{out}: is another ballot, on which people may have voted: choose another --out")
+    atomic_write.write(out, lines)
     named = {
         "schema": 1,
         "models": key,

@@ -108,11 +108,15 @@ def _reviewed(
     out: Path, items: Sequence[Item], pictures: Mapping[str, Path], left: Counter[str]
 ) -> list[Item] | None:
     """Write the proposals, and the data set of those that were accepted; None before there is a decision."""
-    proposals, dataset = out / PROPOSALS, out / DATASET
+    proposals, dataset, declared = out / PROPOSALS, out / DATASET, benchmarks.get("lotbench")
+    review_decisions.refuse_changed(declared, items, proposals)
     review_decisions.write(proposals, [(one, pictures[one.id]) for one in items])
-    accepted = review_decisions.accepted(benchmarks.get("lotbench"), items, proposals, left)
+    accepted = review_decisions.accepted(declared, items, proposals, left)
+    if accepted is not None and not dataset.is_symlink():
+        # What else lies there is somebody's work: blind plays, a judge set.
+        shutil.rmtree(dataset / "images", ignore_errors=True)
+        (dataset / "samples.jsonl").unlink(missing_ok=True)
     if accepted:
-        shutil.rmtree(dataset, ignore_errors=True)
         review_decisions.write(dataset, [(one, pictures[one.id]) for one in accepted])
     return accepted
 

@@ -434,6 +434,22 @@ async def test_two_people_label_one_draw_and_the_judge_stands_beside_their_agree
     assert "People among themselves: kappa" in section(load_run(run.path))
 
 
+async def test_the_file_of_a_person_who_labelled_another_draw_is_refused(data: Path, tmp_path: Path) -> None:
+    judge = PlantedJudge(ITEMS, 0.15, 0.3)
+    mine = draw(await game(data, tmp_path / "one", judge, repeats=2), 40, tmp_path)
+    theirs = draw(await game(data, tmp_path / "two", judge, repeats=2, seed=7), 40, tmp_path)
+    for file in (mine, theirs):
+        rows = [json.loads(line) | {"label": True} for line in file.read_text(encoding="utf-8").splitlines()]
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    assert labelled(mine).open == 0
+    with pytest.raises(DataError, match="is not what this row of the draw has"):
+        labelled(mine, theirs)
+    # A file may say no more than row and label.
+    bare = tmp_path / "bare.jsonl"
+    bare.write_text("".join(f'{{"row": {row}, "label": true}}\n' for row in range(1, 41)), encoding="utf-8")
+    assert labelled(mine, bare).open == 0
+
+
 async def test_labels_of_one_run_never_correct_another(data: Path, tmp_path: Path) -> None:
     judge = PlantedJudge(ITEMS, 0.15, 0.3)
     one = await game(data, tmp_path, judge, repeats=2)

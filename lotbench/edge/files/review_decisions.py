@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from lotbench.edge.files import atomic_write
-from lotbench.edge.files.jsonl import rows
+from lotbench.edge.files.jsonl import rows, tables
 from lotbench.edge.pictures.picture_facts import sights
 from lotbench.edge.pictures.picture_file import encoded
 from lotbench.errors import DataError
@@ -40,6 +40,41 @@ class Decision(BaseModel):
 def decisions_of(folder: Path) -> Path:
     """Where `lotbench data review` writes what was decided about the proposals in a folder."""
     return folder.with_name(f"{folder.name}.review.jsonl")
+
+
+def refuse_changed(declared: Benchmark, proposed: Sequence[Any], folder: Path) -> None:
+    """Refuse proposals that are other ones than those that somebody has decided about.
+
+    Args:
+        declared: The benchmark that the samples are of.
+        proposed: The proposals.
+        folder: Theirs, with those of before.
+
+    Raises:
+        DataError: There are some, by id; or the file of decisions has a line that is none.
+    """
+    review, before = decisions_of(folder), folder / "samples.jsonl"
+    if not review.exists() or not before.exists():
+        return
+    decided = {line.sample for _, line in rows(review, Decision.model_validate)}
+    shown = {row.get("id"): row for _, row in tables(before)}
+    changed = [
+        item.id
+        for item in proposed
+        if item.id in decided & shown.keys() and not _same(declared, item, shown[item.id])
+    ]
+    if changed:
+        raise DataError(
+            [f"{review}: decides about {name}, which has been proposed anew: move the file away, or build elsewhere"
+             for name in changed]
+        )  # fmt: skip
+
+
+def _same(declared: Benchmark, item: Any, row: object) -> bool:
+    try:
+        return bool(declared.Item.model_validate(row) == item)
+    except ValidationError:
+        return False
 
 
 def accepted(

@@ -232,6 +232,36 @@ async def test_a_second_build_asks_nothing_again_and_after_a_review_it_makes_the
         await built(tmp_path, model=model)
 
 
+async def test_what_people_put_beside_the_samples_stays_and_a_rejected_sample_goes(tmp_path: Path) -> None:
+    made = await built(tmp_path)
+    [item] = datasets.samples(made.proposals, Item)
+    review = made.proposals.with_name("proposals.review.jsonl")
+    review.write_text(json.dumps({"sample": item.id, "decision": "accept"}) + "\n")
+    made = await built(tmp_path)
+    plays = made.dataset / "calibration.jsonl"
+    plays.write_text("a day's work\n")
+    assert (await built(tmp_path)).accepted == 1
+    assert plays.read_text() == "a day's work\n" and (made.dataset / item.image).is_file()
+    review.write_text(json.dumps({"sample": item.id, "decision": "reject"}) + "\n")
+    assert (await built(tmp_path)).accepted == 0
+    assert [path.name for path in made.dataset.iterdir()] == ["calibration.jsonl"]
+
+
+async def test_a_decision_about_one_proposal_is_none_about_another(tmp_path: Path) -> None:
+    made = await built(tmp_path)
+    [item] = datasets.samples(made.proposals, Item)
+    review = made.proposals.with_name("proposals.review.jsonl")
+    review.write_text(json.dumps({"sample": item.id, "decision": "accept"}) + "\n")
+    wanted = Wanted((tmp_path / "rows",), tmp_path / "out", {"writer": "python:other"}, Rules())
+    other = writer(puzzle=PUZZLE | {"explanation": "So it asks for more room, because it is large."})
+    other.model_id = "writer-2"
+    for _ in range(2):
+        # Again, too: what was refused once has left nothing that would let it pass.
+        with pytest.raises(DataError, match=f"decides about {item.id}, which has been proposed anew"):
+            await build(wanted, {"python:other": other})
+    assert not made.dataset.exists()
+
+
 async def test_likes_and_chinese_rows_are_built_of_too(tmp_path: Path) -> None:
     rows = [
         {"id": f"zh-{n}", "type": "IT2T", "language": "zh", "group": "猫", "image": "images/cat.png",

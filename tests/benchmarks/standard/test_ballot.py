@@ -139,6 +139,20 @@ def test_from_runs_to_a_ballot_to_shares(tmp_path: Path, capsys: pytest.CaptureF
     assert "votes.jsonl:1: voter" in capsys.readouterr().err
 
 
+def test_a_ballot_that_people_may_have_voted_on_is_not_made_anew(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [run(name, tmp_path / "runs") for name in ("ada", "bob", "cyd")]
+    out = tmp_path / "vote.jsonl"
+    assert main(["ballot", "make", *runs[:2], "--out", str(out)]) == 0
+    before = [path.read_bytes() for path in (out, tmp_path / "vote.jsonl.key.json")]
+    # The same again is the same ballot; another would give letters to others.
+    assert main(["ballot", "make", *runs[:2], "--out", str(out)]) == 0
+    assert main(["ballot", "make", *runs, "--out", str(out)]) == 2
+    assert "is another ballot, on which people may have voted" in capsys.readouterr().err
+    assert before == [path.read_bytes() for path in (out, tmp_path / "vote.jsonl.key.json")]
+
+
 def test_runs_that_do_not_belong_on_one_ballot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = "".join(f"{row.model_dump_json()}\n" for row in FOUR)
     (tmp_path / "data").mkdir()
