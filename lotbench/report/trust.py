@@ -199,6 +199,8 @@ def _played(case: Case) -> Iterator[str]:
         yield "an embedded model played: it is for trying the tool, and its score means nothing"
     if "placebo" in case.candidate.kinds:
         yield "the candidate is the placebo: its score is the chance line of others"
+    if "file" in case.candidate.kinds:
+        yield "the candidate's answers are a recording: nothing shows what it was asked, and how"
 
 
 def _kin(case: Case) -> Iterator[str]:

@@ -317,3 +317,20 @@ def test_a_picture_of_many_rows_is_looked_at_once(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(datasets, "encoded", lambda *a, **kind: encoded.append(a) or b"png")
     pictures = datasets.Pictures(tmp_path / "made", rows, 1024)
     assert len({pictures[one.id].sha256 for one in rows}) == len(encoded) == 1
+
+
+def test_a_caption_that_comes_twice_is_named_and_the_data_set_can_be_read(tmp_path: Path) -> None:
+    rows = "7,1,5,3,2,10,1,1,667,fine\n7,2,5,3,2,10,1,1,667,another\n"
+    done = bring(contest(tmp_path / "cc", rows), tmp_path / "made", caption_contest)
+    assert done.broken == [f"{tmp_path / 'cc' / '667_summary_KLUCB.csv'}:3: target_id: '7' comes twice"]
+    assert [one.text for one in brought(tmp_path / "made")] == ["fine"]
+
+
+def test_a_cell_that_no_reader_takes_is_named_by_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "CDID.csv"
+    head = "ID,Field,Question,Principle,Challenge,Knowledge Base,Source\n"
+    source.write_text(f"{head}1,a,b,c,d,{'x' * 200_000},e\n", encoding="utf-8")
+    assert main(["data", "import", "hicbench", str(source), str(tmp_path / "cdid")]) == 2
+    assert "CDID.csv:2: field larger than" in capsys.readouterr().err

@@ -155,6 +155,11 @@ def test_a_run_of_which_all_is_known_is_trusted() -> None:
             "the candidate is the placebo",
         ),
         (
+            case(candidate=Player(("file:log/calls.jsonl", "gpt-x"), frozenset({"file"}))),
+            case(candidate=Player(("python:mine", "gpt-x"), frozenset({"python"}))),
+            "the candidate's answers are a recording",
+        ),
+        (
             case(others={**TRUSTED.others, "judge": Player(("local",), frozenset({"local"}))}),
             TRUSTED,
             "an embedded model played",

@@ -182,3 +182,61 @@ def test_a_packed_file_that_is_too_large_is_refused(
         main(["data", "import", "inspect", str(log), str(tmp_path / "out"), "--benchmark", "rinobench"]) == 2
     )
     assert "more than 2,000" in capsys.readouterr().err
+
+
+def judgment(number: int, epoch: int, score: int) -> dict[str, Any]:
+    """A judgment of an idea of ours, named by its id."""
+    return logged(
+        items("rinobench")[number].id, epoch, "Rate this.", json.dumps(JUDGMENT | {"novelty_score": score})
+    )
+
+
+def test_a_sample_that_was_taken_again_counts_once(tmp_path: Path) -> None:
+    log = written(tmp_path / "log.eval", [judgment(0, 1, 2)])
+    with zipfile.ZipFile(log, "a") as packed, pytest.warns(UserWarning, match="Duplicate name"):
+        again = judgment(0, 1, 5)
+        packed.writestr(f"samples/{again['id']}_epoch_1.json", json.dumps(again))
+    imported(log, tmp_path / "out", "rinobench")
+    run = replayed(tmp_path / "out", 1, tmp_path / "runs")
+    assert said(run, "respond", "novelty_score") == {f"{items('rinobench')[0].id}/1": [5]}
+
+
+def test_answers_to_the_prompts_of_others_are_not_trusted(tmp_path: Path) -> None:
+    imported(written(tmp_path / "log.json", [judgment(0, 1, 2)]), tmp_path / "out", "rinobench")
+    run = replayed(tmp_path / "out", 1, tmp_path / "runs")
+    assert any("recording" in reason for reason in run.summary["reasons"])
+
+
+def spoilt(log: Path, how: str) -> None:
+    """Damage a log as disks, transfers and other programs do."""
+    raw = bytearray(log.read_bytes())
+    if how == "deflated":
+        at = raw.index(b"epoch_1.json") + len(b"epoch_1.json")
+        raw[at : at + 6] = b"\xff" * 6
+    flag = {"locked": (8, 1), "packed": (10, 9)}.get(how)
+    if flag is not None:
+        place = raw.index(b"PK\x01\x02") + flag[0]
+        raw[place] |= flag[1]
+    log.write_bytes(raw)
+
+
+@pytest.mark.parametrize("how", ["deflated", "locked", "packed"])
+def test_a_damaged_zip_is_named(how: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = written(tmp_path / "log.eval", [judgment(0, 1, 2)])
+    spoilt(log, how)
+    assert (
+        main(["data", "import", "inspect", str(log), str(tmp_path / "out"), "--benchmark", "rinobench"]) == 2
+    )
+    assert "log.eval: samples/" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("samples", [5, {"a": 1}, "x"])
+def test_samples_that_are_no_list_are_no_samples(
+    samples: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "log.json"
+    log.write_text(json.dumps({"eval": {"model": "m"}, "samples": samples}), encoding="utf-8")
+    assert (
+        main(["data", "import", "inspect", str(log), str(tmp_path / "out"), "--benchmark", "rinobench"]) == 2
+    )
+    assert "samples: not a list" in capsys.readouterr().err

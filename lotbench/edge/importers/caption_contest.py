@@ -48,19 +48,25 @@ def _captions(path: Path, contest: str, pictures: Pictures) -> Iterator[Raw]:
             table = csv.DictReader(file)
             if missing := [column for column in COLUMNS if column not in (table.fieldnames or ())]:
                 raise DataError([f"{at(path, 1)}: no column {', '.join(missing)}"])
+            seen = set[str]()
             for cells in table:
-                yield Raw(str(path), table.line_num, partial(_row, cells, contest, drawing, pictures))
+                twice = cells["target_id"] in seen
+                seen.add(cells["target_id"])
+                read = partial(_row, cells, contest, drawing, pictures, twice=twice)
+                yield Raw(str(path), table.line_num, read)
     except (csv.Error, UnicodeDecodeError) as error:
         raise DataError([f"{path}: {error}"]) from None
 
 
-def _row(cells: Mapping[str, str], contest: str, drawing: Path, pictures: Pictures) -> Row:
+def _row(cells: Mapping[str, str], contest: str, drawing: Path, pictures: Pictures, *, twice: bool) -> Row:
     """One caption in our layout.
 
     Raises:
         SkippedError: It cannot be used.
         BrokenError, ValidationError: It is no caption with its votes.
     """
+    if twice:
+        raise BrokenError(f"target_id: {cells['target_id']!r} comes twice")
     text = (cells["caption"] or "").strip()
     if not text:
         raise SkippedError("no caption")

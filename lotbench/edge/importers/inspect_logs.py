@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,10 @@ ZSTANDARD = 93
 LOCAL_HEADER = struct.Struct("<26xHH")
 """What stands before a file in a zip: 26 bytes, then how long its name and its extra fields are."""
 ATTACHED = "attachment://"
+BROKEN = (
+    OSError, ValueError, RuntimeError, EOFError, struct.error, zlib.error, zipfile.BadZipFile, zstandard.ZstdError
+)  # fmt: skip
+"""What is raised by a zip that is damaged, locked, or packed in a way that is not known."""
 MOST = 256_000_000
 """Bytes that one file of a log may unpack to."""
 FINISHES: dict[str, Finish] = {
@@ -91,22 +96,26 @@ def _head(path: Path) -> Any:
             # A log that was never closed has no header yet.
             name = next((one for one in ("header.json", "_journal/start.json") if one in there), "")
             return document(_unpacked(log, path, name)) if name else None
-    except (OSError, ValueError, zipfile.BadZipFile, zstandard.ZstdError) as error:
+    except BROKEN as error:
         raise DataError([f"{path}: {error}"]) from None
 
 
 def _tables(path: Path) -> Iterator[tuple[str, Any]]:
     """Each sample's table, with its place in the log."""
     if not zipfile.is_zipfile(path):
-        for number, table in enumerate(document(path.read_bytes()).get("samples") or (), 1):
+        listed = document(path.read_bytes()).get("samples") or []
+        if not isinstance(listed, list):
+            raise DataError([f"{path}: samples: not a list"])
+        for number, table in enumerate(listed, 1):
             yield f"samples[{number}]", table
         return
     with zipfile.ZipFile(path) as log:
-        for name in log.namelist():
+        # A sample that was taken again may stand there twice: by its name the last is read.
+        for name in dict.fromkeys(log.namelist()):
             if name.startswith("samples/"):
                 try:
                     yield name, document(_unpacked(log, path, name))
-                except (ValueError, zipfile.BadZipFile, zstandard.ZstdError) as error:
+                except BROKEN as error:
                     raise DataError([f"{path}: {name}: {error}"]) from None
 
 

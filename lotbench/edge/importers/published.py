@@ -93,9 +93,14 @@ class Files:
         except (OSError, UnicodeDecodeError) as error:
             raise DataError([f"{path}: {error}"]) from None
         reader = csv.DictReader(io.StringIO(text, newline=""), restval="")
-        if missing := columns - {*(reader.fieldnames or ())}:
-            raise DataError([at(path, 1, column) + ": the column is missing" for column in sorted(missing)])
-        return [(reader.line_num, row) for row in reader]
+        try:
+            if missing := columns - {*(reader.fieldnames or ())}:
+                raise DataError(
+                    [at(path, 1, column) + ": the column is missing" for column in sorted(missing)]
+                )
+            return [(reader.line_num, row) for row in reader]
+        except csv.Error as error:
+            raise DataError([f"{at(path, reader.line_num + 1)}: {error}"]) from None
 
     def vectors(self, texts: Sequence[str]) -> Mapping[str, NDArray[np.float32]]:
         """The embedding of each text.
