@@ -143,6 +143,7 @@ def load(path: Path | None, sets: Sequence[str] = (), flags: Mapping[str, Any] |
     made = _config(table, str(path))
     if not sets and not flags:
         return made
+    named, of = table.get("samples"), Path(str(table.get("data", ""))).name
     for pair in sets:
         key, equals, value = pair.partition("=")
         if not equals or not key:
@@ -151,6 +152,9 @@ def load(path: Path | None, sets: Sequence[str] = (), flags: Mapping[str, Any] |
     for key, value in (flags or {}).items():
         if value is not None:
             put(table, key.split("."), value)
+    if named and table.get("samples") is named and Path(str(table.get("data", ""))).name != of:
+        # The file names samples of its own data set, and another is asked for.
+        del table["samples"]
     return _config(table, "--set, a flag or an argument")
 
 

@@ -265,3 +265,13 @@ def test_any_pair_is_taken_or_refused_as_usage(key: str, value: str) -> None:
         load(None, [f"{key}={value}"])
     except UsageError as error:
         assert str(error)
+
+
+def test_samples_that_a_file_names_are_of_the_data_set_that_it_names(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('data = "lotbench_easy"\nmodel = "m"\nsamples = ["lot-0002"]\n')
+    assert load(path).experiment.samples == ("lot-0002",)
+    assert load(path, (), {"data": "data/lotbench_easy"}).experiment.samples == ("lot-0002",)
+    assert load(path, (), {"data": "my-set"}).experiment.samples == ()
+    assert load(path, ["data=my-set"]).experiment.samples == ()
+    assert load(path, (), {"data": "my-set", "samples": ["my-1"]}).experiment.samples == ("my-1",)

@@ -92,8 +92,16 @@ class Item(BaseModel):
             start, end = self.key_span
             if self.response[start:end] != self.key_text:
                 raise ValueError("key_span: the response does not have the key text there")
-        elif (times := len(re.findall(f"(?={re.escape(self.key_text)})", self.response))) != 1:
-            raise ValueError(f"key_text: stands in the response {times} times, not once (or give key_span)")
+            return self
+        size = len(self.key_text)
+        starts = [one.start() for one in re.finditer(f"(?={re.escape(self.key_text)})", self.response)]
+        if len(starts) > 1:
+            spans = " or ".join(f"[{start}, {start + size}]" for start in starts)
+            raise ValueError(
+                f"key_text: stands in the response {len(starts)} times, not once: give key_span, {spans}"
+            )
+        if not starts:
+            raise ValueError("key_text: stands in the response 0 times, not once")
         return self
 
     @model_validator(mode="after")
