@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
+import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -27,10 +28,16 @@ LARGEST = 4_000_000
 """Bytes of a message; an action that is too long for a game is refused by the game, which says so."""
 WAITING = 8
 """Messages of a connection that may wait for their turn."""
+_log = logging.getLogger(__name__)
 
 
 class Session(Protocol):
     """One client, and the episode that it is in."""
+
+    @property
+    def over(self) -> bool:
+        """Whether its episode has ended."""
+        ...
 
     async def reset(self, data: Data) -> Mapping[str, JSON]:
         """Begin an episode; raises UsageError if what is asked for does not fit."""
@@ -99,7 +106,8 @@ class Server:
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
         scheme, _, given = request.headers.get("Authorization", "").partition(" ")
-        known = scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), self._key)
+        shown = given.strip().encode(errors="surrogateescape")
+        known = scheme.lower() == "bearer" and hmac.compare_digest(shown, self._key)
         if not known and request.path != "/health":
             return _refused(401, "UNAUTHORIZED", "show the key: Authorization: Bearer KEY")
         try:
@@ -123,13 +131,14 @@ class Server:
     async def _reset(self, request: web.Request) -> web.Response:
         data = await _body(request)
         name = str(data.get("episode_id") or "")
-        session = self._sessions.get(name)
-        if session is None:
-            await self._make_room()
-            session = self._environment.session()
-        answer = await session.reset(data)
-        self._sessions[name] = session
-        self._sessions.move_to_end(name)
+        known = name in self._sessions
+        session = self._session(name) if known else await self._begun(name)
+        try:
+            answer = await session.reset(data)
+        except LotbenchError:
+            if not known:
+                self._sessions.pop(name, None)
+            raise
         return web.json_response(dict(answer))
 
     async def _step(self, request: web.Request) -> web.Response:
@@ -149,20 +158,29 @@ class Server:
         self._sessions.move_to_end(name)
         return self._sessions[name]
 
-    async def _make_room(self) -> None:
-        """Let go of the session that was unused for longest, if there are too many."""
-        if len(self._sessions) + self._connected >= self._most:
-            if not self._sessions:
-                raise UsageError(f"all {self._most} sessions are taken")
-            _, oldest = self._sessions.popitem(last=False)
-            await oldest.close()
+    async def _begun(self, name: str) -> Session:
+        """A session for single requests; it has its place at once, whoever else comes meanwhile."""
+        leaving = self._leaving()
+        session = self._sessions[name] = self._environment.session()
+        if leaving is not None:
+            await leaving.close()
+        return session
+
+    def _leaving(self) -> Session | None:
+        """The session that has to make room, if there are too many: one that is over, else that unused for longest."""
+        if len(self._sessions) + self._connected < self._most:
+            return None
+        if not self._sessions:
+            raise UsageError(f"all {self._most} sessions are taken")
+        over = (name for name, session in self._sessions.items() if session.over)
+        return self._sessions.pop(next(over, next(iter(self._sessions))))
 
     async def _socket(self, request: web.Request) -> web.WebSocketResponse:
         """A session for as long as the connection stands; messages are answered in their order."""
         socket = web.WebSocketResponse(max_msg_size=LARGEST)
         await socket.prepare(request)
         try:
-            await self._make_room()
+            leaving = self._leaving()
         except UsageError as error:
             await socket.send_json(_error("CAPACITY_REACHED", str(error)))
             await socket.close()
@@ -172,6 +190,8 @@ class Server:
         # Beside the reading, which answers pings: a judge may take longer than a client waits for one.
         answering = asyncio.create_task(_answered(socket, session, waiting))
         try:
+            if leaving is not None:
+                await leaving.close()
             async for message in socket:
                 if message.type != WSMsgType.TEXT or answering.done():
                     break
@@ -187,7 +207,11 @@ class Server:
 
 async def _answered(socket: web.WebSocketResponse, session: Session, waiting: asyncio.Queue[str]) -> None:
     while True:
-        answer = await _answer(session, await waiting.get())
+        try:
+            answer = await _answer(session, await waiting.get())
+        except Exception:  # noqa: BLE001 - whoever waits for the answer must not wait for ever
+            _log.exception("a message could not be answered")
+            answer = _error("EXECUTION_ERROR", "the server failed: what happened is told where it runs")
         if answer is None:
             await socket.close()
             return
@@ -236,7 +260,7 @@ async def _body(request: web.Request) -> dict[str, Any]:
     """
     try:
         found = json.loads(await request.text() or "{}")
-    except (ValueError, RecursionError):
+    except (ValueError, LookupError, RecursionError):
         raise UsageError("the body is no JSON") from None
     if not isinstance(found, dict):
         raise UsageError("the body: an object is wanted")

@@ -1,26 +1,32 @@
 """The games as an OpenEnv environment: what its clients may ask for and are told.
 
-A client is shown what a candidate would be sent, and the reward. The key text and the judge's reasons stay here: they are in
-the run folder, for whoever runs the server.
+A client is shown what a candidate would be sent, and the reward. The key text and the judge's reasons stay here, and so does
+what went wrong with a judge, which may quote them: they are in the run folder, for whoever runs the server.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import cycle
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from lotbench.environment.game import Game
+from lotbench.environment.game import Game, Observation
 from lotbench.environment.games import Games
-from lotbench.errors import UsageError, faults_of
+from lotbench.errors import LimitReached, LotbenchError, UsageError, faults_of
 from lotbench.run.plan import version
 from lotbench.types import JSON, Finish, Reply
 
 LEFT = 1_000
 """Games whose client went away and that can be taken up again; of more, the one left longest ago is given up."""
+WITHHELD = "the reason is with the server: it may quote what the judge was shown"
+"""In place of what went wrong with a judge or an oracle."""
+_log = logging.getLogger(__name__)
 
 
 class Reset(BaseModel):
@@ -115,7 +121,12 @@ class Episodes:
         game = None if asked.seed is None else self._left.pop((sample, asked.seed), None)
         if game is None:
             return await self.games.new(sample, asked.seed)
-        await game.wait()
+        try:
+            await game.wait()
+        except asyncio.CancelledError:
+            # This client has gone too, before a judge had answered.
+            await self.leave(game)
+            raise
         return game
 
 
@@ -128,21 +139,36 @@ class Episode:
         self._name: str | None = None
         self._steps = 0
 
+    @property
+    def over(self) -> bool:
+        """Whether its game has ended."""
+        return self._game is not None and self._game.done
+
     async def reset(self, data: Mapping[str, Any]) -> Mapping[str, JSON]:
         """Begin a game; the one before it is left."""
         asked = _read(Reset, data)
         await self.close()
-        self._game = game = await self._episodes.begin(asked)
+        with _withheld():
+            game = await self._episodes.begin(asked)
+        # Another reset may have come meanwhile.
+        await self.close()
+        self._game = game
         self._name, self._steps = asked.episode_id or f"{game.sample}/{game.seed}", 0
-        return self._told(None)
+        return _told(game, game.observation, None)
 
     async def step(self, action: Mapping[str, Any]) -> Mapping[str, JSON]:
         """Take a step."""
-        said = _read(Action, action)
-        reply = said.text if said.finish is None else Reply(said.text, "outside", said.finish)
-        _, reward, _, _ = await self._playing().step(reply, to=said.to)
-        self._steps += 1
-        return self._told(reward)
+        said, game = _read(Action, action), self._game
+        if game is None:
+            raise UsageError("no game is under way: reset first")
+        reply: str | Reply = said.text
+        if said.finish is not None and game.observation is not None:
+            reply = Reply(said.text, game.observation.request.model, said.finish)
+        with _withheld():
+            observation, reward, _, _ = await game.step(reply, to=said.to)
+        if game is self._game:
+            self._steps += 1
+        return _told(game, observation, reward)
 
     def state(self) -> Mapping[str, JSON]:
         """Where the game stands."""
@@ -165,30 +191,37 @@ class Episode:
             game, self._game = self._game, None
             await self._episodes.leave(game)
 
-    def _playing(self) -> Game:
-        if self._game is None:
-            raise UsageError("no game is under way: reset first")
-        return self._game
 
-    def _told(self, reward: float | None) -> Mapping[str, JSON]:
-        game = self._playing()
-        wanted, trace = game.observation, game.trace
-        seen = Seen()
-        metadata: dict[str, JSON] = {"sample": game.sample, "seed": game.seed}
-        if wanted is not None:
-            form = None if wanted.schema is None else dict(wanted.schema)
-            seen = Seen(
-                messages=wanted.messages, wants=wanted.wants, round=wanted.round, key=wanted.key, form=form
-            )
-        if trace is not None:
-            metadata |= {"outcome": trace.outcome, "why": trace.why, "parts": trace.score.parts}
-            reward = trace.score.value
-        return {
-            "observation": seen.model_dump(),
-            "reward": reward,
-            "done": game.done,
-            "metadata": metadata,
-        }
+def _told(game: Game, wanted: Observation | None, reward: float | None) -> Mapping[str, JSON]:
+    """What a client is told of a game: what it wants now, and the reward."""
+    trace, seen = game.trace, Seen()
+    metadata: dict[str, JSON] = {"sample": game.sample, "seed": game.seed}
+    if wanted is not None:
+        form = None if wanted.schema is None else dict(wanted.schema)
+        seen = Seen(
+            messages=wanted.messages, wants=wanted.wants, round=wanted.round, key=wanted.key, form=form
+        )
+    if trace is not None:
+        why = None if trace.why is None else WITHHELD
+        metadata |= {"outcome": trace.outcome, "why": why, "parts": trace.score.parts}
+        reward = trace.score.value
+    return {"observation": seen.model_dump(), "reward": reward, "done": game.done, "metadata": metadata}
+
+
+@contextmanager
+def _withheld() -> Iterator[None]:
+    """Tell what a client may not hear where the server runs.
+
+    Raises:
+        LotbenchError: In its place.
+    """
+    try:
+        yield
+    except (UsageError, LimitReached):
+        raise
+    except LotbenchError as error:
+        _log.error("%s", error)
+        raise LotbenchError(f"{type(error).__name__}: {WITHHELD}") from None
 
 
 def _read(model: type[Any], data: Mapping[str, Any]) -> Any:

@@ -17,7 +17,8 @@ import pytest
 
 import lotbench
 from lotbench.edge.openenv_server import serve_environment
-from lotbench.environment.openenv import Episodes
+from lotbench.environment.openenv import WITHHELD, Episode, Episodes
+from lotbench.errors import Unescapable
 from lotbench.run.evaluate import evaluate
 from lotbench.types import Trace
 from tests.environments import environment
@@ -207,6 +208,154 @@ async def test_a_failed_judge_is_no_reward_and_too_many_sessions_are_told(tmp_pa
         assert last["data"]["metadata"]["outcome"] == "judge_failed"
         async with client.ws_connect(f"{address}/ws") as second:
             assert (await second.receive_json())["data"]["code"] == "CAPACITY_REACHED"
+
+
+class Gated:
+    """A judge that answers once its gate is open.
+
+    Attributes:
+        asked: Is set when somebody waits for it.
+    """
+
+    def __init__(self) -> None:
+        self.gate, self.asked = asyncio.Event(), asyncio.Event()
+        self.players = {"judge": Counted("judge", self._answer), "oracle": Counted("oracle")}
+
+    async def _answer(self, messages: list[dict[str, Any]]) -> str:
+        self.asked.set()
+        await self.gate.wait()
+        return await Counted("judge")(messages)
+
+
+async def test_a_client_that_goes_twice_while_a_judge_thinks_loses_no_game(tmp_path: Path) -> None:
+    slow = Gated()
+    async with served(tmp_path / "games", **slow.players) as (address, client):
+        async with client.ws_connect(f"{address}/ws") as socket:
+            sample = (await Socket(socket)("reset", seed=3))["data"]["metadata"]["sample"]
+            await socket.send_json({"type": "step", "data": {"text": '{"filling": "a kettle"}'}})
+            await slow.asked.wait()
+        for _ in range(2):
+            await asyncio.sleep(0.1)
+            async with client.ws_connect(f"{address}/ws") as socket:
+                await socket.send_json({"type": "reset", "data": {"seed": 3, "sample": sample}})
+                await asyncio.sleep(0.1)
+        slow.gate.set()
+        await asyncio.sleep(0.1)
+        async with client.ws_connect(f"{address}/ws") as socket:
+            again = await Socket(socket)("reset", seed=3, sample=sample)
+            assert again["data"]["observation"]["wants"] == "question", again
+            assert (await Socket(socket).play(again))["data"]["done"]
+
+
+async def test_a_step_is_answered_for_its_own_game_whatever_is_reset_meanwhile(tmp_path: Path) -> None:
+    slow = Gated()
+    async with served(tmp_path / "games", **slow.players) as (address, client):
+
+        async def post(path: str, **data: Any) -> dict[str, Any]:
+            async with client.post(f"{address}/{path}", json={"episode_id": "one", **data}) as reply:
+                answer: dict[str, Any] = await reply.json()
+                return answer
+
+        first = await post("reset", seed=1)
+        stepping = asyncio.create_task(post("step", action={"text": '{"filling": "a kettle"}'}))
+        await slow.asked.wait()
+        second = await post("reset", seed=2)
+        slow.gate.set()
+        stepped = await stepping
+        assert stepped["metadata"] == first["metadata"] != second["metadata"]
+        assert f"{first['metadata']['sample']}/1/" in stepped["observation"]["key"]
+        async with client.get(f"{address}/state", params={"episode_id": "one"}) as reply:
+            assert ((await reply.json())["seed"], (await reply.json())["step_count"]) == (2, 0)
+
+
+async def test_sessions_keep_to_their_number_and_those_that_are_over_go_first(tmp_path: Path) -> None:
+    async with served(tmp_path / "games", 2) as (address, client):
+
+        async def begun(name: str) -> dict[str, Any]:
+            async with client.post(f"{address}/reset", json={"episode_id": name}) as reply:
+                answer: dict[str, Any] = await reply.json()
+                return answer
+
+        async def there(*names: str) -> list[bool]:
+            states = [client.get(f"{address}/state", params={"episode_id": name}) for name in names]
+            return [(await state).ok for state in states]
+
+        await begun("under way")
+        answer = await begun("over")
+        while not answer["done"]:
+            said = {"text": policy(answer["observation"]["messages"])}
+            async with client.post(f"{address}/step", json={"episode_id": "over", "action": said}) as reply:
+                answer = await reply.json()
+        await begun("new")
+        assert await there("under way", "over", "new") == [True, False, True]
+        names = [str(number) for number in range(6)]
+        await asyncio.gather(*map(begun, names))
+        assert sum(await there(*names)) == 2
+        # One that could not begin has no place.
+        async with client.post(f"{address}/reset", json={"episode_id": "wrong", "sead": 1}) as reply:
+            assert reply.status == 422
+        assert await there("wrong") == [False]
+
+
+async def test_two_resets_at_once_leave_both_games_to_be_taken_up(tmp_path: Path) -> None:
+    async with served(tmp_path / "games") as (address, client):
+
+        async def begun(**data: Any) -> dict[str, Any]:
+            async with client.post(f"{address}/reset", json={"episode_id": "one", **data}) as reply:
+                answer: dict[str, Any] = await reply.json()
+                return answer
+
+        both = [one["metadata"] for one in await asyncio.gather(begun(), begun())]
+        assert [(await begun(**one))["metadata"] for one in both] == both
+
+
+@pytest.mark.parametrize("failure", [ValueError, Unescapable])
+async def test_what_went_wrong_with_a_judge_tells_the_player_nothing(
+    failure: type[Exception], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def quotes(messages: list[dict[str, Any]]) -> str:
+        raise failure(f"cannot read {messages}")
+
+    players = {"judge": Counted("judge", quotes), "oracle": Counted("oracle")}
+    async with (
+        served(tmp_path / "games", **players) as (address, client),
+        client.ws_connect(f"{address}/ws") as socket,
+    ):
+        begun = await Socket(socket)("reset", seed=1)
+        last = await Socket(socket)("step", text=json.dumps({"filling": "a kettle"}))
+    run = lotbench.load_run(tmp_path / "games")
+    key_text = run.samples[begun["data"]["metadata"]["sample"]]["key_text"]
+    assert key_text not in json.dumps(last, ensure_ascii=False)
+    if failure is ValueError:
+        assert (last["data"]["reward"], last["data"]["metadata"]["why"]) == (None, WITHHELD)
+        assert key_text in str(run.traces[0].why)
+    else:
+        assert last["data"] == {"code": "EXECUTION_ERROR", "message": f"Unescapable: {WITHHELD}"}
+        assert key_text in caplog.text
+
+
+async def test_a_fault_of_ours_is_an_answer_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fails(self: Any, *asked: Any) -> None:
+        raise ZeroDivisionError("by hand")
+
+    async with served(tmp_path / "games") as (address, client), client.ws_connect(f"{address}/ws") as socket:
+        begun = await Socket(socket)("reset")
+        with monkeypatch.context() as broken:
+            broken.setattr(Episode, "step", fails)
+            told = await Socket(socket)("step", text="a kettle")
+        assert (told["type"], told["data"]["code"]) == ("error", "EXECUTION_ERROR")
+        assert (await Socket(socket).play(begun))["data"]["done"]
+
+
+async def test_odd_bytes_are_refused_and_no_fault(tmp_path: Path) -> None:
+    async with served(tmp_path / "games") as (address, client):
+        reading, writing = await asyncio.open_connection("127.0.0.1", int(address.rpartition(":")[2]))
+        writing.write(b"GET /state HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer \xff\xfe\r\n\r\n")
+        assert b" 401 " in await reading.readline()
+        writing.close()
+        odd = {"Content-Type": "application/json; charset=klingon"}
+        async with client.post(f"{address}/step", data=b"{}", headers=odd) as reply:
+            assert (reply.status, (await reply.json())["detail"]) == (422, "the body is no JSON")
 
 
 CLIENT = """
