@@ -20,7 +20,8 @@ KEY = "LOTBENCH_SERVE_KEY"
 def serve(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench serve`."""
     asked = configuration(parsed)
-    key = os.environ.get(KEY) or secrets.token_urlsafe(24)
+    given = os.environ.get(KEY, "").strip()
+    key = given or secrets.token_urlsafe(24)
     folder = Path(parsed.folder) if parsed.folder else None
 
     async def main() -> None:
@@ -37,7 +38,7 @@ def serve(parsed: argparse.Namespace) -> int:
             print(f"{len(games.samples)} samples; games are kept in {games.path}", file=sys.stderr)
 
             def ready(address: str) -> None:
-                shown = "" if KEY in os.environ else f"\nkey {key}"
+                shown = "" if given else f"\nkey {key}"
                 print(f"serving {address}{shown}\nend with Ctrl-C", flush=True)
 
             await serve_environment(Episodes(games), parsed.port, key, ready, parsed.sessions)

@@ -169,10 +169,17 @@ class Game:
             with suppress(asyncio.CancelledError):
                 await self._walk
 
-    def begin(self, walk: Coroutine[Any, Any, None]) -> None:
-        """Set out; whatever ends the walk is told by `wait`."""
+    async def begin(self, walk: Coroutine[Any, Any, None]) -> None:
+        """Set out, and wait until the game wants something or is over.
+
+        Raises:
+            LotbenchError: What ended the walk without a trace.
+        """
         self._walk = asyncio.create_task(walk)
         self._walk.add_done_callback(self._over)
+        await self.wait()
+        # What an earlier session's actions led to is not what the next action leads to.
+        self._told = len(self._steps)
 
     async def asked(self, request: Request) -> Reply:
         """Wait for the reply to a request, as the model of the candidate would be waited for."""

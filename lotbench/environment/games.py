@@ -66,6 +66,7 @@ class Games:
         self._done = {name: at for at, name in enumerate(finished.names)}
         self._begun: set[tuple[str, int]] = set()
         self._next: Counter[str] = Counter()
+        self._closed = False
         benchmark = calls.plan.benchmark
         self._graph = graph(benchmark.graph)
         self._context = Context(benchmark, calls.plan.view, self._ask)
@@ -91,16 +92,18 @@ class Games:
             memory: What the trace before in its lane ended with, in a benchmark whose walks follow each other.
 
         Raises:
-            UsageError: There is no such sample, or this game was begun before in this session.
+            UsageError: There is no such sample, this game was begun before in this session, or the games are closed.
             LotbenchError: What ended the walk without a trace.
         """
+        if self._closed:
+            raise UsageError("these games are closed: open their folder again to go on")
         if sample not in self.samples:
             raise UsageError(f"no sample {sample!r} among the {len(self.samples)} that are played")
         if seed is None:
             seed = self._unplayed(sample)
         name = sample, seed
-        if type(seed) is not int or seed < 0:
-            raise UsageError(f"seed {seed!r}: a whole number from 0 is wanted")
+        if type(seed) is not int or not 0 <= seed < 2**63:
+            raise UsageError("seed: a whole number from 0 to 2**63 - 1 is wanted")
         if name in self._begun:
             raise UsageError(f"game {sample}/{seed} was begun before: take another seed")
         self._begun.add(name)
@@ -109,12 +112,12 @@ class Games:
             return Game(*name, made.pictures.data_url, self._finished[self._done[name]])
         game = self._outside.games[name] = Game(*name, made.pictures.data_url)
         lane = made.benchmark.walks.lane(self.samples[sample], seed, made.settings)
-        game.begin(self._play(game, Planned(sample, seed, lane), memory))
-        await game.wait()
+        await game.begin(self._play(game, Planned(sample, seed, lane), memory))
         return game
 
     async def close(self) -> None:
         """Give up the games under way; each can be gone on with from the folder."""
+        self._closed = True
         await asyncio.gather(*(game.close() for game in list(self._outside.games.values())))
 
     def _unplayed(self, sample: str) -> int:
@@ -204,9 +207,12 @@ async def opened(
         check: Make one call to each judge and oracle first.
     """
     made, entered, begun = _placed(asked, folder, out)
+    plan.refuse_batches(made)
     named = {**own, asked.experiment.model: outside}
     refuse_unpriced(made.limits, {name.text: name for names in made.names.values() for name in names})
     async with calling(made, entered, named, Store(fresh=fresh)) as calls:
+        for seat in calls.caller.role_models["candidate"]:
+            seat.outside = True
         if not begun:
             recorded.freeze(made, calls.folder)
         if check:

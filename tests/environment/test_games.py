@@ -20,7 +20,7 @@ from lotbench.environment.env import Env
 from lotbench.environment.game import LONGEST, Game
 from lotbench.errors import CallFailed, LimitReached, RunFolderError, UsageError
 from lotbench.run.evaluate import evaluate
-from lotbench.types import Reply
+from lotbench.types import Reply, Usage
 from tests.bench.stepping import stepped
 from tests.pages import ROOT
 from tests.stepping import Counted, play, player, policy, ruled, timeless
@@ -222,10 +222,10 @@ async def test_what_was_said_is_not_asked_again_when_a_folder_is_opened_again(tm
     async with lotbench.games(**first, **asked) as games:
         names = list(games.samples)
         over = await play(await games.new(names[0], 5))
-        game = await games.new(names[1], 5)
+        game, before = await games.new(names[1], 5), []
         for _ in range(3):
             if game.observation is not None:
-                await game.step(policy(game.observation.messages))
+                before += (await game.step(policy(game.observation.messages)))[3]["steps"]
         stopped_at = game.observation
     assert stopped_at is not None
     again = judges()
@@ -238,7 +238,10 @@ async def test_what_was_said_is_not_asked_again_when_a_folder_is_opened_again(tm
         assert game.observation.key == stopped_at.key
         assert game.observation.messages == stopped_at.messages
         assert (again["judge"].calls, again["oracle"].calls) == (0, 0)
+        _, _, _, told = await game.step(policy(game.observation.messages))
         trace = await play(game)
+        # What came of the actions of the first session is not told as what came of this one.
+        assert list(told["steps"]) == list(trace.steps[len(before) : len(before) + len(told["steps"])])
     whole = judges()
     async with lotbench.games(**whole, **small(), out=tmp_path, fresh=True) as games:
         assert timeless(await play(await games.new(names[0], 5))) == timeless(over)
@@ -273,7 +276,8 @@ async def test_seeds_are_taken_once(tmp_path: Path) -> None:
             await games.new(sample, 3)
         with pytest.raises(UsageError, match="no sample 'nowhere' among the 3"):
             await games.new("nowhere")
-        for seed in (-1, 1.5, True, "0"):
+        # A larger one would stand in the journal as a number that no line can be read with.
+        for seed in (-1, 1.5, True, "0", 2**63):
             with pytest.raises(UsageError, match="a whole number from 0"):
                 await games.new(sample, seed)  # type: ignore[arg-type]
     async with lotbench.games(**judges(), **asked) as games:
@@ -290,6 +294,8 @@ async def test_a_closed_game_says_so(tmp_path: Path) -> None:
         assert (await play(other)).outcome in ("solved", "unsolved")
     with pytest.raises(UsageError, match="is over"):
         await other.step("a kettle")
+    with pytest.raises(UsageError, match="these games are closed"):
+        await games.new(other.sample)
 
 
 async def test_a_folder_of_another_experiment_is_refused(tmp_path: Path) -> None:
@@ -311,6 +317,27 @@ async def test_a_limit_ends_a_step_and_the_game_goes_on_later(tmp_path: Path) ->
             await games.new(sample, 0)
     async with lotbench.games(**judges(), **asked) as games:
         assert (await play(await games.new(sample, 0))).outcome in ("solved", "unsolved")
+
+
+async def test_a_game_that_waits_for_its_player_uses_up_no_limit(tmp_path: Path) -> None:
+    asked = {**SMALL, "settings": {**SMALL["settings"], "arm": "caption"}}
+    async with lotbench.games(
+        **judges(), **asked, out=tmp_path, token_limit=20_000, rpm=1.0, tpm=1.0
+    ) as games:
+        names = list(games.samples)
+        waiting = [await asyncio.wait_for(games.new(name), 5) for name in names for _ in range(30)]
+        assert len({(game.sample, game.seed) for game in waiting}) == 90
+        # What a player says it has used counts.
+        said = Reply("", "mine", usage=Usage(input_tokens=19_000, output_tokens=1_001))
+        with pytest.raises(LimitReached, match="20,001 used"):
+            await waiting[0].step(said)
+
+
+async def test_batch_files_are_refused_as_in_a_run(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--batch openai: lotbench is played in rounds"):
+        async with lotbench.games(judge="gpt-4o-mini", batch="openai", out=tmp_path):
+            pass
+    assert not list(tmp_path.iterdir())
 
 
 def test_reset_and_step_as_gymnasium_has_them(tmp_path: Path) -> None:

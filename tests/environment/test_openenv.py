@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import aiohttp
 import pytest
 
 import lotbench
+from lotbench.cli import main
 from lotbench.edge.openenv_server import serve_environment
 from lotbench.environment.openenv import WITHHELD, Episode, Episodes
 from lotbench.errors import Unescapable
@@ -356,6 +357,28 @@ async def test_odd_bytes_are_refused_and_no_fault(tmp_path: Path) -> None:
         odd = {"Content-Type": "application/json; charset=klingon"}
         async with client.post(f"{address}/step", data=b"{}", headers=odd) as reply:
             assert (reply.status, (await reply.json())["detail"]) == (422, "the body is no JSON")
+
+
+@pytest.mark.parametrize(("given", "drawn"), [("", True), (" ", True), ("sesame ", False)])
+def test_a_key_that_was_drawn_is_printed(
+    given: str,
+    drawn: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    keys = []
+
+    async def serves(environment: Any, port: int, key: str, ready: Callable[[str], None], most: int) -> None:
+        keys.append(key)
+        ready("http://here")
+
+    monkeypatch.setattr("lotbench.cli.serve.serve_environment", serves)
+    monkeypatch.setenv("LOTBENCH_SERVE_KEY", given)
+    models = ["--judge", "judge@http://127.0.0.1:9/v1", "--oracle", "oracle@http://127.0.0.1:9/v1"]
+    assert main(["serve", *models, "--no-preflight", "--limit", "1", "--out", str(tmp_path)]) == 0
+    assert (f"key {keys[0]}" in capsys.readouterr().out.splitlines()) is drawn
+    assert drawn or keys == ["sesame"]
 
 
 CLIENT = """

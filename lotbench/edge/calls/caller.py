@@ -47,6 +47,8 @@ class RoleModel:
     """See `config.model_names.address`."""
     share: float = 1.0
     """The share of its price that a call is thought to cost; see `prices.BATCHED`."""
+    outside: bool = False
+    """Whether somebody outside replies, whenever it suits: nothing is set aside for that, and no rate holds it up."""
 
 
 @dataclass(slots=True)
@@ -200,14 +202,15 @@ class Caller:
 
     async def _called(self, question: Question, request: Request, role_model: RoleModel) -> Reply:
         asked, told = _estimate(request), round(self._mean_reply.get(question.step, REPLY_TOKENS))
-        price, tokens = role_model.price, asked + told
+        calls = 0 if role_model.outside else 1
+        price, tokens = role_model.price, calls * (asked + told)
         held = price.of(Usage(asked, 0, told)) * role_model.share if price else 0.0
         self.budget.reserve(tokens, held)
         used, spent = Usage(), 0.0
         self.stats.in_flight += 1
         place = str(request.key)
         try:
-            await role_model.requests.take(1)
+            await role_model.requests.take(calls)
             await role_model.tokens.take(tokens)
             started = time.time()
             self.stats.open[place] = time.monotonic(), role_model.name
