@@ -186,6 +186,23 @@ def write(
     return replace(run, summary=json.loads(json.dumps(summary))), report
 
 
+@dataclass(frozen=True, slots=True)
+class _Worked:
+    """What is worked out of a run once, for all parts of its report that want it.
+
+    `spending`, `ids` and `works` are those of `spent`.
+    """
+
+    traces: Sequence[Trace]
+    answers: Answers
+    beside: Evidence
+    quality: JudgeQuality
+    headline: Headline
+    spending: Mapping[str, Spent]
+    ids: Mapping[str, set[str]]
+    works: Mapping[str, list[Work]]
+
+
 def _measured(
     made: plan.Plan,
     path: Path,
@@ -198,24 +215,47 @@ def _measured(
 ) -> tuple[Report, JudgeQuality]:
     """The report of a run, and what is known of its judges."""
     benchmark, settings = made.benchmark, made.settings
-    preset, theirs = plan.reference(benchmark)
+    answers = benchmark.comparison.answers(traces, settings)
+    quality = judge_quality(made, path, traces, totals)
+    known = _Worked(
+        traces,
+        answers,
+        evidence(made, path, answers, out, embed=embed),
+        quality,
+        benchmark.comparison.headline(traces, settings),
+        *spent(totals, made.names),
+    )
+    scored = benchmark.metrics(traces, settings, known.beside)
+    scores = {
+        name: replace(metric, baselines={**metric.baselines, "placebo": quality.chance[name]})
+        if name in quality.chance
+        else metric
+        for name, metric in scored.items()
+    }
+    theirs = plan.reference(benchmark)[1]
     rescored = settings.model_copy(
         update={name: getattr(theirs, name) for name in benchmark.comparison.score_only}
     )
-    spending, ids, works = spent(totals, made.names)
-    answers = benchmark.comparison.answers(traces, settings)
-    beside = evidence(made, path, answers, out, embed=embed)
-    quality = judge_quality(made, path, traces, totals)
-    # Each of these reads every trace from disk: once for all that want it.
-    headline = benchmark.comparison.headline(traces, settings)
-    scored = benchmark.metrics(traces, settings, beside)
-    case = _case(made, ids, headline.unanswered, len(traces), quality)
-    candidate = made.names["candidate"][0].text
-    facts = Facts(
+    report = build(
+        traces,
+        {**scores, **(quality.scores or {})},
+        _sections(made, path, known),
+        _facts(made, known, wall_s),
+        scored if rescored == settings else benchmark.metrics(traces, rescored, known.beside),
+    )
+    return report, quality
+
+
+def _facts(made: plan.Plan, known: _Worked, wall_s: float) -> Facts:
+    """What is known of a run beside its traces."""
+    benchmark, settings, quality = made.benchmark, made.settings, known.quality
+    preset, theirs = plan.reference(benchmark)
+    case = _case(made, known.ids, known.headline.unanswered, len(known.traces), quality)
+    return Facts(
         benchmark=benchmark.name,
         version=benchmark.version,
         models={
-            role: sorted(ids.get(role, set())) or [n.text for n in names]
+            role: sorted(known.ids.get(role, set())) or [n.text for n in names]
             for role, names in made.names.items()
         },
         arm=arm(settings),
@@ -227,41 +267,35 @@ def _measured(
         preset=preset,
         reference=theirs.model_dump(mode="json") | {"repeats": benchmark.walks.repeats},
         score_only=benchmark.comparison.score_only - benchmark.comparison.also_walked(settings),
-        spent=spending,
-        footprint=footprint(works),
+        spent=known.spending,
+        footprint=footprint(known.works),
         notes=(quality.said,) if quality.said else (),
-        headline=headline.name,
+        headline=known.headline.name,
         digests=made.digests,
         wall_s=round(wall_s, 1),
     )
-    scores = {
-        name: replace(metric, baselines={**metric.baselines, "placebo": quality.chance[name]})
-        if name in quality.chance
-        else metric
-        for name, metric in scored.items()
-    }
-    report = build(
-        traces,
-        {**scores, **(quality.scores or {})},
-        diagnostics.in_order(
-            quality.sections,
-            diagnostics.uncertainty_of(
-                made, path.name, traces, headline, quality, diagnostics.price_of(spending, len(traces))
+
+
+def _sections(made: plan.Plan, path: Path, known: _Worked) -> Sequence[Section]:
+    """The sections of a run's report."""
+    traces, beside, spending = known.traces, known.beside, known.spending
+    candidate = made.names["candidate"][0].text
+    price = diagnostics.price_of(spending, len(traces))
+    return diagnostics.in_order(
+        known.quality.sections,
+        diagnostics.uncertainty_of(made, path.name, traces, known.headline, known.quality, price),
+        made.benchmark.sections(traces, made.settings, beside),
+        (
+            *calibration.sections(
+                made.benchmark,
+                {candidate: (made.folder, path.name)},
+                {candidate: (traces, made.settings)},
             ),
-            benchmark.sections(traces, settings, beside),
-            (
-                *calibration.sections(
-                    benchmark, {candidate: (made.folder, path.name)}, {candidate: (traces, settings)}
-                ),
-                likeness.alone(likeness.Said(answers, beside.vectors, beside.encoder)),
-                *reliability.needs(),
-                *estimate.sections(path, len(traces), spending),
-            ),
+            likeness.alone(likeness.Said(known.answers, beside.vectors, beside.encoder)),
+            *reliability.needs(),
+            *estimate.sections(path, len(traces), spending),
         ),
-        facts,
-        scored if rescored == settings else benchmark.metrics(traces, rescored, beside),
     )
-    return report, quality
 
 
 def evidence(
