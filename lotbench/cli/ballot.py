@@ -12,8 +12,6 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
-from scipy.stats import kendalltau
-
 from lotbench import benchmarks
 from lotbench.config.experiment import validate
 from lotbench.edge.files import atomic_write, datasets
@@ -34,13 +32,12 @@ from lotbench.harness.ballot import (
     rated,
     shares,
 )
+from lotbench.metrics.correlation import LEAST, coefficient
 from lotbench.report.markdown import visible
 from lotbench.run.results import Run, load_run
 
 RANKED = 5
 """Responses that a ranking is of."""
-LEAST = 3
-"""Fewer models than these have no ranking to correlate."""
 
 
 def make(parsed: argparse.Namespace) -> int:
@@ -151,15 +148,18 @@ def _ratings(items: Sequence[Item], key: Key, votes: Sequence[Vote], named: Name
     if len(known) < LEAST:
         yield f"rating and score: {len(known)} models have both; {LEAST} are needed to correlate them"
         return
-    tau = kendalltau(*zip(*known, strict=True))
-    yield (
-        f"rating and score: Kendall's tau {tau.statistic:.3f} over {len(known)} models, p {tau.pvalue:.3f} (exact, "
-        "of no relation)"
-    )
+    tau = coefficient("kendall", *zip(*known, strict=True))
+    if tau.value is None:
+        yield f"rating and score: no Kendall's tau over {len(known)} models: {tau.why}"
+        return
+    yield f"rating and score: Kendall's tau {tau.value:.3f} over {len(known)} models, p {tau.p:.3f} (of no relation)"
 
 
 def _span(low: float | None, high: float | None) -> str:
-    return f"  [{low:.3f}, {high:.3f}]" if low is not None and high is not None else ""
+    if low is None and high is None:
+        return ""
+    ends = ("open" if end is None else f"{end:.3f}" for end in (low, high))
+    return f"  [{', '.join(ends)}]"
 
 
 def _named(runs: Sequence[Run]) -> dict[str, Run]:
@@ -180,9 +180,9 @@ def _named(runs: Sequence[Run]) -> dict[str, Run]:
 
 
 def _values(items: Sequence[Item], key: Key, runs: Mapping[str, Run]) -> dict[str, dict[str, float | None]]:
-    """What the walk of each response scored, by item and letter."""
+    """What each response is worth, by item and letter."""
     of = {
-        name: {trace.sample: trace.score.value for trace in run.traces if trace.repeat == 1}
+        name: {trace.sample: _ballot(run).worth(trace) for trace in run.traces if trace.repeat == 1}
         for name, run in runs.items()
     }
     return {

@@ -70,7 +70,7 @@ class Names(BaseModel):
     models: dict[str, dict[str, str]]
     scores: dict[str, Scored] = {}
     values: dict[str, dict[str, FiniteFloat | None]] = {}
-    """The score of each response's own walk, by item and letter."""
+    """What each response is worth (`Ballot.worth`), by item and letter."""
 
 
 class Vote(BaseModel):
@@ -116,11 +116,13 @@ class Ballot:
         responses: What the model of a run wrote, by sample, from its traces, the fields of its samples and its settings; None
             if these ask for nothing of the kind.
         prompt: What people see of a sample, from its fields.
+        worth: What the benchmark says that the response of a walk is worth; None if it says nothing of it.
     """
 
     how: str
     responses: Callable[[Sequence[Trace], Mapping[str, Mapping[str, Any]], Any], Mapping[str, str] | None]
     prompt: Callable[[Mapping[str, Any]], Prompt]
+    worth: Callable[[Trace], float | None] = lambda trace: trace.score.value
 
 
 def ballot(
@@ -238,7 +240,7 @@ def shares(
     return rows
 
 
-def rated(items: Sequence[Item], key: Key, votes: Sequence[Vote], seed: int = 0) -> dict[str, Rating]:
+def rated(items: Sequence[Item], key: Key, votes: Sequence[Vote]) -> dict[str, Rating]:
     """The rating of each model from votes on pairs, best first; intervals over prompts.
 
     Who chooses both of a pair, or neither, has voted for a tie.
@@ -252,18 +254,18 @@ def rated(items: Sequence[Item], key: Key, votes: Sequence[Vote], seed: int = 0)
         for one, other in ((first, second), (second, first)):
             wins[prompt_of[vote.id]][one, other] += 0.5 if len(chosen) != 1 else float(one in chosen)
     voted = np.array([table for table in wins.values() if table.any()] or [np.zeros((len(models),) * 2)])
-    by_model = dict(zip(models, ratings(voted, seed), strict=True))
+    by_model = dict(zip(models, ratings(voted), strict=True))
     return dict(sorted(by_model.items(), key=lambda one: -(one[1].value or 0.0)))
 
 
 def preferred(
     items: Sequence[Item], values: Mapping[str, Mapping[str, float | None]], votes: Sequence[Vote]
 ) -> tuple[int, float, float | None, float | None] | None:
-    """How often the response whose own walk scored higher was chosen, of votes on pairs that scored differently.
+    """How often the response that is worth more was chosen, of votes on pairs that are not worth the same.
 
     Args:
         items: Of the ballot, in pairs.
-        values: The score of each response's walk, by item and letter.
+        values: What each response is worth, by item and letter.
         votes: On them.
 
     Returns:

@@ -1,25 +1,28 @@
 """How two things go together: Pearson where both look normal, else Spearman; Spearman with an interval over clusters.
 
-A correlation of fewer than three pairs, or of something that never changes, is none.
+A correlation of fewer than three pairs, or of something that never changes, is none. Of few pairs the p of ranks is
+counted out over all orders: rho = 1 of three pairs comes by chance one time in three, and approximations say never.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy
 
 from lotbench.metrics.intervals import Floats, bootstrap
+from lotbench.metrics.ranking import MAX_ENUMERATED, orders
 from lotbench.types import Metric
 
 NORMAL = 0.05
 """The p of the Shapiro-Wilk test from which a sample passes for normal (v2, Statistical analysis)."""
 LEAST = 3
-Method: TypeAlias = Literal["pearson", "spearman"]
+Method: TypeAlias = Literal["pearson", "spearman", "kendall"]
+_MEASURES: Mapping[Method, str] = {"pearson": "pearsonr", "spearman": "spearmanr", "kendall": "kendalltau"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ def correlation(one: Sequence[float], other: Sequence[float]) -> Correlation:
 
 
 def coefficient(method: Method, one: Sequence[float], other: Sequence[float]) -> Correlation:
-    """Pearson's r or Spearman's rho with Fisher's interval.
+    """Pearson's r or Spearman's rho with Fisher's interval, or Kendall's tau-b without one.
 
     The variance of Fisher's z is 1 / (n - 3), for Spearman times 1 + rho^2 / 2 (Bonett and Wright 2000).
 
@@ -60,14 +63,28 @@ def coefficient(method: Method, one: Sequence[float], other: Sequence[float]) ->
     """
     if why := _none(one, other):
         return Correlation(None, None, None, len(one), why)
-    found = scipy.stats.pearsonr(one, other) if method == "pearson" else scipy.stats.spearmanr(one, other)
-    value, n = float(found.statistic), len(one)
+    found: Any = getattr(scipy.stats, _MEASURES[method])(one, other)
+    value, p, n = float(found.statistic), float(found.pvalue), len(one)
+    if method != "pearson" and n <= MAX_ENUMERATED:
+        p = _by_orders(method, one, other)
     low = high = None
-    if n > 3 and abs(value) < 1:
+    if method != "kendall" and n > 3 and abs(value) < 1:
         spread = (1 + (value**2 / 2 if method == "spearman" else 0)) / (n - 3)
         half = float(scipy.special.ndtri(0.975)) * math.sqrt(spread)
         low, high = math.tanh(math.atanh(value) - half), math.tanh(math.atanh(value) + half)
-    return Correlation(method, value, float(found.pvalue), n, low=low, high=high)
+    return Correlation(method, value, p, n, low=low, high=high)
+
+
+def _by_orders(method: Method, one: Sequence[float], other: Sequence[float]) -> float:
+    """The share of all orders of the pairs in which their ranks go together as closely, either way."""
+    ways = orders(len(one))
+    if method == "spearman":
+        x, y = (scipy.stats.rankdata(each) - (len(one) + 1) / 2 for each in (one, other))
+        far = np.abs(x[ways] @ y)
+    else:
+        x, y = (np.sign(np.subtract.outer(each, each)) for each in (one, other))
+        far = np.abs((x[ways[:, :, None], ways[:, None, :]] * y).sum(axis=(1, 2)))
+    return float((far >= far[0] - 1e-9).mean())
 
 
 def spearman(one: Sequence[float], other: Sequence[float], clusters: Sequence[str]) -> Metric:

@@ -32,7 +32,7 @@ class Headline:
         measure: The metric of some records, with its interval.
         weighted: The metric of records (of several runs, one after the other) by their weights; None for the
             mean of records that are numbers.
-        unanswered: Samples that were played and have no record.
+        unanswered: Samples that were played and have no record, of `played`; None where a record is a sample.
         noise: Draws, [draws], of how far the metric of some records may be off for what no number of samples would
             mend (few labels); None if there is nothing of the kind. `judgements` are the labels.
         noise_is_shared: Whether one draw of it holds for all runs that were put on one scale (`level`).
@@ -53,6 +53,7 @@ class Headline:
     level: Callable[[Mapping[str, Headline]], Mapping[str, Headline]] | None = None
     levels: frozenset[str] = frozenset()
     rival: Callable[[Sequence[Any], Sequence[Any]], str | None] | None = None
+    played: int | None = None
 
     def over(self, samples: Sequence[str]) -> Metric:
         """The metric over some of the samples."""

@@ -49,7 +49,7 @@ def chance(gain: ArrayLike) -> float:
     Raises:
         ValueError: There are too many to enumerate.
     """
-    return float(ndcg(_orders(np.size(gain)), gain).mean())
+    return float(ndcg(orders(np.size(gain)), gain).mean())
 
 
 def normalised(value: float, expected: float) -> float:
@@ -88,7 +88,12 @@ def ordered(values: Floats, rng: Generator) -> NDArray[np.intp]:
 
 
 @cache
-def _orders(n: int) -> NDArray[np.intp]:
+def orders(n: int) -> NDArray[np.intp]:
+    """All orders of n things, [n!, n], the one that they are in first.
+
+    Raises:
+        ValueError: There are too many to enumerate.
+    """
     if n > MAX_ENUMERATED:
         raise ValueError(f"{n} options have too many orders to enumerate")
     return np.array(list(permutations(range(n))), dtype=np.intp)

@@ -111,7 +111,8 @@ class Entry:
     @property
     def played(self) -> int:
         """Samples that its metric would rest on if each had been answered."""
-        return self.metric.unanswered + len(self.metric.records)
+        whole = self.metric.played
+        return self.metric.unanswered + len(self.metric.records) if whole is None else whole
 
     @property
     def model(self) -> str:
@@ -226,7 +227,7 @@ def alike(entries: Sequence[Entry]) -> list[list[Entry]]:
     groups: list[list[Entry]] = []
     for entry in entries:
         for group in groups:
-            if not differing(group[0], entry):
+            if not any(differing(one, entry) for one in group):
                 group.append(entry)
                 break
         else:
@@ -240,9 +241,10 @@ def board(entries: Sequence[Entry], seed: int = 0) -> Board:
     Raises:
         UsageError: Two were not, with what differs; or the models have no sample in common.
     """
-    for other in entries[1:]:
-        if found := differing(entries[0], other):
-            raise UsageError(f"{entries[0].name} and {other.name} cannot be compared: {'; '.join(found)}")
+    # Two that are like a third may differ: each pair is looked at.
+    for one, other in combinations(entries, 2):
+        if found := differing(one, other):
+            raise UsageError(f"{one.name} and {other.name} cannot be compared: {'; '.join(found)}")
     entries, unlabelled = _corrected(_levelled(entries))
     if len(names := {entry.metric.name for entry in entries}) > 1:
         raise UsageError(f"the runs have no metric in common: {', '.join(sorted(names))}")

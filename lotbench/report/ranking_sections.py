@@ -120,7 +120,7 @@ def summed_up(made: Board) -> str:
     elif len(made.pairs) > 1:
         parts.append(f"none of {len(made.pairs)} pairs is clear")
     parts += [
-        f"{place.label} stands last: its score rests on {len(place.entry.metric.records)} of "
+        f"{place.label} stands last: its score rests on {place.entry.played - place.entry.metric.unanswered} of "
         f"{place.entry.played} samples"
         for place in made.places
         if place.entry.abstained

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import random
 
 import numpy as np
 import pytest
@@ -129,6 +130,27 @@ def test_correlations_agree_with_scipy_and_with_drawing_again() -> None:
     assert (ranked.value, ranked.p) == pytest.approx(tuple(stats.spearmanr(x, y)))
     draws = [stats.spearmanr(x[at], y[at])[0] for at in (rng.integers(0, 40, 40) for _ in range(2000))]
     assert (ranked.low, ranked.high) == pytest.approx(tuple(np.quantile(draws, (0.025, 0.975))), abs=0.08)
+
+
+@given(st.lists(st.integers(0, 3), min_size=3, max_size=5), st.randoms(use_true_random=False))
+def test_the_p_of_few_ranks_is_counted_out_over_all_orders(x: list[int], rng: random.Random) -> None:
+    y = [rng.randint(0, 3) for _ in x]
+    measures = {"spearman": stats.spearmanr, "kendall": stats.kendalltau}
+    for method, measure in measures.items():
+        found = coefficient(method, x, y)  # type: ignore[arg-type]
+        if found.value is None:
+            continue
+        ways = [abs(measure(order, y).statistic) for order in itertools.permutations(x)]
+        expected = np.mean([way >= abs(found.value) - 1e-9 for way in ways])
+        assert found.p == pytest.approx(expected) and found.value == pytest.approx(measure(x, y).statistic)
+
+
+def test_no_order_of_three_is_without_chance() -> None:
+    assert coefficient("spearman", [1, 2, 3], [1, 2, 4]).p == pytest.approx(1 / 3)
+    assert coefficient("kendall", [1, 2, 3], [1, 2, 4]).p == pytest.approx(1 / 3)
+    rng = np.random.default_rng(2)
+    many = coefficient("kendall", list(rng.normal(size=20)), list(rng.normal(size=20)))
+    assert many.p is not None and 0 < many.p < 1 and many.low is None
 
 
 def test_correlations_of_too_little() -> None:

@@ -1,5 +1,6 @@
 """Runs ranked together: who is refused, who ties, what is beside the ranking; and `lotbench compare` itself."""
 
+import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -139,6 +140,18 @@ def test_a_judge_that_was_not_needed_is_no_difference_and_another_judge_is() -> 
     assert differing(one("x", 0, 1, ids=first), one("y", 0, 2, ids={"judge": ("j3",)})) == [
         "judge: j1 and j3"
     ]
+
+
+def test_two_runs_that_are_like_a_third_and_not_like_each_other_are_never_ranked_together() -> None:
+    # The first run needed no judge; the alias of the other two answered as one model and later as another.
+    none, early, late = (
+        one(name, mean, seed, ids={"judge": ids})
+        for name, mean, seed, ids in (("x", 0.1, 1, ()), ("y", 0.2, 2, ("j-05",)), ("z", 0.3, 3, ("j-11",)))
+    )
+    for order in itertools.permutations((none, early, late)):
+        with pytest.raises(UsageError, match=r"judge: j-(05 and j-11|11 and j-05)"):
+            board(order)
+        assert all(early not in group or late not in group for group in alike(order))
 
 
 def test_runs_of_one_model_are_told_apart_by_name() -> None:

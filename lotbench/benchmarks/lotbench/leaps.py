@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from lotbench.benchmarks.lotbench.games import Game, Round
 from lotbench.benchmarks.lotbench.rules import Rules, worth
 from lotbench.harness.judge_validation import Place
 from lotbench.metrics.agreement import Errors
-from lotbench.metrics.intervals import Floats, bootstrap, bounded
+from lotbench.metrics.intervals import Floats, bootstrap, bounded, combined
 from lotbench.types import Metric
 
 NAMES = ("leaps", "leap_score")
@@ -24,6 +25,7 @@ AT_RISK, CERTAIN, ACCEPTED, RIGHT, REFUSED, OVERTURNED, ALIKE = range(7)
 """Rows of a tally: games watched in a round; leaps there without a judge; leaps by a judge; of these, those that
 labels call right, weighted; first-seen answers that the first judge refused, the second, or that were no other idea."""
 _ROWS = {"refused": REFUSED, "overturned": OVERTURNED, "alike": ALIKE}
+DRAWS = 2000
 
 
 def metrics(games: Sequence[Game], rules: Rules) -> dict[str, Metric]:
@@ -49,25 +51,61 @@ def by_labels(games: Sequence[Game], labels: Mapping[Place, bool], rules: Rules)
     A leap that they call none does not count; right answers that the judge did not accept are added as often as a
     draw of them had such; t is left as the judge counted it.
     """
-    shares, whys = {}, []
+    kinds, whys = {}, []
     for name in ("accepted", *_ROWS):
         chosen = [(one, at) for one in games for at in one.known(rules.max_rounds) if at.decision == name]
         seen = [labels[_place(one, at)] for one, at in chosen if _place(one, at) in labels]
-        shares[name] = (len(chosen), sum(seen), len(seen))
+        kinds[name] = (len(chosen), sum(seen), len(seen))
         whys += [f"no {name} answer of this run has a label"] if chosen and not seen else []
     if whys:
         return {f"{name}_corrected": Metric(None, why=whys[0]) for name in NAMES}
-    weight = shares["accepted"][0] / max(shares["accepted"][2], 1)
-    missed = {name: right / seen for name, (_, right, seen) in shares.items() if name in _ROWS and seen}
-
-    def statistic(rows: Floats) -> Floats:
-        found = rows[..., CERTAIN, :] + weight * rows[..., RIGHT, :]
-        return np.asarray(found + sum(share * rows[..., _ROWS[name], :] for name, share in missed.items()))
-
     return {
-        f"{name}_corrected": _metric(games, rules, weighted, statistic, labels)
+        f"{name}_corrected": _labelled(games, labels, rules, kinds, weighted)
         for name, weighted in _weights().items()
     }
+
+
+def _labelled(
+    games: Sequence[Game],
+    labels: Mapping[Place, bool],
+    rules: Rules,
+    kinds: Mapping[str, tuple[int, int, int]],
+    weighted: bool,
+) -> Metric:
+    """One of both by labels: what drawing samples leaves open and what so few labels do are put together (`combined`).
+
+    Args:
+        games: The games.
+        labels: Of them.
+        rules: The settings that scoring reads.
+        kinds: Of each kind of verdict, how many there are, are right by a label, and have one.
+        weighted: Whether an answer counts by its worth.
+    """
+    size, right, seen = kinds["accepted"]
+    missed = np.array([hits / max(of, 1) for _, hits, of in (kinds[name] for name in _ROWS)])
+
+    def events(rows: Floats, missed: Floats = missed, unseen: Floats | float = 0.0) -> Floats:
+        found = rows[..., CERTAIN, :] + size / max(seen, 1) * rows[..., RIGHT, :]
+        found = found + unseen * rows[..., ACCEPTED, :]
+        return np.asarray(found + (missed[..., None] * rows[..., tuple(_ROWS.values()), :]).sum(axis=-2))
+
+    metric = _metric(games, rules, weighted, events, labels)
+    if metric.value is None:
+        return metric
+    rng = np.random.default_rng([abs(getattr(rules, "seed", 0)), 1958])
+    drawn = np.stack([_shares(rng, *kinds[name]) for name in _ROWS], axis=-1)
+    # That no labelled leap was right does not say that no other is.
+    unseen = _shares(rng, size - seen, 0, seen)[:, None] * (1 - seen / max(size, 1)) * (right == 0)
+    sums = np.broadcast_to(tally(games, rules, weighted, labels).sum(axis=0), (DRAWS, 7, rules.max_rounds))
+    low, high = np.quantile(_cumulative(sums, events(sums, drawn, unseen)), (0.025, 0.975))
+    parts = ((metric.low, metric.high), (float(low), float(high)))
+    ends = combined(metric.value, parts, (0.0, _most("leap_score" if weighted else "leaps", rules)))
+    return replace(metric, low=ends[0], high=ends[1])
+
+
+def _shares(rng: np.random.Generator, size: int, right: int, seen: int) -> Floats:
+    """Draws of a share of right answers from its Beta posterior with Jeffreys' prior, 0 where there are none."""
+    return np.asarray(rng.beta(right + 0.5, seen - right + 0.5, DRAWS)) if size else np.zeros(DRAWS)
 
 
 def by_rates(games: Sequence[Game], rules: Rules, errors: Errors) -> dict[str, Metric]:

@@ -209,7 +209,8 @@ def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
     def measure(ideas: Sequence[Sequence[Judged]]) -> Metric:
         return macro_f1([one for answers in ideas for one in answers])
 
-    return Headline("macro_f1", records, measure, weighted, len(units) - len(records))
+    unanswered = sum(not found for found in played.values())
+    return Headline("macro_f1", records, measure, weighted, unanswered, played=len(played))
 
 
 def of_justifications(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lotbench.benchmarks.lotbench.ballot import prompt, responses
+from lotbench.benchmarks.lotbench.ballot import accepted, prompt, responses
 from lotbench.cli import main
 from lotbench.harness.ballot import Item, Vote, preferred
 from lotbench.run.evaluate import evaluate_sync
@@ -73,6 +73,18 @@ async def test_a_response_to_no_frame_stands_as_it_was_written() -> None:
 async def test_who_filled_nothing_in_at_first_is_not_on_the_ballot() -> None:
     game = await play(candidate(GARBAGE, GARBAGE, "bell"), judge(NO), oracle("Yes"), max_rounds=2)
     assert responses([game.trace], FIELDS, None) == {}
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "worth"), [((YES,), 1.0), ((NO, YES), 0.0), ((NO, NO, NO), 0.0), ((GARBAGE, GARBAGE), None)]
+)
+async def test_a_first_attempt_is_worth_its_own_verdict_and_not_the_whole_game(
+    verdicts: tuple[Any, ...], worth: float | None
+) -> None:
+    game = await play(
+        candidate("bell", "egg timer", "gong"), judge(*verdicts), oracle("Yes", "No"), max_rounds=3
+    )
+    assert accepted(game.trace) == worth
 
 
 def test_people_see_the_picture_and_nothing_of_the_sample_s_own_response() -> None:

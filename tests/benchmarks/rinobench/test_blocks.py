@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -15,6 +16,8 @@ from lotbench.benchmarks.rinobench.shortcuts import FEWEST, shortcuts
 from lotbench.benchmarks.rinobench.task import benchmark
 from lotbench.benchmarks.rinobench.validation import built
 from lotbench.harness.evidence import Evidence
+from lotbench.report.leaderboard import Entry, board
+from lotbench.report.ranking_sections import summed_up
 from lotbench.types import Score, Trace
 from tests.ideas import idea
 
@@ -160,6 +163,25 @@ def test_rows_of_a_block_are_no_more_evidence_than_the_block() -> None:
     # Runs on other ideas of the same blocks are not paired.
     half = score.headline(walked(items[::2], right), Settings()).records
     assert not half.keys() & records.keys()
+
+
+def test_ideas_that_were_not_answered_are_counted_as_ideas_and_not_as_blocks() -> None:
+    items = blocks(30)
+    told = walked(items, {item.id: item.novelty_score for item in items})
+    # In nine blocks one idea of four had no reply: 9 of 120, of which a run may lack a tenth.
+    lost = {item.id for item in items[:36:4]}
+    broken = [
+        replace(one, outcome="candidate_failed", score=Score(None, "no reply", parts={"status": None}))
+        if one.sample in lost
+        else one
+        for one in told
+    ]
+    made = Entry("run", "m", (), "rinobench", {}, 9, {}, headline=score.headline(broken, Settings()))
+    assert (made.metric.unanswered, made.played, made.abstained) == (9, 120, False)
+    assert len(made.metric.records) == 30
+    few = Entry("run", "m", (), "rinobench", {}, 9, {}, headline=score.headline(broken[:80], Settings()))
+    assert few.abstained
+    assert "rests on 71 of 80 samples" in summed_up(board([few]))
 
 
 def width(metric: Any) -> float:

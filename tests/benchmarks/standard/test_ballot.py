@@ -231,7 +231,16 @@ def test_from_runs_to_pairs_to_ratings(tmp_path: Path, capsys: pytest.CaptureFix
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == "1 voters, 9 votes on 9 pairs"
     assert [line.split()[0] for line in printed[2:5]] == ["python:ada", "python:bob", "python:cyd"]
-    assert printed[-1].startswith("rating and score: Kendall's tau 1.000 over 3 models")
+    # Of three in order there are six orders, and two are as clear.
+    assert printed[-1] == "rating and score: Kendall's tau 1.000 over 3 models, p 0.333 (of no relation)"
+    # Ada was chosen always and cyd never, on three prompts.
+    assert printed[2].endswith(", open]  score 0.900") and "  [open, " in printed[4]
+    assert printed[3].startswith("python:bob") and "[" not in printed[3]
+    named["scores"] = {name: {"metric": "score", "value": 0.5} for name in named["scores"]}
+    (tmp_path / "pairs.jsonl.key.json").write_text(json.dumps(named))
+    assert main(["ballot", "count", str(out), str(given)]) == 0
+    told = "rating and score: no Kendall's tau over 3 models: one of the two never changes"
+    assert capsys.readouterr().out.splitlines()[-1] == told
 
 
 # Files that somebody else wrote
