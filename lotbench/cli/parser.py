@@ -334,7 +334,7 @@ def _reports(commands: Commands) -> None:
 def _inside(commands: Commands) -> None:
     one = _command(commands, "replay", "runs:replay", "show how an idea came about, round by round", _run())
     one.add_argument("--sample", metavar="ID", help="by default the first that was played")
-    one.add_argument("--repeat", metavar="K", type=int, default=1)
+    one.add_argument("--repeat", metavar="K", type=int, help="by default the first that was played of it")
     one.add_argument("--json", action="store_true", help="the same as JSON")
     one = _command(
         commands, "show", "runs:show", "every prompt of a benchmark, or what one call of a run sent", _kept()

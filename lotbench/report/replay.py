@@ -30,16 +30,17 @@ class Replay:
     table: Mapping[str, JSON]
 
 
-def walk(traces: Sequence[Trace], sample: str | None, repeat: int) -> Trace:
-    """The trace of a sample and repeat; of the first sample by default.
+def walk(traces: Sequence[Trace], sample: str | None, repeat: int | None) -> Trace:
+    """The trace of a sample and repeat; by default the first that there is.
 
     Raises:
         UsageError: It was not walked, or is not finished.
     """
     for trace in traces:
-        if sample in (None, trace.sample) and trace.repeat == repeat:
+        if sample in (None, trace.sample) and repeat in (None, trace.repeat):
             return trace
-    raise UsageError(f"no finished task of sample {sample or '(any)'}, repeat {repeat}, in this run")
+    which = "" if repeat is None else f", repeat {repeat},"
+    raise UsageError(f"no finished task of sample {sample or '(any)'}{which} in this run")
 
 
 def replay(sample: Mapping[str, Any], trace: Trace, readings: Sequence[Reading]) -> Replay:

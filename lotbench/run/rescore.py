@@ -140,7 +140,7 @@ async def rewalk(run: Run, heard: Callable[[Request], None] = lambda request: No
     """
     old = {(trace.sample, trace.repeat): trace for trace in run.traces}
     async with _again(run, before=heard) as (walks, made, caller):
-        lanes = [[walk for walk in lane if (walk.sample, walk.repeat) in old] for lane in made.lanes()]
+        lanes = [[walk for walk in lane if (walk.sample, walk.repeat) in old] for lane in _lanes(made, run)]
         new = {(trace.sample, trace.repeat): trace async for trace in walks.traces(lanes)}
     why = [str(error) for error in walks.crashed.values()]
     result = Rewalked(made, caller.journal.totals, damaged=caller.journal.damaged, why=why)
@@ -171,7 +171,7 @@ async def transcripts(run: Run) -> AsyncGenerator[Transcript, None]:
         calls.setdefault((walk.sample.id, walk.repeat), []).append(call)
 
     async with _again(run, after=answered) as (walks, made, _):
-        order = {(walk.sample, walk.repeat): lane for lane in made.lanes() for walk in lane}
+        order = {(walk.sample, walk.repeat): lane for lane in _lanes(made, run) for walk in lane}
         taken: set[str] = set()
         ended: dict[tuple[str, int], bool] = {}
         for trace in run.traces:
@@ -200,7 +200,8 @@ async def requests(run: Run, trace: Trace, lines: Sequence[bytes]) -> dict[str, 
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / CALLS).write_bytes(b"".join(lines))
         async with _again(run, before=heard, journal=Path(folder)) as (walks, made, _):
-            lane = next((lane for lane in made.lanes() if lane[0].lane == trace.lane), [])
+            alone = [Planned(trace.sample, trace.repeat, trace.lane)]
+            lane = next((lane for lane in made.lanes() if lane[0].lane == trace.lane), alone)
             place = next((at for at, one in enumerate(lane) if _is(one, trace)), 0)
             # Walks before it in its lane are taken as they ended: only their memory is wanted.
             before = {(one.sample, one.repeat) for one in lane[:place]}
@@ -213,6 +214,17 @@ async def requests(run: Run, trace: Trace, lines: Sequence[bytes]) -> dict[str, 
                 async for _ in walks.traces([lane[: place + 1]]):
                     pass
     return found
+
+
+def _lanes(made: Plan, run: Run) -> list[list[Planned]]:
+    """The lanes of a run: those of its plan, and games that were stepped from outside, whose seeds no plan knows."""
+    lanes = {lane[0].lane: lane for lane in made.lanes()}
+    known = {(walk.sample, walk.repeat) for lane in lanes.values() for walk in lane}
+    for trace in run.traces:
+        if (trace.sample, trace.repeat) not in known:
+            walk = Planned(trace.sample, trace.repeat, trace.lane)
+            lanes.setdefault(trace.lane, []).append(walk)
+    return list(lanes.values())
 
 
 def _is(one: Planned, trace: Trace) -> bool:

@@ -195,6 +195,9 @@ class Session:
     def finish(self) -> None:
         """Put the traces in data order and write the report, also of a run that was stopped."""
         order = [(p.sample, p.repeat) for lane in self._plan.lanes() for p in lane]
+        # Games that were stepped from outside may have seeds that no plan knows.
+        planned = set(order)
+        order += [name for name in self._done if name not in planned]
         wall_s = self._wall_s + time.monotonic() - self._started
         run = replace(self._run, traces=self._folder.order(order))
         totals = self._calls.caller.journal.totals

@@ -15,11 +15,13 @@ from typing import Any
 import pytest
 
 import lotbench
+from lotbench.cli import main
 from lotbench.edge.calls.journal import read_journal
 from lotbench.environment.env import Env
 from lotbench.environment.game import LONGEST, Game
 from lotbench.errors import CallFailed, LimitReached, RunFolderError, UsageError
-from lotbench.run.evaluate import evaluate
+from lotbench.run.evaluate import evaluate, resume
+from lotbench.run.rescore import requests, rewalk, transcripts
 from lotbench.types import Reply, Usage
 from tests.bench.stepping import stepped
 from tests.pages import ROOT
@@ -383,6 +385,30 @@ async def test_the_folder_is_a_run_that_can_be_read(tmp_path: Path) -> None:
     assert run.config.model == "python:mine"
     assert [trace.sample for trace in run.traces] == list(games.samples)
     assert json.loads((run.path / "run.json").read_text(encoding="utf-8"))["benchmark"] == "lotbench"
+    # Its first games are those of seed 0, and of no other.
+    assert main(["replay", str(run.path)]) == 0
+
+
+async def test_games_of_any_seed_are_scored_shown_and_kept(tmp_path: Path) -> None:
+    asked, players = small() | {"folder": tmp_path / "games"}, judges()
+    async with lotbench.games(**players, **asked) as games:
+        for sample in games.samples:
+            for seed in (0, 1, 7):
+                await play(await games.new(sample, seed))
+    run = lotbench.load_run(tmp_path / "games")
+    before = list(map(timeless, run.traces))
+    again = await rewalk(run)
+    assert (list(map(timeless, again.traces)), again.kept) == (before, [])
+    assert [one.whole async for one in transcripts(run)] == [True] * 9
+    lines = (tmp_path / "games" / "calls.jsonl").read_bytes().splitlines(keepends=True)
+    for trace in run.traces[:3]:
+        shown = await requests(run, trace, lines)
+        assert {step["call"] for step in trace.steps if step["call"]} <= shown.keys()
+    # Two of the plan's own repeats are left to play, and no game is lost for that.
+    own = {f"python:{name}": one for name, one in players.items()} | {"python:player": player}
+    resumed = await resume(tmp_path / "games", own=own, check=False)
+    assert {seed for _, seed in resumed.traces.names} == {0, 1, 2, 3, 7}  # type: ignore[attr-defined]
+    assert len(resumed.traces) == 15
 
 
 KILLED = """

@@ -70,4 +70,4 @@ async def test_it_is_there_as_json_and_without_its_data(
     assert main(["replay", str(run.path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == table
     assert main(["replay", str(run.path), "--sample", "idea-3"]) == 2
-    assert "no finished task of sample idea-3, repeat 1" in capsys.readouterr().err
+    assert "no finished task of sample idea-3 in this run" in capsys.readouterr().err
