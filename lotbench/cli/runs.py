@@ -127,6 +127,8 @@ def export(parsed: argparse.Namespace) -> int:
         run_folder.refuse_way_out(run.path, Path(parsed.out))
     if parsed.otlp and parsed.to != "otel":
         raise UsageError("--otlp goes with --to otel")
+    if parsed.for_review and Path(parsed.out or "").suffix == ".csv":
+        raise UsageError("--for-review: labels come back as JSON lines, and not as a table: --out NAME.jsonl")
     if parsed.to and parsed.held_out:
         raise UsageError("--held-out goes without --to: what other tools read holds what was asked and said")
     if parsed.to:

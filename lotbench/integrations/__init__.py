@@ -82,6 +82,11 @@ def played_by(run: Run) -> str:
     return run.digests.get("code", "unknown")
 
 
+def canaries(run: Run) -> list[str]:
+    """The marks against training of the run's samples, whose texts stand in what is exported."""
+    return sorted({str(sample["canary"]) for sample in run.samples.values() if sample.get("canary")})
+
+
 async def export(name: str, run: Run, out: Path) -> Exported:
     """Write a run for another tool.
 

@@ -19,7 +19,7 @@ from lotbench import benchmarks
 from lotbench.config.experiment import Limits
 from lotbench.edge.files import atomic_write
 from lotbench.edge.files.run_folder import read_json
-from lotbench.integrations import Exported, played_by
+from lotbench.integrations import Exported, canaries, played_by
 from lotbench.integrations.conversations import model_id, replies, slug, turns
 from lotbench.run.rescore import Transcript, transcripts
 from lotbench.run.results import Run, planned
@@ -150,10 +150,11 @@ def _result(run: Run, name: str, score: Mapping[str, Any]) -> dict[str, JSON]:
         "observations": str(score.get("observations", 0)),
         "complete": json.dumps(summary["complete"]),
     }
+    digests = {"sha256": run.digests["data"], "prompts_sha256": run.digests["prompts"]}
     data: dict[str, JSON] = {
         "dataset_name": run.config.data,
         "source_type": "other",
-        "additional_details": {"sha256": run.digests["data"], "prompts_sha256": run.digests["prompts"]},
+        "additional_details": {**digests, "canary": " ".join(canaries(run))},
     }
     return {
         "evaluation_result_id": name,

@@ -18,7 +18,7 @@ from lotbench.config.experiment import Limits
 from lotbench.edge.files import atomic_write
 from lotbench.edge.files.run_folder import read_json
 from lotbench.errors import DataError
-from lotbench.integrations import Exported, played_by
+from lotbench.integrations import Exported, canaries, played_by
 from lotbench.integrations.conversations import model_id, slug
 from lotbench.integrations.dataset_card import card, croissant
 from lotbench.report import trace_rows
@@ -28,9 +28,12 @@ from lotbench.types import JSON
 
 MODEL, BENCHMARK, CARD = "model_repository", "benchmark_repository", "data_set_card"
 TABLES = {"walks": trace_rows.walks, "steps": trace_rows.steps}
+LABELS = frozenset({"value.status", "value.how", "value.model", "value.answer", "value.grade"})
+"""What a judge or the oracle says in a word; their reasons, chains and gold arguments tell keys and references."""
 LEFT_OUT = (
     "an .eval_results entry holds one value: its interval stands in the notes as text",
     "samples are not written: keys and references on the hub would be in the training data of tomorrow",
+    "nor are texts of judges, which tell them: of their steps there are decisions and numbers",
 )
 
 
@@ -82,6 +85,8 @@ def _described(run: Run, place: Path) -> tuple[Path, ...]:
 def _lines(rows: Iterable[Mapping[str, JSON]]) -> Iterator[str]:
     """Rows as lines in which a column has one type: what is no text, number or truth is JSON in a text."""
     for row in rows:
+        if row.get("role") not in (None, "candidate"):
+            row = {name: value for name, value in row.items() if not _tells(name, value)}
         plain = {
             name: json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
             for name, value in row.items()
@@ -91,6 +96,11 @@ def _lines(rows: Iterable[Mapping[str, JSON]]) -> Iterator[str]:
         if values:
             plain["value"] = json.dumps(values, ensure_ascii=False)
         yield json.dumps(plain, ensure_ascii=False) + "\n"
+
+
+def _tells(name: str, value: JSON) -> bool:
+    """Whether a field of a judge's or the oracle's step is more than a label, a truth or a number."""
+    return name.startswith("value.") and isinstance(value, str | list) and name not in LABELS
 
 
 def _result(run: Run, metric: str) -> dict[str, JSON]:
@@ -145,6 +155,7 @@ def _card(run: Run, name: str) -> str:
         [
             f"---\n{_yaml(head)}---\n\n# {plain(str(head['pretty_name']))}\n",
             f"{benchmarks.get(run.config.benchmark).about.capitalize()}. One line a task, one a step.\n",
+            f"Do not train on them: they hold texts of samples. Canary: {plain(' '.join(canaries(run)) or 'none')}\n",
             f"Model: {model_id(run.config.model)}. Variant: {plain(str(summary.get('arm')))}. The run {trust}.\n",
             "| role | models |\n| --- | --- |",
             *models,

@@ -22,7 +22,7 @@ from lotbench.edge.calls.journal import called
 from lotbench.edge.files import atomic_write
 from lotbench.edge.files.run_folder import read_json
 from lotbench.errors import UsageError
-from lotbench.integrations import Exported, played_by
+from lotbench.integrations import Exported, canaries, played_by
 from lotbench.integrations.conversations import moment, plain, replies, slug, turns
 from lotbench.run.rescore import Call, Transcript, transcripts
 from lotbench.run.results import Run
@@ -33,7 +33,8 @@ VERSION = 2
 SCORER = "lotbench"
 LEFT_OUT = (
     "intervals, baselines and trust have no field in a metric: they stand in its metadata",
-    "target is empty: keys and references are not written",
+    "target is empty; events hold every call as it was sent, and what judges are sent tells keys and references: "
+    "publish a log only where you would publish the data set",
     "pictures stand in messages by their sha256",
     "conversations of a task follow each other in messages; each call has its own in the events",
 )
@@ -105,6 +106,7 @@ def _spec(run: Run, ids: str, created: str) -> dict[str, Any]:
             "rankable": run.summary["rankable"],
             "reasons": run.summary["reasons"],
             "digests": dict(run.digests),
+            "canary": canaries(run),
         },
     }
 

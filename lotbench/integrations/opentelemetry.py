@@ -23,6 +23,7 @@ from lotbench.types import JSON
 NAME = "traces.jsonl"
 LEFT_OUT = (
     "intervals, baselines and metrics of the run are not part of any span",
+    "spans hold every call as it was sent, and what judges are sent tells keys and references",
     "a call that was answered by an earlier run (the store) has no start of its own: that of its task is taken",
 )
 CLIENT, INTERNAL, ERROR = 3, 1, 2

@@ -157,6 +157,7 @@ def test_what_cannot_be_exported_is_said(tmp_path: Path, capsys: pytest.CaptureF
         (["--to", "otel"], "needs --out FOLDER"),
         (["--to", "otel", "--steps", "--out", out], "goes without --for-review and --steps"),
         (["--to", "huggingface", "--held-out", "--out", out], "--held-out goes without --to"),
+        (["--for-review", "--out", f"{out}/labels.csv"], "labels come back as JSON lines"),
     ):
         assert main(["export", run, *flags]) == 2
         assert said in capsys.readouterr().err
@@ -210,6 +211,33 @@ def test_correct_is_what_has_the_highest_score_of_its_own_scale(tmp_path: Path) 
     told = [row["evaluation"] for row in lines(walks)]
     # Marks are 1 to 10: any answer that was judged has 1 or more.
     assert told and all(1 < one["score"] < 10 and not one["is_correct"] for one in told)
+
+
+REFERENCES = ("key_text", "response", "explanation", "novelty_reasoning")
+JUDGED = "A text of a judge that tells what nobody may read."
+
+
+@pytest.mark.parametrize("tool", ["every-eval-ever", "huggingface"])
+@pytest.mark.parametrize("name", RUNS)
+def test_what_is_made_to_be_published_tells_no_reference_and_has_the_canary(
+    name: str, tool: str, tmp_path: Path
+) -> None:
+    copy = tmp_path / name
+    shutil.copytree(FOLDER / name, copy)
+    rows = lines(copy / "traces.jsonl")
+    said = [step for row in rows for step in row["steps"] if step["role"] not in (None, "candidate")]
+    for step in said:
+        step["value"] |= {"chain": JUDGED, "known": {"gk1": JUDGED}, "steps": [JUDGED]}
+    (copy / "traces.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    texts = [path.read_text(encoding="utf-8") for path in exported(tool, copy, tmp_path / "out")]
+    samples = list(load_run(copy).samples.values())
+    told = {str(one[field]) for one in samples for field in REFERENCES if one.get(field)}
+    assert not [one for one in {*told, JUDGED} for text in texts if one in text]
+    assert all(any(one["canary"] in text for text in texts) for one in samples if one.get("canary"))
+    if tool == "huggingface" and said:
+        made = lines(next((tmp_path / "out").glob("walks-*")) / "steps.jsonl")
+        judged = [json.loads(row["value"]) for row in made if row["role"] == "judge"]
+        assert all("status" in one or "accepted" in one for one in judged)
 
 
 def test_a_temperature_of_0_is_told(tmp_path: Path) -> None:

@@ -45,6 +45,13 @@ for path in sys.argv[1:]:
 print(json.dumps(told))
 """
 
+PARSES = """
+import json, sys
+import yaml
+from huggingface_hub import parse_eval_result_entries
+print(json.dumps({path: [one.value for one in parse_eval_result_entries(yaml.safe_load(open(path)))] for path in sys.argv[1:]}))
+"""
+
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -77,6 +84,15 @@ def test_load_dataset_reads_each_run_and_takes_none_for_another(programs: Path, 
         traces = load_run(FOLDER / name).traces
         assert loaded[str(place)]["walks"] == [[one.sample, one.repeat, one.score.value] for one in traces]
         assert loaded[str(place)]["steps"] == sum(len(one.steps) for one in traces)
+
+
+def test_the_hub_takes_the_entry_of_each_run(programs: Path, tmp_path: Path) -> None:
+    values = {}
+    for name in RUNS:
+        assert main(["export", str(FOLDER / name), "--to", "huggingface", "--out", str(tmp_path / name)]) == 0
+        [entry] = (tmp_path / name / "model_repository").rglob("*.yaml")
+        values[str(entry)] = [load_run(FOLDER / name).score()]
+    assert told(programs, tmp_path, PARSES, *map(Path, values)) == values
 
 
 def test_croissant_describes_every_shipped_data_set(programs: Path, tmp_path: Path) -> None:

@@ -26,6 +26,8 @@ NEAR_RESPONSES = 0.6
 """Share of common letter triples from which two responses are near-duplicates."""
 FAR_FROM_DRAWING = 0.1
 """A patch of the picture that differs by more from its drawing shows something else (fewer colours: up to .06)."""
+CLUES = 4
+"""Clues of a sample: two at each of the reveals of a game as it is played by default."""
 LEAST_WORDS = {"en": 3, "zh": 4}
 """What the mask must leave: words, or Chinese characters."""
 CAUSE = {
@@ -172,6 +174,16 @@ def no_filling(item: Item) -> Iterator[Finding]:
             yield Finding(item.id, field, f"{text!r} is not in the sample's language", grave=False)
 
 
+def unusual(item: Item) -> Iterator[Finding]:
+    """Another number of clues than samples have, and a response that is longer than any player may write."""
+    if len(item.clues) != CLUES:
+        yield Finding(item.id, "clues", f"are {len(item.clues)}, where samples have {CLUES}", grave=False)
+    limits, size = Settings(), (len(item.response.split()), len(_HAN.findall(item.response)))
+    if size[0] > limits.max_response_words or size[1] > limits.max_response_characters:
+        most = f"{limits.max_response_words} words or {limits.max_response_characters} characters"
+        yield Finding(item.id, "response", f"is longer than {most}, which no player may be", grave=False)
+
+
 def unsigned(item: Item) -> Iterator[Finding]:
     """A sample says where it comes from, under which licence, and which kind of leap it takes."""
     for field in ("source", "licence", "leap"):
@@ -192,6 +204,7 @@ LINTS: tuple[Callable[[Item], Iterable[Finding]], ...] = (
     ascii_punctuation,
     twins,
     no_filling,
+    unusual,
     unsigned,
 )
 

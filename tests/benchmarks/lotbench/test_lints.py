@@ -26,7 +26,7 @@ EN: dict[str, Any] = {
     "response": "What a vibrant alarm clock you have there",
     "key_text": "alarm clock",
     "explanation": "The flopping is loud, so it wakes everybody.",
-    "clues": ["It stands by the bed.", "It is loud."],
+    "clues": ["It stands by the bed.", "It is loud.", "Most people own such a thing.", "It ends the night."],
     "tier": "easy",
     "leap": "sound",
     "accept": ["ringing phone", "rooster"],
@@ -41,7 +41,7 @@ ZH: dict[str, Any] = EN | {
     "response": "今天早上又是它的闹钟把我叫醒",
     "key_text": "闹钟",
     "explanation": "鱼跳得很响，所以像在叫人起床。",
-    "clues": ["它放在床边。", "它会响。"],
+    "clues": ["它放在床边。", "它会响。", "很多人有一个。", "有了它才起床。"],
     "accept": ["公鸡", "手机铃声"],
     "reject": [{"text": "鼓", "difficulty": "hard"}],
 }
@@ -136,6 +136,8 @@ def test_a_tier_is_given_not_left_to_the_default() -> None:
         ({"caption": "An alarmclock seller with a fish."}, "caption"),
         ({"accept": ["réveil", "будильник"]}, "accept.1"),
         ({"reject": []}, "reject"),
+        ({"clues": ["It is loud."]}, "clues"),
+        ({"response": f"{'well, ' * 18}what an alarm clock"}, "response"),
     ],
 )
 def test_what_a_person_must_weigh_is_a_note(changed: dict[str, Any], field: str) -> None:
