@@ -101,3 +101,14 @@ async def test_a_place_that_was_given_to_one_who_leaves_goes_to_the_next() -> No
     later.set()
     await asyncio.gather(*first, others[1])
     assert pace.in_flight == 0
+
+
+async def test_calls_that_hold_a_place_and_calls_that_wait_are_given_up_together() -> None:
+    """A walk took the ValueError of its waiting call for a bug, and its worker went on with the next one."""
+    pace = Pace(1)
+    tasks, _ = await held(pace, 4)
+    for task in tasks:
+        task.cancel()
+    came = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [type(one) for one in came] == [asyncio.CancelledError] * 4
+    assert pace.in_flight == 0 and not pace._waiting

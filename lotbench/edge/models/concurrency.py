@@ -46,9 +46,10 @@ class Pace:
             try:
                 await waiter
             except asyncio.CancelledError:
-                if waiter.done() and not waiter.cancelled():
+                if not waiter.cancelled():
                     self._leave()
-                else:
+                elif waiter in self._waiting:
+                    # Who leaves a place in the meantime throws out those who have gone.
                     self._waiting.remove(waiter)
                 raise
         else:
