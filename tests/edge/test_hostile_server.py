@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
+import re
 import shutil
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -247,3 +250,36 @@ def test_replay_prints_no_escape_sequence_of_a_model(
     out = capsys.readouterr().out
     assert "\ufffd[2J" in out
     assert "\x1b" not in out
+
+
+async def test_what_a_server_says_unasked_is_no_answer_to_the_next_question() -> None:
+    """aiohttp took a second answer over a kept connection for that to the question after."""
+    served = 0
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal served
+        with suppress(asyncio.IncompleteReadError, ConnectionError), closing(writer):
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                [size] = re.findall(rb"(?i)content-length: (\d+)", head)
+                asked = json.loads(await reader.readexactly(int(size)))["messages"][0]["content"]
+                served += 1
+                for text in (asked, f"{asked} once more"):
+                    said = json.dumps(completion(text)).encode()
+                    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(said), said))
+                    await writer.drain()
+                    await asyncio.sleep(0.02)
+
+    server = await asyncio.start_server(talk, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    model = ChatModel(parse(f"m@{url}"), lambda sha: "", Limits(retries=0, timeout_s=5), Waiting())
+    try:
+        for text in ("one", "two", "three"):
+            reply = await model(replace(QUESTION, messages=(Message("user", (text,)),)))
+            assert reply.text == text
+            await asyncio.sleep(0.1)
+    finally:
+        await model.close()
+        server.close()
+        # The last of its connections is closed at its next word.
+        await asyncio.sleep(0.05)
+    assert served == 3

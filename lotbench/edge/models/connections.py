@@ -19,9 +19,7 @@ class Connections:
     def connector(self) -> Any:
         """What aiohttp's sessions take them from; the places of an endpoint are all the limit there is."""
         if self._connector is None:
-            import aiohttp
-
-            self._connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_S)
+            self._connector = _connector()
         return self._connector
 
     @property
@@ -37,3 +35,22 @@ class Connections:
         """Close what is open."""
         if self._connector is not None:
             await self._connector.close()
+
+
+def _connector() -> Any:
+    import aiohttp
+
+    class Silent(aiohttp.TCPConnector):
+        """Takes no connection again over which something came that nobody had asked for.
+
+        aiohttp would take it for the answer to the next question. The clients on httpcore look for that too.
+        """
+
+        async def _get(self, *place: Any, **more: Any) -> Any:
+            kept: Any = await super()._get(*place, **more)
+            while kept is not None and kept.protocol.should_close:
+                kept.close()
+                kept = await super()._get(*place, **more)
+            return kept
+
+    return Silent(limit=0, keepalive_timeout=IDLE_S)
