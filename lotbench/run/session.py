@@ -6,7 +6,7 @@ import asyncio
 import gc
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from lotbench.edge.calls.caller import CallStats
-from lotbench.edge.calls.journal import Journal
 from lotbench.edge.models.registry import Models
 from lotbench.errors import LimitReached, LotbenchError
 from lotbench.harness.benchmark import Context
@@ -78,12 +77,11 @@ class Session:
         self._run = run
         self._shard = shard
         self._done: dict[tuple[str, int], Trace] = {}
-        self._unread: list[Trace] = []
         self._latest = Latest()
         self._wall_s = run.summary.get("wall_s", 0.0)
         self._started = time.monotonic()
 
-    def continues(self, before: Sequence[Trace], *, retry_failed: bool, taken: Sequence[Trace] = ()) -> None:
+    def continues(self, before: Iterable[Trace], *, retry_failed: bool, taken: Sequence[Trace] = ()) -> None:
         """Take over what earlier sessions came to.
 
         Args:
@@ -97,7 +95,10 @@ class Session:
             if (trace.sample, trace.repeat) in again:
                 continue
             if trace.outcome.endswith("_failed") and (retry_failed or not trace.arrived):
-                self._unread += [trace] if trace.arrived else []
+                for call in (
+                    _unread(trace, game=self._plan.benchmark.graph == "game") if trace.arrived else ()
+                ):
+                    self._calls.caller.journal.retry(call)
             else:
                 self._done[trace.sample, trace.repeat] = _ended(trace)
         self._done |= again
@@ -125,7 +126,6 @@ class Session:
             LotbenchError: What stopped the run; its `run` is the folder.
         """
         caller = self._calls.caller
-        _ask_anew(caller.journal, self._unread)
         walks = loop(replace(self._plan, limits=self._calls.limits), self._ask, self._done)
         try:
             async with watched(watch, self._status(walks)):
@@ -270,13 +270,22 @@ def _crash(walks: Loop, path: Path) -> LotbenchError:
     return made
 
 
-def _ask_anew(journal: Journal, unread: Sequence[Trace]) -> None:
-    """Forget the replies that ended these walks unread."""
-    for trace in unread:
-        for step in trace.steps[-2:]:
-            value: Any = step["value"]
-            if step["call"] and value.get("status", "ok") != "ok":
-                journal.retry(str(step["call"]))
+def _unread(trace: Trace, *, game: bool) -> list[str]:
+    """The calls of whoever failed in a walk for what was not read in the end, asked again or not; of a game, in its last round.
+
+    What could be read the second time stands, and so does what another judge was asked in its place in earlier rounds.
+    """
+    role, last = trace.outcome.removesuffix("_failed"), [step["round"] for step in trace.steps[-1:]]
+    places: dict[object, list[str]] = {}
+    for step in trace.steps:
+        value: Any = step["value"]
+        if step["call"] and step["role"] == role and (not game or step["round"] in last):
+            place = step["step"], step["round"], step["draw"], value.get("judge")
+            if value.get("status", "ok") == "ok":
+                places.pop(place, None)
+            else:
+                places.setdefault(place, []).append(str(step["call"]))
+    return [call for calls in places.values() for call in calls]
 
 
 @asynccontextmanager

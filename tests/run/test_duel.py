@@ -195,6 +195,33 @@ async def test_games_that_failed_are_left_out_and_counted(tmp_path: Path) -> Non
     assert f"Left out: {len(without)} samples of which a model has no score." in standing.said
 
 
+async def test_games_of_a_duel_that_failed_are_asked_for_anew_when_that_is_wanted(tmp_path: Path) -> None:
+    """They were played again over the same replies."""
+    game, well = skilled(SKILLS), asyncio.Event()
+
+    def rule(body: Any) -> Any:
+        said = game(body)
+        broken = not well.is_set() and isinstance(said, dict) and "same_creative_point" in said
+        return "Well, that depends." if broken else said
+
+    with FakeServer(rule=rule, caches=False) as server:
+        names = [f"{one}@{server.url}" for one in ("mid", "dud")]
+        fields = {
+            "limit": 2,
+            "repeats": 1,
+            "limits.max_failed": 1.0,
+            "settings": SETTINGS | {"judge_mode": "explained"},
+        }
+        first = await duels.begin(asked(server.url, **fields), names, out=tmp_path)
+        assert {
+            trace.outcome for run in _runs(first.path) for trace in load_run(first.path / run).traces
+        } == {"judge_failed"}
+        well.set()
+        again = await duels.resume(first.path, retry_failed=True)
+    outcomes = {trace.outcome for run in _runs(again.path) for trace in load_run(again.path / run).traces}
+    assert outcomes <= {"solved", "unsolved"}
+
+
 def test_the_command_names_the_better_than_the_placebo(tmp_path: Path, capsys: Any) -> None:
     with FakeServer(rule=skilled(SKILLS), caches=False) as server:
         url = server.url

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import json
 import os
@@ -25,6 +26,7 @@ from lotbench.edge.importers.published import Files
 from lotbench.errors import DataError, UsageError
 from lotbench.report.trust import BOUNDS
 from lotbench.run import plan, results
+from lotbench.run.evaluate import resume
 from lotbench.run.results import Run
 from tests.benchmarks.hicbench.test_hicbench import DH, IH, NEUTRAL, judged
 from tests.benchmarks.hicbench.test_hicbench_score import BOTH
@@ -524,3 +526,28 @@ def test_the_published_tasks_are_read() -> None:
         pytest.skip("needs the published file: set $LOTBENCH_REFERENCE_DATA")
     found = published(Files(Path(place) / "hic_bench" / "CDID.csv"))
     assert len(found) == 100 and len({item.field for item in found}) == 10  # type: ignore[attr-defined]
+
+
+def test_every_verdict_that_could_not_be_read_is_asked_for_anew_when_that_is_wanted(tmp_path: Path) -> None:
+    """Two of six were, and the task counted as judged."""
+    own = {"python:one": Player("one"), "python:two": Player("two")}
+    mute = [RuleModel(lambda request: "Hard to say.", model_id=name) for name in ("one", "two")]
+    for one, name in zip(mute, ("one", "two"), strict=True):
+        one.__name__ = name
+    run = evaluate_sync(
+        "hicbench",
+        model=Player("candidate"),
+        roles={"judge": mute},
+        limit=1,
+        out=tmp_path,
+        check=False,
+        max_failed=1.0,
+        settings={"answers": 3},
+    )
+    assert run.summary["outcomes"] == {"judge_failed": 1}
+    own["python:candidate"] = Player("candidate")
+    again = asyncio.run(resume(run.path, own=own, check=False, retry_failed=True))
+    assert again.summary["outcomes"] == {"scored": 1}
+    verdicts = [step["value"] for step in again.traces[0].steps if step["step"] == "judge"]
+    assert [value["status"] for value in verdicts] == ["ok"] * 6  # type: ignore[index,call-overload]
+    assert own["python:candidate"].asked == []
