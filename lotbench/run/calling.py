@@ -79,7 +79,7 @@ async def calling(
         UsageError: A key, a file, a package or the weights of a model are missing; there is no folder yet.
         RunFolderError: The folder cannot be made or locked.
     """
-    limits, told = _fitting(plan)
+    limits, told = _fitting(plan, shared=sharing is not None)
     rates = {"bucket": sharing.bucket} if sharing else {}
     async with Models(plan.pictures, limits, own or {}, plan.order, plan.placebo, **rates) as models:
         models.warnings += filter(None, [told])
@@ -112,14 +112,18 @@ def _open_batches(plan: Plan, models: Models, path: Path, journal: Journal) -> N
         )
 
 
-def _fitting(plan: Plan) -> tuple[Limits, str]:
-    """The limits of a plan with as many calls in flight as there can be connections, and what to tell a person."""
+def _fitting(plan: Plan, *, shared: bool) -> tuple[Limits, str]:
+    """The limits of a plan with as many calls in flight as there can be connections, and what to tell a person.
+
+    Where processes share questions, each call may hold the lock of one besides.
+    """
     endpoints = {one.url or one.text for names in plan.names.values() for one in names if one.kind == "api"}
-    wanted = plan.limits.concurrency * len(endpoints)
+    each = len(endpoints) + shared
+    wanted = plan.limits.concurrency * each
     places, told = room(wanted) if wanted else (0, "")
     if places == wanted:
         return plan.limits, told
-    return plan.limits.model_copy(update={"concurrency": max(1, places // len(endpoints))}), told
+    return plan.limits.model_copy(update={"concurrency": max(1, places // each)}), told
 
 
 @asynccontextmanager

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import math
 import shutil
+import time
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
@@ -43,6 +44,8 @@ FAILED = "_failed"
 """How the outcome of a walk ends that broke off."""
 RETAKEN = 3
 """How often a share is taken over from a process that died."""
+ENDING_S = 30.0
+"""Seconds that processes have to end which were told to."""
 DIED = "a worker process died; the run can be resumed"
 
 
@@ -176,29 +179,39 @@ async def _played(shard: Shard) -> None:
         async with calling(made, folder, store=store, before=run.path, sharing=sharing) as calls:
             session = Session(made, calls, run, shard=True)
             taken = Traces(place / run_folder.TRACES, strict=False)
-            session.continues(run.traces, retry_failed=shard.retry_failed, taken=taken)
+            own = {(one.sample, one.repeat) for lane in made.lanes() for one in lane}
+            before = (one for one in run.traces if (one.sample, one.repeat) in own)
+            session.continues(before, retry_failed=shard.retry_failed, taken=taken)
             await session.walk(check=shard.check, watch=None)
 
 
 def merge(path: Path, opened: Journal | None = None) -> None:
     """Put the calls and walks of shards into the run that they are part of.
 
-    What is there already stays, but for replies and walks that were wanted anew and came later: those hold now.
+    What is there already stays, but for replies and walks that were wanted anew and came later: those hold now. Who
+    outlived a driver that was killed is told to end, and waited for.
 
     Args:
         path: The run folder, locked.
         opened: Its journal, if it is open.
+
+    Raises:
+        RunFolderError: A shard does not end.
     """
     if not (path / SHARDS).is_dir():
         return
     places = sorted((path / SHARDS).glob("*/"))
     refuse_links(path)
+    (path / SHARDS / STOP).touch()
+    for place in places:
+        _await_end(place)
     known = {(one.sample, one.repeat): one.outcome for one in Traces(path / run_folder.TRACES, strict=False)}
     with nullcontext(opened) if opened is not None else Journal(path / CALLS) as journal:
         for place in places:
             for entry in read_journal(place / CALLS) if (place / CALLS).is_file() else ():
                 there = journal.last(str(entry.key))
-                if there is None or there.started < entry.started:
+                # Not "later": a clock may be put back.
+                if there is None or there.started != entry.started:
                     journal.put(entry)
             traces = Traces(place / run_folder.TRACES, strict=False)
             new = [name for name in traces.names if known.get(name, FAILED).endswith(FAILED)]
@@ -207,6 +220,23 @@ def merge(path: Path, opened: Journal | None = None) -> None:
             )
             known |= dict.fromkeys(new, "taken")
     shutil.rmtree(path / SHARDS)
+
+
+def _await_end(place: Path) -> None:
+    """Wait until no process writes to the folder of a shard.
+
+    Raises:
+        RunFolderError: One still does.
+    """
+    until = time.monotonic() + ENDING_S
+    while True:
+        try:
+            with run_folder.Folder(place):
+                return
+        except RunFolderError:
+            if time.monotonic() > until:
+                raise
+        time.sleep(POLL_S)
 
 
 def worst(ended: Sequence[Ended]) -> LotbenchError | None:

@@ -18,10 +18,11 @@ from typing import Any
 import pytest
 
 from lotbench.config.experiment import Config, Limits
-from lotbench.edge.calls.journal import Entry
+from lotbench.edge.calls.journal import Entry, Journal, read_journal
 from lotbench.edge.calls.shared import SharedReplies, Sharing
+from lotbench.edge.files.run_folder import Folder
 from lotbench.errors import LimitReached, LotbenchError, RunFolderError, Unescapable, UsageError
-from lotbench.run import plan, results, shards
+from lotbench.run import calling, plan, results, shards
 from lotbench.run.evaluate import begin, resume
 from lotbench.run.results import Run
 from lotbench.types import Key, Reply, Usage
@@ -347,3 +348,80 @@ async def test_a_shared_question_is_asked_by_one_process_and_by_the_next_if_that
     first, second = await asyncio.gather(asks(0, True), asks(1, False), return_exceptions=True)
     assert isinstance(first, LotbenchError) and second == "a chain"
     assert await asks(0, False) == "a chain" and asked == [0, 1]
+
+
+async def test_shards_are_merged_when_whoever_outlived_a_kill_has_ended(tmp_path: Path) -> None:
+    """What a worker wrote while its folder was merged and removed was lost, and paid for again."""
+    with FakeServer() as server:
+        run = await played(server, tmp_path, 1)
+        calls = (run.path / "calls.jsonl").read_bytes().splitlines(keepends=True)
+        (run.path / "calls.jsonl").write_bytes(b"".join(calls[:-1]))
+        place = run.path / "shards" / "0"
+
+        def outlives() -> None:
+            with Folder(place):
+                told.wait(10)
+                while not (run.path / "shards" / "stop").exists():
+                    time.sleep(0.01)
+                (place / "calls.jsonl").write_bytes(calls[-1])
+
+        told, worker = threading.Event(), threading.Thread(target=outlives)
+        worker.start()
+        while not (place / ".lock").exists():
+            time.sleep(0.01)
+        told.set()
+        shards.merge(run.path)
+        worker.join()
+    assert (run.path / "calls.jsonl").read_bytes() == b"".join(calls)
+    assert not (run.path / "shards").exists()
+
+
+async def test_a_reply_wanted_anew_holds_though_the_clock_was_put_back(tmp_path: Path) -> None:
+    with FakeServer() as server:
+        run = await played(server, tmp_path, 1)
+    [*_, last] = read_journal(run.path / "calls.jsonl")
+    anew = replace(last, started=last.started - 3600, reply=replace(last.reply, text="anew"))
+    (run.path / "shards" / "0").mkdir(parents=True)
+    with Journal(run.path / "shards" / "0" / "calls.jsonl") as journal:
+        journal.put(anew)
+    shards.merge(run.path)
+    with Journal(run.path / "calls.jsonl", writes=False) as journal:
+        assert journal.get(last.key) == anew
+
+
+async def test_what_failed_before_in_other_shares_stops_no_shard(threads: None, tmp_path: Path) -> None:
+    """2 of 10 had failed and half may; a share of 5 stopped at its first failure, as if it were its third."""
+
+    def judged(body: Any) -> bool:
+        return "same_function" in json.dumps(body.get("response_format", {}))
+
+    with FakeServer(rule=game_rule(solve=0), caches=False) as server:
+        caption = plan.make(asked(server)).chosen[0].caption
+        server.change(faults=lambda at, body: "garbage" if judged(body) and caption in str(body) else None)
+        run = await played(server, tmp_path, 1, max_failed=0.5, retries=0)
+        assert [one.outcome for one in run.traces].count("judge_failed") == 2
+        again = run.traces[-1]
+        for name, kept in (
+            ("traces.jsonl", lambda row: (row["sample"], row["repeat"]) != (again.sample, again.repeat)),
+            (
+                "calls.jsonl",
+                lambda row: (row["key"]["sample"], row["key"]["step"]) != (again.sample, "check"),
+            ),
+        ):
+            lines = (run.path / name).read_text("utf-8").splitlines(keepends=True)
+            (run.path / name).write_text("".join(one for one in lines if kept(json.loads(one))), "utf-8")
+        server.change(faults=lambda at, body: "500" if judged(body) else None)
+        done = await resume(run.path, shards=2)
+    assert done.summary["complete"] is True
+    assert [one.outcome for one in done.traces].count("judge_failed") == 3
+
+
+def test_calls_that_hold_a_lock_each_are_places_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that shares questions opened twice the files that it had counted."""
+    wanted: list[int] = []
+    monkeypatch.setattr(calling, "room", lambda files: (wanted.append(files), (files - 12, "few files"))[1])
+    with FakeServer() as server:
+        made = plan.make(asked(server, concurrency=10))
+    for shared, files, left in ((False, 10, 1), (True, 20, 4)):
+        limits, _ = calling._fitting(made, shared=shared)
+        assert (wanted.pop(), limits.concurrency) == (files, left)
