@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,7 +32,7 @@ def show_plan(made: Plan, root: Path) -> int:
     for fault in made.benchmark.data.faults(made.chosen, made.settings):
         print(f"note: {fault}")
     print(f"{'role':10} {'calls at most':>14} {'input tokens':>14} {'output tokens':>14} {'USD':>10}  models")
-    most = list(_at_most(made, walks))
+    most = list(_at_most(made, Counter(one.sample for lane in lanes for one in lane)))
     for role, usage, calls, cost in most:
         shown = "unknown" if cost is None else f"{cost:.2f}"
         models = ", ".join(name.text for name in made.names[role])
@@ -43,7 +44,10 @@ def show_plan(made: Plan, root: Path) -> int:
         batched = dict.fromkeys(name.text for name in given if made.limits.batches(name.provider))
         print(f"half the price, by batch files of {made.limits.batch}: {', '.join(batched)}")
     dollars = _dollars(total_cost(cost for *_, cost in most))
-    print(f"cost at most, about: {dollars}; prices of {price_date()}, nothing cached, no task solved early")
+    print(
+        f"cost at most, about: {dollars}; prices of {price_date()}, nothing cached, no task solved early, "
+        f"{REPLY_TOKENS} tokens a reply: a model that reasons writes many times as many"
+    )
     print(_likely(made, root))
     return 0
 
@@ -65,7 +69,8 @@ def _likely(made: Plan, root: Path) -> str:
 
 def each_repeat(made: Plan) -> str:
     """What each repeat of all samples takes at most, in a line, before anything is known of the model."""
-    dollars = _dollars(total_cost(cost for *_, cost in _at_most(made, len(made.chosen))))
+    once = Counter(sample.id for sample in made.chosen)
+    dollars = _dollars(total_cost(cost for *_, cost in _at_most(made, once)))
     return f"each repeat of all samples: {len(made.chosen):,} games; cost at most, about: {dollars}"
 
 
@@ -73,15 +78,24 @@ def _dollars(total: float | None) -> str:
     return "unknown (a model is not in the table)" if total is None else f"${total:.2f}"
 
 
-def _at_most(made: Plan, walks: int) -> Iterator[tuple[str, Usage, int, float | None]]:
-    """By role: the usage, the calls and the dollars (None: no price is known) that so many walks take at most."""
+def _at_most(made: Plan, walks: Counter[str]) -> Iterator[tuple[str, Usage, int, float | None]]:
+    """By role: usage, calls and dollars (None: no price is known) that so many walks on each sample take at most."""
     asked = preview(made.benchmark, made.view(start(made.chosen[0].id, 1, ""), "preview"))
+    seats = {role: len(names) for role, names in made.names.items()}
+    beyond = Counter[str]()
+    for sample in made.chosen:
+        beyond.update(made.benchmark.walks.beyond(sample, made.settings, walks[sample.id], seats))
     for role, each in made.benchmark.calls(made.settings).items():
-        calls, prompt = each * walks, max((_tokens(q) for q in asked if q.role == role), default=0)
-        known = price(made.names[role][0])
+        calls = each * walks.total() + beyond[role]
+        prompt = max((_tokens(q) for q in asked if q.role == role), default=0)
         # The price of a call depends on its own length, not on that of all together.
-        share = BATCHED if made.limits.batches(made.names[role][0].provider) else 1.0
-        cost = calls * known.of(Usage(prompt, 0, REPLY_TOKENS)) * share if known else None
+        one = Usage(prompt, 0, REPLY_TOKENS)
+        costs = [
+            known.of(one) * (BATCHED if made.limits.batches(name.provider) else 1.0)
+            for name in made.names[role]
+            if (known := price(name)) is not None
+        ]
+        cost = calls * max(costs) if len(costs) == len(made.names[role]) else None
         yield role, Usage(calls * prompt, 0, calls * REPLY_TOKENS), calls, cost
 
 

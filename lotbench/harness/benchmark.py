@@ -36,10 +36,7 @@ Runs: TypeAlias = Mapping[str, tuple[Sequence[Trace], Any]]
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A part that a model plays in a benchmark, beside the candidate.
-
-    `default` models play it when none is named; without a default, a run must name one.
-    """
+    """A part that a model plays beside the candidate: a `default` model, or one that the run must name."""
 
     about: str
     sampling: Sampling
@@ -104,6 +101,7 @@ class Walks:
         supersteps: The most nodes that a walk can visit, for the graph's recursion limit.
         lane: The lane of a repeat on a sample; by default each walk has its own.
         order: The walks of a lane, its name first and they in data order, as they are taken; by settings and seed.
+        beyond: The most calls that `calls` leaves out, by role; from sample, settings, its walks and the seats of roles.
     """
 
     repeats: int = 1
@@ -111,6 +109,7 @@ class Walks:
     supersteps: Callable[[Any], int] = lambda settings: 10
     lane: Callable[[Sample, int, Any], str] = lambda sample, repeat, settings: f"{sample.id}/{repeat}"
     order: Callable[[str, Sequence[Any], Any, int], Sequence[Any]] = lambda lane, walks, settings, seed: walks
+    beyond: Callable[[Any, Any, int, Mapping[str, int]], Mapping[str, int]] = lambda *plan: {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +186,7 @@ class Benchmark:
             it ends the walk; a turn or a draft replaces the one before, steps and history are added.
         grade: What a finished walk is worth; no number where it failed.
         metrics: The run's numbers, by name, from its traces and settings.
-        calls: The most calls a walk can make, by role, for the plan of a dry run.
+        calls: The most calls a walk can make, by role, for the plan of a dry run; see also `Walks.beyond`.
         version: Printed in every report; moves when a change moves a published number.
         graph: `panel` (respond, judge, grade) or `game` (respond, check, ask, answer, reveal, and again).
         sections: What the report says beside the metrics.

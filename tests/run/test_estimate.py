@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from lotbench.cli import main
+from lotbench.cli.dry import show_plan
 from lotbench.config.experiment import Config, Limits
 from lotbench.run import plan
 from lotbench.run.estimate import FILE, estimated
@@ -88,3 +89,58 @@ def test_a_dry_run_says_what_is_likely_beside_the_most(
     said = capsys.readouterr().out
     assert "cost at most" in said
     assert "likely, from 12 games or tasks of 1 earlier run of this candidate:" in said
+
+
+async def test_who_counts_no_tokens_is_no_guide_for_a_model_that_does(tmp_path: Path) -> None:
+    """After a run of the placebo the next candidate was said to cost nothing."""
+    with FakeServer(caches=False) as server:
+        await begin(asked(server, model="placebo"), out=tmp_path, fresh=True)
+        assert estimated(plan.make(asked(server)), tmp_path) is None
+        placebo = estimated(plan.make(asked(server, model="placebo")), tmp_path)
+        assert placebo is not None and placebo.same
+        await begin(asked(server), out=tmp_path, fresh=True)
+        found = estimated(plan.make(asked(server)), tmp_path)
+    assert found is not None and (found.walks, found.runs) == (12, 1)
+    assert found.by_role["candidate"].input_tokens > 0
+
+
+@pytest.mark.parametrize("broken", ["many", -3, float("nan"), None, {}])
+async def test_a_damaged_summary_is_no_guide_and_stops_nothing(broken: Any, tmp_path: Path) -> None:
+    with FakeServer(caches=False) as server:
+        run = await begin(asked(server, limit=2, repeats=1), out=tmp_path, fresh=True)
+        made = plan.make(asked(server))
+        assert estimated(made, tmp_path) is not None
+        table = json.loads((run.path / "summary.json").read_text(encoding="utf-8"))
+        table["usage"]["by_role"]["judge"]["input_tokens"] = broken
+        (run.path / "summary.json").write_text(json.dumps(table), encoding="utf-8")
+        assert estimated(made, tmp_path) is None
+
+
+def priced(path: Path, monkeypatch: pytest.MonkeyPatch, **input_prices: float) -> None:
+    rows = "\n".join(f'"{name}" = [{usd}, {usd}, 0]' for name, usd in input_prices.items())
+    path.write_text(f'date = "2026-01-01"\n[usd_per_million]\n{rows}\n', encoding="utf-8")
+    monkeypatch.setenv("LOTBENCH_PRICES", str(path))
+
+
+async def test_every_model_of_a_role_has_its_price_in_a_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The price of the first was taken for all."""
+    with FakeServer(caches=False) as server:
+        judges = [f"{name}@{server.url}" for name in ("cheap", "dear")]
+        config = asked(server)
+        roles = {**config.experiment.roles, "judge": judges}
+        prices = dict.fromkeys((config.experiment.model, roles["oracle"][0]), 0.0)
+        priced(tmp_path / "prices.toml", monkeypatch, **prices, **dict(zip(judges, (1.0, 9.0), strict=True)))
+        made = plan.make(asked(server, roles=roles))
+        await begin(asked(server, roles=roles), out=tmp_path / "runs", fresh=True)
+        found = estimated(made, tmp_path / "runs")
+        show_plan(made, tmp_path / "runs")
+    assert found is not None
+    likely = found.by_role["judge"]
+    assert likely.cost_usd == pytest.approx(5.0 * likely.input_tokens / 1e6, rel=0.01)
+    [line] = [one for one in capsys.readouterr().out.splitlines() if one.startswith("judge ") and "@" in one]
+    _, calls, tokens, _, dollars, *_ = line.replace(",", "").split()
+    assert float(dollars) == pytest.approx(9.0 * int(tokens) / 1e6, abs=0.006)
+    # Chains: for each of 4 samples and each of 2 judges up to 4 builds of a chain and 4 trials.
+    assert int(calls) == 12 * made.benchmark.calls(made.settings)["judge"] + 4 * 2 * 20

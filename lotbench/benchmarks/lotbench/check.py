@@ -6,12 +6,13 @@ the game is a judge failure, never a no.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lotbench.benchmarks.lotbench import chain, encore, whole, words
 from lotbench.benchmarks.lotbench.judge import judging, verdict_question
-from lotbench.benchmarks.lotbench.settings import Walk
+from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.benchmarks.lotbench.settings import Settings, Walk
 from lotbench.errors import JudgeError
 from lotbench.harness.benchmark import record, remark
 from lotbench.harness.reask import Unreadable, reading
@@ -64,6 +65,15 @@ def read_check(walk: Walk, answers: Sequence[Answer]) -> Update:
     if near and step != "different":
         value["overlap"] = near
     return _after_verdict(walk, step, seat, verdict.accepted, [record(answer, value)])
+
+
+def beyond(sample: Item, settings: Settings, walks: int, seats: Mapping[str, int]) -> dict[str, int]:
+    """The most calls that games on a sample make beyond `settings.calls`: chains, and checks against further responses."""
+    wanted = len(whole.targets(sample)) if settings.whole else 1
+    stored = settings.judge_mode == "causal" and settings.chain == "stored"
+    chains = (chain.REBUILDS + 1) * (2 + chain.CONTROLS) * seats.get("judge", 0) if stored else 0
+    checks = walks * settings.max_rounds * (1 if settings.confirm == "never" else 2)
+    return {"judge": wanted * chains + (wanted - 1) * checks}
 
 
 def _after_verdict(walk: Walk, step: str, seat: int, accepted: bool, steps: list[Any]) -> Update:

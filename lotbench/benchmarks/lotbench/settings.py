@@ -120,7 +120,7 @@ def resolve(settings: Settings, seats: Mapping[str, int]) -> Settings:
 
 
 def calls(settings: Settings) -> Mapping[str, int]:
-    """The most calls that one game makes, by role, chains and askings-again left out (Alg. 1)."""
+    """The most calls that one game makes, by role, what `check.beyond` counts and askings-again left out (Alg. 1)."""
     rounds, asks = settings.max_rounds, settings.max_rounds - 1 if settings.ask else 0
     draws = settings.votes if settings.framework == "cot_sc" else 1
     notes = 1 if settings.framework == "ddcot" else 0

@@ -79,7 +79,7 @@ benchmark = Benchmark(
         calibration=CALIBRATION,
         guess=Guess({"arm": "caption"}, lambda turn: turn["filling"], lints.too_easy),
     ),
-    walks=Walks(repeats=3, supersteps=lambda settings: 5 * settings.max_rounds + 5),
+    walks=Walks(repeats=3, supersteps=lambda settings: 5 * settings.max_rounds + 5, beyond=check.beyond),
     people=People(replay=replay, ballot=BALLOT),
     judges=Judges(
         part=judge_part,

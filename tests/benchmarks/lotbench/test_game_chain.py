@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from lotbench import evaluate
-from lotbench.benchmarks.lotbench import chain
+from lotbench.benchmarks.lotbench import chain, check
 from lotbench.benchmarks.lotbench.judge import labelled
-from lotbench.benchmarks.lotbench.sample import Rejected
+from lotbench.benchmarks.lotbench.sample import Point, Rejected
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.benchmarks.lotbench.task import benchmark
 from lotbench.edge.calls.journal import read_journal
@@ -112,6 +112,28 @@ async def test_a_chain_is_rebuilt_up_to_3_times_and_then_the_sample_is_named_in_
     shown = benchmark.sections([game.trace], Settings(max_rounds=1, confirm="never"))
     tables = {table.caption: table.rows for section in shown for table in section.tables}
     assert tables["Samples whose causal chain was not accepted"] == (("lot-1", 0, 4),)
+
+
+async def test_what_a_plan_counts_for_a_chain_is_the_most_that_it_takes() -> None:
+    checker = judge(NO, trial=[YES, NO, NO, YES] * 4)
+    await play(candidate(), checker, max_rounds=1)
+    settings = Settings(max_rounds=1, confirm="never")
+    built = len(at(checker, "chain")) + len(at(checker, "chain_check"))
+    assert check.beyond(SAMPLE, settings, 3, {"judge": 1}) == {"judge": built} == {"judge": 20}
+    for without in ({"judge_mode": "explained"}, {"chain": "per_call"}):
+        assert check.beyond(SAMPLE, settings.model_copy(update=without), 3, {"judge": 1}) == {"judge": 0}
+
+
+async def test_a_plan_counts_every_response_that_solves_a_game_without_a_frame() -> None:
+    """Of a sample with points each is looked for in each round, with a chain of its own."""
+    points = tuple(Point(response=f"A point of {name}.", explanation=name) for name in ("Ann", "Bob"))
+    sample = SAMPLE.model_copy(update={"points": points})
+    hidden: dict[str, Any] = {"frame": "hidden", "max_rounds": 2, "confirm": "never"}
+    checker = judge(NO, trial=[NO])
+    await play(candidate("A bell.", "A drum."), checker, sample=sample, **hidden)
+    settings, checks = Settings(**hidden), len(at(checker, "check"))
+    assert checks == 6 == benchmark.calls(settings)["judge"] + 4
+    assert check.beyond(sample, settings, 1, {"judge": 1}) == {"judge": 3 * 20 + 4}
 
 
 async def test_a_chain_that_cannot_be_read_is_asked_for_again_once_and_then_rebuilt() -> None:
