@@ -135,6 +135,32 @@ async def test_a_call_that_would_pass_the_limit_is_not_made(room: Any) -> None:
     assert model.asked == [] and place.lines == []
 
 
+async def test_a_call_that_waited_for_its_rate_beyond_the_time_limit_is_not_made(room: Any) -> None:
+    """All calls in flight waited, and were made and paid for minutes after it."""
+
+    class Slow:
+        async def take(self, amount: float) -> None:
+            now.append(now[-1] + 40)
+
+    now, model = [0.0], Model(GOOD)
+    place = room(model, limits=Limits(time_limit=60))
+    place.budget.clock, place.budget.started = lambda: now[-1], 0.0
+    place.desk.role_models["judge"][0].requests = Slow()
+    await place.desk.ask(walk(), asking())
+    with pytest.raises(LimitReached, match="time limit of 60 s"):
+        await place.desk.ask(walk(), asking(draw=1))
+    assert len(model.asked) == 1 and place.budget._held_tokens == 0
+
+
+async def test_the_first_reply_says_what_the_next_may_take(room: Any) -> None:
+    """300 tokens were believed in for twenty replies of 4,000, and a limit of 10,000 was overspent by 2,000."""
+    place = room(Model(Reply("{}", "m", usage=Usage(0, 0, 4000))), limits=Limits(token_limit=10_000))
+    with pytest.raises(LimitReached):
+        for draw in range(5):
+            await place.desk.ask(walk(), asking(draw=draw))
+    assert (place.budget.tokens, place.budget.overspent) == (8000, "")
+
+
 async def test_calls_in_flight_are_set_aside(room: Any) -> None:
     """Each may cost 300 tokens and more, so a limit of 700 lets two through at once."""
     model = Model(GOOD, latency=0.01)

@@ -347,6 +347,32 @@ async def test_a_proxy_of_the_environment_is_gone_through_where_it_is_meant(
     assert len(alone) == 1
 
 
+@pytest.mark.parametrize("name", ["http_proxy", "all_proxy"])
+async def test_this_machine_is_reached_without_a_proxy(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Prompts and keys for a server on the loopback went to the proxy, which has another loopback."""
+    async with listening() as (proxy, heard), listening() as (direct, alone):
+        monkeypatch.setenv(name, proxy.removesuffix("/v1"))
+        for url in (direct, direct.replace("127.0.0.1", "localhost")):
+            async with asked(url) as model:
+                await model(question())
+
+    assert (len(heard), len(alone)) == (0, 2)
+
+
+async def test_a_proxy_that_speaks_no_http_is_refused_and_hears_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A SOCKS proxy was sent the prompt and the key, as if it were an HTTP one."""
+    async with listening() as (proxy, heard):
+        socks = proxy.replace("http://", "socks5://me:sesame@").removesuffix("/v1")
+        monkeypatch.setenv("all_proxy", socks)
+        async with asked("http://models.invalid/v1") as model:
+            with pytest.raises(UsageError, match=r"kind socks5://.*\$http_proxy") as caught:
+                await model(question())
+
+    assert heard == [] and "sesame" not in str(caught.value)
+
+
 def test_a_provider_gets_its_own_key_and_stays_at_its_own_address(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-openai-secret")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")

@@ -317,6 +317,11 @@ def test_an_error_with_status_200_is_told() -> None:
         ({"prompt_tokens": 5, "prompt_tokens_details": {"cached_tokens": 9}}, Usage(5, 5, 0)),
         ({"prompt_tokens": "5", "completion_tokens": -2}, Usage()),
         ({"prompt_tokens": True, "completion_tokens": 2.5}, Usage()),
+        # What Gemini thought stands in the total alone.
+        ({"prompt_tokens": 20, "completion_tokens": 198, "total_tokens": 623}, Usage(20, 0, 603)),
+        ({"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 25}, Usage(20, 0, 5)),
+        ({"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 9}, Usage(20, 0, 5)),
+        ({"completion_tokens": 5, "total_tokens": 25}, Usage(0, 0, 5)),
     ],
 )
 def test_tokens_are_counted_as_far_as_they_are_told(table: Any, usage: Usage) -> None:
@@ -342,6 +347,10 @@ NOW = 1_790_000_000.0
         ({"retry-after": "Mon, 21 Sep 2026 14:13:50 GMT"}, 30.0),
         ({"retry-after": "Mon, 21 Sep 2020 14:13:50 GMT"}, 0.0),
         ({"retry-after": "Mon, 99 Sep 2026 14:13:50 GMT"}, None),
+        # Our clock is an hour behind, or ahead; by the server's own it is half a minute.
+        ({"retry-after": "Mon, 21 Sep 2026 15:13:50 GMT", "date": "Mon, 21 Sep 2026 15:13:20 GMT"}, 30.0),
+        ({"retry-after": "Mon, 21 Sep 2026 13:13:50 GMT", "date": "Mon, 21 Sep 2026 13:13:20 GMT"}, 30.0),
+        ({"retry-after": "Mon, 21 Sep 2026 14:13:50 GMT", "date": "today"}, 30.0),
     ],
 )
 def test_a_wait_that_the_server_asks_for_is_read(headers: dict[str, str], seconds: float | None) -> None:

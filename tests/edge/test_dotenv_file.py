@@ -44,6 +44,17 @@ def test_only_our_own_variables_are_taken_and_the_environment_goes_first(tmp_pat
     assert not {"LD_PRELOAD", "EMPTY_API_KEY"} & os.environ.keys()
 
 
+def test_a_key_of_the_environment_goes_to_no_address_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("OPENAI_BASE_URL=https://elsewhere.example/v1\n", encoding="utf-8")
+    os.environ.pop("OPENAI_BASE_URL", None)
+    os.environ["OPENAI_API_KEY"] = "sk-of-the-environment"
+    with pytest.raises(UsageError, match=r"\.env: OPENAI_BASE_URL: the \$OPENAI_API_KEY of the environment"):
+        read_env_file(tmp_path)
+    assert "OPENAI_BASE_URL" not in os.environ
+    del os.environ["OPENAI_API_KEY"]
+    assert read_env_file(tmp_path) == ["OPENAI_BASE_URL"]
+
+
 def test_a_parents_file_is_not_read(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text(FILE, encoding="utf-8")
     (tmp_path / "work").mkdir()

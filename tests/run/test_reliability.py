@@ -127,6 +127,14 @@ async def test_the_wait_that_a_server_asks_for_is_kept_to_the_second(
     assert waits == [seconds]
 
 
+async def test_a_server_that_always_says_0_is_not_asked_at_once_for_ever(waits: list[float]) -> None:
+    """All tries were spent within milliseconds."""
+    with FakeServer(faults=[Status(429, "slow down", retry_after="0")] * 4) as server:
+        await answer(server)
+    assert waits[0] == 0 and len(waits) == 4
+    assert all(0.75 * least <= wait <= least for wait, least in zip(waits[1:], (1, 2, 4), strict=True))
+
+
 @pytest.mark.parametrize("status", [429, 503])
 async def test_a_wait_longer_than_allowed_fails_the_call_at_once(status: int, waits: list[float]) -> None:
     with FakeServer(faults=[Status(status, "slow down", retry_after="121")]) as server:

@@ -39,15 +39,24 @@ class Budget:
         Raises:
             LimitReached: The call could exceed a limit.
         """
+        self.refuse_late()
         limits = self.limits
-        if limits.time_limit is not None and self.clock() - self.started >= limits.time_limit:
-            raise LimitReached(f"the time limit of {limits.time_limit:g} s is used up")
         if limits.token_limit is not None and self.tokens + self._held_tokens + tokens > limits.token_limit:
             raise LimitReached(f"the token limit of {limits.token_limit:,} is used up ({self.tokens:,} used)")
         if limits.cost_limit is not None and self.cost + self._held_cost + cost > limits.cost_limit:
             raise LimitReached(f"the cost limit of ${limits.cost_limit:g} is used up (${self.cost:.4f} used)")
         self._held_tokens += tokens
         self._held_cost += cost
+
+    def refuse_late(self) -> None:
+        """Refuse a call for which there is no time left; also after it waited for its turn at a rate.
+
+        Raises:
+            LimitReached: The time is used up.
+        """
+        limit = self.limits.time_limit
+        if limit is not None and self.clock() - self.started >= limit:
+            raise LimitReached(f"the time limit of {limit:g} s is used up")
 
     def settle(self, tokens: int, cost: float, usage: Usage, spent: float) -> None:
         """Give an estimate back and count what the call really used."""

@@ -212,6 +212,7 @@ class Caller:
         try:
             await role_model.requests.take(calls)
             await role_model.tokens.take(tokens)
+            self.budget.refuse_late()
             started = time.time()
             self.stats.open[place] = time.monotonic(), role_model.name
             reply = _storable(await role_model.model(request))
@@ -223,8 +224,8 @@ class Caller:
             self.stats.in_flight -= 1
             self.stats.open.pop(place, None)
             self.budget.settle(tokens, held, used, spent)
-        before = self._mean_reply.get(question.step, REPLY_TOKENS)
-        self._mean_reply[question.step] = 0.9 * before + 0.1 * reply.usage.output_tokens
+        before = self._mean_reply.get(question.step, used.output_tokens)
+        self._mean_reply[question.step] = 0.9 * before + 0.1 * used.output_tokens
         self._count(question.role, role_model, reply)
         return reply
 

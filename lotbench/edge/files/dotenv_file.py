@@ -1,7 +1,8 @@
 """The `.env` file of the working folder: keys and addresses, for who does not keep them in the environment.
 
 Only the working folder's own file is read, never one of a parent or of a data set, and only variables that
-lotbench itself looks at: a file that came along with somebody's repository must not steer this process.
+lotbench itself looks at: a file that came along with somebody's repository must not steer this process, nor have a key
+of the environment sent to an address of its own.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ def read_env_file(folder: Path) -> list[str]:
         The names of those that were set.
 
     Raises:
-        UsageError: The file is no text.
+        UsageError: The file is no text, or names an address for a key that it does not hold.
     """
     path = folder / ".env"
     if not path.is_file():
@@ -36,5 +37,10 @@ def read_env_file(folder: Path) -> list[str]:
         raise UsageError(f"{path}: {error}") from None
     taken = {name: value for name, value in found.items() if value and OURS.fullmatch(name)}
     new = [name for name in taken if name not in os.environ]
+    if "OPENAI_BASE_URL" in new and os.environ.get("OPENAI_API_KEY"):
+        raise UsageError(
+            f"{path}: OPENAI_BASE_URL: the $OPENAI_API_KEY of the environment would go to an address out of a file; "
+            "put both into the file, or both into the environment"
+        )
     os.environ.update({name: taken[name] or "" for name in new})
     return new

@@ -25,10 +25,10 @@ from lotbench.edge.models.batch_format import Look
 from lotbench.edge.models.chat import (
     MALFORMED_TRIES,
     MAX_BYTES,
-    PASSING,
     ChatModel,
     PassingError,
     from_json,
+    passing,
     short,
     whole,
 )
@@ -285,12 +285,11 @@ class BatchServer:
     def _trouble(self, response: Any, content: bytes, path: str) -> Exception:
         """What a status other than 200 means here."""
         status, text = response.status, chat_format.error_message(content)
-        said = short(text, self._model.secret)
-        told = f"{self._model.name.text}: {status}: {said} ({path.partition('?')[0]})"
+        said = f"{status}: {short(text, self._model.secret)}"
+        told = f"{self._model.name.text}: {said} ({path.partition('?')[0]})"
         self._model.stop_if_hopeless(status, text, told, {"model": "", "messages": []})
-        if status in PASSING or status >= 500:
-            wait = chat_format.retry_after(response.headers, time.time())
-            return PassingError(f"{status}: {said}", wait)
+        if (trouble := passing(status, response.headers, said)) is not None:
+            return trouble
         if status == 404:
             return Unescapable(f"{told}: no batch API at {self._model.url}, or nothing under this id")
         return Unescapable(told)

@@ -18,6 +18,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import version
+from ipaddress import ip_address
 from typing import Any, cast
 from urllib.request import getproxies, proxy_bypass
 
@@ -191,8 +192,8 @@ class ChatModel:
             except PassingError as trouble:
                 if trouble.refused and place.step == TEST and attempt >= REFUSED_TRIES - 1:
                     raise Unreachable(f"{self.name.text}: {trouble}: is the server running?") from None
-                passing = trouble
-            await self.before_next(attempt, passing, str(place))
+                met = trouble
+            await self.before_next(attempt, met, str(place))
         raise AssertionError("itertools.count has an end")
 
     async def before_next(self, attempt: int, trouble: PassingError, place: str) -> None:
@@ -201,7 +202,9 @@ class ChatModel:
         Raises:
             CallFailed: There is to be none.
         """
-        wait = _backoff(attempt, place) if trouble.wait is None else trouble.wait
+        told = trouble.wait
+        # A server that says 0 and still has too much to do has not said when that will end.
+        wait = _backoff(attempt, place) if told is None or (attempt and not told) else told
         if attempt >= min(self._limits.retries, trouble.tries - 1):
             raise CallFailed(f"{self.name.text}: {trouble} (tries: {attempt + 1})")
         if wait > self._limits.max_wait_s:
@@ -313,7 +316,8 @@ class ChatModel:
     ) -> Reply | chat_format.Abilities:
         """What a status other than 200 means."""
         status, text = got.status, chat_format.error_message(got.content)
-        told = f"{self.name.text}: {status}: {short(text, self.secret)}"
+        said = f"{status}: {short(text, self.secret)}"
+        told = f"{self.name.text}: {said}"
         if status in (400, 403) and chat_format.withheld(text):
             return Reply("", made["model"], "content_filter", sent=got.sent)
         self.stop_if_hopeless(status, text, told, made)
@@ -326,9 +330,8 @@ class ChatModel:
             raise Unescapable(f"{told} (no picture input: to play without, --set arm=caption)")
         if status in CROWDED:
             self._pace.crowded()
-        if status in PASSING or status >= 500:
-            wait = chat_format.retry_after(got.headers, time.time())
-            raise PassingError(f"{status}: {short(text, self.secret)}", wait)
+        if (trouble := passing(status, got.headers, said)) is not None:
+            raise trouble
         if status == 404:
             raise UnknownModel(f"{told} (no such model or address: {self.url})")
         raise CallFailed(told)
@@ -353,7 +356,7 @@ class ChatModel:
             self._base = URL(f"{base.rstrip('/')}/")
             if self._base.scheme == "https":
                 self._ssl = self._connections.secure
-            self._proxy = _proxy(self._base.scheme, self._base.authority)
+            self._proxy = _proxy(self._base)
             self._session = aiohttp.ClientSession(
                 connector=self._connections.connector,
                 connector_owner=False,
@@ -400,6 +403,13 @@ class ChatModel:
             await self._connections.close()
 
 
+def passing(status: int, headers: Mapping[str, str], said: str) -> PassingError | None:
+    """The trouble that a status is, if another try may not meet it."""
+    if status in PASSING or status >= 500:
+        return PassingError(said, chat_format.retry_after(headers, time.time()))
+    return None
+
+
 async def whole(response: Any) -> bytes:
     """The body of a response, unpacked piece by piece: a small one may unpack to more than the memory holds."""
     pieces, size = [], 0
@@ -423,13 +433,32 @@ def from_json(content: bytes) -> Any:
         return json.loads(content)
 
 
-def _proxy(scheme: str, host: str) -> str | None:
-    """The proxy that the environment names for a host, if it does; read once, not at every call."""
+def _proxy(base: Any) -> str | None:
+    """The proxy that the environment names for an address, if it does; read once, not at every call.
+
+    This machine itself is not beyond any proxy: who is asked there would be that of the proxy's.
+
+    Raises:
+        UsageError: It is none that speaks HTTP; aiohttp would say to it what it says to such a one.
+    """
     named = getproxies()
-    found = named.get(scheme) or named.get("all")
-    if not found or proxy_bypass(host):
+    found = named.get(base.scheme) or named.get("all")
+    if not found or _is_here(base.host) or proxy_bypass(base.authority):
         return None
-    return found if "://" in found else f"http://{found}"
+    kind, there, _ = found.partition("://")
+    if there and kind.lower() not in ("http", "https"):
+        raise UsageError(
+            f"the environment names a proxy of the kind {kind}://, and only http:// can be gone through: "
+            f"set ${base.scheme}_proxy, or no_proxy for {base.host}"
+        )
+    return found if there else f"http://{found}"
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _backoff(attempt: int, place: str) -> float:

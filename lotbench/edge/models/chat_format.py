@@ -146,18 +146,22 @@ def finish(reason: object) -> Finish:
 
 
 def usage(table: object) -> Usage:
-    """Token counts from a response; what is not told is 0."""
+    """Token counts from a response; what is not told is 0.
+
+    Output is all that was written. Gemini counts what it thought in the total and not in the completion; it is paid for.
+    """
     if not isinstance(table, dict):
         return Usage()
     details = table.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, dict) else None
-    asked = _count(table.get("prompt_tokens"))
+    asked, written = _count(table.get("prompt_tokens")), _count(table.get("completion_tokens"))
+    thought = _count(table.get("total_tokens")) - asked - written if asked else 0
     return Usage(
         input_tokens=asked,
         cached_input_tokens=min(
             asked, _count(cached if cached is not None else table.get("prompt_cache_hit_tokens"))
         ),
-        output_tokens=_count(table.get("completion_tokens")),
+        output_tokens=written + max(0, thought),
     )
 
 
@@ -233,15 +237,24 @@ def complaint(answer: object) -> str:
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """The seconds that a server asks to wait, if it does: a number, or a date compared with `now` (epoch)."""
+    """The seconds that a server asks to wait, if it does: a number, or a date.
+
+    A date is compared with the server's own (`Date`), or with `now` (epoch) where it states none: our clock may be wrong.
+    """
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         try:
             seconds = float(headers[name]) / unit
         except (KeyError, ValueError):
             continue
         return max(0.0, seconds) if seconds == seconds else None
+    until = _date(headers, "retry-after")
+    return None if until is None else max(0.0, until - (_date(headers, "date") or now))
+
+
+def _date(headers: Mapping[str, str], name: str) -> float | None:
+    """A date among the headers (seconds since 1970); None if there is none."""
     try:
-        return max(0.0, email.utils.parsedate_to_datetime(headers["retry-after"]).timestamp() - now)
+        return email.utils.parsedate_to_datetime(headers[name]).timestamp()
     except (KeyError, ValueError, OverflowError):
         return None
 
