@@ -71,8 +71,10 @@ class Observation:
         return str(self.request.key)
 
     def answer(self, text: str) -> str:
-        """A reply of the form that is asked for, which says just this."""
-        return text if self.schema is None else json.dumps({self.wants: text}, ensure_ascii=False)
+        """A reply of the form that is asked for, which says just this; a reasoning that the form has too stays empty."""
+        fields: Any = (self.schema or {}).get("properties", {})
+        empty = {name: "" for name, field in fields.items() if field.get("type") == "string"}
+        return text if self.schema is None else json.dumps({**empty, self.wants: text}, ensure_ascii=False)
 
 
 class Game:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
 from functools import partial
 from itertools import count
@@ -16,6 +17,7 @@ from typing import Any
 
 from lotbench.config.experiment import DEFAULT_BENCHMARK, Config, differences, digest
 from lotbench.edge.calls.budget import refuse_unpriced
+from lotbench.edge.calls.journal import read_journal
 from lotbench.edge.calls.store import Store
 from lotbench.edge.files import run_folder
 from lotbench.edge.files.run_folder import Folder
@@ -26,7 +28,7 @@ from lotbench.harness.benchmark import Benchmark, Context
 from lotbench.harness.loop import Planned, take_walk
 from lotbench.harness.state import AnyWalk
 from lotbench.run import plan, recorded, results
-from lotbench.run.calling import Calls, calling
+from lotbench.run.calling import CALLS, Calls, calling
 from lotbench.run.evaluate import Player, configured
 from lotbench.run.plan import Plan
 from lotbench.run.results import load_run
@@ -57,13 +59,17 @@ class Games:
         path: The run folder: every call in calls.jsonl, every finished game in traces.jsonl.
     """
 
-    def __init__(self, calls: Calls, outside: Outside, finished: Traces) -> None:
+    def __init__(
+        self, calls: Calls, outside: Outside, finished: Traces, played: AbstractSet[tuple[str, int]]
+    ) -> None:
         self.samples: Mapping[str, Any] = {item.id: item for item in calls.plan.chosen}
         self.path = calls.folder.path
         self._calls = calls
         self._outside = outside
         self._finished = finished
         self._done = {name: at for at, name in enumerate(finished.names)}
+        self._played = played
+        """The games in which an earlier session said something."""
         self._begun: set[tuple[str, int]] = set()
         self._next: Counter[str] = Counter()
         self._closed = False
@@ -88,7 +94,7 @@ class Games:
         Args:
             sample: The id of a sample.
             seed: Which of the independent games on it, from 0; another one draws other replies of judge and oracle. By
-                default the next that nobody has played. It stands where a run has its repeat, from 1.
+                default the next in which nobody has said anything. It stands where a run has its repeat, from 1.
             memory: What the trace before in its lane ended with, in a benchmark whose walks follow each other.
 
         Raises:
@@ -123,7 +129,7 @@ class Games:
     def _unplayed(self, sample: str) -> int:
         """The next seed of a sample that nobody has played, in this session or before."""
         numbers = count(self._next[sample])
-        seed = next(n for n in numbers if (sample, n) not in self._begun and (sample, n) not in self._done)
+        seed = next(n for n in numbers if (sample, n) not in self._begun and (sample, n) not in self._played)
         self._next[sample] = seed + 1
         return seed
 
@@ -217,7 +223,8 @@ async def opened(
             recorded.freeze(made, calls.folder)
         if check:
             await calls.check(without=("candidate",))
-        playing = Games(calls, outside, _finished(calls.folder))
+        finished = _finished(calls.folder)
+        playing = Games(calls, outside, finished, {*finished.names, *_begun(calls.folder)})
         try:
             yield playing
         finally:
@@ -239,6 +246,12 @@ def _placed(asked: Config, folder: Path | None, out: Path) -> tuple[Plan, Any, b
     made = results.planned(before, asked.limits)
     recorded.refuse_lost_pictures(made, folder)
     return made, partial(Folder, folder), True
+
+
+def _begun(folder: Folder) -> Iterator[tuple[str, int]]:
+    """The games in which a player has said something, finished or not: by sample and seed, once a reply."""
+    lines = read_journal(folder.path / CALLS)
+    return ((one.key.sample, one.key.repeat) for one in lines if one.role == "candidate")
 
 
 def _finished(folder: Folder) -> Traces:

@@ -230,6 +230,12 @@ async def test_what_was_said_is_not_asked_again_when_a_folder_is_opened_again(tm
                 before += (await game.step(policy(game.observation.messages)))[3]["steps"]
         stopped_at = game.observation
     assert stopped_at is not None
+    async with lotbench.games(**judges(), **asked) as games:
+        # Who names no seed gets a game from its beginning, and not one that was left half played.
+        fresh = [await games.new(names[1]) for _ in range(6)]
+        assert [(game.seed, game.observation.round) for game in fresh if game.observation] == [
+            (seed, 1) for seed in (0, 1, 2, 3, 4, 6)
+        ]
     again = judges()
     async with lotbench.games(**again, **asked) as games:
         finished = await games.new(names[0], 5)
@@ -319,6 +325,20 @@ async def test_a_limit_ends_a_step_and_the_game_goes_on_later(tmp_path: Path) ->
             await games.new(sample, 0)
     async with lotbench.games(**judges(), **asked) as games:
         assert (await play(await games.new(sample, 0))).outcome in ("solved", "unsolved")
+
+
+@pytest.mark.parametrize("framework", ["direct", "cot", "ddcot", "plot"])
+async def test_an_answer_fills_the_form(framework: str, tmp_path: Path) -> None:
+    settings = {"framework": framework, "arm": "caption", "max_rounds": 2}
+    async with lotbench.games(**judges(), limit=1, check=False, settings=settings, out=tmp_path) as games:
+        game, count = await games.new(*games.samples), 0
+        while game.observation is not None:
+            count += 1
+            words = "Is it alive?" if game.observation.wants == "question" else f"a kettle {count}"
+            await game.step(game.observation.answer(words))
+    assert game.trace is not None
+    said = [step["value"] for step in game.trace.steps if step["step"] in ("respond", "ask")]
+    assert {value["status"] for value in said} == {"ok"}
 
 
 async def test_a_game_that_waits_for_its_player_uses_up_no_limit(tmp_path: Path) -> None:
