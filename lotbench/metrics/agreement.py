@@ -137,16 +137,20 @@ def agreement(
 
 
 def rate(trials: Sequence[tuple[bool, str]]) -> Rate:
-    """The share of hits among trials that come in clusters, with Wilson's interval.
+    """The share of hits among trials that come in clusters, with Wilson's interval; of one cluster it is open.
 
     The interval is that of n / d independent trials, d >= 1 being the design effect: the variance of the
-    share between clusters (as of a ratio) over that of independent trials (Kish 1965; Wilson 1927).
+    share between clusters (as of a ratio) over that of independent trials (Kish 1965; Wilson 1927). How much clusters
+    vary is known from them alone, so the quantile is Student's.
     """
     n, hits = len(trials), sum(hit for hit, _ in trials)
     if n == 0:
         return Rate(None, None, None, 0, 0)
-    share = hits / n
-    low, high = wilson(share, n / _design_effect(trials, share))
+    share, clusters = hits / n, len({name for _, name in trials})
+    if clusters < 2:
+        return Rate(share, None, None, hits, n)
+    quantile = float(scipy.special.stdtrit(clusters - 1, 0.975))
+    low, high = wilson(share, n / _design_effect(trials, share), quantile)
     return Rate(share, low, high, hits, n)
 
 
@@ -239,7 +243,7 @@ def _design_effect(trials: Sequence[tuple[bool, str]], share: float) -> float:
         found[0] += hit
         found[1] += 1
     k, n = len(totals), len(trials)
-    if k < 2 or share in (0.0, 1.0):
+    if share in (0.0, 1.0):
         return 1.0
     between = sum((hits - share * size) ** 2 for hits, size in totals.values()) * k / (k - 1) / n**2
     return max(1.0, between / (share * (1 - share) / n))

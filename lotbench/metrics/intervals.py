@@ -109,7 +109,7 @@ def bootstrap(
     draws: int = 2000,
     level: float = 0.95,
 ) -> Interval:
-    """Percentile interval of a statistic of summed counts, drawing clusters with replacement.
+    """Percentile interval of a statistic of summed counts, drawing clusters with replacement; expanded for few (`expanded`).
 
     Args:
         counts: [clusters, ...]; whatever adds up over the walks of a cluster.
@@ -117,7 +117,7 @@ def bootstrap(
         seed: The run's seed; one seed and one number of clusters give one set of draws, so that metrics
             of one run are drawn alike.
         draws: How often all clusters are drawn again.
-        level: Of the interval, in the open interval (0, 1).
+        level: Of the interval, in the open interval (0, 1), before it is expanded.
 
     Returns:
         Values that occurred among the draws, rounded outwards; a draw without a value counts as below
@@ -136,7 +136,7 @@ def bootstrap(
     weights = (_kept if clusters * draws <= _CELLS else _weights)(seed, clusters, draws)
     values = np.concatenate([statistic(np.tensordot(block, counts, axes=1)) for block in weights])
     missing = np.isnan(values)
-    tail = (1 - level) / 2
+    tail = (1 - expanded(clusters, level)) / 2
     low = np.quantile(np.where(missing, -np.inf, values), tail, method="lower")
     high = np.quantile(np.where(missing, np.inf, values), 1 - tail, method="higher")
     return (None, None) if low == high else (_finite(low), _finite(high))

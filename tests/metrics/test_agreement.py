@@ -74,7 +74,20 @@ def test_trials_that_are_alike_are_worth_fewer() -> None:
     assert None not in (alone.low, alone.high, alike.low, alike.high)
     assert alike.high - alike.low > 2.5 * (alone.high - alone.low)  # type: ignore[operator]
     assert rate([]) == Rate(None, None, None, 0, 0)
-    assert rate([(False, "a")] * 20).low == 0.0
+    one_sample = rate([(False, "a")] * 20)
+    assert one_sample == Rate(0.0, None, None, 0, 20)
+
+
+@pytest.mark.parametrize("clusters", [3, 6])
+def test_the_interval_of_a_rate_holds_the_truth_where_few_clusters_err_together(clusters: int) -> None:
+    rng, held = np.random.default_rng(clusters), 0
+    for _ in range(300):
+        shares = rng.beta(0.75, 0.75, clusters)
+        found = rate([(bool(hit), str(at)) for at in range(clusters) for hit in rng.random(10) < shares[at]])
+        assert found.low is not None and found.high is not None
+        held += found.low <= 0.5 <= found.high
+    # With the normal's quantile .86 and .89.
+    assert held / 300 > 0.91
 
 
 def test_verdicts_that_chance_alone_would_give_have_no_kappa() -> None:

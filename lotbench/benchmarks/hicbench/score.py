@@ -33,7 +33,7 @@ from lotbench.benchmarks.hicbench.reviewing import people_said
 from lotbench.benchmarks.hicbench.settings import Settings, Walk
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics.headline import Headline, Weighted, by_sample, of_sums
-from lotbench.metrics.intervals import Interval, bootstrap, bounded, expanded, studentised
+from lotbench.metrics.intervals import Interval, bootstrap, bounded, studentised
 from lotbench.metrics.likeness import Answers
 from lotbench.types import JSON, Metric, Score, Trace
 
@@ -234,7 +234,7 @@ def flexibility(rated: Ratings) -> Metric:
         return np.maximum(over(sums[..., 2], n) - over(sums[..., 1], n) ** 2, 0.0)
 
     table = np.stack([np.ones_like(kept), kept, kept**2], axis=-1)
-    drawn = partial(bootstrap, seed=SEED, level=expanded(len(kept)))
+    drawn = partial(bootstrap, seed=SEED)
     return _estimate(table, variance, len(rated.texts), "lower", drawn)
 
 

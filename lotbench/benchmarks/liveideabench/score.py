@@ -20,7 +20,7 @@ from lotbench.benchmarks.liveideabench.judged import FLUENCY, Keyword, from_step
 from lotbench.benchmarks.liveideabench.settings import Settings, Version, Walk
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics.headline import Headline, Weighted, by_sample
-from lotbench.metrics.intervals import Floats, bootstrap, expanded, studentised
+from lotbench.metrics.intervals import Floats, bootstrap, studentised
 from lotbench.types import JSON, Metric, Score, Trace
 
 NAMES = ("average", "originality", "feasibility", "clarity", FLUENCY, "flexibility")
@@ -126,7 +126,7 @@ class Sheet:
         if math.isnan(value):
             return Metric(None, n=n, why=why)
         if ends is None:
-            low, high = bootstrap(weights, statistic, 0, level=expanded(n))
+            low, high = bootstrap(weights, statistic, 0)
         else:
             low, high = studentised(weights[known], statistic, ends)
         return Metric(value, low, high, n=n)
