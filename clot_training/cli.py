@@ -138,7 +138,11 @@ def _tune(config: Config) -> list[str]:
 
 
 def _ranked(side: str, found: Mapping[str, Any]) -> str:
-    """How pairs came out."""
+    """How pairs came out, and which were left out."""
+    name = side.replace("_", " ")
+    lost = "; ".join(_lost(found.get("left_out", {})))
+    if "pairs" not in found:
+        return f"{name}: no pairs to measure by; {lost}"
     right = found["ranked_right"]
     ends = (
         ""
@@ -146,8 +150,8 @@ def _ranked(side: str, found: Mapping[str, Any]) -> str:
         else f" ({right['low']:.2f} to {right['high']:.2f})"
     )
     loss, margin = found["loss"]["after"], found["margin"]["after"]
-    name = side.replace("_", " ")
-    return f"{name}: {found['pairs']} pairs, loss {loss:.3f}, margin {margin:+.3f}, ranked right {right['value']:.2f}{ends}"
+    told = f"{name}: {found['pairs']} pairs, loss {loss:.3f}, margin {margin:+.3f}, ranked right {right['value']:.2f}{ends}"
+    return f"{told}; {lost}" if lost else told
 
 
 def _explore(config: Config) -> list[str]:

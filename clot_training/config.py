@@ -221,7 +221,7 @@ class Play(Table):
     data: str = "lotbench_easy"
     """A data set of the game: the name of a shipped one, or a folder."""
     samples: tuple[str, ...] = ()
-    """Only these; `held_out` of their scenes are never played in training."""
+    """Only these; those that `held_out` and `seed` hold out are never played in training."""
     judges: tuple[str, ...] = ("accept-list",)
     """Who judges: models, or a judge by rule (`accept-list`; `echo`, which is made to be fooled). Never trained."""
     oracle: str = ""
@@ -229,7 +229,8 @@ class Play(Table):
     settings: dict[str, Any] = Field(default_factory=dict)
     """Settings of the game; `conversation` is always growing, and the scene is told in words."""
     limits: dict[str, Any] = Field(default_factory=dict)
-    """What the judges may be asked: `concurrency`, `rpm`, `cost_limit` and the other limits of a run."""
+    """What the judges may be asked: `concurrency`, `rpm`, `cost_limit` and the other limits of a run, for the training and
+    for each measurement by itself."""
     start_right: float = Field(default=0.3, gt=0, lt=1)
     """The share of right guesses among those that the start adapter is tuned on."""
     start_fillings: int = Field(default=12, gt=1)
@@ -255,7 +256,7 @@ class Play(Table):
     save_steps: int = Field(default=5, gt=0)
     """Optimizer steps between checkpoints."""
     measured: int = Field(default=16, gt=1)
-    """Games on each sample by which a model's reward is measured, before and after."""
+    """Games on each sample by which a model's reward is measured, before and after: they may cost more than the training."""
 
     @model_validator(mode="after")
     def _can_be_played(self) -> Play:
@@ -263,6 +264,8 @@ class Play(Table):
             raise ValueError("without an oracle nobody can ask: settings.ask = false")
         if not self.judges:
             raise ValueError("judges: at least one")
+        if self.settings.get("frame", "shown") != "shown":
+            raise ValueError("the start is made of guesses, which need a frame: settings.frame = shown")
         return self
 
 
@@ -284,7 +287,7 @@ class Config(Table):
     split: Literal["group", "row"] = "group"
     """What is held out as one: a picture or question with all its responses, or (the paper's) a row."""
     held_out: float = Field(default=0.05, gt=0, lt=1)
-    """The share of groups, or rows, or samples of pairs, that is never trained on."""
+    """The share of groups, or rows, or samples of the game, that is never trained on."""
     instructions: Instructions = Instructions()
     pairs: Pairs = Pairs()
     tune: Tune = Tune()

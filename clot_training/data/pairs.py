@@ -13,14 +13,15 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from clot_training.config import Config
-from clot_training.data.preferences import Answer, Scene, counted, digest, fate
-from clot_training.data.split import groups, held_out_samples, texts
+from clot_training.data.preferences import Answer, Scene, counted, fate
+from clot_training.data.split import data_marks, held_out_samples, marks, shown
 from clot_training.records import Chat, Pair, Work
 from lotbench.benchmarks.lotbench import candidate
 from lotbench.benchmarks.lotbench.games import Round, game
@@ -28,8 +29,8 @@ from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.config.arm import arm
 from lotbench.config.experiment import Limits
 from lotbench.edge.calls.journal import read_journal
-from lotbench.edge.files import adapter_texts, atomic_write
-from lotbench.errors import UsageError
+from lotbench.edge.files import adapter_texts, atomic_write, datasets
+from lotbench.errors import DataError, UsageError
 from lotbench.harness.state import start
 from lotbench.metrics.confusion import wrong_verdicts
 from lotbench.report.trust import Check
@@ -80,7 +81,9 @@ def make(config: Config, runs: Sequence[str]) -> dict[str, Any]:
         named = ", ".join(str(source.run.path) for source in sources.values())
         found = ", ".join(f"{count} {what}" for what, count in counted([*scenes.values()]).items())
         raise UsageError(f"{named}: no scene has an accepted and a refused answer ({found})")
-    out = held_out_samples(_together(scenes.values()), share=config.held_out, seed=config.seed)
+    out = held_out_samples(
+        _marked(sources.values(), scenes.values()), share=config.held_out, seed=config.seed
+    )
     sides = {
         TRAIN: [row for row in rows if row.sample not in out],
         HELD_OUT: [row for row in rows if row.sample in out],
@@ -156,23 +159,24 @@ def _scene(source: Source, sample: str, scenes: dict[str, Scene]) -> Scene:
     item = made.by_id[sample]
     assert isinstance(item, Item)
     prompt, images = _prompt(made, sample)
-    seen = {*made.benchmark.data.right(item)}
-    try:
-        picture = adapter_texts.picture(made.pictures.path(sample))
-        seen.add(picture)
-    except OSError:
-        # A run that shows no pictures can do without the file; what samples say tells which hang together.
-        picture = None
+    picture = shown(made.pictures.path(sample))
+    seen = {*made.benchmark.data.right(item), *([] if picture is None else [picture])}
     digests = tuple(sorted(map(adapter_texts.fingerprint, seen)))
-    return scenes.setdefault(
-        digest(sample, picture, prompt, bool(images)), Scene(item, picture, prompt, images, digests)
-    )
+    found = Scene(item, picture, prompt, images, digests)
+    return scenes.setdefault(found.key, found)
 
 
-def _together(scenes: Iterable[Scene]) -> list[list[str]]:
-    """The ids of samples that hang together."""
-    found = groups(scenes, lambda one: {f"id {one.sample.id}", *texts(one.sample), *one.seen})
-    return [[one.sample.id for one in group] for group in found]
+def _marked(sources: Iterable[Source], scenes: Iterable[Scene]) -> dict[str, set[str]]:
+    """The marks of the samples that were played, and of the others of their data sets, which may tie them together."""
+    made: dict[str, set[str]] = {}
+    for one in scenes:
+        made.setdefault(one.sample.id, set()).update(marks(one.sample, one.picture))
+    for name in {source.run.config.data for source in sources}:
+        # A run can do without its data set once it has begun; what hangs together by the others is not known then.
+        with suppress(UsageError, DataError):
+            for sample, mine in data_marks(datasets.data_folder(name, "lotbench")).items():
+                made.setdefault(sample, set()).update(mine)
+    return made
 
 
 def _prompt(made: Plan, sample: str) -> tuple[Chat, tuple[str, ...]]:

@@ -6,8 +6,6 @@ the same by the game's own rule (`words.same`) are one, and one that was judged 
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +18,7 @@ from lotbench.benchmarks.lotbench.games import Game, Round
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.words import same
 from lotbench.benchmarks.standard.oogiri import Language
+from lotbench.config.experiment import digest
 
 Fate: TypeAlias = Literal["accepted", "refused", "invalid", "repeat", "disputed", "alike", "no verdict"]
 
@@ -80,6 +79,11 @@ class Scene:
     refused: dict[str, Answer] = field(default_factory=dict)
 
     @property
+    def key(self) -> str:
+        """Twelve hex digits that stand for sample, picture and prompt, wherever the picture lies."""
+        return digest([self.sample.id, self.picture, self.prompt, bool(self.images)])[:12]
+
+    @property
     def language(self) -> Language:
         """Of the sample."""
         return self.sample.language
@@ -102,13 +106,14 @@ class Scene:
 
     def pairs(self, most: int, seed: int) -> Iterator[Pair]:
         """At most so many pairs, in which each answer is about as often as any other of its side."""
-        draw = Random(f"{seed}:pairs:{self.sample.id}:{digest(self.prompt, self.images)}")
+        key = self.key
+        draw = Random(f"{seed}:pairs:{key}")
         chosen, rejected = ([side[name] for name in sorted(side)] for side in (self.accepted, self.refused))
         draw.shuffle(chosen)
         draw.shuffle(rejected)
         for good, bad in _met(chosen, rejected, most):
             yield Pair(
-                id=f"{self.sample.id}-{digest(self.prompt, self.images, good.text, bad.text)}",
+                id=f"{self.sample.id}-{digest([key, good.text, bad.text])[:12]}",
                 sample=self.sample.id,
                 language=self.language,
                 prompt=self.prompt,
@@ -121,11 +126,6 @@ class Scene:
                 seen=self.seen,
                 canary=self.sample.canary,
             )
-
-
-def digest(*parts: object) -> str:
-    """The first 12 hex digits of the sha256 of some JSON."""
-    return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()[:12]
 
 
 def counted(scenes: Sequence[Scene]) -> Counter[str]:

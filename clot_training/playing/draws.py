@@ -55,12 +55,18 @@ def replies(
 
 @contextmanager
 def at_rest(loaded: Loaded, model: Any) -> Iterator[Loaded]:
-    """The model as it is while it plays: nothing dropped, and as it was again afterwards."""
-    training = model.training
+    """The model as it is while it plays: nothing dropped, no habit of drawing; and as it was again afterwards.
+
+    What its makers advise, such as a penalty on what was said before, would draw from other odds than are learned from.
+    """
+    inner = model.get_base_model() if hasattr(model, "get_base_model") else model
+    training, own = model.training, inner.generation_config
     model.eval()
+    inner.generation_config = type(own)()
     try:
         yield replace(loaded, model=model)
     finally:
+        inner.generation_config = own
         model.train(training)
 
 

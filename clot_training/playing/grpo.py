@@ -18,6 +18,7 @@ from trl import GRPOConfig, GRPOTrainer
 from clot_training.config import Config
 from clot_training.playing.rollouts import Played
 from clot_training.tuning.beginnings import after
+from lotbench.edge.models.transformers.loading import Loaded
 
 Play = Callable[[Any, Sequence[str]], list[Played]]
 """Plays a game on each sample with the trainer's model as it is."""
@@ -91,7 +92,7 @@ class GameTrainer(GRPOTrainer):  # type: ignore[misc]
         return logps, entropies if compute_entropy else None, None
 
 
-def arguments(config: Config, out: Path) -> Any:
+def arguments(config: Config, loaded: Loaded, out: Path) -> Any:
     """The settings of trl: every step plays games of its own, so that nothing is learned from an older model's games."""
     play = config.play
     return GRPOConfig(
@@ -109,7 +110,7 @@ def arguments(config: Config, out: Path) -> Any:
         # What was drawn with nothing dropped is to be learned from with nothing dropped.
         disable_dropout=True,
         activation_checkpointing=config.tune.gradient_checkpointing,
-        bf16=config.tune.precision != "float32" and torch.cuda.is_available(),
+        bf16=loaded.model.dtype == torch.bfloat16,
         use_cpu=not torch.cuda.is_available(),
         seed=config.seed,
         logging_steps=1,
@@ -143,8 +144,11 @@ class Order:
         return (sample for sample in order for _ in range(self._group))
 
 
-def score(reward: Sequence[float | None], **more: Any) -> list[float | None]:
+def score(
+    reward: Sequence[float | None], log_metric: Callable[[str, float], None], **more: Any
+) -> list[float | None]:
     """The reward of each game: its score; None, and no learning from it, where it broke off."""
+    log_metric("broke_off", sum(one is None for one in reward))
     return list(reward)
 
 

@@ -28,7 +28,7 @@ from lotbench.report import markdown
 from lotbench.report.sections import Table
 
 ENDS = 10
-"""Steps at either end that are compared."""
+"""Steps at either end that are compared, at most; of a short training half of them."""
 PARTS = ("key_text", "judged", "overturned", "round", "invalid")
 LOGGED = {"kl": "KL", "completions/mean_length": "tokens", "entropy": "entropy"}
 """What trl logs of a step, and how it is called here."""
@@ -57,10 +57,12 @@ def tabled(config: Config, apart: Split, start: Path, out: Path) -> dict[str, An
     )
     play = config.play
     games = measure.watched(Traces(out / "games" / "traces.jsonl"), play.group * play.scenes)
+    steps, compared = _steps(games, rules, samples, out), max(1, min(ENDS, play.steps // 2))
     ends = {
-        "first": [one for one in games if one.step < ENDS],
-        "last": [one for one in games if one.step >= play.steps - ENDS],
+        "first": [one for one in games if one.step < compared],
+        "last": [one for one in games if one.step >= play.steps - compared],
     }
+    lost = {"first": steps[:compared], "last": steps[-compared:]}
     about = json.loads((out / "play.json").read_text(encoding="utf-8"))
     begun = json.loads((start.parent / "start.json").read_text(encoding="utf-8"))
     base, places = about["model"].partition("+")[0], out / "trials"
@@ -75,16 +77,20 @@ def tabled(config: Config, apart: Split, start: Path, out: Path) -> dict[str, An
             "before": trials.trial(config, apart, "before", f"{base}+{start}", held_out=True, out=places),
             "after": trials.trial(config, apart, "after", about["model"], held_out=True, out=places),
         },
-        "ends": {name: _end(some, rules, samples) for name, some in ends.items()},
+        "compared": compared,
+        "ends": {name: _end(some, lost[name], rules, samples) for name, some in ends.items()},
         "chance": trials.chance(config, apart, places),
         "best": worth(rules.round_origin, rules),
         "max_fpr": rules.max_fpr,
-        "steps": _steps(games, rules, samples, out),
+        "steps": steps,
     }
 
 
-def _end(games: Sequence[Watched], rules: Any, samples: Mapping[str, Any]) -> dict[str, Any]:
+def _end(
+    games: Sequence[Watched], steps: Sequence[Mapping[str, Any]], rules: Any, samples: Mapping[str, Any]
+) -> dict[str, Any]:
     found = measure.parts(games, rules, samples)
+    found["broke_off"] = sum(one["broke_off"] for one in steps)
     found["errors"] = measure.errors(games, samples)
     found["by_labels"] = measure.by_labels(games, rules, samples)
     return found
@@ -102,7 +108,9 @@ def _steps(
         row = {"step": line["step"], "reward": mine["reward"]["mean"], "listed": mine["listed"]["mean"]}
         made.append(
             row
-            | {name: mine[name] for name in ("games", "broke_off", *PARTS)}
+            | {name: mine[name] for name in ("games", *PARTS)}
+            # Games whose last call never arrived are gone from the folder once a killed training has gone on.
+            | {"broke_off": round(line["broke_off"])}
             | {name: line.get(key) for key, name in LOGGED.items()}
         )
     return made
@@ -140,19 +148,13 @@ def _rise(table: Mapping[str, Any], name: str) -> float | None:
 
 def told(table: Mapping[str, Any]) -> str:
     """The report as markdown."""
-    lines = warnings(table)
-    head = (
-        "**Do not trust this reward.** " + "; ".join(lines) + "."
-        if lines
-        else "The judge's yes and the samples' lists agree."
-    )
-    ends = table["ends"]
+    ends, compared = table["ends"], table["compared"]
     sections = [
         f"# Trained by playing: {table['model']}",
-        head,
+        _head(table),
         f"Judges: {', '.join(table['judges'])}. Played: {', '.join(table['train'])}; held out: "
         f"{', '.join(table['held_out'])}. {table['seconds']:.0f} s. Curves: curves.png.",
-        f"## The first {ENDS} steps and the last",
+        f"## The first steps and the last: {compared} each",
         markdown.table(_compared(ends, table)),
         "Intervals (95 %) are over steps. `by the lists`: a judge's yes counts only where the sample's own lists know the "
         "guess as right; they do not know every right one, so it is the least that the score can be. `by labels`: what a "
@@ -160,6 +162,7 @@ def told(table: Mapping[str, Any]) -> str:
         "player gets, who knows no joke (see below); none where that is all there is.",
         "## Models",
         markdown.table(_models(table)),
+        "Intervals of models on the scenes that were played are over games: of other scenes they say nothing.",
         "## Players who know no joke",
         markdown.table(
             Table(
@@ -171,8 +174,23 @@ def told(table: Mapping[str, Any]) -> str:
     return "\n\n".join(sections) + "\n"
 
 
+def _head(table: Mapping[str, Any]) -> str:
+    """What the report says first: whether the reward may be believed, and by what."""
+    if lines := warnings(table):
+        return f"**Do not trust this reward.** {'; '.join(lines)}."
+    last = table["ends"]["last"]
+    if last["reward"]["mean"] is None:
+        return "No game of the last steps has a reward: nothing is known of what was learned."
+    found = last["errors"]
+    return (
+        "No warning. In the last steps the judge said yes to {accepted} of {wrong} guesses that the samples' lists do not "
+        "know as right, and no to {refused} of {right} that they know."
+    ).format_map(found)
+
+
 def _compared(ends: Mapping[str, Any], table: Mapping[str, Any]) -> Table:
-    steps = {"first": table["steps"][:ENDS], "last": table["steps"][-ENDS:]}
+    compared = table["compared"]
+    steps = {"first": table["steps"][:compared], "last": table["steps"][-compared:]}
     rows: list[tuple[Any, ...]] = []
     for name, called in (("reward", "reward"), ("listed", "by the lists"), ("by_labels", "by labels")):
         rows.append((called, *(_with_interval(ends[end][name]) for end in ends)))
@@ -196,7 +214,7 @@ def _compared(ends: Mapping[str, Any], table: Mapping[str, Any]) -> Table:
         rows.append((called, *(_shown(ends[end]["errors"][name]) for end in ends)))
     rows.append(("games", *(ends[end]["games"] for end in ends)))
     rows.append(("broken off, no reward", *(ends[end]["broke_off"] for end in ends)))
-    return Table(("", f"first {ENDS} steps", f"last {ENDS}"), tuple(rows))
+    return Table(("", f"first {compared} steps", f"last {compared}"), tuple(rows))
 
 
 def _models(table: Mapping[str, Any]) -> Table:

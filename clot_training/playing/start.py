@@ -20,13 +20,16 @@ from clot_training.playing.measure import mean
 from clot_training.playing.rollouts import Rollouts
 from clot_training.playing.samples import Split, split
 from clot_training.records import Instruction
-from clot_training.tuning.tune import ADAPTER, tune, with_lora
-from clot_training.tuning.weights import load
+from clot_training.tuning.tune import ADAPTER, INCIDENTAL, claim, tune, with_lora
+from clot_training.tuning.weights import base_model
+from lotbench.config.experiment import digest
 from lotbench.edge.files import adapter_texts, atomic_write
 from lotbench.errors import UsageError
 
 START = Path("play") / "start"
 """The folder of the start, below the work folder."""
+MADE_OF = ("judges", "oracle", "settings", "start_right", "start_fillings", "temperature", "max_tokens")
+"""Settings of playing that the start's weights and rewards depend on."""
 
 
 def start(config: Config) -> dict[str, Any]:
@@ -36,14 +39,16 @@ def start(config: Config) -> dict[str, Any]:
         What is in start.json: the mean reward of the untrained model and after each tuning, with 95 % intervals.
 
     Raises:
-        UsageError: The reward is still outside `play.start_between` after `play.start_tunings` tunings.
+        UsageError: The reward is still outside `play.start_between` after `play.start_tunings` tunings; or the folder
+            holds a start of other settings or samples.
     """
     apart, out = split(config), Path(config.out) / START
-    out.mkdir(parents=True, exist_ok=True)
-    if (out / "start.json").exists() and (out / ADAPTER).is_dir():
-        found: dict[str, Any] = json.loads((out / "start.json").read_text(encoding="utf-8"))
-        return found
+    claim(out, _identity(config, apart))
     low, high = config.play.start_between
+    if (out / "start.json").exists():
+        made: dict[str, Any] = json.loads((out / "start.json").read_text(encoding="utf-8"))
+        if low <= [*made["rewards"].values()][-1]["mean"] <= high:
+            return made
     rewards = {"untrained": measured(config, apart, out / "games" / "untrained", None)}
     file = out / "rows.jsonl"
     adapter: Path | None = None
@@ -61,6 +66,27 @@ def start(config: Config) -> dict[str, Any]:
     raise UsageError(
         f"{out}: mean reward outside {low} to {high}: {told}; remove it and change play.start_right or tune.epochs"
     )
+
+
+def started(config: Config, apart: Split) -> Path:
+    """The adapter that a training by playing begins with.
+
+    Raises:
+        UsageError: It is not there yet, or is one of other settings or samples: it may have seen what is held out now.
+    """
+    out = Path(config.out) / START
+    if not (out / "start.json").exists():
+        raise UsageError(f"{out}: no start yet; run `clot play-start` first")
+    claim(out, _identity(config, apart))
+    return out / ADAPTER
+
+
+def _identity(config: Config, apart: Split) -> str:
+    """The digest of all that the start depends on."""
+    played = [one.model_dump(mode="json") for one in apart.train]
+    play = config.play.model_dump(mode="json", include=set(MADE_OF))
+    tuning = config.tune.model_dump(mode="json", exclude=INCIDENTAL | {"gradient_checkpointing"})
+    return digest([config.model, config.seed, play, tuning, played])
 
 
 def rows(config: Config, apart: Split, out: Path) -> Iterator[Instruction]:
@@ -98,7 +124,7 @@ def _fillings(config: Config, sample: Any, draw: Random) -> list[str]:
 
 def measured(config: Config, apart: Split, folder: Path, adapter: Path | None) -> dict[str, Any]:
     """The mean reward of a model on the training samples, with its interval over games; its games stay in the folder."""
-    loaded = load(config.model, precision=config.tune.precision)
+    loaded = base_model(config)
     model = loaded.model if adapter is None else with_lora(loaded, config.tune, adapter)
     with Rollouts(config.play, apart.train, apart, folder, config.seed) as rollouts:
         names = [one.id for one in apart.train for _ in range(config.play.measured)]
@@ -111,6 +137,7 @@ def measured(config: Config, apart: Split, folder: Path, adapter: Path | None) -
 def _chosen(adapter: Path, out: Path, apart: Split, rewards: dict[str, Any]) -> dict[str, Any]:
     """Put the adapter in its place, with what it has seen; start.json last."""
     adapter_texts.write(adapter, apart.seen, adapter_texts.read(adapter) or frozenset())
+    (out / "start.json").unlink(missing_ok=True)
     shutil.rmtree(out / ADAPTER, ignore_errors=True)
     shutil.copytree(adapter, out / ADAPTER)
     table = {"rewards": rewards, "adapter": str(out / ADAPTER)}

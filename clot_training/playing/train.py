@@ -19,9 +19,9 @@ from clot_training.config import Config, freeze
 from clot_training.playing import report
 from clot_training.playing.rollouts import Played, Rollouts
 from clot_training.playing.samples import Split, split
-from clot_training.playing.start import START, measured
-from clot_training.tuning.tune import ADAPTER, PACKAGES, claim, sha256, with_lora
-from clot_training.tuning.weights import load
+from clot_training.playing.start import measured, started
+from clot_training.tuning.tune import ADAPTER, PACKAGES, claim, last_checkpoint, sha256, with_lora
+from clot_training.tuning.weights import base_model
 from lotbench.config.experiment import digest
 from lotbench.edge.files import adapter_texts, atomic_write
 from lotbench.errors import UsageError
@@ -51,11 +51,8 @@ def train(config: Config) -> Learnt:
         raise UsageError("play-train needs trl: pip install 'lotbench[train]'")
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise UsageError("play-train runs as one process: start it without torchrun or accelerate")
-    root = Path(config.out)
-    out, start = root / PLAYED, root / START / ADAPTER
-    if not (start / "adapter_config.json").exists():
-        raise UsageError(f"{start}: not there yet; run `clot play-start` first")
-    apart = split(config)
+    apart, out = split(config), Path(config.out) / PLAYED
+    start = started(config, apart)
     if config.play.scenes > len(apart.train):
         raise UsageError(
             f"play.scenes: {config.play.scenes} a step, and {len(apart.train)} are played at all"
@@ -82,7 +79,7 @@ def _learn(config: Config, apart: Split, start: Path, out: Path) -> str:
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     transformers.set_seed(config.seed)
-    loaded = load(config.model, precision=config.tune.precision, four_bit=config.tune.quantize == "4bit")
+    loaded = base_model(config)
     model = with_lora(loaded, config.tune, start)
     names = [one.id for one in apart.train]
     with Rollouts(config.play, apart.train, apart, out / "games", config.seed) as rollouts:
@@ -90,15 +87,15 @@ def _learn(config: Config, apart: Split, start: Path, out: Path) -> str:
         def play(trainer: Any, samples: Sequence[str]) -> list[Played]:
             return rollouts.play(loaded, trainer.model, samples, trainer.state.global_step)
 
-        trainer = GameTrainer(model, loaded.tokenizer, arguments(config, out), names, play)
+        trainer = GameTrainer(model, loaded.tokenizer, arguments(config, loaded, out), names, play)
         trainer.remove_callback(transformers.PrinterCallback)
         trainer.add_callback(Progress)
         checkpoints = Path(trainer.args.output_dir)
         checkpoints.mkdir(parents=True, exist_ok=True)
-        last = transformers.trainer_utils.get_last_checkpoint(checkpoints)
-        trainer.train(resume_from_checkpoint=last)
-    trainer.model.save_pretrained(out / ADAPTER, save_embedding_layers=False, selected_adapters=["default"])
+        trainer.train(resume_from_checkpoint=last_checkpoint(checkpoints))
+    # Before the weights: no adapter is ever there that does not say what it has seen.
     adapter_texts.write(out / ADAPTER, apart.seen, adapter_texts.read(start) or frozenset())
+    trainer.model.save_pretrained(out / ADAPTER, save_embedding_layers=False, selected_adapters=["default"])
     freeze(config, out, game_data=sha256(apart.folder / "samples.jsonl"))
     logged = [line for line in trainer.state.log_history if "reward" in line]
     atomic_write.write(out / "steps.jsonl", (json.dumps(line) + "\n" for line in logged))

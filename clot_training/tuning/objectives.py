@@ -124,12 +124,16 @@ class Response(NamedTuple):
 
 
 class Preference(NamedTuple):
-    """A pair as it is trained on; `sample` is what pairs have in common that go right or wrong together."""
+    """A pair as it is trained on; `sample` is what pairs have in common that go right or wrong together.
+
+    `seen` are the digests of what of it a model may have seen before.
+    """
 
     sample: str
     image: str | None
     chosen: Response
     rejected: Response
+    seen: tuple[str, ...]
 
 
 class Preferred:
@@ -160,7 +164,7 @@ class Preferred:
             Response(_shown(pair.prompt, image), image, str(side[0]["content"]))
             for side in (pair.chosen, pair.rejected)
         )
-        return Preference(pair.sample, image, chosen, rejected)
+        return Preference(pair.sample, image, chosen, rejected, pair.seen)
 
     def texts(self, example: Preference) -> Sequence[str]:
         """The prompt with either answer."""

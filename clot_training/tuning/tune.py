@@ -12,6 +12,7 @@ import json
 import sys
 import time
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -29,11 +30,11 @@ from clot_training.config import Config, Tune, freeze
 from clot_training.tuning import curve, objectives
 from clot_training.tuning.examples import Examples
 from clot_training.tuning.objectives import Objective, Stage
-from clot_training.tuning.weights import linear_layers, load
+from clot_training.tuning.weights import base_model, linear_layers
 from lotbench.config.experiment import digest
 from lotbench.edge.files import adapter_texts, atomic_write
 from lotbench.edge.files.jsonl import tables
-from lotbench.edge.models.transformers.loading import Loaded
+from lotbench.edge.models.transformers.loading import Loaded, adapted
 from lotbench.errors import UsageError
 
 ADAPTER = "adapter"
@@ -108,10 +109,12 @@ def _train(
     for package in settings.track:
         if find_spec(package) is None:
             raise UsageError(f"tune.track: {package} is not installed: pip install {package}")
-    loaded = load(config.model, precision=settings.precision, four_bit=settings.quantize == "4bit")
+    loaded = base_model(config)
     stage = Stage(loaded, with_lora(loaded, settings, adapter), adapter, settings)
     objective = objectives.named(settings.objective)(stage)
-    examples = Examples(files, objective, loaded, min(settings.max_length, loaded.room))
+    examples, others = (
+        Examples(some, objective, loaded, min(settings.max_length, loaded.room)) for some in (files, held_out)
+    )
     if not len(examples):
         raise UsageError(f"{out}: nothing to train on; left out: {examples.left_out or 'none'}")
     trainer = trainer_of(stage, objective, examples, config.seed, out)
@@ -119,14 +122,12 @@ def _train(
     # Only the first process makes it, and another may look for a checkpoint before that.
     Path(trainer.args.output_dir).mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
-    trainer.train(
-        resume_from_checkpoint=transformers.trainer_utils.get_last_checkpoint(trainer.args.output_dir)
-    )
+    trainer.train(resume_from_checkpoint=last_checkpoint(Path(trainer.args.output_dir)))
     seconds = time.monotonic() - began
     if trainer.is_world_process_zero():
-        measured = _measured(objective, examples, held_out)
-        started = adapter_texts.read(adapter) if adapter else None
-        seen = frozenset(started or ()) | _marked(files)
+        started = (adapter_texts.read(adapter) if adapter else None) or frozenset()
+        measured = _measured(objective, examples, others, started)
+        seen = started | _marked(files)
         # Before the weights: no adapter is ever there that does not say what it has seen.
         adapter_texts.write(out / ADAPTER, trained_on(config, files), seen)
         trainer.accelerator.unwrap_model(trainer.model).save_pretrained(
@@ -155,15 +156,41 @@ def trainer_of(stage: Stage, objective: Objective, examples: Examples, seed: int
     return trainer
 
 
+def last_checkpoint(folder: Path) -> str | None:
+    """The last checkpoint that was written whole, if there is one: a kill may come while one is written.
+
+    The trainer writes a checkpoint's trainer_state.json after all else.
+    """
+    found = sorted(
+        folder.glob("checkpoint-*"), key=lambda one: int(one.name.rpartition("-")[2]), reverse=True
+    )
+    return next((str(one) for one in found if _whole(one / "trainer_state.json")), None)
+
+
+def _whole(path: Path) -> bool:
+    try:
+        json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return True
+
+
 def with_lora(loaded: Loaded, settings: Tune, adapter: Path | None) -> Any:
-    """The model with trainable adapter weights in it, and all else frozen."""
+    """The model with trainable adapter weights in it, and all else frozen.
+
+    Raises:
+        UsageError: The adapter is not one of this model, or `tune.target_modules` names no layers.
+    """
     model = loaded.model
     if settings.quantize == "4bit":
         model = peft.prepare_model_for_kbit_training(
             model, use_gradient_checkpointing=settings.gradient_checkpointing
         )
     if adapter is not None:
-        return peft.PeftModel.from_pretrained(model, adapter, is_trainable=True)
+        try:
+            return adapted(model, str(adapter), trainable=True)
+        except (RuntimeError, ValueError) as error:
+            raise UsageError(f"{adapter} cannot be loaded: {str(error).strip().splitlines()[0]}") from error
     targets = settings.target_modules or linear_layers(model)
     lora = peft.LoraConfig(
         r=settings.rank,
@@ -295,13 +322,20 @@ def claim(out: Path, identity: str) -> None:
     atomic_write.write(path, identity)
 
 
-def _measured(objective: Objective, examples: Examples, held_out: Sequence[Path]) -> dict[str, Any]:
-    """What the objective says of the tuned model: on some of the examples that it was trained on, and on others."""
+def _measured(
+    objective: Objective, examples: Examples, others: Examples, started: frozenset[str]
+) -> dict[str, Any]:
+    """What the objective says of the tuned model: on some of the examples that it was trained on, and on others.
+
+    Of the others those are left out that the model cannot take, and that the adapter which it began from has seen.
+    """
     some = range(0, len(examples), max(1, -(-len(examples) // MEASURED)))
-    others = (objective.read(line) for file in held_out for line in file.read_bytes().splitlines())
+    every = [others[number] for number in range(len(others))]
+    fresh = [one for one in every if started.isdisjoint(getattr(one, "seen", ()))]
+    lost = Counter(others.left_out) + Counter({"seen before": len(every) - len(fresh)})
     found = {
         "train": objective.measured(examples[number] for number in some),
-        "held_out": objective.measured(others),
+        "held_out": {**objective.measured(fresh), **({"left_out": dict(lost)} if lost else {})},
     }
     return {name: dict(told) for name, told in found.items() if told}
 

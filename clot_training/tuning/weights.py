@@ -18,6 +18,7 @@ import torch
 import transformers
 from transformers.pytorch_utils import Conv1D
 
+from clot_training.config import Config
 from lotbench.edge.files.home import home
 from lotbench.edge.models.embedded import identity, weights
 from lotbench.edge.models.transformers.loading import Loaded, model_class, with_processor
@@ -77,6 +78,11 @@ def load(
         return with_processor(name, config, model, padding="right")
     except (ImportError, OSError, RuntimeError, ValueError) as error:
         raise UsageError(f"{base} cannot be loaded: {str(error).strip().splitlines()[0]}") from error
+
+
+def base_model(config: Config) -> Loaded:
+    """The base model of a run as `tune` wants it; see `load`."""
+    return load(config.model, precision=config.tune.precision, four_bit=config.tune.quantize == "4bit")
 
 
 def linear_layers(model: Any) -> str:

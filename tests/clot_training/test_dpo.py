@@ -325,6 +325,31 @@ def test_a_stage_killed_in_the_middle_goes_on_to_the_same_adapter(work: Path, tm
     assert one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
 
 
+def test_pairs_are_held_out_only_if_they_can_be_read_and_were_never_seen(base: str, tmp_path: Path) -> None:
+    """A model that reads text only, begun from an adapter that saw one of the samples."""
+    from clot_training.tuning.tune import tune
+
+    files = []
+    (tmp_path / "red.png").write_bytes(square("red"))
+    parts = ({"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "colour?"}]},)
+    blind = pair(4, "red", "blue", prompt=parts, images=(str(tmp_path / "red.png"),))
+    far = pair(5, "red", " ".join(["blue"] * 400))
+    for name, some in (
+        ("first", PAIRS[:1]),
+        ("second", PAIRS[1:2]),
+        ("out", [PAIRS[0], PAIRS[2], blind, far]),
+    ):
+        files.append(tmp_path / f"{name}.jsonl")
+        files[-1].write_text("".join(one.model_dump_json() + "\n" for one in some), encoding="utf-8")
+    made = Config(model=base, out=str(tmp_path), tune=TUNE | {"max_steps": 1, "max_length": 200})
+    tune(made, files[:1], tmp_path / "before")
+    found = tune(
+        made, files[1:2], tmp_path / "after", adapter=tmp_path / "before" / "adapter", held_out=files[2:]
+    ).measured["held_out"]
+    assert found["pairs"] == 1
+    assert found["left_out"] == {"picture": 1, "too long": 1, "seen before": 1}
+
+
 def test_pairs_with_pictures_are_seen(tmp_path: Path) -> None:
     import torch
 

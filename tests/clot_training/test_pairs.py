@@ -18,6 +18,7 @@ from clot_training.config import Config
 from clot_training.data.pairs import make
 from clot_training.data.preferences import Answer, Scene, fate
 from clot_training.data.split import groups, held_out_samples
+from clot_training.playing.samples import split
 from clot_training.records import Pair, Work, read_records
 from lotbench.benchmarks.lotbench.games import game
 from lotbench.benchmarks.lotbench.words import same
@@ -377,10 +378,14 @@ SCENES = st.sets(
 def test_what_hangs_together_is_never_parted(
     scenes: set[tuple[str, frozenset[str]]], share: float, seed: int
 ) -> None:
+    # A sample may be played in several variants, which share its marks.
     def out(order: list[tuple[str, frozenset[str]]]) -> frozenset[str]:
-        found = groups(order, lambda one: {one[0], *one[1]})
-        assert sorted(one for group in found for one in group) == sorted(order)
-        return held_out_samples([[name for name, _ in group] for group in found], share=share, seed=seed)
+        marked: dict[str, set[str]] = {}
+        for name, marks in order:
+            marked.setdefault(name, set()).update(marks)
+        found = groups(marked)
+        assert sorted(one for group in found for one in group) == sorted(marked)
+        return held_out_samples(marked, share=share, seed=seed)
 
     away = out(sorted(scenes, key=str))
     for one, its in scenes:
@@ -390,10 +395,61 @@ def test_what_hangs_together_is_never_parted(
 
 
 def test_about_the_share_is_held_out_and_another_run_moves_no_sample() -> None:
-    names = [[f"lot-{n:04d}"] for n in range(2000)]
-    out = held_out_samples(names, share=0.2, seed=3)
-    assert 0.17 < len(out) / len(names) < 0.23
-    assert held_out_samples(names[:500], share=0.2, seed=3) == {one for (one,) in names[:500]} & out
+    marked = {f"lot-{n:04d}": {str(n)} for n in range(2000)}
+    out = held_out_samples(marked, share=0.2, seed=3)
+    assert 0.17 < len(out) / len(marked) < 0.23
+    some = dict(list(marked.items())[:500])
+    assert held_out_samples(some, share=0.2, seed=3) == some.keys() & out
+
+
+def test_pairs_and_games_hold_out_the_same_samples(run: Run, data: Path, tmp_path: Path) -> None:
+    """Who is trained by both is tested on nothing that either saw."""
+    met = 0
+    for seed in range(8):
+        made = config(tmp_path, held_out=0.5, seed=seed, play={"data": str(data), "settings": {"ask": False}})
+        try:
+            apart = split(made)
+        except UsageError as error:
+            assert "at least one is to be held out, and one played" in str(error)
+            continue
+        make(made, [str(run.path)])
+        train, held_out = ({pair.sample for pair in side} for side in rows(tmp_path))
+        assert train <= {one.id for one in apart.train} and held_out <= {one.id for one in apart.held_out}
+        met += bool(train and held_out)
+    assert met
+
+
+def test_a_sample_stays_on_its_side_whichever_others_were_played(data: Path, tmp_path: Path) -> None:
+    """The first two share a picture; a run that has only the second of them holds out what one of both does."""
+    shutil.copytree(data, tmp_path / "lotbench_easy")
+    tied = [ITEMS[0], ITEMS[1].model_copy(update={"image": ITEMS[0].image}), *ITEMS[2:]]
+    lines = "".join(one.model_dump_json() + "\n" for one in tied)
+    (tmp_path / "lotbench_easy" / "samples.jsonl").write_text(lines, encoding="utf-8")
+    every, some = (
+        asyncio.run(listed(played, tmp_path / "lotbench_easy", tmp_path / name))
+        for name, played in (("every", tied), ("some", tied[1:]))
+    )
+    sides = set()
+    for seed in range(12):
+        out = []
+        for run in (every, some):
+            make(config(tmp_path / "out", held_out=0.5, seed=seed), [str(run.path)])
+            out.append(tied[1].id in {pair.sample for pair in rows(tmp_path / "out")[1]})
+        assert out[0] == out[1]
+        sides.add(out[0])
+    assert sides == {True, False}
+
+
+def test_a_row_has_the_same_id_wherever_the_pictures_lie(data: Path, tmp_path: Path) -> None:
+    ids = []
+    for place in ("here", "there"):
+        shutil.copytree(data, tmp_path / place / "lotbench_easy")
+        one = asyncio.run(
+            listed(ITEMS, tmp_path / place / "lotbench_easy", tmp_path / place, settings={"arm": "image"})
+        )
+        make(config(tmp_path / place, pairs={"per_scene": 3}), [str(one.path)])
+        ids.append([pair.id for side in rows(tmp_path / place) for pair in side])
+    assert ids[0] == ids[1]
 
 
 def test_samples_of_one_scene_or_answer_are_held_out_together(data: Path, tmp_path: Path) -> None:

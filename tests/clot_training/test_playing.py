@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,9 @@ from lotbench.edge.files import adapter_texts
 from lotbench.edge.files.traces import Traces
 from lotbench.errors import UsageError
 from lotbench.run import plan
-from lotbench.types import Message, Reply, Request
+from lotbench.types import Message, Reply, Request, Sampling
 from tests.taught import taught
+from tests.tiny import saved_llama
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ["lot-0002", "lot-0028", "lot-0034"]
@@ -44,7 +46,7 @@ TUNE = {"rank": 4, "max_steps": 1, "batch_size": 4, "dropout": 0.0, "learning_ra
 
 
 def config(model: str, out: Path, **play: Any) -> Config:
-    return Config(model=model, out=str(out), seed=3, tune=TUNE, play={**PLAY, **play})
+    return Config(model=model, out=str(out), seed=3, held_out=0.25, tune=TUNE, play={**PLAY, **play})
 
 
 def items(folder: Path | None = None) -> dict[str, Any]:
@@ -60,7 +62,7 @@ def items(folder: Path | None = None) -> dict[str, Any]:
 def test_the_held_out_scenes_share_no_picture_and_no_answer_with_those_that_are_played() -> None:
     every = split(Config(model="m", out="o", held_out=0.3))
     assert not {one.id for one in every.train} & {one.id for one in every.held_out}
-    assert len(every.held_out) >= 0.25 * len(items())
+    assert 0.2 < len(every.held_out) / len(items()) < 0.4
 
     def answers(some: tuple[Any, ...]) -> set[str]:
         return {
@@ -85,35 +87,126 @@ def test_samples_of_one_picture_are_held_out_together(tmp_path: Path) -> None:
         line["image"] = f"images/{at}.png"
         (data / line["image"]).write_bytes(pictures[at % 3].read_bytes())
     (data / "samples.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines), "utf-8")
-    for seed in range(4):
-        made = split(
-            Config(
-                model="m",
-                out="o",
-                seed=seed,
-                held_out=0.3,
-                play={"data": str(data), "settings": {"ask": False}},
-            )
+    whole = 0
+    for seed in range(8):
+        made = Config(
+            model="m",
+            out="o",
+            seed=seed,
+            held_out=0.4,
+            play={"data": str(data), "settings": {"ask": False}},
         )
+        try:
+            apart = split(made)
+        except UsageError:
+            continue
+        whole += 1
         places = {one.id: at for at, one in enumerate(items(data).values())}
-        assert len(made.held_out) == 2
-        assert len({places[one.id] % 3 for one in made.held_out}) == 1
+        away = Counter(places[one.id] % 3 for one in apart.held_out)
+        assert set(away.values()) == {2}
+        # Naming one of two that hang together moves it to no other side.
+        for one in (*apart.train, *apart.held_out):
+            other = next(
+                two for two in (*apart.train, *apart.held_out) if (two in apart.train) != (one in apart.train)
+            )
+            named = made.model_copy(
+                update={"play": made.play.model_copy(update={"samples": (one.id, other.id)})}
+            )
+            assert (one in split(named).train) == (one in apart.train)
         # Who played the one has seen the other, as any run can tell.
-        adapter_texts.write(tmp_path, [*made.seen][-1:])
+        adapter_texts.write(tmp_path, [*apart.seen][-1:])
         asked = Experiment(model=f"hf:some/base+{tmp_path}", data=str(data))
         (shown,) = {
             places[name] % 3 for name in plan.make(RunConfig(experiment=asked, limits=Limits())).seen or ()
         }
-        assert shown == places[made.train[-1].id] % 3
+        assert shown == places[apart.train[-1].id] % 3
+    assert whole > 2
 
 
 def test_too_few_scenes_or_unknown_ones_are_refused() -> None:
-    with pytest.raises(UsageError, match="too few"):
-        split(Config(model="m", out="o", play={"samples": ["lot-0002"], "settings": {"ask": False}}))
+    for share, out in ((0.5, 0), (0.9, 1)):
+        made = Config(
+            model="m", out="o", held_out=share, play={"samples": ["lot-0002"], "settings": {"ask": False}}
+        )
+        with pytest.raises(UsageError, match=rf"of 1, held_out = {share} and seed = 0 hold out {out};"):
+            split(made)
     with pytest.raises(UsageError, match="no sample 'x'"):
         split(Config(model="m", out="o", play={"samples": ["x"], "settings": {"ask": False}}))
     with pytest.raises(ValueError, match="nobody can ask"):
         Config(model="m", out="o", play={"settings": {}})
+    with pytest.raises(ValueError, match="need a frame"):
+        Config(model="m", out="o", play={"settings": {"ask": False, "frame": "hidden"}})
+
+
+def test_a_start_of_other_settings_or_samples_is_not_gone_on_with(tmp_path: Path) -> None:
+    """It may have seen what is held out now."""
+    from clot_training.playing.start import start, started
+
+    made, folder = config("m", tmp_path), tmp_path / "play" / "start"
+    with pytest.raises(UsageError, match="no start yet; run `clot play-start` first"):
+        started(made, split(made))
+    folder.mkdir(parents=True)
+    told = {"rewards": {"untrained": {"mean": 0.0}, "tuning 1": {"mean": 0.4}}, "adapter": "there"}
+    (folder / "start.json").write_text(json.dumps(told), "utf-8")
+    assert started(made, split(made)) == folder / "adapter"
+    assert start(made) == told
+    other = made.model_copy(update={"held_out": 0.3})
+    assert split(other).train != split(made).train
+    for changed in (other, config("m", tmp_path, start_right=0.4), config("n", tmp_path)):
+        with pytest.raises(UsageError, match="other settings"):
+            start(changed)
+        with pytest.raises(UsageError, match="other settings"):
+            started(changed, split(changed))
+    assert start(config("m", tmp_path, steps=7, kl=0.5, learning_rate=1.0)) == told
+
+
+def test_a_model_is_measured_in_the_precision_in_which_it_learns(tmp_path: Path) -> None:
+    from clot_training.playing.start import measured
+
+    made = config("m", tmp_path)
+    four = made.model_copy(update={"tune": made.tune.model_copy(update={"quantize": "4bit"})})
+    with pytest.raises(UsageError, match="needs a CUDA GPU"):
+        measured(four, split(four), tmp_path / "games", None)
+
+
+def test_replies_are_drawn_from_the_odds_that_are_learned_from(tmp_path: Path) -> None:
+    """What a model's makers advise for drawing is left out: here a penalty that would change every reply."""
+    from clot_training.playing.draws import at_rest, replies
+    from clot_training.playing.talk import Talk
+    from clot_training.tuning.weights import load
+
+    saved_llama(tmp_path)
+    loaded = load(str(tmp_path))
+    said = []
+    for penalty in (1.0, 50.0):
+        loaded.model.generation_config.repetition_penalty = penalty
+        talk = Talk(loaded)
+        talk.hear([Message("user", ("What colour is the sky?",))])
+        with at_rest(loaded, loaded.model) as resting:
+            said.append(replies(resting, [talk] * 2, [Sampling(1.0, 1.0, seed, 12) for seed in (1, 2)]))
+        assert loaded.model.generation_config.repetition_penalty == penalty
+    assert said[0] == said[1]
+
+
+def test_the_report_says_no_more_than_was_seen(tmp_path: Path) -> None:
+    found = {"wrong": 9, "accepted": 0, "fpr": 0.0, "right": 8, "refused": 6, "fnr": 0.75}
+    end = {"reward": {"mean": 0.3}, "listed": {"mean": 0.3}, "errors": found}
+    table: dict[str, Any] = {"ends": {"first": end, "last": end}, "chance": {}, "max_fpr": 0.05, "best": 1.0}
+    assert "yes to 0 of 9 guesses" in report._head(table) and "no to 6 of 8" in report._head(table)
+    none = end | {"reward": {"mean": None}, "listed": {"mean": None}}
+    assert "nothing is known" in report._head(table | {"ends": {"first": none, "last": none}})
+
+
+def test_games_that_broke_off_are_counted_when_the_folder_has_lost_them(tmp_path: Path) -> None:
+    """A killed training that goes on plays no game of its earlier steps again, and unanswered ones leave the folder."""
+    from clot_training.playing.grpo import score
+
+    told: dict[str, float] = {}
+    assert score([1.0, None, 0.5, None], told.__setitem__, prompts=["x"] * 4) == [1.0, None, 0.5, None]
+    (tmp_path / "steps.jsonl").write_text(json.dumps({"step": 1, "reward": 0.75} | told) + "\n", "utf-8")
+    rules = benchmarks.get("lotbench").Settings(max_rounds=1)
+    (step,) = report._steps(_scripted([("sofa", "exact")]), rules, items(), tmp_path)
+    assert (step["games"], step["broke_off"]) == (1, 2)
 
 
 def test_turns_are_told_apart_in_a_growing_conversation() -> None:
@@ -164,11 +257,17 @@ def copied(started: Path, place: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def trained(base: str, started: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A work folder with a finished training."""
+    """A work folder with a finished training, on one thread: how many sum decides the last bits."""
+    import torch
+
     from clot_training.playing.train import train
 
-    work = copied(started, tmp_path_factory.mktemp("trained"))
-    made = train(config(base, work))
+    work, threads = copied(started, tmp_path_factory.mktemp("trained")), torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        made = train(config(base, work))
+    finally:
+        torch.set_num_threads(threads)
     assert made.model == f"hf:{base}+{work / 'play/train/adapter'}"
     return work
 
@@ -226,7 +325,9 @@ def test_reading_the_shared_beginning_once_gives_the_same_odds_and_gradients(
     settings = config(base, tmp_path)
     loaded = load(base)
     model = with_lora(loaded, settings.tune, None)
-    trainer = GameTrainer(model, loaded.tokenizer, arguments(settings, tmp_path), SAMPLES, lambda *_: [])
+    trainer = GameTrainer(
+        model, loaded.tokenizer, arguments(settings, loaded, tmp_path), SAMPLES, lambda *_: []
+    )
     torch.manual_seed(1)
     ids = torch.randint(5, 400, (4, 30))
     ids[1], ids[3] = torch.cat([ids[0, :20], ids[1, 20:]]), torch.cat([ids[2, :20], ids[3, 20:]])
@@ -269,6 +370,7 @@ def test_a_training_leaves_an_adapter_that_knows_what_it_saw_and_a_report(traine
     assert table["ends"]["last"]["reward"] == table["ends"]["last"]["listed"]
     text = (out / "report.md").read_text()
     assert "won by a judge's yes" in text and "Do not trust" not in text
+    assert table["compared"] == 2 and "| first 2 steps | last 2 |" in text
 
 
 @pytest.mark.slow
@@ -280,7 +382,7 @@ def test_a_step_makes_rewarded_games_likelier_than_the_others(
 
     monkeypatch.setattr(report, "write", lambda *_: "")
     work = copied(started, tmp_path)
-    made = config(base, work, samples=SAMPLES[:2], group=16, steps=1, kl=0.0, learning_rate=1e-4)
+    made = config(base, work, group=16, steps=1, kl=0.0, learning_rate=1e-4)
     train(made)
     games = measure.watched(Traces(work / "play/train/games/traces.jsonl"), 16)
     rewards = {one.game.repeat: one.reward or 0.0 for one in games}

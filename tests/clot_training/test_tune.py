@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -308,6 +309,9 @@ def test_a_killed_stage_goes_on_where_it_was(
         patch.setattr(module.InOrder, "training_step", dying)
         with pytest.raises(Killed):
             module.tune(chosen, files, tmp_path / "broken")
+    # Killed once more, in the middle of writing a checkpoint.
+    whole, half = (tmp_path / "broken" / "checkpoints" / f"checkpoint-{step}" for step in (5, 6))
+    shutil.copytree(whole, half, ignore=shutil.ignore_patterns("trainer_state.json", "optimizer.pt"))
     steps = 100
     module.tune(chosen, files, tmp_path / "broken")
     whole, broken = (

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
+import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -382,3 +384,26 @@ async def test_pictures_and_words_wait_apart(seeing: str) -> None:
     )
     assert (one.text, again.text) == ("red", "blue")
     assert none.usage.input_tokens < one.usage.input_tokens < two.usage.input_tokens
+
+
+def test_an_adapter_of_another_base_is_not_loaded_in_part(tiny: Tiny, tmp_path: Path) -> None:
+    """peft alone loads what fits and leaves the rest as it was."""
+    from transformers import LlamaForCausalLM
+
+    named = tmp_path / "named"
+    shutil.copytree(tiny.adapter, named)
+    about = json.loads((named / "adapter_config.json").read_text("utf-8"))
+    about["base_model_name_or_path"] = "makers/first-1B"
+    (named / "adapter_config.json").write_text(json.dumps(about), "utf-8")
+    with pytest.warns(UserWarning, match=rf"was made for makers/first-1B, and is used with {tiny.base}"):
+        loading.load(tiny.base, str(named))
+    words = tokenizer()
+    words.save_pretrained(tmp_path / "other")
+    for layers in (1, 3):
+        shape = llama(len(words))
+        shape.num_hidden_layers = layers
+        LlamaForCausalLM(shape).save_pretrained(tmp_path / "other")
+        with pytest.raises(
+            UsageError, match=r"no adapter of this model, but of makers/first-1B: 8 matrices for \d+"
+        ):
+            loading.load(str(tmp_path / "other"), str(named))

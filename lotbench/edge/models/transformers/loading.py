@@ -88,6 +88,38 @@ def model_class(config: Any) -> Any:
     return transformers.AutoModelForImageTextToText if _sees(config) else transformers.AutoModelForCausalLM
 
 
+def adapted(model: Any, adapter: str, *, trainable: bool = False) -> Any:
+    """A model with a peft adapter in it; warns if the adapter says that it was made for a base of another name.
+
+    Raises:
+        ValueError: It was made for a model of another shape: peft alone would load the part that fits.
+        RuntimeError: Likewise.
+    """
+    import peft
+
+    with warnings.catch_warnings():
+        # That one library uses what the other will drop is nothing a person here can help.
+        warnings.simplefilter("ignore", FutureWarning)
+        # What does not fit is counted below, and is no warning then.
+        warnings.filterwarnings("ignore", "Found missing adapter keys")
+        made = peft.PeftModel.from_pretrained(model, adapter, is_trainable=trainable)
+    base = str(made.peft_config["default"].base_model_name_or_path or "")
+    there, placed = (
+        sum(".lora_" in name for name in weights)
+        for weights in (
+            peft.load_peft_weights(adapter, device="cpu"),
+            peft.get_peft_model_state_dict(made, save_embedding_layers=False),
+        )
+    )
+    if there != placed:
+        raise ValueError(
+            f"{adapter} is no adapter of this model, but of {base or 'another'}: {there} matrices for {placed}"
+        )
+    if base and Path(base).name != Path(model.name_or_path).name:
+        warnings.warn(f"{adapter} was made for {base}, and is used with {model.name_or_path}", stacklevel=2)
+    return made
+
+
 def with_processor(base: str, config: Any, model: Any, *, name: str = "", padding: str = "left") -> Loaded:
     """A model together with its processor, which has to have a chat template.
 
@@ -131,7 +163,7 @@ def _read(base: str, adapter: str | None) -> Loaded:
         where = {"dtype": torch.bfloat16, "device_map": "auto"}
     model = model_class(config).from_pretrained(base, **where)
     if adapter:
-        model = _adapted(model, adapter)
+        model = adapted(model, adapter)
     model.eval()
     name = _id(base, getattr(config, "_commit_hash", None), adapter)
     return with_processor(base, config, model, name=name)
@@ -144,15 +176,6 @@ def _sees(config: Any) -> bool:
     return config.model_type in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES and hasattr(
         config, "vision_config"
     )
-
-
-def _adapted(model: Any, adapter: str) -> Any:
-    import peft
-
-    with warnings.catch_warnings():
-        # That one library uses what the other will drop is nothing a person here can help.
-        warnings.simplefilter("ignore", FutureWarning)
-        return peft.PeftModel.from_pretrained(model, adapter)
 
 
 def _id(base: str, commit: str | None, adapter: str | None) -> str:
