@@ -67,7 +67,9 @@ def _differences(made: Board, plans: Sequence[tuple[Pair, Separation | None]]) -
     )  # fmt: skip
     notes = [
         "Paired by sample; p of a two-sided test that flips the signs of the samples' differences or, for a metric "
-        "that is no mean, exchanges the samples of two runs; corrected after Holm for all pairs; clearly different: below 0.05.",
+        "that is no mean, exchanges the samples of two runs; corrected after Holm for all pairs; clearly different: below 0.05. "
+        "Low and high are the 95 % interval of a pair by itself, as p is: with several pairs it may leave out 0 for one that is "
+        "not clearly different.",
         "Detectable: the difference that these very runs show with a power of 80 %, after Holm. Samples needed: those "
         "that show a true difference of the size that was seen, and of the ends of its 95 % interval.",
         *_judge(made, told=told),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,19 +65,19 @@ def tiers(folder: Path, benchmark: Benchmark) -> dict[str, JSON]:
     return counts
 
 
-def sections(benchmark: Benchmark, homes: Mapping[str, tuple[Path, str]], runs: Runs) -> list[Section]:
+def sections(benchmark: Benchmark, homes: Mapping[str, tuple[Path, str, str]], runs: Runs) -> list[Section]:
     """Where runs stand beside the plays of the data set that each was made on; its own are none beside it.
 
     Args:
         benchmark: Of all the runs.
-        homes: The data set of each run, and the name of the run's folder.
+        homes: The data set of each run, the name of the run's folder, and the digest of its prompts.
         runs: The walks and settings of each, by the same names.
     """
     if benchmark.data.calibration is None:
         return []
     made: list[Section] = []
     plays: dict[Path, list[Any]] = {}
-    for folder in dict.fromkeys(folder for folder, _ in homes.values()):
+    for folder in dict.fromkeys(folder for folder, *_ in homes.values()):
         try:
             plays[folder] = read(folder, benchmark)
         except DataError as error:
@@ -84,6 +85,22 @@ def sections(benchmark: Benchmark, homes: Mapping[str, tuple[Path, str]], runs: 
             made.append(Section("Beside blind plays", (told,)))
     beside = {
         name: [one for one in plays.get(folder, ()) if one.run != own]
-        for name, (folder, own) in homes.items()
+        for name, (folder, own, _) in homes.items()
     }
-    return [*made, *(benchmark.data.calibration.standing(runs, beside) if any(beside.values()) else ())]
+    if any(beside.values()):
+        others = _of_other_prompts(homes, beside)
+        stand = benchmark.data.calibration.standing(runs, beside)
+        made += [replace(section, notes=(*section.notes, *others)) for section in stand]
+    return made
+
+
+def _of_other_prompts(
+    homes: Mapping[str, tuple[Path, str, str]], beside: Mapping[str, list[Any]]
+) -> list[str]:
+    """Of which run's plays some were made with other prompts than its own, which nothing else would tell."""
+    found = {name: sum(one.prompts != homes[name][2] for one in plays) for name, plays in beside.items()}
+    return [
+        f"{count} of the {len(beside[name])} plays beside {name} were made with other prompts than it has."
+        for name, count in found.items()
+        if count
+    ]

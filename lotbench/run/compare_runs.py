@@ -39,7 +39,7 @@ def compared(runs: Sequence[Run], table: Path | None = None, wanted: float | Non
             for shown, run in played.items()
         }
         homes = {
-            shown: (recorded.home(run.path, run.config).folder, run.path.name)
+            shown: (recorded.home(run.path, run.config).folder, run.path.name, run.digests.get("prompts", ""))
             for shown, run in played.items()
         }
         return [

@@ -288,7 +288,7 @@ def _sections(made: plan.Plan, path: Path, known: _Worked) -> Sequence[Section]:
         (
             *calibration.sections(
                 made.benchmark,
-                {candidate: (made.folder, path.name)},
+                {candidate: (made.folder, path.name, made.digests.get("prompts", ""))},
                 {candidate: (traces, made.settings)},
             ),
             likeness.alone(likeness.Said(known.answers, beside.vectors, beside.encoder)),

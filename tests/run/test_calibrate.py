@@ -79,6 +79,12 @@ async def test_games_of_a_run_are_added_once_and_reports_show_where_a_run_stands
     told = (tmp_path / "page" / "compare" / "compare.md").read_text("utf-8")
     rows = told[told.index("## Beside blind plays") :].split("\n\n")[1].splitlines()[2:]
     assert [row.split("|")[1].strip() for row in rows] == ["2", "2"]
+    assert "other prompts" not in told
+    rewritten = [{**one, "prompts": "another pack"} if at < 3 else one for at, one in enumerate(lines)]
+    (data / "calibration.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rewritten), "utf-8")
+    results.rewritten(other)
+    report = other.report.read_text("utf-8")
+    assert "3 of the 12 plays beside" in report and "were made with other prompts than it has" in report
 
 
 async def test_plays_are_held_against_the_folder_that_is_named(
@@ -126,7 +132,7 @@ def test_faults_of_plays_are_named_by_line_and_a_report_says_that_it_cannot_use_
     for part in ("jsonl:2: is the play of line 1", "jsonl:3: sample: no sample 'lot-9'", "jsonl:4: solved"):
         assert part in told, told
     assert main(["data", "check", str(data)]) == 2
-    (section,) = calibration.sections(benchmark, {"m": (data, "")}, {"m": ((), None)})
+    (section,) = calibration.sections(benchmark, {"m": (data, "", "")}, {"m": ((), None)})
     assert "has faults, the first" in section.notes[0]
 
 

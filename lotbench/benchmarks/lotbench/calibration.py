@@ -126,7 +126,8 @@ def standing(runs: Runs, known: Mapping[str, Sequence[Play]]) -> tuple[Section, 
     notes = (
         f"Blind plays of {len({one.sample for one in every})} samples by {', '.join(sorted({one.player for one in every}))}; "
         "those of a run itself are left out beside it. Both shares are over the "
-        "samples that run and players have in common; intervals and p are over samples, however often each was played.",
+        "samples that run and players have in common; intervals and p are over samples, however often each was played, and "
+        "of each row by itself: of twenty rows one has a p below .05 by chance.",
         "First attempt: solved before any question, clue or verdict. Game: what a whole game of that variant was worth.",
         "Players of one kind are one mind: what is easy for them may be hard for others.",
     )

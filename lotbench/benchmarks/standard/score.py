@@ -126,17 +126,20 @@ def _divided(sums: Floats) -> Floats:
 
 
 def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
-    """The first metric that the run has problems for, by picture or question; an unread answer is wrong."""
+    """The first metric that the run has problems for, by picture or question; an unread answer is wrong.
+
+    A picture goes by the problems on it that were played: two runs are paired where these are the same.
+    """
     found: dict[str, dict[str, list[float]]] = {}
-    played: dict[str, set[str]] = {}
+    played: dict[str, dict[str, set[str]]] = {}
     for trace in traces:
         kind, group = str(trace.score.parts.get("kind")), str(trace.score.parts.get("group"))
-        played.setdefault(kind, set()).add(group)
+        played.setdefault(kind, {}).setdefault(group, set()).add(trace.sample)
         if "answers" in trace.score.parts:
             found.setdefault(kind, {}).setdefault(group, []).extend(_marks(trace))
     kind = next((each for each in (*CHOICES, "rank") if each in found), "rank")
-    records = found.get(kind, {})
-    unanswered = played.get(kind, set()) - records.keys()
+    problems, marks = played.get(kind, {}), found.get(kind, {})
+    records = {" ".join(sorted(problems[group])): marks[group] for group in sorted(marks)}
 
     def measure(groups: Sequence[Sequence[float]]) -> Metric:
         marks = [Mark(str(at), value) for at, group in enumerate(groups) for value in group]
@@ -147,7 +150,7 @@ def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
         return of_sums(counts, _divided)
 
     name = "rank_top1" if kind == "rank" else f"accuracy_{kind}"
-    return Headline(name, dict(sorted(records.items())), measure, weighted, len(unanswered))
+    return Headline(name, records, measure, weighted, len(problems) - len(records))
 
 
 def _marks(trace: Trace) -> list[float]:

@@ -27,7 +27,7 @@ from lotbench.report.trust import BOUNDS
 from lotbench.run.evaluate import evaluate_sync
 from lotbench.run.plan import make
 from lotbench.run.rescore import rewalk, sent
-from lotbench.types import Reply
+from lotbench.types import Reply, Score, Trace
 from tests.choosing import FOUR, always_first, by_lot, chooser, liked, perfect
 from tests.fakes import RuleModel, ScriptedModel, text_of
 from tests.server import FakeServer
@@ -514,3 +514,22 @@ async def test_the_rewriter_is_told_to_let_go_of_the_wit_or_only_to_rewrite(
     await walk(benchmark, FOUR, players, only=[first.id], kind="4t1", rewriting=rewriting)
     assert ("let go of the wordplay" in rewriter.heard()[0]) is wit
     assert ("Rewrite it in other words" in rewriter.heard()[0]) is not wit
+
+
+def test_runs_on_other_problems_of_a_picture_are_not_paired_on_it() -> None:
+    """Of picture g one run has played problem 1 alone, the other both; h is the same in both."""
+
+    def told(*names: str) -> list[Trace]:
+        return [
+            Trace(
+                f"2t1-{name}", 1, name, "scored",
+                Score(1.0, parts={"kind": "2t1", "group": name[0], "answers": [[0]]}), (), None, {},
+            )
+            for name in names
+        ]  # fmt: skip
+
+    some, every = (
+        score.headline(told(*names), Settings()) for names in (("g-1", "h-1"), ("g-1", "g-2", "h-1"))
+    )
+    assert some.records.keys() & every.records.keys() == {"2t1-h-1"}
+    assert len(some.records) == len(every.records) == 2 and some.unanswered == 0
