@@ -23,7 +23,7 @@ from lotbench.edge.files import run_folder
 from lotbench.edge.files.run_folder import Folder
 from lotbench.edge.files.traces import Traces
 from lotbench.environment.game import Game
-from lotbench.errors import RunFolderError, UsageError
+from lotbench.errors import RunFolderError, Unreachable, UsageError
 from lotbench.harness.benchmark import Benchmark, Context
 from lotbench.harness.loop import Planned, take_walk
 from lotbench.harness.state import AnyWalk
@@ -222,7 +222,13 @@ async def opened(
         if not begun:
             recorded.freeze(made, calls.folder)
         if check:
-            await calls.check(without=("candidate",))
+            try:
+                await calls.check(without=("candidate",))
+            except Unreachable:
+                # Where nobody answered there is nothing to go on with.
+                if folder is None:
+                    run_folder.discard_unanswered(calls.folder.path)
+                raise
         finished = _finished(calls.folder)
         playing = Games(calls, outside, finished, {*finished.names, *_begun(calls.folder)})
         try:

@@ -19,7 +19,7 @@ from lotbench.cli import main
 from lotbench.edge.calls.journal import read_journal
 from lotbench.environment.env import Env
 from lotbench.environment.game import LONGEST, Game
-from lotbench.errors import CallFailed, LimitReached, RunFolderError, UsageError
+from lotbench.errors import CallFailed, LimitReached, RunFolderError, Unreachable, UsageError
 from lotbench.run.evaluate import evaluate, resume
 from lotbench.run.rescore import requests, rewalk, transcripts
 from lotbench.types import Reply, Usage
@@ -353,6 +353,14 @@ async def test_a_game_that_waits_for_its_player_uses_up_no_limit(tmp_path: Path)
         said = Reply("", "mine", usage=Usage(input_tokens=19_000, output_tokens=1_001))
         with pytest.raises(LimitReached, match="20,001 used"):
             await waiting[0].step(said)
+
+
+async def test_where_no_judge_answers_no_folder_is_left(tmp_path: Path) -> None:
+    nobody = "judge@http://127.0.0.1:9/v1"
+    with pytest.raises(Unreachable, match="is the server running"):
+        async with lotbench.games(judge=nobody, oracle=nobody, out=tmp_path):
+            pass
+    assert not list(tmp_path.iterdir())
 
 
 async def test_batch_files_are_refused_as_in_a_run(tmp_path: Path) -> None:

@@ -104,6 +104,8 @@ async def test_the_released_verifiers_plays_and_is_given_the_scores(tmp_path: Pa
         broken = {**judges(), "judge": Counted("judge", fails)}
         async with served(tmp_path / "broken", conversation="growing", **broken) as (address, _):
             unplayed = await evaluated(programs, tmp_path / "unplayed", address, model)
+        async with served(tmp_path / "fresh", **judges()) as (address, _):
+            torn = await evaluated(programs, tmp_path / "torn", address, model)
     traces = lotbench.load_run(tmp_path / "games").traces
     scores = sorted((one.sample, one.score.value) for one in traces)
     rewards = sorted((one["task"]["data"]["sample"], reward(one)) for one in played)
@@ -114,6 +116,8 @@ async def test_the_released_verifiers_plays_and_is_given_the_scores(tmp_path: Pa
     assert [one["ok"] for one in unplayed] == [False] * 4
     assert all("judge_failed" in one["errors"][0]["message"] for one in unplayed)
     assert [one["traces"][0]["rewards"] for one in unplayed] == [{}] * 4
+    # Where each request tells all anew, an episode would hold the rules again and again.
+    assert all("conversation=growing" in one["errors"][0]["message"] for one in torn)
 
 
 def reward(episode: dict[str, Any]) -> float:

@@ -70,8 +70,17 @@ class LotEnv(vf.Env[LotEnvConfig]):
                 if turn.terminated:
                     break
                 told = await game.step(turn.last_reply)
+                if not told["done"] and not grows(told["observation"]["messages"]):
+                    raise RuntimeError(
+                        "an episode is one conversation: serve with --set conversation=growing"
+                    )
             else:
                 record(player.trace, told)
+
+
+def grows(messages: list[dict[str, Any]]) -> bool:
+    """Whether the server plays one growing conversation: what the player has said stands in it."""
+    return any(one["role"] == "assistant" for one in messages)
 
 
 def unheard(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
