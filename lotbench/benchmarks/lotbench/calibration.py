@@ -126,8 +126,8 @@ def standing(runs: Runs, known: Mapping[str, Sequence[Play]]) -> tuple[Section, 
     notes = (
         f"Blind plays of {len({one.sample for one in every})} samples by {', '.join(sorted({one.player for one in every}))}; "
         "those of a run itself are left out beside it. Both shares are over the "
-        "samples that run and players have in common; intervals and p are over samples, however often each was played, and "
-        "of each row by itself: of twenty rows one has a p below .05 by chance.",
+        "samples that run and players have in common, each of which counts once, however often it was played; intervals and "
+        "p are over samples, and of each row by itself: of twenty rows one has a p below .05 by chance.",
         "First attempt: solved before any question, clue or verdict. Game: what a whole game of that variant was worth.",
         "Players of one kind are one mind: what is easy for them may be hard for others.",
     )
@@ -159,11 +159,12 @@ def _row(names: tuple[Cell, ...], theirs: Trials, mine: Trials) -> Iterator[tupl
     if not shared:
         return
     sides = [_grouped([one for one in side if one[0] in shared]) for side in (theirs, mine)]
-    cells: list[Cell] = []
-    for side in sides:
-        share = ratio(np.array([[sum(values), len(values)] for values in side.values()]))
-        cells += [share.observations, share.value, interval(share)]
     means = [{name: fmean(values) for name, values in side.items()} for side in sides]
+    cells: list[Cell] = []
+    for side, of_samples in zip(sides, means, strict=True):
+        # Each sample once, as in the difference, which two shares over plays would not come to.
+        share = ratio(np.array([[value, 1.0] for value in of_samples.values()]))
+        cells += [sum(map(len, side.values())), share.value, interval(share)]
     ahead = difference(means[1], means[0])
     ends = None if ahead.low is None or ahead.high is None else f"{ahead.low:.3f} to {ahead.high:.3f}"
     yield (*names, len(shared), *cells, ahead.mean, ends, ahead.p)

@@ -95,6 +95,15 @@ def test_a_run_stands_beside_the_plays_of_its_samples_and_its_arm() -> None:
     assert low < 0.25 < high and 0 < p < 1
 
 
+def test_the_difference_is_that_of_the_two_shares_however_often_samples_were_played() -> None:
+    # One of ten samples was played nine times more than the others, and is the only one that was solved.
+    known = [play(f"s{at:02}", 1 if at == 0 else None, player="p0") for at in range(10)]
+    known += [play("s00", 1, player=f"p{n}") for n in range(1, 10)]
+    found = row(standing({"m": (games(5, 10), FULL)}, {"m": known}), "first attempt")
+    assert (found[4], found[5], found[8]) == (19, pytest.approx(0.1), 0.5)
+    assert found[10] == pytest.approx(found[8] - found[5])
+
+
 def test_whole_games_are_compared_in_the_very_arm_only_and_first_attempts_however_many_follow() -> None:
     once = [play(f"s{at:02}", 1, arm="image+caption, max_rounds=1", attempts=1) for at in range(8)]
     found = standing({"m": (games(4, 8), FULL)}, {"m": once})
