@@ -141,6 +141,11 @@ def _parsed(name: str) -> ModelName:
     return ModelName(name, "api", model, url=known_as.url, key=known_as.key, provider=provider)
 
 
+def without_address(name: str) -> str:
+    """A model's name without the address at which somebody serves it."""
+    return parse(name).model if "@http" in name else name
+
+
 def checked_url(place: str, url: str, key: str) -> str:
     """An API's base URL, if it is one that may be written into a run folder.
 

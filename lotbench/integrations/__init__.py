@@ -7,7 +7,7 @@ failed never becomes a number there.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, FiniteFloat
 
 from lotbench.config.experiment import validate
+from lotbench.config.model_names import parse
 from lotbench.errors import UsageError
 from lotbench.run.results import Run
 
@@ -66,6 +67,7 @@ class _Summary(_Shape):
     digests: dict[str, str]
 
 
+PEOPLE = "a person played or judged, whose name and words stand in these files: publish them with that person's leave alone"
 Exporter: TypeAlias = Callable[[Run, Path], Awaitable[Exported]]
 
 EXPORTERS: Mapping[str, str] = {
@@ -107,6 +109,10 @@ async def export(name: str, run: Run, out: Path) -> Exported:
     exporter: Exporter = import_module(f"lotbench.integrations.{EXPORTERS[name]}").export
     try:
         out.mkdir(parents=True, exist_ok=True)
-        return await exporter(run, out)
+        made = await exporter(run, out)
     except OSError as error:
         raise UsageError(f"{error.filename or out}: {error.strerror or error}") from None
+    names = (run.config.model, *(name for given in run.config.roles.values() for name in given))
+    if any(parse(one).kind == "human" for one in names):
+        return replace(made, left_out=(*made.left_out, PEOPLE))
+    return made

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lotbench.config.makers import makers
-from lotbench.config.model_names import parse
+from lotbench.config.model_names import without_address
 from lotbench.run.rescore import Transcript
 from lotbench.types import Image, Message, Reply
 
@@ -59,7 +59,7 @@ def plain(message: Message) -> str:
 
 def model_id(name: str) -> str:
     """A model's name as `developer/model`; `unknown` where the name tells of no maker."""
-    bare = parse(name).model if "@http" in name else name
+    bare = without_address(name)
     developer, slash, model = bare.rpartition("/")
     if slash:
         return f"{slug(developer)}/{slug(model)}"

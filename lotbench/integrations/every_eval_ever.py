@@ -17,6 +17,7 @@ from uuid import UUID
 
 from lotbench import benchmarks
 from lotbench.config.experiment import Limits
+from lotbench.config.model_names import without_address
 from lotbench.edge.files import atomic_write
 from lotbench.edge.files.run_folder import read_json
 from lotbench.integrations import Exported, canaries, played_by
@@ -76,7 +77,8 @@ async def export(run: Run, out: Path) -> Exported:
 def _candidate(run: Run) -> str:
     """The candidate's name, by the id that it answered with where it is known."""
     answered = run.summary.get("models", {}).get("candidate") or [run.config.model]
-    return run.config.model if "/" in run.config.model else str(answered[0])
+    bare = without_address(run.config.model)
+    return bare if "/" in bare else str(answered[0])
 
 
 def _identity(run: Run, model: str) -> dict[str, str]:

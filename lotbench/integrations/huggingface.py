@@ -15,6 +15,7 @@ import yaml
 
 from lotbench import benchmarks
 from lotbench.config.experiment import Limits
+from lotbench.config.model_names import without_address
 from lotbench.edge.files import atomic_write
 from lotbench.edge.files.run_folder import read_json
 from lotbench.errors import DataError
@@ -136,7 +137,7 @@ def _card(run: Run, name: str) -> str:
     """The card of the walks: what they are, of which model and data, and how they came about."""
     summary = run.summary
     head: dict[str, JSON] = {
-        "pretty_name": f"{name}: tasks of {run.config.model}",
+        "pretty_name": f"{name}: tasks of {without_address(run.config.model)}",
         "tags": ["lotbench", run.config.benchmark, "evaluation"],
         "configs": [{"config_name": table, "data_files": f"{table}.jsonl"} for table in TABLES],
     }

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from lotbench.config.before import Before
 from lotbench.config.makers import PEOPLE, one_maker
-from lotbench.config.model_names import Kind, parse, related
+from lotbench.config.model_names import Kind, related, without_address
 
 MOST_UNANSWERED = 0.10
 """The share of its samples that a run's headline may leave out, as of walks that may fail (`max_failed`)."""
@@ -206,13 +206,12 @@ def _played(case: Case) -> Iterator[str]:
 def _kin(case: Case) -> Iterator[str]:
     for role in case.impartial:
         names = case.others[role].names
-        if any(related(_bare(one), _bare(other)) for one in case.candidate.names for other in names):
+        if any(
+            related(without_address(one), without_address(other))
+            for one in case.candidate.names
+            for other in names
+        ):
             yield f"the candidate and the {role} are one model or siblings"
-
-
-def _bare(name: str) -> str:
-    """A name without its address."""
-    return parse(name).model if "@http" in name else name
 
 
 def _written(case: Case) -> Iterator[str]:
@@ -221,7 +220,9 @@ def _written(case: Case) -> Iterator[str]:
         writer
         for writer in case.writers
         if writer not in ("", PEOPLE)
-        and any(one_maker(name, writer) or related(_bare(name), writer) for name in case.candidate.names)
+        and any(
+            one_maker(name, writer) or related(without_address(name), writer) for name in case.candidate.names
+        )
     ]
     if mine:
         of = sum(case.writers[writer] for writer in mine)

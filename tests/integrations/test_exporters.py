@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,9 @@ from google.protobuf import json_format
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from lotbench.cli import main
-from lotbench.integrations import EXPORTERS
+from lotbench.integrations import EXPORTERS, PEOPLE, export
 from lotbench.integrations.conversations import model_id
+from lotbench.run import recorded
 from lotbench.run.results import load_run
 from tests.old_runs import FOLDER, RUNS
 
@@ -238,6 +241,22 @@ def test_what_is_made_to_be_published_tells_no_reference_and_has_the_canary(
         made = lines(next((tmp_path / "out").glob("walks-*")) / "steps.jsonl")
         judged = [json.loads(row["value"]) for row in made if row["role"] == "judge"]
         assert all("status" in one or "accepted" in one for one in judged)
+
+
+@pytest.mark.parametrize("tool", EXPORTERS)
+def test_where_somebody_serves_a_model_is_not_told_and_a_person_is_noted(
+    tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The recorded run was begun under another name of its model.
+    monkeypatch.setattr(recorded, "changed_experiment", lambda *about: [])
+    run = load_run(next(FOLDER / name for name in RUNS if "-standard-" in name))
+    named = {"at home": "mine@http://10.1.2.3:8000/v1", "by hand": "human:Ann"}
+    for how, name in named.items():
+        config = run.config.model_copy(update={"model": name})
+        made = asyncio.run(export(tool, replace(run, config=config), tmp_path / how))
+        assert (PEOPLE in made.left_out) is (how == "by hand")
+    texts = b"".join(path.read_bytes() for path in (tmp_path / "at home").rglob("*") if path.is_file())
+    assert b"10.1.2.3" not in texts
 
 
 def test_a_temperature_of_0_is_told(tmp_path: Path) -> None:
