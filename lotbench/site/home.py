@@ -22,12 +22,14 @@ WIDTH = 156
 DATE = re.compile(r"(20\d\d)(\d\d)(\d\d)-(\d\d)(\d\d)-")
 BADGES = (
     ("an embedded model played", "embedded"),
-    ("was never checked", "not checked"),
     ("the run is of ", "partial"),
     ("the run is not complete", "partial"),
     (KNOWS_NOTHING, "partial"),
+    ("was never checked", "not checked"),
 )
-"""How a reason begins, or what stands in it, and the badge that it gives; any other gives `not trusted`."""
+"""What stands in a reason, and the badge that it gives; any other gives `not trusted`."""
+GRAVEST = ("embedded", "not trusted", "partial", "not checked")
+"""Of several badges, the first of these is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +51,11 @@ class Row:
 
     run: str
     label: str
+    badge: Badge
     value: float | None
     low: float | None = None
     high: float | None = None
     place: int | None = None
-    badges: tuple[Badge, ...] = ()
     n: int = 0
     games: int = 0
     failed: int = 0
@@ -81,7 +83,7 @@ class Row:
     @property
     def trusted(self) -> bool:
         """Whether nothing speaks against ranking it."""
-        return all(badge.name == "trusted" for badge in self.badges)
+        return self.badge.name == "trusted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,15 +159,12 @@ def variant(entry: Entry) -> str | None:
     return None if found is None else str(found)
 
 
-def badges(reasons: Sequence[str], *, complete: bool = True) -> tuple[Badge, ...]:
-    """What is to be said of how far a run can be trusted, each with its reasons."""
-    found: dict[str, list[str]] = {}
-    for reason in reasons:
-        name = next((name for part, name in BADGES if part in reason), "not trusted")
-        found.setdefault(name, []).append(reason)
+def badge(reasons: Sequence[str], *, complete: bool = True) -> Badge:
+    """What is said of how far a run can be trusted: the gravest word on it, and every reason."""
+    found = {next((name for part, name in BADGES if part in reason), "not trusted") for reason in reasons}
     if not complete:
-        found.setdefault("partial", [])
-    return tuple(Badge(name, tuple(why)) for name, why in found.items()) or (Badge("trusted"),)
+        found.add("partial")
+    return Badge(next((name for name in GRAVEST if name in found), "trusted"), tuple(reasons))
 
 
 def _board(
@@ -228,7 +227,7 @@ def _row(entry: Entry, summary: Mapping[str, Any]) -> Row:
         value=own.value,
         low=None if entry.person else own.low,
         high=None if entry.person else own.high,
-        badges=badges(entry.reasons, complete=bool(summary.get("complete", True))),
+        badge=badge(entry.reasons, complete=bool(summary.get("complete", True))),
         n=own.n,
         games=int(summary.get("n_traces", 0)),
         failed=entry.failed,

@@ -234,8 +234,9 @@ class Gallery:
         of = {one.name: one for one in shelves}
         shelf = of[board.rows[0].run]
         seen = dict.fromkeys(name for name, _ in islice(shelf.traces.names, STRIP * 8))
-        found = (self.thumb(shelf, shelf.samples.get(name, {})) for name in islice(seen, STRIP))
-        return [one for one in found if one]
+        # Several tasks may be about one picture.
+        found = dict.fromkeys(self.thumb(shelf, shelf.samples.get(name, {})) for name in seen)
+        return [one for one in islice(found, STRIP) if one]
 
     def run_page(self, shelf: Shelf, number: int = 1, words: str = "") -> Screen:
         """A run: what it came to, and a page of its walks, or of those chosen by words such as `outcome-0`."""
@@ -510,9 +511,9 @@ def _summed_up(shelf: Shelf) -> dict[str, Any]:
         "score": {"name": name, **scores[name]} if name else None,
         "bounds": in_words(scores[name].get("bounds", {})) if name else None,
         "roles": list(summary.get("models", {}).items()),
-        "badges": home.badges(summary.get("reasons", ()), complete=bool(summary.get("complete", True)))
+        "badge": home.badge(summary.get("reasons", ()), complete=bool(summary.get("complete", True)))
         if summary
-        else (home.Badge("not ended"),),
+        else home.Badge("not ended"),
         "tally": sorted(Counter(shelf.outcomes).items()),
         "cost": cost,
         "each": cost / len(shelf) if cost is not None and len(shelf) else None,

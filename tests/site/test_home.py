@@ -15,7 +15,7 @@ from lotbench.report.html.page import harmless
 from lotbench.report.leaderboard import Entry
 from lotbench.run import results
 from lotbench.run.results import load_run
-from lotbench.site.home import Badge, badges, boards
+from lotbench.site.home import Badge, badge, boards
 from lotbench.site.run_summary import read_run
 from lotbench.site.run_tables import WalkRow
 from lotbench.site.runs import REPORT_POLICY, Gallery
@@ -71,12 +71,23 @@ def test_each_variant_has_a_table_of_its_own() -> None:
     ],
 )
 def test_a_badge_says_why(reason: str, name: str) -> None:
-    assert badges([reason]) == (Badge(name, (reason,)),)
+    assert badge([reason]) == Badge(name, (reason,))
 
 
 def test_a_run_without_a_reason_is_trusted_unless_it_is_not_complete() -> None:
-    assert badges(()) == (Badge("trusted"),)
-    assert badges((), complete=False) == (Badge("partial"),)
+    assert badge(()) == Badge("trusted")
+    assert badge((), complete=False) == Badge("partial")
+
+
+def test_of_several_reasons_the_gravest_is_the_badge_and_all_are_said() -> None:
+    few, kin = (
+        "the run is of 3 samples, fewer than min_samples 50",
+        "the candidate and the judge are siblings",
+    )
+    assert badge([UNCHECKED, few]) == Badge("partial", (UNCHECKED, few))
+    assert badge([UNCHECKED, few, kin]) == Badge("not trusted", (UNCHECKED, few, kin))
+    told = "an embedded model played: it is for trying the tool"
+    assert badge([UNCHECKED, few, kin, told]).name == "embedded"
 
 
 def test_a_row_says_when_it_was_begun_and_what_a_game_cost() -> None:
