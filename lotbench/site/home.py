@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from lotbench.errors import UsageError
@@ -96,7 +97,7 @@ class Group:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Board:
     """The table of a benchmark and a variant of it."""
 
@@ -106,7 +107,7 @@ class Board:
     better: str
     groups: tuple[Group, ...]
 
-    @property
+    @cached_property
     def rows(self) -> tuple[Row, ...]:
         """All its runs."""
         return tuple(row for group in self.groups for row in group.rows)
@@ -116,12 +117,12 @@ class Board:
         """Its title."""
         return f"{self.benchmark}, {self.variant}" if self.variant else self.benchmark
 
-    @property
+    @cached_property
     def least(self) -> float:
         """Where the axis of the intervals begins."""
         return min(0.0, *(row.mean if row.low is None else row.low for row in self.rows), 0.0)
 
-    @property
+    @cached_property
     def most(self) -> float:
         """Where it ends."""
         ends = [row.mean if row.high is None else row.high for row in self.rows]
