@@ -23,6 +23,7 @@ evaluate:          ## play three games with the embedded model, without a key; m
 	$(BIN)/lotbench evaluate --config configs/try.toml
 	@echo "Look at the games, picture by picture:  $(BIN)/lotbench view"
 	@echo "Be the player yourself (needs a key):   $(BIN)/lotbench play --browser"
+	@echo "Without one, judged by the tiny model:   $(BIN)/lotbench play --browser --config try --set arm=image+caption"
 
 quick: $(VENV)/dev.done        ## the fast tests, under two minutes
 	$(BIN)/python -m pytest -q -n $(WORKERS)

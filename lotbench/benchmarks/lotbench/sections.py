@@ -84,7 +84,7 @@ def _survival(games: Sequence[Game], rules: Rules) -> Section:
     return Section(
         "Survival by round",
         notes=tuple(notes),
-        tables=(Table(("round", "at risk", "solved", "censored", "S"), rows),),
+        tables=(Table(("round", "at risk", "solved", "broke off", "S"), rows),),
         plots=(
             Plot(
                 "step",
