@@ -36,7 +36,7 @@ from lotbench.metrics.variance import of_walks
 from lotbench.report import likeness, reliability, trust
 from lotbench.report.leaderboard import Entry, walked
 from lotbench.report.report import Facts, Report, Spent, build, to_markdown, to_summary
-from lotbench.report.sections import Reading, Section
+from lotbench.report.sections import Plot, Reading, Section
 from lotbench.run import calibration, diagnostics, estimate, plan, recorded, run_card
 from lotbench.run.folder_shapes import later, read_run_json, read_samples, read_summary
 from lotbench.types import Metric, Trace
@@ -515,21 +515,7 @@ def entry(run: Run, *, curves: bool = False, alone: bool = False) -> Entry:
         benchmark=config.benchmark,
         values=played.means,
         failed=played.failed,
-        conditions={
-            "benchmark": config.benchmark,
-            "version": record.get("version"),
-            **digests,
-            "roles": {
-                role: [identity(parse(name)) for name in names] for role, names in config.roles.items()
-            },
-            "settings": config.settings,
-            "sampling": {
-                role: sampling.model_dump()
-                for role, sampling in config.sampling.items()
-                if role != "candidate"
-            },
-            "max_image_px": config.max_image_px,
-        },
+        conditions={"version": record.get("version"), **digests, **_conditions(config)},
         ids={
             # A role that was never called stands in the summary as it was asked for.
             role: _answered(names, {*models[role]} - {*names})
@@ -540,12 +526,7 @@ def entry(run: Run, *, curves: bool = False, alone: bool = False) -> Entry:
         scores=run.summary["scores"],
         reasons=tuple(run.summary["reasons"]),
         arm=run.summary["arm"],
-        curves={
-            f"{section.title}: {plot.caption}": plot
-            for section in drawn
-            for plot in section.plots
-            if plot.kind == "step"
-        },
+        curves=_curves(drawn),
         headline=headline,
         cells=of_walks(declared.comparison.headline, run.traces, settings) if curves else {},
         by_labels=None
@@ -575,6 +556,29 @@ def _summed_up(headline: Headline, summary: Mapping[str, Any]) -> Headline:
         measure=lambda _: whole,
         unanswered=int(abstained),
     )
+
+
+def _conditions(config: Experiment) -> dict[str, Any]:
+    """What of an experiment must be the same for runs to be ranked together: all but who is measured, and how much."""
+    roles = {role: [identity(parse(name)) for name in names] for role, names in config.roles.items()}
+    sampling = {role: one.model_dump() for role, one in config.sampling.items() if role != "candidate"}
+    return {
+        "benchmark": config.benchmark,
+        "roles": roles,
+        "settings": config.settings,
+        "sampling": sampling,
+        "max_image_px": config.max_image_px,
+    }
+
+
+def _curves(drawn: Sequence[Section]) -> dict[str, Plot]:
+    """The plots of steps among sections."""
+    return {
+        f"{section.title}: {plot.caption}": plot
+        for section in drawn
+        for plot in section.plots
+        if plot.kind == "step"
+    }
 
 
 def _kept_checks(path: Path) -> Sequence[Mapping[str, Any]]:
