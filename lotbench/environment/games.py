@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from itertools import count
 from pathlib import Path
+from types import EllipsisType
 from typing import Any
 
 from lotbench.config.experiment import DEFAULT_BENCHMARK, Config, differences, digest
@@ -73,6 +74,7 @@ class Games:
         self._begun: set[tuple[str, int]] = set()
         self._next: Counter[str] = Counter()
         self._closed = False
+        self._follow = any(len(lane) > 1 for lane in calls.plan.lanes())
         benchmark = calls.plan.benchmark
         self._graph = graph(benchmark.graph)
         self._context = Context(benchmark, calls.plan.view, self._ask)
@@ -88,23 +90,29 @@ class Games:
         """The settings of the benchmark, resolved."""
         return self._calls.plan.settings
 
-    async def new(self, sample: str, seed: int | None = None, *, memory: JSON = None) -> Game:
+    async def new(self, sample: str, seed: int | None = None, *, memory: JSON | EllipsisType = ...) -> Game:
         """Begin a game, or go on with one of an earlier session; returns when it wants something or is over.
 
         Args:
             sample: The id of a sample.
             seed: Which of the independent games on it, from 0; another one draws other replies of judge and oracle. By
                 default the next in which nobody has said anything. It stands where a run has its repeat, from 1.
-            memory: What the trace before in its lane ended with, in a benchmark whose walks follow each other.
+            memory: What the trace before in its lane ended with, None for the first of a lane; needed where the
+                benchmark's walks follow each other.
 
         Raises:
-            UsageError: There is no such sample, this game was begun before in this session, or the games are closed.
+            UsageError: There is no such sample, this game was begun before in this session, the memory is wanting, or
+                the games are closed.
             LotbenchError: What ended the walk without a trace.
         """
         if self._closed:
             raise UsageError("these games are closed: open their folder again to go on")
         if sample not in self.samples:
             raise UsageError(f"no sample {sample!r} among the {len(self.samples)} that are played")
+        if memory is ...:
+            if self._follow:
+                raise UsageError("tasks follow each other by these settings: give memory=, of the one before")
+            memory = None
         if seed is None:
             seed = self._unplayed(sample)
         name = sample, seed

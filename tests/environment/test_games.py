@@ -53,6 +53,11 @@ def keys(run: Path) -> Counter[str]:
     return Counter(str(entry.key) for entry in read_journal(run / "calls.jsonl"))
 
 
+def first_asked(run: Path, sample: str) -> float:
+    """When the first call about a sample began."""
+    return min(entry.started for entry in read_journal(run / "calls.jsonl") if entry.key.sample == sample)
+
+
 @pytest.mark.parametrize("arm", ARMS)
 async def test_stepped_games_leave_the_traces_of_evaluate(arm: str, tmp_path: Path) -> None:
     asked = small(**ARMS[arm])
@@ -353,6 +358,22 @@ async def test_a_game_that_waits_for_its_player_uses_up_no_limit(tmp_path: Path)
         said = Reply("", "mine", usage=Usage(input_tokens=19_000, output_tokens=1_001))
         with pytest.raises(LimitReached, match="20,001 used"):
             await waiting[0].step(said)
+
+
+async def test_a_task_that_follows_another_wants_its_memory(tmp_path: Path) -> None:
+    settings = {"dhp": True, "dhp_judge": "panel", "answers": 2}
+    seats: dict[str, Any] = {"judge": [ruled("judge0"), ruled("judge1")]}
+    asked: dict[str, Any] = {"roles": seats, "limit": 3, "settings": settings, "check": False, "fresh": True}
+    run = await evaluate("hicbench", model=player, out=tmp_path / "run", concurrency=1, **asked)
+    memory: Any = None
+    async with lotbench.games("hicbench", out=tmp_path / "stepped", **asked) as games:
+        with pytest.raises(UsageError, match="tasks follow each other by these settings: give memory="):
+            await games.new(next(iter(games.samples)), 1)
+        for before in sorted(run.traces, key=lambda trace: first_asked(run.path, trace.sample)):
+            trace = await play(await games.new(before.sample, before.repeat, memory=memory))
+            assert timeless(trace) == timeless(before)
+            memory = trace.memory
+    assert memory is not None
 
 
 async def test_where_no_judge_answers_no_folder_is_left(tmp_path: Path) -> None:
