@@ -173,6 +173,12 @@ async def test_hostile_words_stay_words(tmp_path: Path) -> None:
             assert len(page) < 300_000, path
 
 
+def test_a_sentence_says_in_which_language_it_is_to_be_read() -> None:
+    [name] = [name for name in RUNS if "-lotbench-" in name]
+    page = Gallery(FOLDER).get(f"game/{name}/lot-0070-1.html").body.decode()
+    assert '<p class="frame" lang="zh" dir="auto">' in page
+
+
 async def test_a_damaged_run_is_named_and_the_others_are_shown(played: Path, tmp_path: Path) -> None:
     root = tmp_path / "runs"
     (root / "20260101-0000-broken").mkdir(parents=True)
