@@ -111,6 +111,8 @@ def _steps(
             | {name: mine[name] for name in ("games", *PARTS)}
             # Games whose last call never arrived are gone from the folder once a killed training has gone on.
             | {"broke_off": round(line["broke_off"])}
+            # Of a group whose games all have one reward nothing can be learned: every advantage is 0.
+            | {"apart": line["frac_reward_zero_std"] < 1}
             | {name: line.get(key) for key, name in LOGGED.items()}
         )
     return made
@@ -119,6 +121,11 @@ def _steps(
 def warnings(table: Mapping[str, Any]) -> list[str]:
     """What makes the reward no score: a judge that errs, and players who win without the joke."""
     found, last = [], table["ends"]["last"]
+    if table["steps"] and not any(one["apart"] for one in table["steps"]):
+        found.append(
+            "no weight was moved by it: in every step all games of a scene had the same reward (a better start, larger "
+            "groups or easier scenes set them apart)"
+        )
     wrong = last["errors"]
     if wrong["fpr"] is not None and wrong["fpr"] > table["max_fpr"]:
         found.append(

@@ -20,7 +20,7 @@ from clot_training.playing import report
 from clot_training.playing.rollouts import Played, Rollouts
 from clot_training.playing.samples import Split, split
 from clot_training.playing.start import measured, started
-from clot_training.tuning.tune import ADAPTER, PACKAGES, claim, last_checkpoint, sha256, with_lora
+from clot_training.tuning.tune import ADAPTER, PACKAGES, Marks, claim, last_checkpoint, sha256, with_lora
 from clot_training.tuning.weights import base_model
 from lotbench.config.experiment import digest
 from lotbench.edge.files import adapter_texts, atomic_write
@@ -90,11 +90,13 @@ def _learn(config: Config, apart: Split, start: Path, out: Path) -> str:
         trainer = GameTrainer(model, loaded.tokenizer, arguments(config, loaded, out), names, play)
         trainer.remove_callback(transformers.PrinterCallback)
         trainer.add_callback(Progress)
+        seen = tuple(apart.seen), adapter_texts.read(start) or frozenset()
+        trainer.add_callback(Marks(*seen))
         checkpoints = Path(trainer.args.output_dir)
         checkpoints.mkdir(parents=True, exist_ok=True)
         trainer.train(resume_from_checkpoint=last_checkpoint(checkpoints))
     # Before the weights: no adapter is ever there that does not say what it has seen.
-    adapter_texts.write(out / ADAPTER, apart.seen, adapter_texts.read(start) or frozenset())
+    adapter_texts.write(out / ADAPTER, *seen)
     trainer.model.save_pretrained(out / ADAPTER, save_embedding_layers=False, selected_adapters=["default"])
     freeze(config, out, game_data=sha256(apart.folder / "samples.jsonl"))
     logged = [line for line in trainer.state.log_history if "reward" in line]

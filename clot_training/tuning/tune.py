@@ -118,22 +118,24 @@ def _train(
     if not len(examples):
         raise UsageError(f"{out}: nothing to train on; left out: {examples.left_out or 'none'}")
     trainer = trainer_of(stage, objective, examples, config.seed, out)
+    started = (adapter_texts.read(adapter) if adapter else None) or frozenset()
+    seen = started | _marked(files)
     trainer.add_callback(Progress)
+    trainer.add_callback(Marks(tuple(trained_on(config, files)), seen))
     # Only the first process makes it, and another may look for a checkpoint before that.
     Path(trainer.args.output_dir).mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     trainer.train(resume_from_checkpoint=last_checkpoint(Path(trainer.args.output_dir)))
     seconds = time.monotonic() - began
     if trainer.is_world_process_zero():
-        started = (adapter_texts.read(adapter) if adapter else None) or frozenset()
-        measured = _measured(objective, examples, others, started)
-        seen = started | _marked(files)
         # Before the weights: no adapter is ever there that does not say what it has seen.
         adapter_texts.write(out / ADAPTER, trained_on(config, files), seen)
         trainer.accelerator.unwrap_model(trainer.model).save_pretrained(
             out / ADAPTER, save_embedding_layers=False
         )
         freeze(config, out)
+        # After the weights: measuring may take as long as the training did, and who stops it has the adapter.
+        measured = _measured(objective, examples, others, started)
         _tell(trainer, out, loaded.id, files, examples, seconds=seconds, measured=measured)
     trainer.accelerator.wait_for_everyone()
     # A process that goes with its group still open may be aborted by the group's own threads.
@@ -296,6 +298,23 @@ class Progress(transformers.TrainerCallback):  # type: ignore[misc]
             sys.stderr.write(f"step {state.global_step} of {state.max_steps}: loss {logs['loss']:.3f}\n")
 
 
+class Marks(transformers.TrainerCallback):  # type: ignore[misc]
+    """Each checkpoint says what it has seen, as the adapter at the end does.
+
+    Args:
+        texts: Those that are trained on.
+        before: Digests of what else it must not be measured by.
+    """
+
+    def __init__(self, texts: Sequence[str], before: frozenset[str]) -> None:
+        self._seen = texts, before
+
+    def on_save(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+        """Called by the trainer when a checkpoint is written."""
+        if state.is_world_process_zero:
+            adapter_texts.write(Path(args.output_dir) / f"checkpoint-{state.global_step}", *self._seen)
+
+
 def _identity(config: Config, files: Sequence[Path], adapter: Path | None) -> str:
     """The digest of all that the weights depend on."""
     start = [sha256(path) for path in sorted(adapter.glob("adapter_model.*"))] if adapter else []
@@ -333,6 +352,8 @@ def _measured(
     every = [others[number] for number in range(len(others))]
     fresh = [one for one in every if started.isdisjoint(getattr(one, "seen", ()))]
     lost = Counter(others.left_out) + Counter({"seen before": len(every) - len(fresh)})
+    if every:
+        sys.stderr.write(f"measuring on {len(some)} examples of the training and {len(fresh)} held out\n")
     found = {
         "train": objective.measured(examples[number] for number in some),
         "held_out": {**objective.measured(fresh), **({"left_out": dict(lost)} if lost else {})},

@@ -1,6 +1,6 @@
 """The DPO smoke: a run whose verdicts are known, its pairs, and `clot tune` on them with the embedded model's real weights.
 
-python -m tests.bench.preferences [FOLDER] [SAMPLES]    (needs the extras train and local)
+python -m tests.bench.preferences [FOLDER] [--samples N]    (needs the extras train and local)
 
 A player says what the first English samples list as right and as wrong, in captions, and a judge by rule knows which is
 which. What is shown beside the loss is how pairs are ranked whose samples were never trained on: with so few scenes and
@@ -9,9 +9,9 @@ so small a model, that the figures of training move is all that can be expected.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
-import sys
 import time
 from pathlib import Path
 
@@ -38,4 +38,10 @@ def run(folder: Path, samples: int) -> None:
 
 
 if __name__ == "__main__":
-    run(Path((sys.argv[1:] or ["runs/dpo-smoke"])[0]), int((sys.argv[2:] or ["10"])[0]))
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("runs/dpo-smoke"))
+    parser.add_argument("--samples", type=int, default=10)
+    asked = parser.parse_args()
+    run(asked.folder, asked.samples)

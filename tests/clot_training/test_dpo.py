@@ -293,6 +293,8 @@ def test_an_adapter_of_pairs_is_not_trusted_on_their_samples(work: Path) -> None
     assert marks is not None and {mark for one in train for mark in one.seen} <= marks
     chosen = {json.loads(one.chosen[0]["content"])["filling"] for one in train}
     assert {adapter_texts.fingerprint(text) for text in chosen} <= marks
+    saved = list((stage.parent / "checkpoints").iterdir())
+    assert saved and all(adapter_texts.read(one) == marks for one in saved)
     experiment = Experiment(model=f"hf:some/base+{stage}", data=str(work / "lotbench_easy"), roles={})
     made = plan.make(
         RunConfig(

@@ -478,7 +478,8 @@ def test_a_training_that_is_killed_goes_on_to_the_same_adapter_and_asks_nothing_
             assert process.poll() is None and time.monotonic() < until
             time.sleep(0.005)
         process.send_signal(signal.SIGKILL)
-    assert (work / "play/train/checkpoints/checkpoint-3").is_dir()
+    saved = work / "play/train/checkpoints/checkpoint-3"
+    assert adapter_texts.read(saved)
     assert not (work / "play/train/play.json").exists()
     with clot(work, base) as process:
         assert process.wait(240) == 0
@@ -526,9 +527,14 @@ def test_a_judge_that_is_fooled_is_told_of(base: str, started: Path, tmp_path: P
         "chance": {"parrot": {"mean": 0.9}, "placebo": {"mean": 0.0}},
         "max_fpr": 0.05,
         "best": 1.0,
+        "steps": [{"apart": False}, {"apart": True}],
     }
     told = " ".join(report.warnings(table))
     assert "accepted 1 of 2" in told and "went up by 0.467" in told and "parrot" in told
+    assert "no weight" not in told
+    assert report.warnings(table | {"steps": [{"apart": False}] * 2})[0].startswith(
+        "no weight was moved by it"
+    )
     assert report.corrected(0.95, 0.9, 1.0) == pytest.approx(0.5)
     assert report.corrected(0.95, 1.0, 1.0) is None
 

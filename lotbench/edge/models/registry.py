@@ -94,7 +94,10 @@ class Models:
         # A recording answers for one role; anything else plays every role that names it.
         place = f"{role} {name.text}" if name.kind == "file" else name.text
         if place not in self._built:
-            self._built[place] = self._build(role, name)
+            try:
+                self._built[place] = self._build(role, name)
+            except UsageError as error:
+                raise UsageError(f"{role}: {error}") from error
         if self._limits.batches(name.provider):
             # The rates of an endpoint are of calls; a batch has limits of its own there.
             rates, share = (Bucket(None), Bucket(None)), BATCHED
