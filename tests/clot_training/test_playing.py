@@ -192,6 +192,7 @@ def test_the_report_says_no_more_than_was_seen(tmp_path: Path) -> None:
     found = {"wrong": 9, "accepted": 0, "fpr": 0.0, "right": 8, "refused": 6, "fnr": 0.75}
     end = {"reward": {"mean": 0.3}, "listed": {"mean": 0.3}, "errors": found}
     table: dict[str, Any] = {"ends": {"first": end, "last": end}, "chance": {}, "max_fpr": 0.05, "best": 1.0}
+    table["steps"] = [{"apart": True}]
     assert "yes to 0 of 9 guesses" in report._head(table) and "no to 6 of 8" in report._head(table)
     none = end | {"reward": {"mean": None}, "listed": {"mean": None}}
     assert "nothing is known" in report._head(table | {"ends": {"first": none, "last": none}})
@@ -203,10 +204,11 @@ def test_games_that_broke_off_are_counted_when_the_folder_has_lost_them(tmp_path
 
     told: dict[str, float] = {}
     assert score([1.0, None, 0.5, None], told.__setitem__, prompts=["x"] * 4) == [1.0, None, 0.5, None]
-    (tmp_path / "steps.jsonl").write_text(json.dumps({"step": 1, "reward": 0.75} | told) + "\n", "utf-8")
+    logged = {"step": 1, "reward": 0.75, "frac_reward_zero_std": 0.0} | told
+    (tmp_path / "steps.jsonl").write_text(json.dumps(logged) + "\n", "utf-8")
     rules = benchmarks.get("lotbench").Settings(max_rounds=1)
     (step,) = report._steps(_scripted([("sofa", "exact")]), rules, items(), tmp_path)
-    assert (step["games"], step["broke_off"]) == (1, 2)
+    assert (step["games"], step["broke_off"], step["apart"]) == (1, 2, True)
 
 
 def test_turns_are_told_apart_in_a_growing_conversation() -> None:
