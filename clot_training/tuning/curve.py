@@ -31,13 +31,13 @@ def write(logged: Sequence[Mapping[str, Any]], folder: Path, title: str) -> None
     axes = figure.subplots()
     steps, losses = [one["step"] for one in logged], [one["loss"] for one in logged]
     axes.plot(steps, losses, color="0.75", label="as logged")
-    axes.plot(steps, smooth(losses), color="tab:blue", label="running mean")
+    axes.plot(steps, _smooth(losses), color="tab:blue", label="running mean")
     axes.set(title=title, xlabel="optimizer step", ylabel="loss", ylim=(0, None))
     axes.legend(frameon=False)
     figure.savefig(folder / "loss.png", dpi=120)
 
 
-def smooth(losses: Sequence[float]) -> list[float]:
+def _smooth(losses: Sequence[float]) -> list[float]:
     """The exponential running mean, unbiased at its beginning."""
     means, total = [], 0.0
     for count, loss in enumerate(losses, 1):

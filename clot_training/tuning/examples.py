@@ -1,8 +1,7 @@
-"""Examples as a training set: read from their files one at a time, and put together into batches.
+"""Instructions as a training set: read from their files one at a time, and put together into batches.
 
-Nothing but the place and the length of each example is held in memory. What an example is, the objective says.
-Instructions are trained on by the response alone: the collator labels the tokens of the response and of the mark that ends it, and nothing else; text and
-pictures go the same way.
+Only the place and the length of each instruction are held in memory. The collator labels the tokens of the response
+and of the mark that ends it; the loss sees nothing else.
 """
 
 from __future__ import annotations
@@ -10,15 +9,14 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import PIL.Image
 import PIL.ImageOps
 
 from clot_training.data.roles import batched
-from clot_training.records import Chat
+from clot_training.records import Chat, Instruction
 from lotbench.edge.models.transformers.loading import Loaded, rendered
 from lotbench.edge.pictures.picture_file import opened
 from lotbench.types import Image, Message
@@ -30,106 +28,70 @@ MAX_PX = 1024
 """The longer side of a picture, in pixels; never upscaled."""
 
 
-class ExampleReader(Protocol):
-    """What knows the lines of a training file, as each objective does of its own."""
-
-    def read(self, line: bytes) -> Any:
-        """The example of a line: what `image` it shows (a path or None), and what else the objective wants of it.
-
-        Raises:
-            ValidationError: The line is no such example.
-        """
-        ...
-
-    def texts(self, example: Any) -> Sequence[str]:
-        """Each text that the model will see of an example, prompt and completion; the longest is its length."""
-        ...
-
-
-class Answered(Protocol):
-    """A prompt with a response to it, as an instruction is one and a pair is two."""
-
-    @property
-    def messages(self) -> Chat:
-        """The prompt."""
-        ...
-
-    @property
-    def image(self) -> str | None:
-        """The path of the picture that it shows, if it shows one."""
-        ...
-
-    @property
-    def response(self) -> str:
-        """What is to be said."""
-        ...
-
-
 class Examples:
-    """A training set as the trainer wants it, over files of examples.
+    """A training set as the trainer wants it, over files of instructions.
 
     Args:
         files: JSON Lines.
-        reader: The objective, which knows what a line is.
         loaded: Whose tokens are counted.
-        max_tokens: Longer examples are left out; the tokens of pictures come on top.
+        max_tokens: Longer instructions are left out; the tokens of pictures come on top.
 
     Attributes:
-        lengths: Tokens of the longest text of each example, the response included.
-        left_out: How many examples were left out, by reason: too long, or with a picture for a model
+        lengths: Tokens of each instruction, the response included.
+        left_out: How many instructions were left out, by reason: too long, or with a picture for a model
             that reads text only.
     """
 
-    def __init__(self, files: Sequence[Path], reader: ExampleReader, loaded: Loaded, max_tokens: int) -> None:
+    def __init__(self, files: Sequence[Path], loaded: Loaded, max_tokens: int) -> None:
         self._files = tuple(files)
-        self._reader = reader
         self._places = array("q")
         self.lengths = array("q")
         self.left_out: Counter[str] = Counter()
+        chats = _Chats(loaded)
         for chunk in batched(_located(self._files), COUNTED_TOGETHER):
-            self._add(chunk, loaded, max_tokens)
+            self._add(chunk, chats, max_tokens)
 
-    def _add(self, chunk: list[tuple[int, int, bytes]], loaded: Loaded, max_tokens: int) -> None:
-        examples = [(file, place, self._reader.read(line)) for file, place, line in chunk]
-        readable = [example for example in examples if loaded.sees or example[2].image is None]
-        if blind := len(examples) - len(readable):
+    def _add(self, chunk: list[tuple[int, int, bytes]], chats: _Chats, max_tokens: int) -> None:
+        loaded = chats.loaded
+        found = [(file, place, Instruction.model_validate_json(line)) for file, place, line in chunk]
+        readable = [one for one in found if loaded.sees or one[2].image is None]
+        if blind := len(found) - len(readable):
             self.left_out["picture"] += blind
         if not readable:
             return
-        texts = [self._reader.texts(example) for _, _, example in readable]
-        tokens = iter(loaded.tokenizer([*chain(*texts)], add_special_tokens=False)["input_ids"])
-        for (file, place, _), ones in zip(readable, texts, strict=True):
-            length = max(len(next(tokens)) for _ in ones)
-            if length > max_tokens:
+        texts = ["".join(chats.text(instruction)) for _, _, instruction in readable]
+        counted = loaded.tokenizer(texts, add_special_tokens=False)["input_ids"]
+        for (file, place, _), tokens in zip(readable, counted, strict=True):
+            if len(tokens) > max_tokens:
                 self.left_out["too long"] += 1
             else:
                 self._places.extend((file, place))
-                self.lengths.append(length)
+                self.lengths.append(len(tokens))
 
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def __getitem__(self, number: int) -> Any:
+    def __getitem__(self, number: int) -> Instruction:
         file, place = self._places[2 * number : 2 * number + 2]
         with self._files[file].open("rb") as lines:
             lines.seek(place)
-            return self._reader.read(lines.readline())
+            return Instruction.model_validate_json(lines.readline())
 
 
-class Chats:
-    """Prompts and responses as the chat template of a model writes them."""
+class _Chats:
+    """Instructions as the chat template of a model writes them."""
 
     def __init__(self, loaded: Loaded) -> None:
-        self._loaded = loaded
+        self.loaded = loaded
         self._end = _end(loaded)
 
-    def text(self, example: Answered) -> tuple[str, str]:
+    def text(self, one: Instruction) -> tuple[str, str]:
         """What comes before the response, and the response with the mark that ends it."""
-        return rendered(self._loaded, spoken(example.messages)), example.response + self._end
+        return rendered(self.loaded, spoken(one.messages)), one.response + self._end
 
 
 class Collator:
-    """Makes a batch of prompts with their responses into tensors with labels.
+    """Makes instructions into tensors with labels.
 
     Args:
         loaded: Whose tokens and chat template are used; padded on the right.
@@ -137,9 +99,9 @@ class Collator:
 
     def __init__(self, loaded: Loaded) -> None:
         self._loaded = loaded
-        self._chats = Chats(loaded)
+        self._chats = _Chats(loaded)
 
-    def __call__(self, batch: Sequence[Answered]) -> dict[str, Any]:
+    def __call__(self, batch: Sequence[Instruction]) -> dict[str, Any]:
         """Tensors of a batch: what the model takes, and `labels` (rows, tokens)."""
         texts = [self._chats.text(one) for one in batch]
         inputs = self._inputs([prompt + response for prompt, response in texts], batch)
@@ -150,7 +112,7 @@ class Collator:
             labels[row, end:] = IGNORED
         return {**inputs, "labels": labels}
 
-    def _inputs(self, texts: list[str], batch: Sequence[Answered]) -> Any:
+    def _inputs(self, texts: list[str], batch: Sequence[Instruction]) -> Any:
         how: dict[str, Any] = {"padding": True, "add_special_tokens": False, "return_tensors": "pt"}
         if not self._loaded.sees:
             return self._loaded.tokenizer(texts, **how)

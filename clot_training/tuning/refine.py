@@ -23,8 +23,6 @@ def refine(config: Config) -> Tuned:
         DataError: A line of the candidates is none.
     """
     work, chosen = Work(Path(config.out)), config.explore.conditions
-    if config.tune.objective == "dpo":
-        raise UsageError("tune.objective: 'dpo' reads pairs, and clot refine trains on instructions")
     kept = [one.instruction() for one in work.explorations(chosen) if one.kept]
     if not kept:
         raise UsageError(

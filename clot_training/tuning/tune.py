@@ -1,8 +1,8 @@
 """Stage 1 and stage 2: LoRA on instructions, with the trainer of transformers and peft.
 
-A well-kept trainer brings accumulation, mixed precision, checkpoints and several processes; what is ours is
-how a batch becomes a loss (`objectives`) and which layers are tuned (`weights`). It runs the same under
-`accelerate launch` and torchrun, on GPUs or (gloo) CPUs, and goes on from its last checkpoint after a kill.
+The trainer brings accumulation, mixed precision, checkpoints and several processes; which tokens the loss sees
+(`examples`) and which layers are tuned (`weights`) is ours. It runs the same under `accelerate launch` and torchrun,
+on GPUs or (gloo) CPUs, and goes on from its last checkpoint after a kill.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import json
 import sys
 import time
 import warnings
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -27,9 +26,8 @@ import transformers
 from transformers.trainer_pt_utils import get_length_grouped_indices
 
 from clot_training.config import Config, Tune, freeze
-from clot_training.tuning import curve, objectives
-from clot_training.tuning.examples import Examples
-from clot_training.tuning.objectives import Objective, Stage
+from clot_training.tuning import curve
+from clot_training.tuning.examples import Collator, Examples
 from clot_training.tuning.weights import base_model, linear_layers
 from lotbench.config.experiment import digest
 from lotbench.edge.files import adapter_texts, atomic_write
@@ -39,10 +37,8 @@ from lotbench.errors import UsageError
 
 ADAPTER = "adapter"
 """The folder of a stage's adapter, below the stage's own."""
-INCIDENTAL = {"workers", "track", "save_steps", "log_steps", "start"}
-"""Settings that no weight depends on; of an adapter to start from, its weights count and not its place."""
-MEASURED = 32
-"""Examples of the training set, at most, that a tuned model is measured on beside all that are held out."""
+INCIDENTAL = {"workers", "track", "save_steps", "log_steps"}
+"""Settings that no weight depends on."""
 PACKAGES = ("torch", "transformers", "peft", "accelerate")
 
 
@@ -55,53 +51,36 @@ class Tuned:
         before: Mean training loss over the first tenth of the logged steps.
         after: Mean training loss over the last tenth.
         left_out: Instructions that were not trained on, by reason.
-        measured: What the objective says of training and held-out examples, by these names.
     """
 
     model: str
     before: float
     after: float
     left_out: dict[str, int]
-    measured: dict[str, Any]
 
 
-def tune(
-    config: Config,
-    files: Sequence[Path],
-    out: Path,
-    *,
-    adapter: Path | None = None,
-    held_out: Sequence[Path] = (),
-) -> Tuned:
+def tune(config: Config, files: Sequence[Path], out: Path, *, adapter: Path | None = None) -> Tuned:
     """Tune a model on instructions; what is done already is left as it is, what was begun goes on.
 
     Args:
         config: The run's configuration.
-        files: Files of examples: of instructions, where the objective is the supervised one.
-        out: The stage's folder. Into it go adapter/ (with seen.json: digests of what it was trained on), tune.json, loss.jsonl, loss.png, the frozen
-            configuration, and checkpoints/.
+        files: Files of instructions.
+        out: The stage's folder. Into it go adapter/ (with seen.json: digests of what it was trained on), tune.json,
+            loss.jsonl, loss.png, the frozen configuration, and checkpoints/.
         adapter: An adapter to go on from; without it a new one is begun.
-        held_out: Files of examples that are not trained on; the objective may have something to say of them.
 
     Raises:
-        UsageError: There is nothing to train on, no such objective, the model cannot be loaded or tuned here,
-            or the folder holds a stage of other settings or data.
+        UsageError: There is nothing to train on, the model cannot be loaded or tuned here, or the folder holds a
+            stage of other settings or data.
     """
-    objectives.named(config.tune.objective)
-    if adapter is not None and not (adapter / "adapter_config.json").is_file():
-        raise UsageError(f"{adapter}: no adapter (no adapter_config.json)")
-    identity = _identity(config, files, adapter)
-    claim(out, identity)
+    _claim(out, _identity(config, files, adapter))
     if not (out / "tune.json").exists():
-        _train(config, files, out, adapter, held_out)
+        _train(config, files, out, adapter)
     about = json.loads((out / "tune.json").read_text(encoding="utf-8"))
-    loss, measured = about["loss"], about.get("measured", {})
-    return Tuned(about["model"], loss["before"], loss["after"], about["left_out"], measured)
+    return Tuned(about["model"], about["loss"]["before"], about["loss"]["after"], about["left_out"])
 
 
-def _train(
-    config: Config, files: Sequence[Path], out: Path, adapter: Path | None, held_out: Sequence[Path]
-) -> None:
+def _train(config: Config, files: Sequence[Path], out: Path, adapter: Path | None) -> None:
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     transformers.set_seed(config.seed)
@@ -110,55 +89,48 @@ def _train(
         if find_spec(package) is None:
             raise UsageError(f"tune.track: {package} is not installed: pip install {package}")
     loaded = base_model(config)
-    stage = Stage(loaded, with_lora(loaded, settings, adapter), adapter, settings)
-    objective = objectives.named(settings.objective)(stage)
-    examples, others = (
-        Examples(some, objective, loaded, min(settings.max_length, loaded.room)) for some in (files, held_out)
-    )
+    examples = Examples(files, loaded, min(settings.max_length, loaded.room))
     if not len(examples):
         raise UsageError(f"{out}: nothing to train on; left out: {examples.left_out or 'none'}")
-    trainer = trainer_of(stage, objective, examples, config.seed, out)
+    trainer = _trainer(config, loaded, _with_lora(loaded, settings, adapter), examples, out)
     started = (adapter_texts.read(adapter) if adapter else None) or frozenset()
-    seen = started | _marked(files)
-    trainer.add_callback(Progress)
-    trainer.add_callback(Marks(tuple(trained_on(config, files)), seen))
+    seen = started | adapter_texts.digests(_trained_on(config, files))
+    trainer.add_callback(Marks(seen))
     # Only the first process makes it, and another may look for a checkpoint before that.
     Path(trainer.args.output_dir).mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
-    trainer.train(resume_from_checkpoint=last_checkpoint(Path(trainer.args.output_dir)))
+    trainer.train(resume_from_checkpoint=_last_checkpoint(Path(trainer.args.output_dir)))
     seconds = time.monotonic() - began
     if trainer.is_world_process_zero():
         # Before the weights: no adapter is ever there that does not say what it has seen.
-        adapter_texts.write(out / ADAPTER, trained_on(config, files), seen)
+        adapter_texts.write(out / ADAPTER, (), seen)
         trainer.accelerator.unwrap_model(trainer.model).save_pretrained(
             out / ADAPTER, save_embedding_layers=False
         )
         freeze(config, out)
-        # After the weights: measuring may take as long as the training did, and who stops it has the adapter.
-        measured = _measured(objective, examples, others, started)
-        _tell(trainer, out, loaded.id, files, examples, seconds=seconds, measured=measured)
+        _tell(trainer, out, loaded.id, files, examples, seconds=seconds)
     trainer.accelerator.wait_for_everyone()
     # A process that goes with its group still open may be aborted by the group's own threads.
     trainer.accelerator.end_training()
 
 
-def trainer_of(stage: Stage, objective: Objective, examples: Examples, seed: int, out: Path) -> InOrder:
-    """The trainer of a stage, which says nothing by itself."""
-    settings = stage.settings
+def _trainer(config: Config, loaded: Loaded, model: Any, examples: Examples, out: Path) -> InOrder:
+    """The trainer of a stage; `Progress` is all that it prints."""
+    settings = config.tune
     together = settings.batch_size * settings.accumulate
     trainer = InOrder(
-        order=Order(examples.lengths, together, settings.group_by_length, seed),
-        objective=objective,
-        model=stage.model,
-        args=arguments(settings, stage.loaded, seed, out),
+        order=Order(examples.lengths, together, settings.group_by_length, config.seed),
+        model=model,
+        args=_arguments(settings, loaded, config.seed, out),
         train_dataset=examples,
-        data_collator=objective.batch,
+        data_collator=Collator(loaded),
     )
     trainer.remove_callback(transformers.PrinterCallback)
+    trainer.add_callback(Progress)
     return trainer
 
 
-def last_checkpoint(folder: Path) -> str | None:
+def _last_checkpoint(folder: Path) -> str | None:
     """The last checkpoint that was written whole, if there is one: a kill may come while one is written.
 
     The trainer writes a checkpoint's trainer_state.json after all else.
@@ -177,7 +149,7 @@ def _whole(path: Path) -> bool:
     return True
 
 
-def with_lora(loaded: Loaded, settings: Tune, adapter: Path | None) -> Any:
+def _with_lora(loaded: Loaded, settings: Tune, adapter: Path | None) -> Any:
     """The model with trainable adapter weights in it, and all else frozen.
 
     Raises:
@@ -211,7 +183,7 @@ def with_lora(loaded: Loaded, settings: Tune, adapter: Path | None) -> Any:
         raise UsageError(f"tune.target_modules: {error}") from error
 
 
-def arguments(settings: Tune, loaded: Loaded, seed: int, out: Path) -> Any:
+def _arguments(settings: Tune, loaded: Loaded, seed: int, out: Path) -> Any:
     """What the trainer of transformers wants to know."""
     return transformers.TrainingArguments(
         output_dir=str(out / "checkpoints"),
@@ -270,20 +242,11 @@ class Order:
 
 
 class InOrder(transformers.Trainer):  # type: ignore[misc]
-    """The trainer of transformers, with our order of examples and our loss."""
+    """The trainer of transformers, with our order of examples."""
 
-    def __init__(self, *, order: Order, objective: Objective, **rest: Any) -> None:
+    def __init__(self, *, order: Order, **rest: Any) -> None:
         self._order = order
-        self._objective = objective
         super().__init__(**rest)
-
-    def compute_loss(self, model: Any, inputs: dict[str, Any], *rest: Any, **more: Any) -> Any:
-        """Called by the trainer, which scales what it gets for accumulation and for several processes."""
-
-        def loss(**batch: Any) -> dict[str, Any]:
-            return {"loss": self._objective.loss(model, batch)}
-
-        return super().compute_loss(loss, inputs, *rest, **more)
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Order:
         return self._order
@@ -302,32 +265,26 @@ class Marks(transformers.TrainerCallback):  # type: ignore[misc]
     """Each checkpoint says what it has seen, as the adapter at the end does.
 
     Args:
-        texts: Those that are trained on.
-        before: Digests of what else it must not be measured by.
+        seen: Digests of all that it must not be measured by.
     """
 
-    def __init__(self, texts: Sequence[str], before: frozenset[str]) -> None:
-        self._seen = texts, before
+    def __init__(self, seen: frozenset[str]) -> None:
+        self._seen = seen
 
     def on_save(self, args: Any, state: Any, control: Any, **more: Any) -> None:
         """Called by the trainer when a checkpoint is written."""
         if state.is_world_process_zero:
-            adapter_texts.write(Path(args.output_dir) / f"checkpoint-{state.global_step}", *self._seen)
+            adapter_texts.write(Path(args.output_dir) / f"checkpoint-{state.global_step}", (), self._seen)
 
 
 def _identity(config: Config, files: Sequence[Path], adapter: Path | None) -> str:
     """The digest of all that the weights depend on."""
-    start = [sha256(path) for path in sorted(adapter.glob("adapter_model.*"))] if adapter else []
+    start = [_sha256(path) for path in sorted(adapter.glob("adapter_model.*"))] if adapter else []
     settings = config.tune.model_dump(mode="json", exclude=INCIDENTAL)
-    # Folders of before there was a choice go on.
-    if settings["objective"] == "supervised":
-        del settings["objective"]
-    if config.tune.objective != "dpo":
-        del settings["beta"]
-    return digest([config.model, config.seed, settings, [sha256(file) for file in files], start])
+    return digest([config.model, config.seed, settings, [_sha256(file) for file in files], start])
 
 
-def claim(out: Path, identity: str) -> None:
+def _claim(out: Path, identity: str) -> None:
     """Make the folder this stage's own.
 
     Raises:
@@ -341,26 +298,6 @@ def claim(out: Path, identity: str) -> None:
     atomic_write.write(path, identity)
 
 
-def _measured(
-    objective: Objective, examples: Examples, others: Examples, started: frozenset[str]
-) -> dict[str, Any]:
-    """What the objective says of the tuned model: on some of the examples that it was trained on, and on others.
-
-    Of the others those are left out that the model cannot take, and that the adapter which it began from has seen.
-    """
-    some = range(0, len(examples), max(1, -(-len(examples) // MEASURED)))
-    every = [others[number] for number in range(len(others))]
-    fresh = [one for one in every if started.isdisjoint(getattr(one, "seen", ()))]
-    lost = Counter(others.left_out) + Counter({"seen before": len(every) - len(fresh)})
-    if every:
-        sys.stderr.write(f"measuring on {len(some)} examples of the training and {len(fresh)} held out\n")
-    found = {
-        "train": objective.measured(examples[number] for number in some),
-        "held_out": {**objective.measured(fresh), **({"left_out": dict(lost)} if lost else {})},
-    }
-    return {name: dict(told) for name, told in found.items() if told}
-
-
 def _tell(
     trainer: Any,
     out: Path,
@@ -369,7 +306,6 @@ def _tell(
     examples: Examples,
     *,
     seconds: float,
-    measured: dict[str, Any],
 ) -> None:
     """Write what a later reader wants to know; tune.json last, because it says that the stage is done."""
     history = trainer.state.log_history
@@ -383,7 +319,7 @@ def _tell(
     curve.write(logged, out, f"{Path(base).name}, {len(examples)} examples")
     about = {
         "model": f"hf:{base}+{out / ADAPTER}",
-        "instructions": {file.name: sha256(file) for file in files},
+        "instructions": {file.name: _sha256(file) for file in files},
         "examples": len(examples),
         "left_out": examples.left_out,
         "trainable": sum(weight.numel() for weight in trainer.model.parameters() if weight.requires_grad),
@@ -392,31 +328,20 @@ def _tell(
         "tokens": tokens,
         "seconds": round(seconds, 2),
         "loss": {"before": fmean(losses[:tenth]), "after": fmean(losses[-tenth:])},
-        "measured": measured,
         "versions": {package: version(package) for package in PACKAGES},
     }
     atomic_write.write(out / "tune.json", json.dumps(about, indent=2) + "\n")
 
 
-def _marked(files: Sequence[Path]) -> frozenset[str]:
-    """The digests that examples carry of what they must not be measured by."""
-    lines = (json.loads(line) for file in files for line in file.read_bytes().splitlines())
-    return frozenset(mark for one in lines for mark in one.get("seen", ()))
-
-
-def trained_on(config: Config, files: Sequence[Path]) -> Iterator[str]:
-    """The responses that examples were made of: their own, those of the rows that they name, and chosen answers."""
+def _trained_on(config: Config, files: Sequence[Path]) -> Iterator[str]:
+    """The responses that instructions were made of: their own, and those of the rows that they name."""
     named: set[str] = set()
     for file in files:
         for line in file.read_bytes().splitlines():
-            example = json.loads(line)
-            named.update(example.get("rows", ()))
-            if example.get("kind") == "generation":
-                yield example["response"]
-            if "seen" in example:
-                yield from (
-                    str(said) for turn in example["chosen"] for said in json.loads(turn["content"]).values()
-                )
+            one = json.loads(line)
+            named.update(one["rows"])
+            if one["kind"] == "generation":
+                yield one["response"]
     for folder in config.folders():
         for _, row in tables(folder / "samples.jsonl"):
             if row.get("id") in named:
@@ -424,7 +349,7 @@ def trained_on(config: Config, files: Sequence[Path]) -> Iterator[str]:
                 yield str(row.get("text") or row.get("response") or "")
 
 
-def sha256(path: Path) -> str:
+def _sha256(path: Path) -> str:
     """The sha256 of a file, in hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

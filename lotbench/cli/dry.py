@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from lotbench.edge.calls.prices import BATCHED, price, price_date, total_cost
+from lotbench.edge.calls.prices import asked_cost, price_date, total_cost
 from lotbench.harness.benchmark import preview
 from lotbench.harness.state import start
 from lotbench.run.estimate import estimated
@@ -90,12 +90,10 @@ def _at_most(made: Plan, walks: Counter[str]) -> Iterator[tuple[str, Usage, int,
         prompt = max((_tokens(q) for q in asked if q.role == role), default=0)
         # The price of a call depends on its own length, not on that of all together.
         one = Usage(prompt, 0, REPLY_TOKENS)
-        costs = [
-            known.of(one) * (BATCHED if made.limits.batches(name.provider) else 1.0)
-            for name in made.names[role]
-            if (known := price(name)) is not None
-        ]
-        cost = calls * max(costs) if len(costs) == len(made.names[role]) else None
+        given = made.names[role]
+        costs = [asked_cost(name, one, batched=made.limits.batches(name.provider)) for name in given]
+        known = [each for each in costs if each is not None]
+        cost = calls * max(known) if len(known) == len(costs) else None
         yield role, Usage(calls * prompt, 0, calls * REPLY_TOKENS), calls, cost
 
 

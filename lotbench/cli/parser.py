@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any, TypeAlias
 
+from lotbench.cli import removed
+
 Command = Callable[[argparse.Namespace], int]
 Commands: TypeAlias = "argparse._SubParsersAction[Any]"
 WHO, WHAT = "who plays", "what is played"
@@ -39,6 +41,7 @@ class Parser(argparse.ArgumentParser):
             known = [name for name in self._option_string_actions if name.startswith("--")]
             now = RENAMED.get(flags[0])
             near = f"; it is {now} here" if now in known else _near(flags[0], known)
+            near = f": {removed.FLAGS[flags[0]]}" if flags[0] in removed.FLAGS else near
             self.error(f"no flag {flags[0]}{near}")
         return found, rest
 
@@ -46,6 +49,9 @@ class Parser(argparse.ArgumentParser):
         try:
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
+            command = f"{self.prog} {value}".removeprefix("lotbench ")
+            if command in removed.COMMANDS:
+                self.error(f"no command {command}: {removed.COMMANDS[command]}")
             error.message = f"{error.message}{_near(str(value), map(str, action.choices or ()))}"
             raise
 
@@ -279,10 +285,24 @@ def _reports(commands: Commands) -> None:
         help="a CSV file with scores of models, to be compared with those of several runs",
     )
     one = _command(
-        commands, "export", "runs:export", "the tasks of a run as a table, or its answers to label", _run()
+        commands, "export", "runs:export", "the tasks of a run as a table, or its answers to label", _kept()
     )
-    one.add_argument("--for-review", action="store_true", help="answers for people to label, nothing judged")
-    one.add_argument("--steps", action="store_true", help="one row a step, not one a task")
+    one.add_argument("runs", metavar="RUN", nargs="+", help=f"{RUN}; several with --preferences")
+    rows = one.add_mutually_exclusive_group()
+    rows.add_argument("--for-review", action="store_true", help="answers for people to label, nothing judged")
+    rows.add_argument("--steps", action="store_true", help="one row a step, not one a task")
+    rows.add_argument(
+        "--preferences",
+        action="store_true",
+        help="games: accepted beside refused answers to the same sample, as rows for TRL's DPOTrainer",
+    )
+    one.add_argument(
+        "--per-sample",
+        metavar="N",
+        type=int,
+        default=16,
+        help="preferences: rows of a sample, at most (default: 16)",
+    )
     one.add_argument(
         "--held-out",
         action="store_true",

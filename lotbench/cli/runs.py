@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from lotbench.run import plan, results
 from lotbench.run.evaluate import resume as go_on
 from lotbench.run.folder_shapes import read_run_json
 from lotbench.run.results import Run, load_run
-from lotbench.types import Message
+from lotbench.types import JSON, Message
 
 
 def resume(parsed: argparse.Namespace) -> int:
@@ -119,12 +119,17 @@ def _model(path: Path) -> object:
 def export(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench export`."""
     from lotbench.checks import answer_labels
-    from lotbench.edge.files import export as rows
     from lotbench.report import trace_rows
 
-    run = load_run(parsed.run, parsed.kept)
+    runs = [load_run(name, parsed.kept) for name in parsed.runs]
     if parsed.out:
-        run_folder.refuse_way_out(run.path, Path(parsed.out))
+        for one in runs:
+            run_folder.refuse_way_out(one.path, Path(parsed.out))
+    if parsed.preferences:
+        return _preferences(runs, parsed)
+    run, *others = runs
+    if others:
+        raise UsageError("export takes one run; several with --preferences")
     if parsed.otlp and parsed.to != "otel":
         raise UsageError("--otlp goes with --to otel")
     if parsed.for_review and Path(parsed.out or "").suffix == ".csv":
@@ -139,9 +144,25 @@ def export(parsed: argparse.Namespace) -> int:
     made = (
         answer_labels.rows(run) if parsed.for_review else list(table(run.traces, run.path.name, run.answered))
     )
-    written = rows.write(made, Path(parsed.out) if parsed.out else None)
-    if parsed.out:
-        print(f"{parsed.out}: {written} rows")
+    return _written(made, parsed.out)
+
+
+def _preferences(runs: Sequence[Run], parsed: argparse.Namespace) -> int:
+    """Write accepted beside refused answers."""
+    from lotbench.integrations.preferences import preferences
+
+    if parsed.to:
+        raise UsageError("--preferences goes without --to")
+    return _written(preferences(runs, parsed.per_sample), parsed.out)
+
+
+def _written(rows: Sequence[Mapping[str, JSON]], out: str | None) -> int:
+    """Write rows, and say how many there are where they do not go to the terminal."""
+    from lotbench.edge.files import export
+
+    count = export.write(rows, Path(out) if out else None)
+    if out:
+        print(f"{out}: {count} rows")
     return 0
 
 

@@ -16,6 +16,9 @@ import scipy
 
 from lotbench.metrics.intervals import Floats, bootstrap, wilson
 
+DRAWS = 2000
+"""Of what labels leave open."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rate:
@@ -60,6 +63,26 @@ class Errors(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Labelled:
+    """Labels of one kind of verdict: how many there are in the run, labelled, and of these right fillings."""
+
+    size: int
+    labelled: int
+    right: int
+
+    def drawn(self, rng: np.random.Generator) -> Floats:
+        """Draws of the share of right fillings from its Beta posterior with Jeffreys' prior."""
+        if not self.size:
+            return np.zeros(DRAWS)
+        return _share_draws(rng, self.right, self.labelled, DRAWS)
+
+    @property
+    def share(self) -> float:
+        """The share of right fillings."""
+        return self.right / self.labelled if self.labelled else 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Stratum:
     """Verdicts of one kind: how many a run has, and of those that people labelled, how many were right fillings."""
 
@@ -101,7 +124,7 @@ class Field:
         """Draws of FPR and FNR, [size] each."""
         kept = [one for one in self.strata if one.size]
         return self._rates(
-            np.stack([_posterior(rng, one.true, one.labelled, size) for one in kept], axis=1)
+            np.stack([_share_draws(rng, one.true, one.labelled, size) for one in kept], axis=1)
             if kept
             else np.zeros((size, 0))
         )
@@ -249,7 +272,7 @@ def _design_effect(trials: Sequence[tuple[bool, str]], share: float) -> float:
     return max(1.0, between / (share * (1 - share) / n))
 
 
-def _posterior(rng: np.random.Generator, hits: int, n: int, size: int) -> Floats:
+def _share_draws(rng: np.random.Generator, hits: int, n: int, size: int) -> Floats:
     """Draws of a share from its Beta posterior with Jeffreys' prior."""
     return np.asarray(rng.beta(hits + 0.5, n - hits + 0.5, size=size))
 

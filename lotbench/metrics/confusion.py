@@ -89,25 +89,6 @@ def f1_interval(
     return bootstrap(counts, f1, seed)
 
 
-def wrong_verdicts(
-    accepted: int, refused: int, fpr: float | None, fnr: float | None
-) -> tuple[float, float] | None:
-    """Of what a judge accepted, and of what it refused, the shares that its error rates let expect to be wrong.
-
-    How many were right is estimated from the share accepted (Rogan and Gladen 1978), and Bayes' rule does the rest. None
-    where a rate is not known, a side is empty, or the judge is no better than chance.
-    """
-    if fpr is None or fnr is None or not accepted or not refused or fpr + fnr >= 1:
-        return None
-    share = accepted / (accepted + refused)
-    right = min(1.0, max(0.0, (share - fpr) / (1 - fpr - fnr)))
-    false, missed = fpr * (1 - right), fnr * right
-    return (
-        false / (false + (1 - fnr) * right),
-        missed / (missed + (1 - fpr) * (1 - right)) if missed else 0.0,
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class JointErrors:
     """The errors of two judges on the same rows of one truth (all negatives, or all positives).

@@ -16,7 +16,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from lotbench.config.arm import arm
 from lotbench.config.before import completed
 from lotbench.config.model_names import ModelName, parse
-from lotbench.edge.calls.prices import BATCHED, price, total_cost
+from lotbench.edge.calls.prices import asked_cost, total_cost
 from lotbench.edge.files.run_folder import Folder, read_json
 from lotbench.errors import LotbenchError
 from lotbench.report.report import Spent
@@ -145,12 +145,8 @@ def _cost(made: Plan, role: str, sums: Mapping[str, float]) -> float | None:
     """The dollars of so many calls, all of the mean length, shared evenly by the models of a role."""
     calls, given = sums["calls"], made.names[role]
     each = Usage(*(round(sums[name] / calls) if calls else 0 for name in SUMMED[1:]))
-    return total_cost(
-        None
-        if (known := price(name)) is None
-        else calls / len(given) * known.of(each) * (BATCHED if made.limits.batches(name.provider) else 1.0)
-        for name in given
-    )
+    costs = (asked_cost(name, each, batched=made.limits.batches(name.provider)) for name in given)
+    return total_cost(None if one is None else calls / len(given) * one for one in costs)
 
 
 def keep(estimate: Estimate | None, place: Folder) -> None:

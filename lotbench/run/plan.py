@@ -6,7 +6,7 @@ a run folder is made.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
@@ -245,7 +245,7 @@ def _drawn(
         "of": len(data),
         "pictures": datasets.Pictures(folder, data, experiment.max_image_px),
         "prompts": datasets.prompts(benchmark.name, experiment.prompts),
-        "seen": _seen(benchmark, candidate, chosen, folder),
+        "seen": _seen(benchmark, candidate, chosen),
     }
 
 
@@ -263,22 +263,15 @@ def _in_languages(data: Sequence[Any], languages: Sequence[str]) -> Sequence[Any
     return [one for one in data if one.language in languages]
 
 
-def _seen(
-    benchmark: Benchmark, candidate: ModelName, chosen: Sequence[Any], folder: Path
-) -> tuple[str, ...] | None:
-    """The samples of which an adapter saw a right answer or the picture; None if it has one and does not say."""
+def _seen(benchmark: Benchmark, candidate: ModelName, chosen: Sequence[Any]) -> tuple[str, ...] | None:
+    """The samples of which an adapter was trained on a right answer; None if it has one and does not say."""
     if not candidate.adapter:
         return ()
     texts = adapter_texts.read(Path(candidate.adapter))
     if texts is None:
         return None
-
-    def known(one: Any) -> Iterator[str]:
-        yield from benchmark.data.right(one)
-        if one.image:
-            yield adapter_texts.picture(folder / one.image)
-
-    return tuple(one.id for one in chosen if not texts.isdisjoint(map(adapter_texts.fingerprint, known(one))))
+    known = {one.id: map(adapter_texts.fingerprint, benchmark.data.right(one)) for one in chosen}
+    return tuple(name for name, right in known.items() if not texts.isdisjoint(right))
 
 
 def _recorded(benchmark: Benchmark, experiment: Experiment, recorded: Recorded) -> dict[str, Any]:

@@ -216,7 +216,7 @@ def _measured(
     """The report of a run, and what is known of its judges."""
     benchmark, settings = made.benchmark, made.settings
     answers = benchmark.comparison.answers(traces, settings)
-    quality = judge_quality(made, path, traces, totals)
+    quality = _judge_quality(made, path, traces, totals)
     known = _Worked(
         traces,
         answers,
@@ -368,7 +368,7 @@ def _labels(path: Path, benchmark: Benchmark) -> tuple[dict[str, Any], ...]:
     return tuple(row for _, row in rows(path, read))
 
 
-def judge_quality(made: plan.Plan, path: Path, traces: Sequence[Trace], totals: Totals) -> JudgeQuality:
+def _judge_quality(made: plan.Plan, path: Path, traces: Sequence[Trace], totals: Totals) -> JudgeQuality:
     """What is known of the run's judges, from the store and from what the run has kept of it."""
     validation = made.benchmark.judges.validation
     if validation is None or validation.standing is None:

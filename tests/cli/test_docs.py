@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+import clot_training.cli
 from clot_training import config as training
 from lotbench import benchmarks, evaluate, evaluate_sync
 from lotbench.benchmarks.lotbench.sample import Item
@@ -25,6 +26,7 @@ from lotbench.cli.evaluate import configuration
 from lotbench.cli.parser import parser
 from lotbench.config import experiment as config
 from lotbench.config import model_names
+from lotbench.edge.files import datasets
 from tests.adding import build
 from tests.fakes import RuleModel
 from tests.pages import PAGES, ROOT
@@ -94,12 +96,12 @@ def shell_lines(page: str) -> Iterator[str]:
         yield f"{code} --help" if re.fullmatch(r"lotbench( [a-z-]+)+", code) else code
 
 
-def commands(page: str) -> Iterator[list[str]]:
-    """The arguments of every `lotbench` command in a page."""
+def commands(page: str, program: str = "lotbench") -> Iterator[list[str]]:
+    """The arguments of every command of a program in a page."""
     for line in shell_lines(page):
-        for part in re.split(r"&&|;", line):
-            words = shlex.split(part, comments=True) if "lotbench " in part else []
-            if words[:1] == ["lotbench"] and "COMMAND" not in words:
+        for part in re.split(r"&&|;", line.replace("-m clot_training.cli", "; clot")):
+            words = shlex.split(part, comments=True) if f"{program} " in part else []
+            if words[:1] == [program] and "COMMAND" not in words:
                 yield words[1:]
 
 
@@ -120,6 +122,25 @@ def test_every_command_shown_parses(page: str, capsys: pytest.CaptureFixture[str
         assert hasattr(parsed, "run_command"), f"{shown}: no command of its own"
         if arguments[0] == "evaluate":
             usable(configuration(parsed), shown)
+
+
+def test_every_command_of_the_training_page_parses_and_its_settings_are_there(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shown = [words for words in commands("docs/training.md", "clot") if len(words) > 1]
+    assert {words[0] for words in shown} == {
+        "instructions",
+        "tune",
+        "explore",
+        "refine",
+        "synthesize",
+        "report",
+    }
+    for words in shown:
+        parsed = clot_training.cli.parser().parse_args(words)
+        path = datasets.config_file(parsed.config)
+        assert path is not None
+        training.load(path, parsed.sets)
 
 
 def usable(asked: config.Config, shown: str) -> None:

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -109,28 +108,6 @@ def test_the_loss_sees_the_response_and_its_end_alone(seeing_base: str, pictures
     assert batch["pixel_values"].shape[0] == len(COLOURS)
     at = batch["labels"] >= 0
     assert (batch["labels"][at] == batch["input_ids"][at]).all()
-
-
-def test_reading_a_prompt_once_changes_neither_loss_nor_gradient(text_base: str) -> None:
-    import torch
-
-    from clot_training.config import Tune
-    from clot_training.tuning.objectives import Stage, Supervised, SupervisedTogether
-    from clot_training.tuning.weights import load
-
-    loaded = load(text_base)
-    asked = ("what is it?", "what is it?", "the sky?", "what is it?")
-    rows = [instruction(at, one, "a red cat"[: 9 - 2 * at]) for at, one in enumerate(asked)]
-    found = []
-    for kind in (Supervised, SupervisedTogether):
-        loaded.model.zero_grad()
-        objective = kind(Stage(loaded, loaded.model, None, Tune()))
-        loss = objective.loss(loaded.model, objective.batch(rows))
-        loss.backward()
-        found.append((loss.detach(), [weight.grad.clone() for weight in loaded.model.parameters()]))
-    (plain, theirs), (together, ours) = found
-    assert torch.allclose(plain, together, atol=1e-5)
-    assert all(torch.allclose(one, other, atol=1e-5) for one, other in zip(theirs, ours, strict=True))
 
 
 def test_a_token_that_spans_the_seam_is_the_responses(text_base: str) -> None:
@@ -337,86 +314,6 @@ def test_checkpointed_activations_change_no_weight(text_base: str, tmp_path: Pat
         for stage in ("plain", "checkpointed")
     )
     assert all(float((plain[name] - checkpointed[name]).abs().max()) < 1e-6 for name in plain)
-
-
-class Preferred:
-    """A toy objective: of two completions, the likelier by its tokens, as against the model without adapter."""
-
-    def __init__(self, stage: Any) -> None:
-        self.loaded = stage.loaded
-        # Nothing was trained yet, so the model and its reference are one.
-        assert stage.adapter is None and stage.settings.objective == "preferred"
-
-    def read(self, line: bytes) -> SimpleNamespace:
-        return SimpleNamespace(image=None, **json.loads(line))
-
-    def texts(self, example: SimpleNamespace) -> list[str]:
-        return [example.prompt + completion for completion in (example.chosen, example.rejected)]
-
-    def batch(self, examples: list[SimpleNamespace]) -> dict[str, Any]:
-        """Rows of chosen completions, then rows of rejected ones."""
-        texts = [text for side in zip(*map(self.texts, examples), strict=True) for text in side]
-        return dict(self.loaded.tokenizer(texts, padding=True, add_special_tokens=False, return_tensors="pt"))
-
-    def loss(self, model: Any, batch: dict[str, Any]) -> Any:
-        import torch
-
-        assert set(batch) == {"input_ids", "attention_mask"} | ({"token_type_ids"} & set(batch))
-        with torch.no_grad(), model.disable_adapter():
-            before = self._log_probabilities(model, batch)
-        chosen, rejected = (self._log_probabilities(model, batch) - before).chunk(2)
-        return -torch.nn.functional.logsigmoid(chosen - rejected).mean()
-
-    def measured(self, examples: Any) -> dict[str, Any]:
-        return {}
-
-    def _log_probabilities(self, model: Any, batch: dict[str, Any]) -> Any:
-        ids, mask = batch["input_ids"], batch["attention_mask"][:, 1:]
-        logits = model(input_ids=ids, attention_mask=batch["attention_mask"]).logits[:, :-1]
-        each = logits.log_softmax(-1).gather(-1, ids[:, 1:, None])[..., 0]
-        return (each * mask).sum(-1)
-
-
-def test_another_objective_reads_pairs_and_asks_the_model_without_adapter(
-    text_base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import math
-
-    from clot_training.tuning import objectives
-    from clot_training.tuning.tune import tune
-
-    monkeypatch.setitem(objectives.OBJECTIVES, "preferred", Preferred)
-    file = tmp_path / "train-00000.jsonl"
-    pairs = [{"prompt": f"number {n}?", "chosen": " red", "rejected": " blue"} for n in range(7)]
-    pairs.append({"prompt": "number 8?", "chosen": " red", "rejected": " the cat sat on the mat" * 9})
-    file.write_text("".join(json.dumps(one) + "\n" for one in pairs), encoding="utf-8")
-    settings = {"objective": "preferred", "max_steps": 12, "max_length": 40, "modules_to_save": []}
-    done = tune(config(text_base, tmp_path, **settings, accumulate=2), [file], tmp_path / "stage1")
-    assert done.left_out == {"too long": 1}
-    losses = [
-        json.loads(line)["loss"] for line in (tmp_path / "stage1" / "loss.jsonl").read_text().splitlines()
-    ]
-    assert losses[0] == pytest.approx(math.log(2), abs=1e-5), "at first the model is its reference"
-    assert losses[-1] < 0.8 * losses[0]
-    with pytest.raises(UsageError, match="other settings"):
-        tune(
-            config(text_base, tmp_path, **settings | {"objective": "supervised"}), [file], tmp_path / "stage1"
-        )
-    with pytest.raises(UsageError, match=r"tune\.objective: 'no such' is none of dpo, preferred, supervised"):
-        tune(config(text_base, tmp_path, objective="no such"), [file], tmp_path / "other")
-    assert not (tmp_path / "other").exists()
-
-
-def test_a_stage_of_before_there_were_objectives_is_the_same_stage(tmp_path: Path) -> None:
-    """The digest is one that was written when `tune` had no `objective`."""
-    from clot_training.tuning.tune import _identity
-
-    file = tmp_path / "train-00000.jsonl"
-    file.write_text("{}\n", encoding="utf-8")
-    known = "cfb28ff6e2ccfeeecbf51783aa52dc306195ff7aff41d8cbc81c65274a8a3263"
-    assert _identity(Config(model="base", out="there"), [file], None) == known
-    other = Config(model="base", out="there", tune={"objective": "other"})
-    assert _identity(other, [file], None) != known
 
 
 def test_what_is_not_here_is_named(text_base: str, tmp_path: Path) -> None:

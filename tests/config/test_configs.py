@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -31,8 +30,7 @@ def test_a_configuration_opens_with_the_command_that_runs_it(path: object) -> No
 @pytest.mark.parametrize("path", TRAINING, ids=lambda path: path.stem)
 def test_a_training_configuration_opens_with_its_first_command_and_can_be_read(path: Path) -> None:
     first = path.read_text(encoding="utf-8").splitlines()[0]
-    command = f"# clot (instructions|pairs RUN...|play-start) --config configs/{path.parent.name}/{path.name}"
-    assert re.match(command, first)
+    assert first.startswith(f"# clot instructions --config configs/{path.parent.name}/{path.name}")
     config.load(path)
 
 

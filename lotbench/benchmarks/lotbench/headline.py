@@ -15,7 +15,6 @@ import scipy
 
 from lotbench.benchmarks.lotbench import correction, labelled
 from lotbench.benchmarks.lotbench.games import Game, game
-from lotbench.benchmarks.lotbench.labelled import Labelled
 from lotbench.benchmarks.lotbench.rules import Rules
 from lotbench.benchmarks.lotbench.score import (
     ENDS,
@@ -27,6 +26,7 @@ from lotbench.benchmarks.lotbench.score import (
     tally,
 )
 from lotbench.harness.judge_validation import Place
+from lotbench.metrics.agreement import Labelled
 from lotbench.metrics.headline import Headline, Weighted, by_sample, of_sums
 from lotbench.metrics.intervals import Floats
 from lotbench.types import Metric, Trace

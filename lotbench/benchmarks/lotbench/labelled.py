@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -20,6 +19,7 @@ from lotbench.benchmarks.lotbench.rules import Rules, worth
 from lotbench.benchmarks.lotbench.score import ENDS, between, bound, unsolved_worth
 from lotbench.harness.judge_validation import Place
 from lotbench.metrics import survival
+from lotbench.metrics.agreement import DRAWS, Labelled
 from lotbench.metrics.intervals import Floats, bounded, combined
 from lotbench.types import Metric
 
@@ -27,27 +27,6 @@ AT_RISK, CERTAIN, RIGHT, UNLABELLED, REFUSED, OVERTURNED, LOST, VALID, MISSED = 
 """Rows of a tally: games at risk in a round; solved there without a judge; right stops, weighted; stops that nobody
 labelled; first-seen fillings that the first judge refused, or the second; in the last column, the unsolved games,
 those of them with a valid filling, and the right fillings that labels let expect among what was refused."""
-DRAWS = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class Labelled:
-    """Labels of one kind of verdict: how many there are in the run, labelled, and of these right fillings."""
-
-    size: int
-    labelled: int
-    right: int
-
-    def drawn(self, rng: np.random.Generator) -> Floats:
-        """Draws of the share of right fillings from its Beta posterior with Jeffreys' prior."""
-        if not self.size:
-            return np.zeros(DRAWS)
-        return np.asarray(rng.beta(self.right + 0.5, self.labelled - self.right + 0.5, DRAWS))
-
-    @property
-    def share(self) -> float:
-        """The share of right fillings."""
-        return self.right / self.labelled if self.labelled else 0.0
 
 
 def kinds(games: Sequence[Game], labels: Mapping[Place, bool], last: int) -> dict[str, Labelled]:

@@ -16,7 +16,7 @@ import numpy as np
 from lotbench.benchmarks.lotbench.games import Game, Round
 from lotbench.benchmarks.lotbench.rules import Rules, worth
 from lotbench.harness.judge_validation import Place
-from lotbench.metrics.agreement import Errors
+from lotbench.metrics.agreement import DRAWS, Errors, Labelled
 from lotbench.metrics.intervals import Floats, bootstrap, bounded, combined
 from lotbench.types import Metric
 
@@ -25,7 +25,6 @@ AT_RISK, CERTAIN, ACCEPTED, RIGHT, REFUSED, OVERTURNED, ALIKE = range(7)
 """Rows of a tally: games watched in a round; leaps there without a judge; leaps by a judge; of these, those that
 labels call right, weighted; first-seen answers that the first judge refused, the second, or that were no other idea."""
 _ROWS = {"refused": REFUSED, "overturned": OVERTURNED, "alike": ALIKE}
-DRAWS = 2000
 
 
 def metrics(games: Sequence[Game], rules: Rules) -> dict[str, Metric]:
@@ -55,7 +54,7 @@ def by_labels(games: Sequence[Game], labels: Mapping[Place, bool], rules: Rules)
     for name in ("accepted", *_ROWS):
         chosen = [(one, at) for one in games for at in one.known(rules.max_rounds) if at.decision == name]
         seen = [labels[_place(one, at)] for one, at in chosen if _place(one, at) in labels]
-        kinds[name] = (len(chosen), sum(seen), len(seen))
+        kinds[name] = Labelled(len(chosen), len(seen), sum(seen))
         whys += [f"no {name} answer of this run has a label"] if chosen and not seen else []
     if whys:
         return {f"{name}_corrected": Metric(None, why=whys[0]) for name in NAMES}
@@ -69,7 +68,7 @@ def _labelled(
     games: Sequence[Game],
     labels: Mapping[Place, bool],
     rules: Rules,
-    kinds: Mapping[str, tuple[int, int, int]],
+    kinds: Mapping[str, Labelled],
     weighted: bool,
 ) -> Metric:
     """One of both by labels: what drawing samples leaves open and what so few labels do are put together (`combined`).
@@ -78,14 +77,14 @@ def _labelled(
         games: The games.
         labels: Of them.
         rules: The settings that scoring reads.
-        kinds: Of each kind of verdict, how many there are, are right by a label, and have one.
+        kinds: The labels of each kind of verdict.
         weighted: Whether an answer counts by its worth.
     """
-    size, right, seen = kinds["accepted"]
-    missed = np.array([hits / max(of, 1) for _, hits, of in (kinds[name] for name in _ROWS)])
+    ours = kinds["accepted"]
+    missed = np.array([kinds[name].share for name in _ROWS])
 
     def events(rows: Floats, missed: Floats = missed, unseen: Floats | float = 0.0) -> Floats:
-        found = rows[..., CERTAIN, :] + size / max(seen, 1) * rows[..., RIGHT, :]
+        found = rows[..., CERTAIN, :] + ours.size / max(ours.labelled, 1) * rows[..., RIGHT, :]
         found = found + unseen * rows[..., ACCEPTED, :]
         return np.asarray(found + (missed[..., None] * rows[..., tuple(_ROWS.values()), :]).sum(axis=-2))
 
@@ -93,19 +92,15 @@ def _labelled(
     if metric.value is None:
         return metric
     rng = np.random.default_rng([abs(getattr(rules, "seed", 0)), 1958])
-    drawn = np.stack([_shares(rng, *kinds[name]) for name in _ROWS], axis=-1)
+    drawn = np.stack([kinds[name].drawn(rng) for name in _ROWS], axis=-1)
     # That no labelled leap was right does not say that no other is.
-    unseen = _shares(rng, size - seen, 0, seen)[:, None] * (1 - seen / max(size, 1)) * (right == 0)
+    others = Labelled(ours.size - ours.labelled, ours.labelled, 0).drawn(rng)[:, None]
+    unseen = others * (1 - ours.labelled / max(ours.size, 1)) * (ours.right == 0)
     sums = np.broadcast_to(tally(games, rules, weighted, labels).sum(axis=0), (DRAWS, 7, rules.max_rounds))
     low, high = np.quantile(_cumulative(sums, events(sums, drawn, unseen)), (0.025, 0.975))
     parts = ((metric.low, metric.high), (float(low), float(high)))
     ends = combined(metric.value, parts, (0.0, _most("leap_score" if weighted else "leaps", rules)))
     return replace(metric, low=ends[0], high=ends[1])
-
-
-def _shares(rng: np.random.Generator, size: int, right: int, seen: int) -> Floats:
-    """Draws of a share of right answers from its Beta posterior with Jeffreys' prior, 0 where there are none."""
-    return np.asarray(rng.beta(right + 0.5, seen - right + 0.5, DRAWS)) if size else np.zeros(DRAWS)
 
 
 def by_rates(games: Sequence[Game], rules: Rules, errors: Errors) -> dict[str, Metric]:

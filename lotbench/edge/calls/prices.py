@@ -65,6 +65,12 @@ def cost(price: Price, reply: Reply) -> float:
     return price.of(reply.usage) * (BATCHED if "batch" in reply.sent else 1.0)
 
 
+def asked_cost(name: ModelName, usage: Usage, *, batched: bool) -> float | None:
+    """What a call of so many tokens would cost, in US dollars, by itself or in a batch file; None if no price is known."""
+    known = price(name)
+    return None if known is None else known.of(usage) * (BATCHED if batched else 1.0)
+
+
 class PriceTable(BaseModel):
     """A price table: its date, and for each model input, cached input and output, in US dollars a million tokens."""
 

@@ -1,6 +1,6 @@
 """What an adapter was trained on, in a file beside its weights: digests of texts, from which no text can be read.
 
-`clot tune` and `clot play-train` write it, and whoever evaluates the adapter reads it: on what it has seen a model is not measured.
+`clot tune` writes it, and whoever evaluates the adapter reads it: on what it has seen a model is not measured.
 """
 
 from __future__ import annotations
@@ -24,18 +24,14 @@ def fingerprint(text: str) -> str:
     return hashlib.sha256(letters.encode()).hexdigest()[:16]
 
 
-def picture(path: Path) -> str:
-    """What stands for a picture among the texts: who saw it has seen every sample that has it.
-
-    Raises:
-        OSError: It cannot be read.
-    """
-    return f"picture {hashlib.sha256(path.read_bytes()).hexdigest()}"
+def digests(texts: Iterable[str]) -> frozenset[str]:
+    """The digests of texts."""
+    return frozenset(map(fingerprint, texts))
 
 
 def write(adapter: Path, texts: Iterable[str], before: frozenset[str] = frozenset()) -> None:
-    """Write down the texts that an adapter was trained on, with those of the adapter that it began from."""
-    seen = sorted(before | {fingerprint(text) for text in texts})
+    """Write down the texts that an adapter was trained on, beside digests: of the adapter that it began from, or made before."""
+    seen = sorted(before | digests(texts))
     atomic_write.write(adapter / FILE, json.dumps({"schema": 1, "texts": seen}) + "\n")
 
 

@@ -5,6 +5,6 @@ Evaluation and training share it, so that what one holds out the other never see
 
 from __future__ import annotations
 
-from lotbench.benchmarks.standard.oogiri.row import Language, Ratings, Row, Type, drawn_out, held_out
+from lotbench.benchmarks.standard.oogiri.row import Language, Ratings, Row, Type, held_out
 
-__all__ = ["Language", "Ratings", "Row", "Type", "drawn_out", "held_out"]
+__all__ = ["Language", "Ratings", "Row", "Type", "held_out"]

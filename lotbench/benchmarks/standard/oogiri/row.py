@@ -101,10 +101,6 @@ def held_out(
     Decided by a hash of the group (or, as in the paper, of the row), so that neither the order of the rows
     nor the rows beside it matter.
     """
-    return drawn_out(row.group if split == "group" else row.id, share=share, seed=seed)
-
-
-def drawn_out(name: str, *, share: float, seed: int) -> bool:
-    """Whether what goes by this name is held out: a share of all names is, each by its own hash."""
+    name = row.group if split == "group" else row.id
     drawn = hashlib.sha256(f"{seed}:split:{name}".encode()).digest()
     return int.from_bytes(drawn[:8], "big") < share * 2**64

@@ -49,7 +49,7 @@ def answer(loaded: Loaded, batch: Sequence[Asked], halt: threading.Event) -> lis
     if fitting and len(fitting) < len(batch):
         tensors = inputs(loaded, [batch[row] for row in fitting])
     try:
-        rows = generated(loaded, [batch[row].sampling for row in fitting], tensors, halt) if fitting else []
+        rows = _generated(loaded, [batch[row].sampling for row in fitting], tensors, halt) if fitting else []
     except torch.OutOfMemoryError as error:
         raise CallFailed(f"{loaded.id}: out of memory with {len(fitting)} requests at once") from error
     written = dict(zip(fitting, rows, strict=True))
@@ -85,17 +85,10 @@ def _lengths(tensors: Any) -> list[int]:
     return [int(length) for length in tensors["attention_mask"].sum(dim=1)]
 
 
-def generated(
+def _generated(
     loaded: Loaded, samplings: Sequence[Sampling], tensors: Any, halt: threading.Event
 ) -> list[Written]:
-    """The tokens written for each row, with how they ended.
-
-    Args:
-        loaded: The model.
-        samplings: How each row is drawn.
-        tensors: What the model takes, padded on the left; it may hold the cache of a beginning that rows share.
-        halt: Ends it at the next token.
-    """
+    """The tokens written for each row, with how they ended."""
     model = loaded.model
     own = model.generation_config
     begin = tensors["input_ids"].shape[1]

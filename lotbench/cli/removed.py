@@ -1,0 +1,12 @@
+"""Commands and flags that lotbench had, and what to do instead; a parser answers with these lines and exit code 2."""
+
+from __future__ import annotations
+
+COMMANDS: dict[str, str] = {
+    "clot pairs": "lotbench export RUN... --preferences --out FILE writes rows for TRL",
+    "clot play-start": "train with TRL, whose rollouts step games of lotbench.games(...) (docs/environment.md)",
+    "clot play-train": "train with TRL, whose rollouts step games of lotbench.games(...) (docs/environment.md)",
+}
+"""By the command as it was typed, `data panel` or `clot pairs` included."""
+FLAGS: dict[str, str] = {}
+"""By flag, whichever command had it."""

@@ -1,0 +1,115 @@
+"""Accepted beside refused answers of finished games, as rows for TRL's DPOTrainer.
+
+The prompt of a row is the one that opens a game on its sample in the variant that was played. Later rounds know clues
+that no other game has in the same words, so their prompts are not used; an answer given there still answers the scene.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import lcm
+from typing import Any, TypeAlias
+
+from lotbench.benchmarks.lotbench.games import Game, Round, game
+from lotbench.benchmarks.lotbench.words import same
+from lotbench.config.experiment import Limits
+from lotbench.errors import UsageError
+from lotbench.harness.state import start
+from lotbench.run.plan import Plan
+from lotbench.run.results import Run, planned
+from lotbench.types import Image, Message
+
+Row: TypeAlias = dict[str, Any]
+
+
+@dataclass(slots=True)
+class _Scene:
+    """A prompt with the answers to it by their normal form; one that was both accepted and refused is paired with none."""
+
+    about: Row
+    accepted: dict[str, Row] = field(default_factory=dict)
+    refused: dict[str, Row] = field(default_factory=dict)
+
+    def rows(self, most: int) -> Iterator[Row]:
+        """At most so many pairs; every answer of a side is taken once before one is taken twice."""
+        both = self.accepted.keys() & self.refused.keys()
+        good = [answer for text, answer in self.accepted.items() if text not in both]
+        bad = [answer for text, answer in self.refused.items() if text not in both]
+        for n in range(min(most, len(good) * len(bad))):
+            # Where the shorter side has come round, the other one is moved by one: no pair comes twice.
+            chosen, rejected = good[n % len(good)], bad[(n + n // lcm(len(good), len(bad))) % len(bad)]
+            yield {**self.about, **_side("chosen", chosen), **_side("rejected", rejected)}
+
+
+def preferences(runs: Sequence[Run], per_sample: int) -> list[Row]:
+    """The rows of some runs: `prompt`, `chosen`, `rejected` as messages, where both answers are from, `images` if any.
+
+    Args:
+        runs: Runs of the game.
+        per_sample: Rows of a sample in one variant, at most.
+
+    Raises:
+        UsageError: A run is of another benchmark, some runs show pictures and some do not, or there is no row.
+    """
+    if per_sample < 1:
+        raise UsageError("--per-sample: at least 1")
+    scenes: dict[str, _Scene] = {}
+    for run in runs:
+        if run.config.benchmark != "lotbench":
+            raise UsageError(
+                f"{run.path}: a run of {run.config.benchmark}; preferences are of games of lotbench"
+            )
+        _hear(run, planned(run, Limits()), scenes)
+    rows = [row for scene in scenes.values() for row in scene.rows(per_sample)]
+    if not rows:
+        raise UsageError("no sample has an answer that was accepted and one that was refused")
+    if len({"images" in row for row in rows}) > 1:
+        raise UsageError("some runs show pictures and some do not: write a file for each")
+    return rows
+
+
+def _hear(run: Run, plan: Plan, scenes: dict[str, _Scene]) -> None:
+    """Take in the answers of a run."""
+    for trace in run.traces:
+        about = _opening(plan, trace.sample)
+        scene = scenes.setdefault(json.dumps(about), _Scene(about))
+        place = {"run": run.path.resolve().name, "model": run.answered, "repeat": trace.repeat}
+        for round, accepted in _judged(game(trace)):
+            content = {"response" if round.whole else "filling": round.filling}
+            answer = {**place, "round": round.number, "content": json.dumps(content, ensure_ascii=False)}
+            (scene.accepted if accepted else scene.refused).setdefault(same(round.filling or ""), answer)
+
+
+def _judged(game: Game) -> Iterator[tuple[Round, bool]]:
+    """The rounds that were decided; not those in which the second judge overturned the first."""
+    for round in game.rounds:
+        if round.leap or round.number == game.solved:
+            yield round, True
+        elif round.decision == "refused" and round.denied:
+            yield round, False
+
+
+def _opening(plan: Plan, sample: str) -> Row:
+    """What opens a game on a sample: the prompt that asks for an answer without reasoning, and the picture."""
+    walk = plan.view(start(sample, 1, sample), "respond")
+    direct = replace(walk, settings=walk.settings.model_copy(update={"framework": "direct"}))
+    messages = plan.benchmark.ask(direct)[0].messages
+    shown = any(isinstance(part, Image) for message in messages for part in message.parts)
+    about: Row = {"sample": sample, "canary": getattr(plan.by_id[sample], "canary", "")}
+    about["prompt"] = [_message(message, shown) for message in messages]
+    return about | {"images": [plan.pictures.path(sample).as_posix()]} if shown else about
+
+
+def _message(message: Message, in_parts: bool) -> Row:
+    parts = [
+        {"type": "image"} if isinstance(part, Image) else {"type": "text", "text": part}
+        for part in message.parts
+    ]
+    return {"role": message.speaker, "content": parts if in_parts else "".join(map(str, message.parts))}
+
+
+def _side(name: str, answer: Mapping[str, Any]) -> Row:
+    place = {key: value for key, value in answer.items() if key != "content"}
+    return {name: [{"role": "assistant", "content": answer["content"]}], f"{name}_from": place}
