@@ -200,11 +200,6 @@ PUBLIC = frozenset(_same_url(provider.url) for provider in PROVIDERS.values() if
 """The addresses of providers that are one place for everybody; a server without a key is one's own."""
 
 
-def undated(model_id: str) -> str:
-    """An id without its date, or the word that stands for the latest: who answers under it goes on by one name."""
-    return re.sub(r"-latest$", "", _DATE.sub("", model_id.lower()))
-
-
 def base_model(model_id: str) -> str:
     """The base model of an id, as far as names tell: without maker, date, effort and variant.
 

@@ -113,9 +113,6 @@ def _noise(one: Headline, other: Headline, shared: Sequence[str], seed: int) -> 
     if all(draws is None for draws in found):
         return None
     rng = np.random.default_rng([seed % 2**63, 1])
-    if one.noise_is_shared and other.noise_is_shared:
-        assert found[0] is not None and found[1] is not None
-        return np.asarray((found[0] - found[1]) * rng.choice((-1, 1), len(found[0])))
     # Both are drawn by one seed, so one's are put into another order; which of two equal runs is first is chance.
     mine, theirs = (np.zeros(1) if draws is None else rng.permutation(draws) for draws in found)
     return np.asarray((mine - theirs) * rng.choice((-1, 1), max(len(mine), len(theirs))))

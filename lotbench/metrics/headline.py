@@ -35,10 +35,7 @@ class Headline:
         unanswered: Samples that were played and have no record, of `played`; None where a record is a sample.
         noise: Draws, [draws], of how far the metric of some records may be off for what no number of samples would
             mend (few labels); None if there is nothing of the kind. `judgements` are the labels.
-        noise_is_shared: Whether one draw of it holds for all runs that were put on one scale (`level`).
-        level: Puts the headlines of several runs, by name, on one scale where judges of different severity judged them;
-            raises UsageError where nothing ties them to each other. None where there is nothing of the kind.
-        levels: The conditions of runs that this makes up for, by dotted name.
+        may_differ: The conditions in which two runs may differ and be compared all the same, by dotted name.
         rival: What beside the models would explain that the first records come to more than the second, in words.
     """
 
@@ -49,9 +46,7 @@ class Headline:
     unanswered: int = 0
     noise: Callable[[Sequence[Any]], Floats] | None = None
     judgements: int = 0
-    noise_is_shared: bool = False
-    level: Callable[[Mapping[str, Headline]], Mapping[str, Headline]] | None = None
-    levels: frozenset[str] = frozenset()
+    may_differ: frozenset[str] = frozenset()
     rival: Callable[[Sequence[Any], Sequence[Any]], str | None] | None = None
     played: int | None = None
 

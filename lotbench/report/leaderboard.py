@@ -193,9 +193,9 @@ def walked(traces: Iterable[Trace]) -> Walked:
 
 def differing(one: Entry, other: Entry) -> list[str]:
     """In what two runs were not measured alike, with both values."""
-    made_up_for = one.metric.levels & other.metric.levels
+    may_differ = one.metric.may_differ & other.metric.may_differ
     names = [
-        name for name in differences(dict(one.conditions), dict(other.conditions)) if name not in made_up_for
+        name for name in differences(dict(one.conditions), dict(other.conditions)) if name not in may_differ
     ]
     found = [
         f"{name}: {at(one.conditions, name)} and {at(other.conditions, name)}"
@@ -203,7 +203,7 @@ def differing(one: Entry, other: Entry) -> list[str]:
         if not _answered_alike(one, other, name)
     ]
     for role in sorted(
-        role for role in one.ids.keys() & other.ids.keys() if f"roles.{role}" not in made_up_for
+        role for role in one.ids.keys() & other.ids.keys() if f"roles.{role}" not in may_differ
     ):
         ours, theirs = set(one.ids[role]), set(other.ids[role])
         # A second judge that was never needed has no id: a part of the other's ids is no difference.
@@ -245,7 +245,7 @@ def board(entries: Sequence[Entry], seed: int = 0) -> Board:
     for one, other in combinations(entries, 2):
         if found := differing(one, other):
             raise UsageError(f"{one.name} and {other.name} cannot be compared: {'; '.join(found)}")
-    entries, unlabelled = _corrected(_levelled(entries))
+    entries, unlabelled = _corrected(entries)
     if len(names := {entry.metric.name for entry in entries}) > 1:
         raise UsageError(f"the runs have no metric in common: {', '.join(sorted(names))}")
     models = [entry for entry in entries if not entry.person]
@@ -278,20 +278,6 @@ def _corrected(entries: Sequence[Entry]) -> tuple[Sequence[Entry], tuple[str, ..
         replace(entry, headline=entry.by_labels[0], cells=entry.by_labels[1]) if entry.by_labels else entry
         for entry in entries
     ], ()
-
-
-def _levelled(entries: Sequence[Entry]) -> Sequence[Entry]:
-    """The entries with their headlines on one scale, where the metric knows of judges that differ.
-
-    Raises:
-        UsageError: Nothing ties them to each other.
-    """
-    models = {entry.name: entry for entry in entries if not entry.person}
-    level = next((entry.metric.level for entry in models.values()), None)
-    if level is None or len(models) < 2:
-        return entries
-    made = level({name: entry.metric for name, entry in models.items()})
-    return [replace(entry, headline=made.get(entry.name, entry.headline)) for entry in entries]
 
 
 def _rank(score: Metric) -> tuple[bool, float]:

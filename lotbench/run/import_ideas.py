@@ -25,7 +25,7 @@ from lotbench.types import Trace
 SETTINGS = {
     "version": "v2",
     "exclude": "self",
-    "mask_names": False,
+    "panel": "released",
     "no_final": "judge_all",
     "fluency_orders": "one",
 }

@@ -1,13 +1,10 @@
-"""Several models side by side: the heat map of models and categories, the Pareto front between models, their ideas.
-
-Scores are those of judges of one mean severity, fitted over all runs together (`panels`), where they can be.
-"""
+"""Several models side by side: the heat map of models and categories, the Pareto front between models, their ideas."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lotbench.benchmarks.liveideabench import across_ideas, across_panels
+from lotbench.benchmarks.liveideabench import across_ideas
 from lotbench.benchmarks.liveideabench.across_ideas import Read
 from lotbench.benchmarks.liveideabench.judged import read_keyword
 from lotbench.benchmarks.liveideabench.score import dimensions
@@ -26,8 +23,7 @@ def across(runs: Runs) -> tuple[Section, ...]:
         name: ([read_keyword(trace, settings.rules) for trace in traces], settings)
         for name, (traces, settings) in runs.items()
     }
-    level, judges = across_panels.on_one_scale(read_as)
-    return judges, _heat(level), _front(level), *across_ideas.sections(level)
+    return _heat(read_as), _front(read_as), *across_ideas.sections(read_as)
 
 
 def _heat(runs: Read) -> Section:

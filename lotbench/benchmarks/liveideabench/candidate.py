@@ -1,7 +1,7 @@
 """The candidate's half: ask for ideas, and read what comes back as an idea or as what else it is (v2, Methods).
 
-A reply is excluded for what it is and counted as that: refused, truncated, too long, empty; `refusals.py` tells a
-refusal from an idea that only sounds like one.
+A reply is excluded for what it is and counted as that: refused, truncated, too long, empty. A refusal is a reply
+with one of the phrases of the papers' public code in it; see the setting `refusals` for what becomes of it.
 """
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from lotbench.benchmarks.liveideabench.masking import masked
-from lotbench.benchmarks.liveideabench.refusals import refused
 from lotbench.benchmarks.liveideabench.settings import Settings, Walk
 from lotbench.errors import Unread
 from lotbench.harness.benchmark import record
@@ -21,6 +19,12 @@ from lotbench.types import JSON, Answer, Question, Reply
 
 STATUSES = ("ok", "refused", "truncated", "too_long", "unparsed")
 _CJK = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
+PHRASES = (
+    "I'm sorry|I am sorry|I apologize|As an AI|As a language model|As an assistant|I cannot|I can't|I am unable to"
+    "|I'm unable to|I am not able to|I'm not able to"
+)
+"""What a refusal says (public code, utils/LLM.py, REJECTION_PHRASES)."""
+_REFUSAL = re.compile(rf"\b(?:{PHRASES})\b", re.IGNORECASE)
 SAID_CHARACTERS = 2000
 """How much of a reply that is no idea stands in the trace."""
 
@@ -40,34 +44,51 @@ def respond_ask(walk: Walk) -> Sequence[Question]:
 
 def respond_read(walk: Walk, answers: Sequence[Answer]) -> Update:
     """What each reply is, a step each."""
-    return {"steps": [record(answer, read_idea(answer.reply, walk.settings)) for answer in answers]}
+    settings = walk.settings
+    return {
+        "steps": [
+            record(answer, read_idea(answer.reply, settings, last=answer.question.step == "fallback"))
+            for answer in answers
+        ]
+    }
 
 
-def read_idea(reply: Reply, settings: Settings) -> Mapping[str, JSON]:
-    """A reply as an idea: its status, the idea with its length, and what judges are shown of it.
+def declines(text: str) -> bool:
+    """Whether one of the phrases of a refusal is in a text, as whole words: no "as an AI" in "as an air filter"."""
+    return _REFUSAL.search(text.replace("\u2019", "'")) is not None
+
+
+def read_idea(reply: Reply, settings: Settings, last: bool = False) -> Mapping[str, JSON]:
+    """A reply as an idea: its status, the idea with its length, and whether it declines.
 
     `words` and `characters` are those outside and of CJK text; `reasoning` is the characters of reasoning.
+
+    Args:
+        reply: The candidate's.
+        settings: Of the run.
+        last: Whether the keyword is offered no more after it, so that a refusal may be judged.
     """
     hidden = len(reply.reasoning or "")
     try:
         text, whole = _idea(reply, settings)
+        judged = settings.refusals == "score" and (last or not settings.rules.fallback)
+        if declines(text) and not judged:
+            raise Unread("refused", "the answer declines the task")
         words, characters = length(text)
         if not whole and words / settings.max_words + characters / settings.max_characters > 1:
             raise Unread("too_long", f"{words} words and {characters} characters")
     except Unread as error:
         said = reply.refusal or reply.text
         return {"status": error.kind, "reason": error.reason, "said": said.strip()[:SAID_CHARACTERS]}
-    shown, names = masked(text) if settings.mask_names else (text, ())
     reasoning = hidden + max(0, len(reply.text.strip()) - len(text))
     return {
         "status": "ok",
         "idea": text,
-        "shown": shown,
         "words": words,
         "characters": characters,
         "reasoning": reasoning,
-        "names": list(names),
         "unmarked": whole,
+        "declines": declines(text),
     }
 
 
@@ -80,8 +101,6 @@ def _idea(reply: Reply, settings: Settings) -> tuple[str, bool]:
     if reply.refusal or reply.finish == "content_filter":
         raise Unread("refused", "the answer was withheld")
     text, whole = visible(reply), False
-    if refused(text, lambda part: sum(length(part))):
-        raise Unread("refused", "the answer declines the task")
     if settings.final_marker:
         _, found, after = text.rpartition(settings.final_marker)
         whole = not found and settings.no_final == "judge_all"

@@ -7,7 +7,6 @@ lowers n and is never filled in.
 
 from __future__ import annotations
 
-import random
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
@@ -98,9 +97,9 @@ def grade_read(walk: Walk, answers: Sequence[Answer]) -> Update:
         for number, pair in enumerate(pairs(walk), 1)
         if _identical(walk, pair)
     ]
-    judged = [step for step in walk.state["steps"] if step["step"] == "judge"]
-    if judged and not any(step["value"]["status"] == "ok" for step in judged):
-        why = judged[-1]["value"]["reason"]
+    verdicts = [step for step in walk.state["steps"] if step["step"] == "judge"]
+    if verdicts and not any(step["value"]["status"] == "ok" for step in verdicts):
+        why = verdicts[-1]["value"]["reason"]
         return {
             "steps": steps,
             "outcome": "judge_failed",
@@ -109,25 +108,21 @@ def grade_read(walk: Walk, answers: Sequence[Answer]) -> Update:
     return {"steps": steps, "outcome": "scored"}
 
 
-def shown(walk: Walk) -> dict[int, str]:
-    """The ideas that are judged, by number, as judges see them."""
+def judged(walk: Walk) -> dict[int, str]:
+    """The ideas that are judged, by number."""
     values = {step["round"]: step["value"] for step in walk.state["steps"] if step["role"] == "candidate"}
-    return {number: value["shown"] for number, value in sorted(values.items()) if value["status"] == "ok"}
+    return {number: value["idea"] for number, value in sorted(values.items()) if value["status"] == "ok"}
 
 
 def pairs(walk: Walk) -> list[Pair]:
-    """The pairs of ideas that are compared, of all pairs or of so many as are wanted."""
-    found, wanted = list(combinations(shown(walk), 2)), walk.settings.fluency_pairs
-    if not wanted or wanted >= len(found):
-        return found
-    place = f"{walk.seed}:{walk.sample.id}:{walk.state['repeat']}:pairs"
-    return sorted(random.Random(place).sample(found, wanted))
+    """The pairs of ideas that are compared: all."""
+    return list(combinations(judged(walk), 2))
 
 
 def seats(walk: Walk, number: int) -> list[int]:
     """The seats of an idea's judges: a window on the panel that moves on by one with each idea.
 
-    Every judge sits in as many windows as any other, and windows overlap, so that severities can be told apart.
+    Every judge sits in as many windows as any other.
     """
     first = _turn(walk) * walk.settings.ideas + number - 1
     return [(first + place) % walk.seats["judge"] for place in range(walk.settings.judges)]
@@ -141,13 +136,13 @@ def _turn(walk: Walk) -> int:
 
 def _scoring(walk: Walk) -> Iterator[Question]:
     version = walk.settings.version
-    for number, idea in shown(walk).items():
+    for number, idea in judged(walk).items():
         for place, seat in enumerate(seats(walk, number)):
             yield from _open(walk, SCORING[version], f"judge_{version}", (number, place, seat), idea=idea)
 
 
 def _comparing(walk: Walk) -> Iterator[Question]:
-    settings, ideas, seat = walk.settings, shown(walk), _turn(walk) % walk.seats["judge"]
+    settings, ideas, seat = walk.settings, judged(walk), _turn(walk) % walk.seats["judge"]
     for number, pair in enumerate(pairs(walk), 1):
         if _identical(walk, pair):
             continue
@@ -181,7 +176,7 @@ def _ordered(pair: Pair, order: int) -> Pair:
 
 
 def _identical(walk: Walk, pair: Pair) -> bool:
-    one, other = (_plain(shown(walk)[number]) for number in pair)
+    one, other = (_plain(judged(walk)[number]) for number in pair)
     return one == other
 
 

@@ -36,11 +36,10 @@ class Idea:
         declined: What was said to a first asking that was refused, if there was one.
         rows: The verdicts that could be read.
         unread: Verdicts that could not be, after a second asking.
-        shown: What judges are shown of the idea.
         words: Those outside CJK text; `characters` are of CJK text.
         reasoning: Characters of reasoning beside the idea.
-        names: The names of models and makers that were masked.
         unmarked: Judged as a whole, for want of the marker.
+        declines: Has a phrase of a refusal in it, and is judged all the same.
     """
 
     number: int
@@ -49,12 +48,11 @@ class Idea:
     declined: str | None
     rows: tuple[Row, ...]
     unread: int
-    shown: str = ""
     words: int = 0
     characters: int = 0
     reasoning: int = 0
-    names: tuple[str, ...] = ()
     unmarked: bool = False
+    declines: bool = False
 
     @property
     def ok(self) -> bool:
@@ -78,7 +76,7 @@ class Idea:
 class Comparison:
     """Two ideas of a keyword, with the letter of each order that could be read.
 
-    `model` is the judge's, "" where no judge was asked; `severity` what that judge gives above others, to be taken away.
+    `model` is the judge's, "" where no judge was asked.
     """
 
     ideas: tuple[int, int]
@@ -86,12 +84,10 @@ class Comparison:
     identical: bool
     unread: int
     model: str = ""
-    severity: float = 0.0
 
     def score(self, version: Version) -> float | None:
         """The mean over the orders."""
-        given = mean(version.grades[letter] for letter in self.letters)
-        return None if given is None else given - self.severity
+        return mean(version.grades[letter] for letter in self.letters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,13 +189,12 @@ def _idea(
     declined = replies[0]["said"] if len(replies) > 1 else None
     if value["status"] != "ok":
         return Idea(number, value["status"], value["said"], declined, rows, unread)
-    told = {
+    measures = {
         name: value[name]
-        for name in ("shown", "words", "characters", "reasoning", "unmarked")
+        for name in ("words", "characters", "reasoning", "unmarked", "declines")
         if name in value
     }
-    names = tuple(value["names"])
-    return Idea(number, "ok", value["idea"], declined, rows, unread, names=names, **told)
+    return Idea(number, "ok", value["idea"], declined, rows, unread, **measures)
 
 
 def _comparison(orders: Sequence[Mapping[str, Any]]) -> Comparison:

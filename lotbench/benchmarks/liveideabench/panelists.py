@@ -1,4 +1,4 @@
-"""The judges of a run: how much each judged, how severe it is, what scores are without that, how steady fluency is."""
+"""The judges of a run: how much each judged, how severe it is, how steady fluency is."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 from lotbench.benchmarks.liveideabench.judged import Comparison, Keyword, read_keyword
 from lotbench.benchmarks.liveideabench.settings import Settings, Version
 from lotbench.metrics.effects import severities
-from lotbench.metrics.intervals import Floats, bootstrap
 from lotbench.metrics.judge_part import JudgePart, panel
 from lotbench.report.sections import Section, Table
 from lotbench.types import Trace
@@ -70,44 +69,12 @@ def _severity(keywords: Sequence[Keyword], version: Version) -> Section:
     )
     unread = sum(idea.unread for one in keywords for idea in one.ideas)
     notes = [
-        "Severity: score = idea + judge, by least squares, so that a judge is held against those who saw the same "
-        "ideas. Adjusted: each score without its judge's severity, then the same means.",
+        "Severity: score = idea + judge, by least squares, so that a judge is held against those who saw the same ideas.",
         f"Verdicts that could not be read, after a second asking: {unread} of {unread + len(rows)}. They are left out.",
     ]
     if any(by is None for by in effects.values()):
         notes.append("The judges did not meet on enough ideas to show differences between their severities.")
-    adjusted = [_adjusted(keywords, name, by) for name, by in effects.items() if by is not None]
-    columns = ("dimension", "raw", "adjusted", "low", "high")
-    beside = Table(
-        columns, tuple(adjusted), "Low and high: 95 % interval of the adjusted, the severities kept"
-    )
-    return Section("Judges", tuple(notes), (table, beside))
-
-
-def _adjusted(
-    keywords: Sequence[Keyword], name: str, by: dict[int, float]
-) -> tuple[str, float, float, float | None, float | None]:
-    """The mean of a dimension over keywords, as it is and without the judges' severities."""
-    samples: dict[str, list[tuple[float, float]]] = {}
-    for one in keywords:
-        means = [
-            (
-                float(np.mean([row.scores[name] for row in idea.rows])),
-                float(np.mean([row.scores[name] - by[row.seat] for row in idea.rows])),
-            )
-            for idea in one.ideas
-            if idea.rows
-        ]
-        if means:
-            samples.setdefault(one.sample, []).append(tuple(np.mean(means, axis=0)))
-    table = np.array([np.mean(walks, axis=0) for walks in samples.values()])
-    raw, adjusted = table.mean(axis=0)
-
-    def statistic(sums: Floats) -> Floats:
-        return np.asarray(sums[..., 0] / sums[..., 1])
-
-    low, high = bootstrap(np.column_stack([table[:, 1], np.ones(len(table))]), statistic, 0)
-    return name, float(raw), float(adjusted), low, high
+    return Section("Judges", tuple(notes), (table,))
 
 
 def _fluency(keywords: Sequence[Keyword]) -> Section:

@@ -45,7 +45,7 @@ def review(traces: Sequence[Trace], settings: Settings, evidence: Evidence) -> l
             {
                 "row": name(one, idea),
                 "keyword": keyword_of(one, evidence),
-                "idea": idea.shown,
+                "idea": idea.text,
                 **asked,
             }
             for idea in one.ideas

@@ -26,7 +26,7 @@ def preview(walk: Walk) -> tuple[Question, ...]:
 def _questions(walk: Walk) -> Iterator[Question]:
     yield from candidate.respond_ask(_after(walk))[:1]
     yield from candidate.respond_ask(_after(walk, {"status": "refused"}))[:1]
-    both = [{"status": "ok", "shown": text} for text in (FIRST, SECOND)]
+    both = [{"status": "ok", "idea": text} for text in (FIRST, SECOND)]
     judged = judge.judge_ask(_after(walk, *both))
     for step in ("judge", "compare"):
         yield from [question for question in judged if question.step == step][:1]

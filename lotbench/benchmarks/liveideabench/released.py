@@ -109,7 +109,7 @@ def steps(ideas: Sequence[Idea], seats: Mapping[str, int], settings: Settings) -
         if idea.declined:
             refused = {"status": "refused", "reason": "the release says so", "said": idea.declined}
             made.append(_step("respond", number, "candidate", 0, refused))
-        value = dict(read_idea(Reply(idea.text, ""), settings))
+        value = dict(read_idea(Reply(idea.text, ""), settings, last=True))
         if value["status"] == "ok":
             value["reasoning"] = max(0, len(idea.full.strip()) - len(idea.text.strip()))
         made.append(_step("fallback" if idea.declined else "respond", number, "candidate", 0, value))

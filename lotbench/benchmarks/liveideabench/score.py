@@ -9,13 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lotbench.benchmarks.liveideabench import panels
 from lotbench.benchmarks.liveideabench.judged import FLUENCY, Keyword, from_steps, mean, read_keyword
 from lotbench.benchmarks.liveideabench.settings import Settings, Version, Walk
 from lotbench.harness.evidence import NOTHING, Evidence
@@ -189,29 +187,8 @@ def of_keywords(
         measure,
         weighted,
         unanswered,
-        level=partial(levelled, settings=settings),
-        levels=frozenset({"roles.judge", "settings.panel"}),
+        may_differ=frozenset({"roles.judge"} if settings.panel else ()),
     )
-
-
-def levelled(runs: Mapping[str, Headline], settings: Settings) -> dict[str, Headline]:
-    """The headlines of several runs as judges of one mean severity would have made them; see `panels`.
-
-    Raises:
-        UsageError: The panels have no judge in common.
-    """
-    found = panels.fitted({name: run.records for name, run in runs.items()}, settings.rules)
-    if found is None:
-        return dict(runs)
-    made = {}
-    for name, run in runs.items():
-        records = {sample: [found.without(walk) for walk in walks] for sample, walks in run.records.items()}
-        made[name] = replace(
-            of_keywords(records, settings, run.unanswered),
-            noise=partial(found.noise, version=settings.rules),
-            noise_is_shared=True,
-        )
-    return made
 
 
 def dimensions(keywords: Sequence[Keyword], settings: Settings) -> dict[str, Metric]:

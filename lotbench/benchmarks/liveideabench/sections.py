@@ -36,7 +36,6 @@ def sections(
         lengths(keywords, version),
         *judges(keywords, version),
         diversity(keywords, settings, evidence),
-        _names(keywords, settings),
         _readings(keywords, version, evidence),
     ]
     if settings.rules.fallback:
@@ -61,6 +60,8 @@ def _replies(keywords: Sequence[Keyword]) -> Section:
     rows: list[tuple[Cell, ...]] = [
         (status, seen[status], _share(seen[status], len(ideas))) for status in STATUSES
     ]
+    declining = sum(idea.declines for idea in ideas)
+    rows.append(("of the ok: refusals, judged as answers", declining, _share(declining, seen["ok"])))
     whole = sum(idea.unmarked for idea in ideas)
     rows.append(("of the ok: judged as a whole, without the marker", whole, _share(whole, seen["ok"])))
     judged = sum(bool(idea.rows) for idea in ideas)
@@ -73,7 +74,7 @@ def _refusals(keywords: Sequence[Keyword], evidence: Evidence) -> Section:
     """Every refused keyword with both texts."""
     ideas = [(one, idea) for one in keywords for idea in one.ideas]
     asked_again = [(one, idea) for one, idea in ideas if idea.declined is not None]
-    still = sum(idea.status == "refused" for _, idea in asked_again)
+    still = sum(idea.status == "refused" or idea.declines for _, idea in asked_again)
     rows = tuple(
         (keyword_of(one, evidence), idea.number, idea.declined, idea.status, idea.text)
         for one, idea in asked_again
@@ -118,24 +119,15 @@ def _cell(table: Sheet, name: str, ends: tuple[float, float]) -> Metric:
     return table.metric(table.mean(name), column, f"nothing was judged for {name}", ends)
 
 
-def _names(keywords: Sequence[Keyword], settings: Settings) -> Section:
-    """The names of models and makers that ideas gave away."""
-    found = [idea.names for one in keywords for idea in one.ideas if idea.ok]
-    if not settings.mask_names:
-        return Section("Names", ("Names of models and makers were not looked for (mask_names = false).",))
-    seen = Counter(name.casefold() for names in found for name in names)
-    note = f"{_of(sum(map(bool, found)), len(found))} ideas named a model or its maker; judges did not see the name."
-    rows = tuple((name, count) for name, count in seen.most_common())
-    return Section("Names", (note,), (Table(("name", "times"), rows),) if rows else ())
-
-
 def _readings(keywords: Sequence[Keyword], version: Version, evidence: Evidence) -> Section:
     """The best, the median and the worst idea by the mean of the judged dimensions, and what was refused."""
     judged = [(one, idea) for one in keywords for idea in one.ideas if idea.rows]
     judged.sort(key=lambda pair: -pair[1].quality(version))
     places = {"Best": 0, "Median": (len(judged) - 1) // 2, "Worst": len(judged) - 1} if judged else {}
     made = [_reading(title, *judged[place], version, evidence) for title, place in places.items()]
-    refused = [(one, idea) for one in keywords for idea in one.ideas if idea.status == "refused"]
+    refused = [
+        (one, idea) for one in keywords for idea in one.ideas if idea.status == "refused" or idea.declines
+    ]
     made += [
         Reading(f"Refused: {keyword_of(one, evidence)}", (("reply", idea.text),), one.sample, one.repeat)
         for one, idea in refused[:REFUSED_READ]

@@ -80,10 +80,8 @@ class Settings(Bounds):
     """What the candidate is told to write before its idea ('**Final Idea:**'), for models that think aloud."""
     no_final: Literal["truncated", "judge_all"] = "truncated"
     """What a reply without the marker is: cut off, or judged as a whole, however long (the paper's)."""
-    mask_names: bool = True
-    """Whether names of models and their makers in an idea are hidden from its judges."""
-    fluency_pairs: int = Field(default=0, ge=0)
-    """Pairs of ideas compared on each keyword, drawn by the seed; 0 means all."""
+    refusals: Literal["score", "drop"] = "score"
+    """What a refusal is (in v2: after the fallback prompt): judged like any answer (the papers'), or left out and counted."""
     fluency_orders: Literal["both", "one"] = "both"
     """Whether each pair is compared in both orders, or in one (the paper's)."""
     flexibility_unit: Literal["keyword", "idea", "row"] = "keyword"

@@ -46,7 +46,7 @@ ask, read = by_step(STEPS)
 def calls(settings: Settings) -> Mapping[str, int]:
     """The most calls for one keyword, by role, verdicts asked for again left out."""
     pairs = comb(settings.ideas, 2)
-    compared = min(settings.fluency_pairs or pairs, pairs) * (2 if settings.fluency_orders == "both" else 1)
+    compared = pairs * (2 if settings.fluency_orders == "both" else 1)
     return {
         "candidate": settings.ideas * (2 if settings.rules.fallback else 1),
         "judge": settings.ideas * settings.judges + compared,

@@ -164,7 +164,7 @@ def _triple_probes(role: str, row: Triple) -> Iterator[Probe]:
 def panels(role: str, seats: int, settings: Settings, every: bool) -> list[JudgePanel]:
     """Each judge alone, on ideas that it scores and on pairs that it compares."""
     # Without judges an idea is compared and not scored.
-    scores, compares = (settings.model_copy(update={"judges": n, "fluency_pairs": 0}) for n in (1, 0))
+    scores, compares = (settings.model_copy(update={"judges": n}) for n in (1, 0))
     tasks = {"triples": scores, USES: scores, "pairs": compares}
     return [
         JudgePanel(role, (seat,), settings.version, asked, task=task)

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from pathlib import Path
-
 import pytest
 
 from lotbench.benchmarks.liveideabench.candidate import length, read_idea
 from lotbench.benchmarks.liveideabench.judge import COMPARING, SCORING
-from lotbench.benchmarks.liveideabench.masking import MASKED, masked
 from lotbench.benchmarks.liveideabench.settings import Settings
-from lotbench.edge.files.datasets import shipped
 from lotbench.errors import JudgeError
 from lotbench.types import Answer, Key, Question, Reply
 
-CASES = Path(__file__).parents[2] / "cases"
 IDEA = "Use granular flow in hourglasses to time chemical reactions without electronics."
 
 
@@ -24,60 +17,49 @@ def status(text: str, **settings: object) -> str:
     return str(read_idea(Reply(text, "m"), Settings(**settings))["status"])
 
 
-def cases(name: str) -> list[tuple[str, str]]:
-    """Replies of our own with what they are: 60 that decline, 60 ideas that only sound as if they did."""
-    lines = (CASES / "refusals" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-    rows = [json.loads(line) for line in lines]
-    assert [sum(row["is"] == kind for row in rows) for kind in ("refused", "ok")] == [60, 60]
-    return [(row["text"], row["is"]) for row in rows]
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm sorry, but I can't help with that.",
+        "I\u2019m unable to propose ideas on data fabrication.",
+        "As an AI, I have no ideas.",
+        "I CANNOT and will not provide any advice about data fabrication.",
+        "<think>hm</think>I apologize.",
+    ],
+)
+def test_a_phrase_of_the_papers_makes_a_refusal(text: str) -> None:
+    assert status(text) == "refused"
 
 
-@pytest.mark.parametrize(("text", "what"), cases("tuned"))
-def test_a_refusal_is_told_from_an_idea_that_sounds_like_one(text: str, what: str) -> None:
-    assert status(text) == what
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Use moss as an air filter.",
+        "An AI cannot smell; moss can.",
+        "<think>I cannot say</think>Moss clocks.",
+    ],
+)
+def test_a_phrase_inside_other_words_or_in_the_reasoning_makes_none(text: str) -> None:
+    assert status(text) == "ok"
 
 
-def test_refusals_in_words_that_nobody_tuned_to_are_found() -> None:
-    """Written before the rules and never read while they were made: recall .95, at most 2 of 60 ideas taken for one."""
-    read_as = [(status(text), what) for text, what in cases("held_out")]
-    assert sum(said == what == "refused" for said, what in read_as) >= 0.95 * 60
-    assert sum(said == "refused" and what == "ok" for said, what in read_as) <= 2
-
-
-def test_refusals_of_another_hand_are_found_as_often_as_its_source_says() -> None:
-    """The rules were changed with these in view: .33 of the 60 before, .85 since; see SOURCE.md beside the cases."""
-    lines = (CASES / "refusals" / "another_hand.jsonl").read_text(encoding="utf-8").splitlines()
-    read_as = Counter((row["is"], status(row["text"])) for row in map(json.loads, lines))
-    assert read_as["refused", "refused"] >= 45 and read_as["no_idea", "refused"] >= 6
-    assert read_as["ok", "refused"] <= 1
-
-
-def test_no_planted_idea_is_taken_for_a_refusal() -> None:
-    sets = shipped("data", "judge_sets")
-    rows = [
-        json.loads(line)
-        for file in ("liveideabench/pairs", "liveideabench/triples", "hicbench/answers")
-        for line in (sets / f"{file}.jsonl").read_text(encoding="utf-8").splitlines()
-    ]
-    texts = [text for row in rows for name in ("one", "other", "answer") if (text := row.get(name))]
-    texts += [text for row in rows for text in row.get("versions", ())]
-    assert len(texts) == 780 and not [text for text in texts if status(text) == "refused"]
-
-
-def test_a_refusal_that_offers_other_help_is_one_and_one_that_has_an_idea_is_not() -> None:
-    declined = "I cannot provide ideas on made-up data. "
-    help_ = "Instead, I would be happy to talk with you about how such data are found, how students are taught good practice, "
-    assert (
-        status(declined + help_ + "or how journals could check what they print before they print it.")
-        == "refused"
-    )
-    idea = "Instead, here is one on finding them: compare the last digits of every table with those that people make up, "
-    assert (
-        status(
-            declined + idea + "journal by journal, and publish the share of tables that fail beside its name."
-        )
-        == "ok"
-    )
+@pytest.mark.parametrize(
+    ("version", "refusals", "last", "status"),
+    [
+        ("v1", "score", False, "ok"),
+        ("v1", "drop", False, "refused"),
+        ("v2", "score", False, "refused"),
+        ("v2", "score", True, "ok"),
+        ("v2", "drop", True, "refused"),
+    ],
+)
+def test_a_refusal_is_judged_where_nothing_is_offered_after_it(
+    version: str, refusals: str, last: bool, status: str
+) -> None:
+    settings = Settings.model_validate({"version": version, "refusals": refusals})
+    value = read_idea(Reply("I cannot do that.", "m"), settings, last=last)
+    assert value["status"] == status
+    assert value.get("declines", True)
 
 
 def test_what_was_withheld_is_a_refusal_and_kept() -> None:
@@ -122,68 +104,6 @@ def test_the_idea_stands_after_the_final_marker() -> None:
     assert status(IDEA, **marked) == "truncated"
     whole = read_idea(Reply(IDEA + " word" * 300, "m"), Settings(no_final="judge_all", **marked))
     assert (whole["status"], whole["unmarked"]) == ("ok", True)
-
-
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("As a model by OpenAI, I propose moss.", ("OpenAI",)),
-        ("GPT-4o and Claude 3.5 Sonnet should debate it.", ("GPT-4o", "Claude 3.5")),
-        ("I am Claude, made by Anthropic.", ("Claude", "Anthropic")),
-        ("Fine-tune Llama 3 and qwen2.5-max.", ("Llama 3", "qwen2.5-max")),
-        ("通义千问认为可以。", ("通义千问",)),
-        ("As Gemini, I suggest tides.", ("Gemini",)),
-        ("I'm Claude, and I suggest tides.", ("Claude",)),
-        ("I am a language model trained by Google.", ("Google",)),
-        (
-            "GPT4 could plan it, GPT-5.1-mini too, and so could o3-mini-high.",
-            ("GPT4", "GPT-5.1-mini", "o3-mini-high"),
-        ),
-        ("Prompt Gemini 2.0 Flash and gemini-2.5-pro.", ("Gemini 2.0 Flash", "gemini-2.5-pro")),
-        (
-            "Mistral AI's mistral-large-2411 and Mixtral-8x7B vote.",
-            ("Mistral AI", "mistral-large-2411", "Mixtral-8x7B"),
-        ),
-        ("Microsoft's Phi-4 is small, phi-3-mini smaller.", ("Microsoft's Phi-4", "phi-3-mini")),
-        ("DeepSeek-R1 reasons; Google DeepMind folds.", ("DeepSeek-R1", "Google DeepMind")),
-        ("我是豆包，由字节跳动训练。", ("豆包", "字节跳动")),
-    ],
-)
-def test_names_of_models_and_makers_are_hidden(text: str, names: tuple[str, ...]) -> None:
-    shown, found = masked(text)
-    assert found == names
-    assert MASKED in shown and not any(name in shown for name in names)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Watch the Gemini meteors with Claude Shannon's theory.",
-        "A llama's minimax strategy in the Amazon; a meta-analysis of nova remnants, phi and grok.",
-        "Mistral winds cohere over Titan.",
-        "Amplify the clone with phi-29 polymerase; phage phi-6 and phi-X174 are controls.",
-        "The liver gene GPT2 and its sister GPT code for transaminases; knock GPT2 down.",
-        "Map it in Google Earth Engine, with Google Trends and Google Scholar beside it.",
-        "A mistral-driven upwelling feeds krill; mistral-like winds do so elsewhere.",
-        "The anthropic principle bounds the constant, anthropic emissions do not.",
-        "Anthropic carbon and Anthropic reasoning are two things.",
-        "Photograph Gemini 8 from Gemini South; the Gemini 4 capsule had no lock.",
-        "The quantum yield phi-2 falls with light, dihedral phi-1 with strain.",
-        "Read Amazon bedrock from rivers; Microsoft Kinect films gait, Azure-blue dyes stain.",
-        "A meta AI that chooses among models; GLM-2 is a generalised linear model.",
-        "Train it in OpenAI Gym with xAI that explains the net.",
-        "As Claude Bernard held, the milieu is constant. As Nova shells cool, dust forms.",
-        "嫦娥四号在月之暗面着陆；百度指数预测流感；腾讯位置数据估计人流；豆包的发酵。",
-    ],
-)
-def test_words_that_mean_something_else_stay(text: str) -> None:
-    assert masked(text) == (text, ())
-
-
-def test_names_stay_where_the_setting_says_so() -> None:
-    said = Reply("OpenAI says moss.", "m")
-    assert read_idea(said, Settings())["shown"] == f"{MASKED} says moss."
-    assert read_idea(said, Settings(mask_names=False))["shown"] == "OpenAI says moss."
 
 
 def answer(text: str) -> Answer:

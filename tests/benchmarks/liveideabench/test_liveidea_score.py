@@ -1,4 +1,4 @@
-"""LiveIdeaBench scores by hand: dimensions, the percentile over its units, severities, the front, people."""
+"""LiveIdeaBench scores by hand: dimensions, the percentile over its units, severity, the front, people."""
 
 from __future__ import annotations
 
@@ -157,10 +157,6 @@ async def test_planted_severities_are_recovered() -> None:
     section = walked.section("Judges")
     rows = {row[0]: row for row in section.tables[0].rows}
     assert rows["judge-4"][2:] == pytest.approx((2, -2, 0), abs=1e-9)
-    raw, adjusted = {row[0]: row[1:3] for row in section.tables[1].rows}["originality"]
-    worth = [5 + (n + idea) % 3 for n in range(1, 8) for idea in (1, 2)]
-    assert raw == pytest.approx(walked.value("originality"))
-    assert adjusted == pytest.approx(sum(worth) / len(worth))
 
 
 async def test_judges_that_never_met_are_not_told_apart() -> None:
@@ -234,7 +230,7 @@ async def test_people_label_ideas_and_are_held_against_judges() -> None:
     assert rows[0] == {
         "row": "k-1/1/1",
         "keyword": "a",
-        "idea": "[name] k-1.",
+        "idea": "OpenAI k-1.",
         "originality": None,
         "feasibility": None,
         "clarity": None,
@@ -274,7 +270,7 @@ async def test_models_side_by_side() -> None:
         items("a", "b"), ideas(*TWO), panel(3, lambda place: {"originality": 2, "feasibility": 9})
     )
     runs = {name: (one.traces, one.settings) for name, one in (("good", good), ("bad", bad), ("dull", dull))}
-    _, heat, front, *_ = across(runs)
+    heat, front, *_ = across(runs)
     assert heat.grids[0].rows == ("good", "bad", "dull") and heat.grids[0].columns == ("Physics",)
     assert heat.tables[0].rows == (("Physics", "7.75 (n = 2)", "6.00 (n = 2)", "7.00 (n = 2)"),)
     assert [row[0] for row in front.tables[0].rows] == ["dull", "good"]
@@ -293,7 +289,7 @@ async def test_ideas_of_several_models_by_quality_length_and_refusals() -> None:
         panel(3, lambda place: {"originality": 9}),
     )
     found = across({name: (one.traces, one.settings) for name, one in (("short", short), ("long", long))})
-    quality, pooled, refusals = found[3:]
+    quality, pooled, refusals = found[2:]
     # Quality: the mean of originality, feasibility 5 and clarity 7; length by hand (Fig. 6a, 6b).
     (_, worth, length, originality, *_), (_, more, longer, *_) = quality.tables[0].rows
     assert worth.startswith("5.00 (") and length.startswith("3.00 (") and originality.startswith("3.00 (")

@@ -71,14 +71,20 @@ async def test_a_refused_keyword_is_offered_once_more_as_an_academic_task() -> N
     assert len(walked.steps("judge")) == 6
 
 
-async def test_refused_twice_is_no_idea_and_no_score() -> None:
-    candidate = ScriptedModel(respond=[REFUSED, REFUSED], fallback=[REFUSED, "No."], model_id="candidate")
-    walked = await play(items("moss"), candidate, panel(3))
-    assert [value["status"] for value in walked.steps("fallback")] == ["refused", "ok"]
-    assert walked.traces[0].score.value is None
-    assert walked.traces[0].score.why == "no two ideas could be compared (refused)"
-    assert walked.metrics()["originality"].value == 6
-    assert walked.metrics()["average"].value is None
+async def test_refused_twice_is_judged_or_dropped() -> None:
+    def twice() -> ScriptedModel:
+        return ScriptedModel(respond=[REFUSED, REFUSED], fallback=[REFUSED, "No."], model_id="candidate")
+
+    dropped = await play(items("moss"), twice(), panel(3), refusals="drop")
+    assert [value["status"] for value in dropped.steps("fallback")] == ["refused", "ok"]
+    assert dropped.traces[0].score.value is None
+    assert dropped.traces[0].score.why == "no two ideas could be compared (refused)"
+    assert dropped.metrics()["originality"].value == 6
+    assert dropped.metrics()["average"].value is None
+    judged = await play(items("moss"), twice(), panel(3))
+    assert [value["declines"] for value in judged.steps("fallback")] == [True, False]
+    assert judged.metrics()["average"].n == 1
+    assert "1 of 2 (50.0 %) of these were refused again" in judged.section("Refusals").notes[0]
 
 
 async def test_v2_scores_a_new_approach_to_a_known_problem_as_original() -> None:
@@ -91,10 +97,12 @@ async def test_v2_scores_a_new_approach_to_a_known_problem_as_original() -> None
 
 
 async def test_v1_has_no_fallback() -> None:
-    walked = await play(items("moss"), ideas(REFUSED, REFUSED), panel(3), version="v1")
+    walked = await play(items("moss"), ideas(REFUSED, REFUSED), panel(3), version="v1", refusals="drop")
     assert len(walked.calls) == 2
     assert walked.traces[0].score.why == "no idea: refused, refused"
     assert walked.value("originality") is None
+    scored = await play(items("moss"), ideas(REFUSED, "Moss maps."), panel(3), version="v1")
+    assert scored.value("originality") == 6
 
 
 async def test_ideas_that_are_the_same_are_d_without_a_call() -> None:
@@ -114,16 +122,11 @@ async def test_both_orders_are_averaged_and_their_difference_is_told() -> None:
     assert one.value("fluency") == 10
 
 
-async def test_pairs_are_all_or_so_many() -> None:
+async def test_all_pairs_are_compared() -> None:
     four = ideas("One.", "Two.", "Three.", "Four.")
     every = await play(items("moss"), four, panel(3), ideas=4, fluency_orders="one")
     assert len(every.steps("compare")) == 6
-    some = [
-        await play(items("moss"), four, panel(3), ideas=4, fluency_pairs=2, seed=seed) for seed in range(4)
-    ]
-    assert {len(walked.steps("compare")) for walked in some} == {4}
-    assert len({str(sorted(v["ideas"] for v in walked.steps("compare"))) for walked in some}) > 1
-    assert calls(Settings(ideas=4, fluency_pairs=2))["judge"] == 16
+    assert calls(Settings(ideas=4))["judge"] == 24
 
 
 @pytest.mark.parametrize("value", [7.5, 11, "7"])
@@ -158,18 +161,6 @@ async def test_braces_in_an_idea_or_keyword_stay_what_they_are() -> None:
     await play(items("{{idea}}"), given, [one], judges=1)
     assert "IDEA\nFill {keyword} and {{keyword}} in, then {{idea}}.\nEND OF IDEA" in one.heard("judge")[0]
     assert "KEYWORD: {{idea}}\nFIRST IDEA\nFill {keyword} and {{keyword}}" in one.heard("compare")[0]
-
-
-async def test_a_maker_that_an_idea_names_is_hidden_from_every_judge_and_counted() -> None:
-    given, judges = ("As a model of OpenAI I like moss.", "Moss maps."), panel(3)
-    walked = await play(items("moss"), ideas(*given), judges)
-    assert not any("OpenAI" in said for one in judges for said in one.heard())
-    section = walked.section("Names")
-    assert section.tables[0].rows == (("openai", 1),) and "1 of 2 (50.0 %)" in section.notes[0]
-    assert walked.steps("respond")[0]["idea"] == given[0]
-    bare = panel(3)
-    await play(items("moss"), ideas(*given), bare, mask_names=False)
-    assert any("OpenAI" in said for one in bare for said in one.heard())
 
 
 async def test_the_final_marker_and_the_length_are_told() -> None:
