@@ -97,7 +97,6 @@ class Walks:
 
     Attributes:
         repeats: The walks of a sample if nothing is said.
-        repeated: The walks of a sample by these settings' own word; None leaves it to `repeats`.
         supersteps: The most nodes that a walk can visit, for the graph's recursion limit.
         lane: The lane of a repeat on a sample; by default each walk has its own.
         order: The walks of a lane, its name first and they in data order, as they are taken; by settings and seed.
@@ -105,7 +104,6 @@ class Walks:
     """
 
     repeats: int = 1
-    repeated: Callable[[Any], int | None] = lambda settings: None
     supersteps: Callable[[Any], int] = lambda settings: 10
     lane: Callable[[Sample, int, Any], str] = lambda sample, repeat, settings: f"{sample.id}/{repeat}"
     order: Callable[[str, Sequence[Any], Any, int], Sequence[Any]] = lambda lane, walks, settings, seed: walks

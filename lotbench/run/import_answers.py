@@ -167,10 +167,7 @@ def _asked(
         **roles,
     }
     settings = plan.make(config.load(None, sets, flags)).settings
-    told = declared.walks.repeated(settings)
-    return config.load(
-        None, sets, flags | {"repeats": told or max(1, most // declared.calls(settings)["candidate"])}
-    )
+    return config.load(None, sets, flags | {"repeats": max(1, most // declared.calls(settings)["candidate"])})
 
 
 async def _record(done: Imported, made: plan.Plan, answers: dict[str, deque[Reply]], out: Path) -> None:

@@ -180,7 +180,7 @@ def make(config: Config, recorded: Recorded | None = None) -> Plan:
             "roles": {
                 role: tuple(n.text for n in given) for role, given in named.items() if role != "candidate"
             },
-            "repeats": _repeats(benchmark, experiment, settings),
+            "repeats": experiment.repeats or benchmark.walks.repeats,
             "settings": settings.model_dump(mode="json"),
             "data": experiment.data or benchmark.data_set,
         }
@@ -308,13 +308,6 @@ def reference(benchmark: Benchmark) -> tuple[str, Any]:
 def version() -> str:
     """The version of lotbench."""
     return metadata.version("lotbench")
-
-
-def _repeats(benchmark: Benchmark, experiment: Experiment, settings: Any) -> int:
-    told = benchmark.walks.repeated(settings)
-    if told and experiment.repeats and told != experiment.repeats:
-        raise UsageError(f"repeats: the settings ask for {told} tasks a sample, not {experiment.repeats}")
-    return experiment.repeats or told or benchmark.walks.repeats
 
 
 def _placebo(benchmark: Benchmark) -> Callable[[Any, Sequence[Any], Any, Random], PlaceboLines]:

@@ -25,7 +25,7 @@ from lotbench.benchmarks.lotbench.validation import drawn
 from lotbench.benchmarks.rinobench.score import Judged, macro_f1
 from lotbench.metrics.compare import difference
 from lotbench.types import Metric
-from tests.bench import truth_compare, truth_components, truth_verdicts
+from tests.bench import truth_compare, truth_components
 from tests.bench.truth_games import played
 from tests.bench.truth_worlds import JUDGES, PLAYERS, ROUNDS, RUBRICS, Errors, Player, Rubric
 from tests.games import Rules
@@ -133,7 +133,6 @@ def plants() -> Iterator[tuple[str, str, Trial]]:
             )
 
     yield from truth_components.plants()
-    yield from truth_verdicts.plants()
 
 
 def every() -> list[tuple[str, str, Trial]]:
@@ -211,7 +210,6 @@ NOTES = {
         "rounds, or the rates are those of another candidate, it does not hold; today's code borrows none."
     ),
     **truth_components.NOTES,
-    truth_verdicts.TITLE: truth_verdicts.NOTE,
     **truth_compare.NOTES,
 }
 

@@ -7,29 +7,26 @@ and never asked for again.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from lotbench.benchmarks.hicbench import memory
 from lotbench.benchmarks.hicbench.settings import Settings, Walk
 from lotbench.errors import Unread
-from lotbench.harness.benchmark import record, remark
+from lotbench.harness.benchmark import record
 from lotbench.harness.state import Update
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import plain
-from lotbench.types import JSON, Answer, Question
+from lotbench.types import Answer, Question
 
 PIECE = re.compile(r"\w+|[^\w\s]")
-NUMBERED = re.compile(r"^\W*(?:answer\s*)?(\d{1,3})\s*[.):][\s*_]*", re.IGNORECASE | re.MULTILINE)
 
 
 def ask(walk: Walk) -> Sequence[Question]:
-    """Every answer at once: a draw each, or all in one reply."""
+    """Every answer at once: a draw each."""
     if "answers" in walk.state["turn"]:
         return ()
     settings = walk.settings
-    calls = 1 if settings.one_call else settings.answers
-    longest = settings.answer_tokens * (settings.answers if settings.one_call else 1)
     messages = walk.prompt(settings.strategy).messages(**_values(walk))
     return tuple(
         Question(
@@ -38,9 +35,9 @@ def ask(walk: Walk) -> Sequence[Question]:
             messages,
             round=walk.round,
             draw=draw,
-            max_tokens=longest if settings.answer_cap == "cut" else None,
+            max_tokens=settings.answer_tokens if settings.answer_cap == "cut" else None,
         )
-        for draw in range(calls)
+        for draw in range(settings.answers)
     )
 
 
@@ -49,9 +46,6 @@ def read_answers(walk: Walk, answers: Sequence[Answer]) -> Update:
     settings = walk.settings
     values = [_answer(answer, settings) for answer in answers]
     steps = [record(answer, value) for answer, value in zip(answers, values, strict=True)]
-    if settings.one_call:
-        values = _split(values[0], settings)
-        steps += [remark("answer", walk.round, value) | {"draw": at} for at, value in enumerate(values)]
     update: Update = {"turn": {"answers": [value["answer"] for value in values]}, "steps": steps}
     if not any(value["status"] == "ok" for value in values):
         update |= {"outcome": "candidate_failed", "why": f"none of {len(values)} answers could be read"}
@@ -65,15 +59,11 @@ def tokens(text: str) -> int:
 
 def _values(walk: Walk) -> dict[str, Value]:
     """What the strategy's prompt is filled with."""
-    settings, sample, lines = walk.settings, walk.sample, walk.prompt("lines")
-    many = settings.one_call and settings.answers > 1
-    layout = lines.line("many", answers=str(settings.answers)) if many else lines.line("one")
+    settings, sample = walk.settings, walk.sample
     values: dict[str, Value] = {
         "field": sample.field,
         "question": sample.question,
         "tokens": str(settings.answer_tokens),
-        "each": lines.line("each") if many else "",
-        "layout": layout,
         **{name: None for name in ("good", "bad")},
     }
     if settings.strategy == "rag":
@@ -90,34 +80,5 @@ def _answer(answer: Answer, settings: Settings) -> dict[str, Any]:
         text = plain(answer.reply, cut=settings.answer_cap == "cut")
     except Unread as error:
         return {"status": error.kind, "answer": None, "over_length": False}
-    return _value(text, settings, cut=answer.reply.finish == "length")
-
-
-def _value(text: str, settings: Settings, *, cut: bool = False) -> dict[str, Any]:
-    over = cut or tokens(text) > settings.answer_tokens
+    over = answer.reply.finish == "length" or tokens(text) > settings.answer_tokens
     return {"status": "ok", "answer": text, "over_length": over}
-
-
-def _split(value: Mapping[str, JSON], settings: Settings) -> list[dict[str, Any]]:
-    """The answers of one reply; those that are not there are unparsed."""
-    found = split(str(value["answer"]), settings.answers) if value["status"] == "ok" else []
-    status = "unparsed" if value["status"] == "ok" else str(value["status"])
-    missing = {"status": status, "answer": None, "over_length": False}
-    return [*(_value(text, settings) for text in found), *[missing] * (settings.answers - len(found))]
-
-
-def split(text: str, answers: int) -> list[str]:
-    """The numbered answers of a reply, from 1 on without a gap, at most so many; or one a line.
-
-    A number inside an answer begins no other: only the number that is due does.
-    """
-    starts: list[re.Match[str]] = []
-    for match in NUMBERED.finditer(text):
-        if int(match[1]) == len(starts) + 1:
-            starts.append(match)
-    if not starts:
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        return lines if len(lines) == answers else []
-    ends = [match.start() for match in starts[1:]] + [len(text)]
-    found = [text[match.end() : end].strip() for match, end in zip(starts, ends, strict=True)]
-    return [one for one in found[:answers] if one]

@@ -27,7 +27,7 @@ class Rated:
 
 
 def begin(settings: Settings) -> Memory:
-    """The memory of an order before its first task."""
+    """The memory of a repeat before its first task."""
 
     def given(name: Any) -> Memory | None:
         text = settings.examples.get(name)
@@ -46,12 +46,12 @@ def shown(memory: Memory | None, settings: Settings) -> dict[str, str]:
 def after(memory: Memory | None, settings: Settings, sample: str, answers: Sequence[Rated]) -> Memory:
     """The memory after a task (Algorithm 1, lines 8 to 18).
 
-    An IH takes the place of the positive example if it scores more than the best before it, by the policy's
-    reading of "before"; any IH does of one that people gave. The latest DH is the negative example.
+    An IH takes the place of the positive example if it scores more than the best before it; any IH does of one
+    that people gave. The latest DH is the negative example.
     """
     now = dict(memory or begin(settings))
     best = -1.0
-    if settings.dhp_policy != "code" and now["positive"] is not None:
+    if now["positive"] is not None:
         best = now["positive"]["total"] or best
     for one in answers:
         kept = {"text": one.text, "total": one.total, "sample": sample}

@@ -111,11 +111,9 @@ def read_answered(steps: Sequence[Mapping[str, Any]], role: str = "judge") -> li
     """The answers of a walk in their order, with the last verdict of each seat of a role."""
     answers: dict[int, Mapping[str, Any]] = {}
     verdicts: dict[int, dict[int, Rating]] = {}
-    # Where one reply held all answers, they were taken apart in steps of their own.
-    name = "answer" if any(step["step"] == "answer" for step in steps) else "respond"
     for step in steps:
         value = step["value"]
-        if step["step"] == name:
+        if step["step"] == "respond":
             answers[step["draw"]] = value
         elif step["role"] == role and "seat" in value:
             said = Rating(*(value[mark] for mark in Rating._fields)) if value["status"] == "ok" else UNREAD

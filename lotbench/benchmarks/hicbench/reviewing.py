@@ -91,13 +91,6 @@ def names(rated: Ratings) -> list[str]:
     ]
 
 
-def people_said(rated: Ratings, labels: Sequence[Mapping[str, Any]]) -> Floats:
-    """What each person said of each answer of a run, [answers, people, 4] with NaN where nothing."""
-    answers = names(rated)
-    known = set(answers)
-    return _said([one for one in labels if one["row"] in known], answers)[0]
-
-
 def section(rated: Ratings, settings: Settings, labels: Sequence[Mapping[str, Any]]) -> Section:
     """Precision and recall of the judges' IH and DH against people's, and both sides' means (Table 8).
 
@@ -120,8 +113,6 @@ def section(rated: Ratings, settings: Settings, labels: Sequence[Mapping[str, An
         "of the judges; the class of an answer is that of the judges' mean marks. Intervals are Wilson's at "
         "the size that the answers are worth once those to one task are counted as alike.",
         f"{sum(len(one.get('spans') or ()) for one in found)} spans are marked.",
-        "ih_ratio_corrected, dh_ratio_corrected and ifs_corrected are the judges' ratios over all answers, moved by what "
-        "people found of the labelled ones. They hold where these are a random draw of the answers.",
     )
     means = Table(
         ("evaluator", *MARKS, "IH", "DH"),

@@ -14,7 +14,6 @@ from typing import Literal
 import numpy as np
 
 from lotbench.benchmarks.hicbench import similarity
-from lotbench.benchmarks.hicbench.corrected import by_people
 from lotbench.benchmarks.hicbench.ratings import (
     MARKS,
     Classes,
@@ -29,7 +28,6 @@ from lotbench.benchmarks.hicbench.ratings import (
     ratings,
     read_answered,
 )
-from lotbench.benchmarks.hicbench.reviewing import people_said
 from lotbench.benchmarks.hicbench.settings import Settings, Walk
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics.headline import Headline, Weighted, by_sample, of_sums
@@ -127,14 +125,9 @@ def metrics(
         "fluency": fluency(rated, evidence, settings.encoder),
         "flexibility": flexibility(rated),
     }
-    if evidence.labels:
-        people = people_said(rated, evidence.labels)
-        made |= by_people(rated, people, settings, ends(w1, settings.classes)) if people.size else {}
     neutral = {"ih_ratio": 0.0, "dh_ratio": 0.0, "ifs": 1 - w1, "fluency": 1.0}
     return {
-        name: replace(
-            metric, baselines={"one neutral answer, repeated": neutral.get(name.removesuffix("_corrected"))}
-        )
+        name: replace(metric, baselines={"one neutral answer, repeated": neutral.get(name)})
         for name, metric in made.items()
     }
 

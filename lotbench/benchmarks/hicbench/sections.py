@@ -20,11 +20,10 @@ from lotbench.benchmarks.hicbench.ratings import (
     Ratings,
     classify,
     finite,
-    part,
     ratings,
     read_answered,
 )
-from lotbench.benchmarks.hicbench.score import fluency, ifs, mean_mark, overlap, rescaled, shares
+from lotbench.benchmarks.hicbench.score import ifs, mean_mark, overlap, rescaled, shares
 from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics.agreement import kappa
@@ -52,8 +51,6 @@ def sections(
             answers.likeness(rated, settings, evidence),
             answers.fields(rated, settings, evidence),
         ]
-    if rated.texts and settings.dhp:
-        made.append(_orders(rated, settings, evidence))
     if rated.texts and evidence.labels:
         made.append(reviewing.section(rated, settings, evidence.labels))
     if rated.texts:
@@ -160,24 +157,6 @@ def _balance(rated: Ratings, settings: Settings) -> Section:
             Table(("w1", "IFS"), curve, "Sensitivity to w1"),
         ),
         (Plot("line", "w1", "IFS", {"IFS": curve}, "IFS by the weight of IH"),),
-    )
-
-
-def _orders(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
-    """What came of each order of the tasks."""
-    repeats = np.array([rated.walks[walk].repeat for walk in rated.walk])
-    rows: list[tuple[Cell, ...]] = []
-    for repeat in sorted(set(repeats.tolist())):
-        mine = part(rated, repeats == repeat)
-        ih, dh = shares(mine, settings.panel_rule, settings.classes)
-        alike = fluency(mine, evidence, settings.encoder).value
-        rows.append((repeat, len(mine.texts), *map(finite, (ih, dh, ifs(ih, dh, settings.w1))), alike))
-    note = (
-        "The examples that a prompt shows come of the tasks before it, so the result depends on the order; "
-        "the intervals above do not contain that. A task that failed leaves the examples as they were."
-    )
-    return Section(
-        "Orders", (note,), (Table(("order", "answers", "IH", "DH", "IFS", "fluency"), tuple(rows)),)
     )
 
 

@@ -29,8 +29,6 @@ class Settings(Bounds):
     """What rag hands to the candidate: the knowledge text, or the principle's few words (the paper's code)."""
     answers: Annotated[int, SETS_ARM] = Field(default=10, ge=1, le=100)
     """Answers to one task."""
-    one_call: Annotated[bool, SETS_ARM] = False
-    """Whether all answers come in one reply, which is split (the public code), or in a call each."""
     answer_tokens: Annotated[int, SETS_ARM] = Field(default=70, gt=0)
     """How long an answer may be; the prompt asks for it."""
     answer_cap: Annotated[Literal["whole", "cut"], SETS_ARM] = "whole"
@@ -54,27 +52,20 @@ class Settings(Bounds):
     """Sign flips of the permutation test between runs (App. B.3)."""
     dhp: Annotated[bool, SETS_ARM] = False
     """Whether the prompt shows examples that come of the answers so far (App. D)."""
-    dhp_policy: Annotated[Literal["algorithm1", "code", "text"], SETS_ARM] = "algorithm1"
-    """What is the best answer so far: of all tasks; of the latest task that had one (the public code); of all
-    tasks, beginning with examples that people gave (the paper's text)."""
+    dhp_policy: Annotated[Literal["algorithm1", "text"], SETS_ARM] = "algorithm1"
+    """Whether the examples begin empty (Algorithm 1), or with those that people gave (Sec. 4.4)."""
     dhp_judge: Literal["separate", "panel"] = "separate"
     """Who chooses the examples: a judge of its own, --role dhp_judge=NAME, or the panel that scores (the
     paper's)."""
     examples: Mapping[Literal["positive", "negative"], str] = Field(default_factory=dict)
     """The examples that policy text begins with: {"positive": "...", "negative": "..."}, or @FILE."""
-    orders: int = Field(default=1, ge=1)
-    """In how many orders the tasks are played with dhp, side by side."""
     order: Literal["shuffled", "data"] = "shuffled"
-    """Whether an order is a seeded shuffle, or that of the data set (the paper's)."""
+    """In which order dhp meets the tasks: a seeded shuffle for each repeat, or that of the data set (the paper's)."""
 
     @model_validator(mode="after")
     def _fits(self) -> Settings:
         if self.dhp and (self.dhp_policy == "text") != bool(self.examples):
             raise ValueError("examples: are what dhp_policy=text begins with, and nothing else does")
-        if self.orders > 1 and not self.dhp:
-            raise ValueError("orders: without dhp the order of tasks changes nothing; use repeats")
-        if self.orders > 1 and self.order == "data":
-            raise ValueError("orders: the order of the data set is one")
         return self
 
 

@@ -82,14 +82,14 @@ def calls(settings: Settings) -> Mapping[str, int]:
     """The most calls that one walk makes, by role, askings-again left out."""
     separate = settings.dhp and settings.dhp_judge == "separate"
     return {
-        "candidate": 1 if settings.one_call else settings.answers,
+        "candidate": settings.answers,
         "judge": settings.answers * (settings.judges or 1),
         **({"dhp_judge": settings.answers} if separate else {}),
     }
 
 
 def lane(sample: Sample, repeat: int, settings: Settings) -> str:
-    """With dhp all tasks of an order; else each walk alone."""
+    """With dhp all tasks of a repeat; else each walk alone."""
     return f"order-{repeat}" if settings.dhp else f"{sample.id}/{repeat}"
 
 
@@ -121,7 +121,7 @@ benchmark = Benchmark(
     preview=preview,
     resolve=resolve,
     data=Data(strata=("field",), published=published, quoted=lambda item: (item.question,)),
-    walks=Walks(repeated=lambda settings: settings.orders if settings.dhp else None, lane=lane, order=order),
+    walks=Walks(lane=lane, order=order),
     judges=Judges(seat=seat, part=judge_part, validation=CHECKED),
     people=People(review=rows, Label=Label),
     comparison=Comparison(

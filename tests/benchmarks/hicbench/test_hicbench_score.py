@@ -305,13 +305,6 @@ async def test_weights_of_ifs_are_shown_as_variants_and_as_a_curve() -> None:
     assert section.tables[1].rows[10] == pytest.approx((1.0, 0.5))
 
 
-async def test_orders_are_told_apart() -> None:
-    players = {"candidate": counting(), "judge": judge(lambda _: IH), "dhp_judge": judge(lambda _: IH, "k")}
-    done = await walked(players, [task(1), task(2)], repeats=2, answers=2, dhp=True, orders=2)
-    rows = done.section("orders").tables[0].rows
-    assert [row[:3] for row in rows] == [(1, 4, 1.0), (2, 4, 1.0)]
-
-
 async def test_answers_are_shown_with_their_questions() -> None:
     done, _ = await two_tasks()
     titles = [one.title for one in done.section("to read").readings]
