@@ -1,8 +1,9 @@
-"""A page per idea: what the candidate said, and of each argument what it matched and what grounds it."""
+"""Some ideas to read: what the candidate said, and of each argument what it matched and what grounds it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from lotbench.benchmarks.rinobench.answered import Answered, Check, read_answered
@@ -12,17 +13,25 @@ from lotbench.harness.evidence import Evidence
 from lotbench.report.sections import Reading, Section
 from lotbench.types import Trace
 
+SHOWN = 5
+
 
 def readings(traces: Sequence[Trace], evidence: Evidence) -> Section | None:
-    """The arguments of every idea, to be read; None if there is nothing to read."""
+    """The arguments of the first few ideas, to be read; None if there is nothing to read."""
     # One trace at a time: they are on disk, and may be many.
-    made = tuple(
+    every = (
         _reading(one, answer, evidence)
         for trace in traces
         for one in judged([trace])
         if (answer := read_answered(trace.steps))
     )
-    return Section("Argument by argument", readings=made) if made else None
+    found = tuple(islice(every, SHOWN))
+    note = f"The first {SHOWN} ideas; lotbench replay RUN --sample ID shows any."
+    return (
+        Section("Argument by argument", (note,) if len(traces) > SHOWN else (), readings=found)
+        if found
+        else None
+    )
 
 
 def _reading(one: Judged, answer: Answered, evidence: Evidence) -> Reading:

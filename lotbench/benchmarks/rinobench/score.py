@@ -9,16 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
 from lotbench.benchmarks.rinobench.answered import Answered, Check, read_answered
 from lotbench.benchmarks.rinobench.claims import KINDS
-from lotbench.benchmarks.rinobench.sample import LABELS, Item
+from lotbench.benchmarks.rinobench.sample import LABELS
 from lotbench.benchmarks.rinobench.settings import Settings, Walk
-from lotbench.benchmarks.rinobench.shortcuts import shortcuts
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import classification
 from lotbench.metrics.headline import Headline, Weighted, by_sample, of_sums
@@ -251,12 +249,10 @@ def by_kind(kind: str, ratio: Callable[[Counts], float]) -> Callable[[Judged], f
 
 
 def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> dict[str, Metric]:
-    """The nine metrics with 95 % intervals over ideas, and what players would get that read nothing, or too little."""
+    """The nine metrics with 95 % intervals over ideas, and what players would get that read nothing."""
     answers = judged(traces)
     valid = [one for one in answers if one.said is not None]
     trivial = baselines([one.gold for one in answers])
-    for name, player in shortcut_players(answers, evidence).items():
-        trivial[name] = (player.macro_f1.value or 0.0, player.mae.value or 0.0)
     made = {
         "macro_f1": replace(
             macro_f1(answers),
@@ -278,38 +274,6 @@ def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NO
         for kind in KINDS:
             made[f"{kind}_{name}"] = of_justifications(answers, by_kind(kind, ratio), most=most, lower=lower)
     return made
-
-
-@dataclass(frozen=True, slots=True)
-class ShortcutPlayer:
-    """How a player of `shortcuts` does, with intervals as a run's.
-
-    Chance is .2 in accuracy; in macro F1 it is less for whoever gives some scores seldom.
-    """
-
-    macro_f1: Metric
-    accuracy: Metric
-    mae: Metric
-
-
-def shortcut_players(answers: Sequence[Judged], evidence: Evidence) -> dict[str, ShortcutPlayer]:
-    """The players of `shortcuts` on the ideas that were played."""
-    names = sorted({one.sample for one in answers} & evidence.samples.keys())
-    items = [evidence.samples[name] for name in names]
-    return shortcut_metrics(items)
-
-
-def shortcut_metrics(items: Sequence[Item]) -> dict[str, ShortcutPlayer]:
-    """What players get on these ideas that read too little (`shortcuts`), by player; none for too few ideas."""
-    found = {}
-    for player, said in shortcuts(items).items():
-        made = [
-            Judged(item.id, 1, item.novelty_score, score, "ok", None, None, 0, 0, item.block)
-            for item, score in zip(items, said, strict=True)
-        ]
-        right = of_scores(made, partial(classification.within, distance=0))
-        found[player] = ShortcutPlayer(macro_f1(made), right, of_scores(made, classification.mae, FARTHEST))
-    return found
 
 
 def baselines(gold: Sequence[int]) -> dict[str, tuple[float, float]]:

@@ -45,7 +45,6 @@ def sections(
     made = (
         _paper(answers, settings) if answers else None,
         _against_gold(answers, settings) if answers else None,
-        _shortcuts(answers, evidence),
         _classes(answers) if answers else None,
         _justifications(answers) if any(one.counts for one in answers) else None,
         people(traces, evidence.labels),
@@ -114,32 +113,6 @@ def _against_gold(answers: Sequence[Judged], settings: Settings) -> Section:
     columns = ("measure", "value", "low", "high", "n")
     beside = Table(("player that reads nothing", "macro F1", "MAE"), tuple(trivial))
     return Section("Scores against the gold", notes, (Table(columns, tuple(rows)), beside))
-
-
-def _shortcuts(answers: Sequence[Judged], evidence: Evidence) -> Section | None:
-    """What players get that read too little, as far as there are ideas enough to train them on."""
-    found = score.shortcut_players(answers, evidence)
-    if not found:
-        return None
-    rows = [
-        (name, *(cell for one in (player.macro_f1, player.accuracy, player.mae) for cell in _ends(one)))
-        for name, player in found.items()
-    ]
-    notes = (
-        "Trained on the other ideas of the run, in five parts; ideas of a block stay together. Idea alone and works alone "
-        "are bags of words; likeness sees how alike an idea and its related works are, and no word.",
-        "Novelty is a relation of an idea to its works: where one of the two alone does better than chance, the data set has a "
-        "shortcut, and a model's score may come from that. Chance is 0.2 in accuracy where all scores are the gold equally "
-        "often; in macro F1 it is less for a player that gives some scores seldom.",
-    )
-    columns = (
-        "player that reads too little", "macro F1", "low", "high", "accuracy", "low", "high", "MAE", "low", "high",
-    )  # fmt: skip
-    return Section("Shortcuts", notes, (Table(columns, tuple(rows)),))
-
-
-def _ends(metric: Metric) -> tuple[Cell, ...]:
-    return metric.value, metric.low, metric.high
 
 
 def _classes(answers: Sequence[Judged]) -> Section:

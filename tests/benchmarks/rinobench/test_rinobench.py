@@ -316,7 +316,7 @@ def test_the_starter_set_has_every_class_and_gives_no_score_away() -> None:
     assert min(sum(one.novelty_score == label for one in items) for label in range(1, 6)) >= 10
     assert all(len(one.related_works) >= 8 for one in items)
     assert {one.field for one in items} > {"machine learning", "medicine"}
-    assert benchmark.data.lints(items, {}) == []
+    assert [one for one in benchmark.data.lints(items, {}) if one.grave] == []
     leaky = idea(novelty_reasoning="I would rate it 4 out of 5.")
     assert [found.field for found in benchmark.data.lints([leaky], {})] == ["novelty_reasoning"]
 
