@@ -181,7 +181,7 @@ def _answer(policy: TransformersPolicy, problem: Problem, seed: int) -> Answered
     prompt = Prompt(ask(problem, texts, rng), problem.image, seed)
     (odds,) = policy.odds([prompt], [templates.LETTERS[: len(shown)]])
     order = sorted(range(len(shown)), key=lambda place: -odds[place])
-    return Answered(problem, (tuple(shown[place] for place in order[: problem.wanted]),))
+    return Answered(problem, tuple(shown[place] for place in order[: problem.wanted]))
 
 
 def _scores(answered: Sequence[Answered], settings: Settings) -> dict[str, Metric]:

@@ -1,4 +1,4 @@
-"""Rankings against the order that people gave: NDCG, top-1, Spearman, what chance and a second vote would get.
+"""Rankings against the order that people gave: NDCG, top-1, Spearman, what chance would get.
 
 An order is written in true ranks: [2, 0, 1] puts the third best first. So every measure here is a function
 of the order and of the gains by true rank, and chance is its mean over all orders.
@@ -12,7 +12,6 @@ from itertools import permutations
 from typing import Literal
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from lotbench.metrics.intervals import Floats
@@ -52,11 +51,6 @@ def chance(gain: ArrayLike) -> float:
     return float(ndcg(orders(np.size(gain)), gain).mean())
 
 
-def normalised(value: float, expected: float) -> float:
-    """A value on the scale where chance is 0 and the true order 1; nan if chance cannot be beaten."""
-    return (value - expected) / (1 - expected) if expected < 1 else np.nan
-
-
 def spearman(order: Sequence[int]) -> float:
     """Spearman's rank correlation of an order with the true one (no ties: both are permutations)."""
     n = len(order)
@@ -68,23 +62,6 @@ def misplaced(orders: Sequence[Sequence[int]]) -> Floats:
     """For each true rank, the share of orders in which that option does not stand at its rank (Fig. 14)."""
     places = np.asarray(orders, int)
     return np.asarray((places != np.arange(places.shape[1])).mean(axis=0))
-
-
-def voted_again(votes: Sequence[int], rng: Generator, draws: int) -> Floats:
-    """Mean votes of as many people again, [draws]: multinomial with the shares of the votes, worst vote first."""
-    counts = np.asarray(votes, float)
-    drawn = rng.multinomial(int(counts.sum()), counts / counts.sum(), size=draws)
-    return np.asarray(drawn @ np.arange(len(counts)) / counts.sum())
-
-
-def liked_again(likes: int, rng: Generator, draws: int) -> Floats:
-    """Counts of likes, [draws], of another crowd of the same size: Poisson."""
-    return rng.poisson(likes, size=draws).astype(float)
-
-
-def ordered(values: Floats, rng: Generator) -> NDArray[np.intp]:
-    """The orders [draws, n] that values [draws, n] by true rank put; ties fall by lot."""
-    return np.lexsort((rng.random(values.shape), -values), axis=-1)
 
 
 @cache

@@ -63,15 +63,6 @@ def test_chance_of_twelve_options_is_not_enumerated() -> None:
         ranking.chance(range(12, 0, -1))
 
 
-def test_normalised_is_0_at_chance_and_1_at_best() -> None:
-    gain = [4.0, 3.0, 2.0, 1.0, 0.0]
-    expected = ranking.chance(gain)
-    assert ranking.normalised(1.0, expected) == 1
-    assert ranking.normalised(expected, expected) == 0
-    assert math.isnan(ranking.normalised(1.0, 1.0))
-    assert math.isnan(float(ranking.ndcg([0, 1], [0.0, 0.0])))
-
-
 @given(st.permutations(range(5)))
 def test_spearman_is_scipys(order: list[int]) -> None:
     places = [order.index(rank) for rank in range(5)]
@@ -80,26 +71,3 @@ def test_spearman_is_scipys(order: list[int]) -> None:
 
 def test_misplaced_counts_each_true_rank() -> None:
     assert ranking.misplaced([[0, 1, 2], [0, 2, 1], [1, 0, 2]]) == pytest.approx([1 / 3, 2 / 3, 1 / 3])
-
-
-def test_a_second_vote_keeps_the_mean_and_its_error() -> None:
-    rng = np.random.default_rng(1)
-    again = ranking.voted_again((50, 30, 20), rng, 20_000)
-    assert again.mean() == pytest.approx(0.7, abs=0.005)
-    assert again.std() == pytest.approx(math.sqrt(0.61 / 100), rel=0.05)
-    likes = ranking.liked_again(40, rng, 20_000)
-    assert (likes.mean(), likes.var()) == (pytest.approx(40, abs=0.3), pytest.approx(40, rel=0.05))
-
-
-def test_a_second_vote_of_few_people_is_a_low_ceiling() -> None:
-    rng = np.random.default_rng(1)
-    near = np.stack([ranking.liked_again(likes, rng, 4000) for likes in (6, 5, 4)], axis=1)
-    far = np.stack([ranking.liked_again(likes, rng, 4000) for likes in (600, 300, 100)], axis=1)
-    assert (ranking.ordered(near, rng)[:, 0] == 0).mean() < 0.65
-    assert (ranking.ordered(far, rng)[:, 0] == 0).mean() > 0.99
-
-
-def test_ties_fall_by_lot() -> None:
-    rng = np.random.default_rng(1)
-    first = ranking.ordered(np.ones((3000, 3)), rng)[:, 0]
-    assert np.bincount(first) / 3000 == pytest.approx([1 / 3] * 3, abs=0.04)

@@ -1,4 +1,4 @@
-"""What an answer to a problem is: letters in a form, or the likeliest letters.
+"""What an answer to a problem is: letters in a form.
 
 An answer names places in the order that was shown; a trace keeps what these places stand for.
 """
@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, ValidationError, create_model
 
 from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.benchmarks.standard.settings import Walk
-from lotbench.errors import Unread, UsageError
+from lotbench.errors import Unread
 from lotbench.prompting.reply import Form, prose, read_form, visible
 from lotbench.types import Reply
 
@@ -82,11 +82,10 @@ def names(wanted: int) -> tuple[str, ...]:
     return ("answer",) if wanted == 1 else PLACES[:wanted]
 
 
-def shown(walk: Walk, problem: Problem, order: int) -> list[int]:
-    """The options, by index, in the order in which they are shown: shuffled, then turned by `order` places."""
+def shown(walk: Walk, problem: Problem) -> list[int]:
+    """The options, by index, in the order in which they are shown: shuffled."""
     purpose = f"{walk.seed}:{problem.id}:{walk.repeat}:options"
-    shuffled = Random(purpose).sample(range(len(problem.options)), len(problem.options))
-    return shuffled[order:] + shuffled[:order]
+    return Random(purpose).sample(range(len(problem.options)), len(problem.options))
 
 
 def written(reply: Reply, form: type[Form], order: Sequence[int]) -> tuple[list[int], dict[str, Any]]:
@@ -123,28 +122,8 @@ def _bare(text: str, form: type[Form]) -> dict[str, Any] | None:
         return None
 
 
-def likeliest(reply: Reply, wanted: int, order: Sequence[int]) -> tuple[list[int], dict[str, float]]:
-    """The options whose letters are the likeliest first tokens, and the log-probability of each letter.
-
-    Raises:
-        Unread: Fewer letters than are wanted are among the likeliest tokens.
-        UsageError: The server tells no log-probabilities.
-    """
-    if reply.logprobs is None:
-        raise UsageError(f"{reply.model} tells no log-probabilities: --set scoring=generate")
-    found: dict[str, float] = {}
-    for token, value in reply.logprobs.items():
-        letter = token.strip().upper()
-        if len(letter) == 1 and letter in LETTERS[: len(order)]:
-            found[letter] = max(value, found.get(letter, value))
-    if len(found) < wanted:
-        raise Unread("unparsed", f"only {len(found)} of the letters are among the likeliest tokens")
-    ranked = sorted(found, key=lambda letter: -found[letter])
-    return [order[LETTERS.index(letter)] for letter in ranked[:wanted]], found
-
-
 def agreed(answers: Sequence[Sequence[int] | None], ranking: bool) -> list[int] | None:
-    """What several draws on one order say together: the choice of most, or the mean rank (Borda).
+    """What several draws say together: the choice of most, or the mean rank (Borda).
 
     Draws that could not be read have no vote; the first that was read breaks a tie.
     """

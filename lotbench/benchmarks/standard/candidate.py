@@ -19,7 +19,6 @@ from lotbench.benchmarks.standard.answers import (
     Rewrite,
     Written,
     choosing,
-    likeliest,
     shown,
     written,
 )
@@ -53,12 +52,9 @@ FRAMEWORKS = {
 }
 
 
-def draws(settings: Settings, one: Problem) -> tuple[int, int]:
-    """The orders in which a problem is shown, and the votes on each."""
-    if one.kind == "generate":
-        return 1, 1
-    votes = settings.votes if FRAMEWORKS[settings.framework].votes else 1
-    return min(settings.orders, len(one.options)), votes
+def draws(settings: Settings, one: Problem) -> int:
+    """How many answers to a problem are drawn: its votes."""
+    return settings.votes if FRAMEWORKS[settings.framework].votes and one.kind != "generate" else 1
 
 
 def ask(walk: Walk) -> Sequence[Question]:
@@ -70,10 +66,9 @@ def ask(walk: Walk) -> Sequence[Question]:
     draft, framework = walk.state["draft"], FRAMEWORKS[walk.settings.framework]
     if framework.notes and "notes" not in draft:
         return (_question(walk, "decompose", Notes),)
-    orders, votes = draws(walk.settings, walk.sample)
     answers = walk.state["turn"].get("answers", {})
-    missing = [draw for draw in range(orders * votes) if str(draw) not in answers]
-    return tuple(_response(walk, draw, votes) for draw in missing)
+    missing = [draw for draw in range(draws(walk.settings, walk.sample)) if str(draw) not in answers]
+    return tuple(_response(walk, draw) for draw in missing)
 
 
 def read_answers(walk: Walk, answers: Sequence[Answer]) -> Update:
@@ -95,7 +90,7 @@ PREPARATIONS: dict[str, tuple[str, type[Form]]] = {
     "rewrite": ("rewriter", Rewrite),
 }
 """What a model writes before the candidate is asked: the step, who is asked, and the form."""
-TASKS = {"5t2": "task_two", "best_of_5": "task_best"}
+TASKS = {"5t2": "task_two"}
 """What is to be chosen, as a line of the prompt; by default the one right option."""
 WRITTEN = {"captioner": "caption", "rewriter": "rewrite"}
 """The steps in which options are written, by their origin."""
@@ -167,17 +162,14 @@ def _noted(walk: Walk, answer: Answer) -> Update:
     return {"draft": {**walk.state["draft"], "notes": notes}, "steps": steps}
 
 
-def _response(walk: Walk, draw: int, votes: int) -> Question:
+def _response(walk: Walk, draw: int) -> Question:
     settings, kind = walk.settings, walk.sample.kind
     temperature = None
     if kind == "generate":
         temperature = settings.write_temperature
     elif FRAMEWORKS[settings.framework].votes:
         temperature = settings.vote_temperature
-    made = _question(walk, "respond", form_of(walk), draw, order=draw // votes)
-    if settings.scoring == "loglik":
-        made = replace(made, schema=None, logprobs=True, max_tokens=1)
-    return replace(made, temperature=temperature)
+    return replace(_question(walk, "respond", form_of(walk), draw), temperature=temperature)
 
 
 def form_of(walk: Walk) -> type[Form]:
@@ -198,7 +190,7 @@ def _responded(walk: Walk, answers: Sequence[Answer]) -> Update:
         found = reading(answer, partial(_read, walk), refusal_stands=True)
         if isinstance(found, Unreadable):
             steps.append(record(answer, {"status": found.status}))
-            if found.again and not answer.question.logprobs:
+            if found.again:
                 again[draw] = found.reason
             else:
                 answered[draw] = None
@@ -217,19 +209,15 @@ def _read(walk: Walk, answer: Answer) -> tuple[Any, dict[str, Any]]:
         if not said["response"].strip():
             raise Unread("unparsed", "the response is empty")
         return said["response"].strip(), said
-    _, votes = draws(walk.settings, one)
-    order = shown(walk, one, answer.question.draw // votes)
-    if answer.question.logprobs:
-        picked, letters = likeliest(answer.reply, one.wanted, order)
-        return picked, {"picked": picked, "shown": order, "letters": letters}
+    order = shown(walk, one)
     picked, filled = written(answer.reply, form, order)
     return picked, {**filled, "picked": picked, "shown": order}
 
 
-def _question(walk: Walk, step: str, form: type[Form], draw: int = 0, order: int = 0) -> Question:
+def _question(walk: Walk, step: str, form: type[Form], draw: int = 0) -> Question:
     """A question to the candidate: rules first, the problem last."""
     one, settings, draft, lines = walk.sample, walk.settings, walk.state["draft"], walk.prompt("lines")
-    values: dict[str, Value] = _scene(walk) | {"options": _listed(walk, order) if one.options else None}
+    values: dict[str, Value] = _scene(walk) | {"options": _listed(walk) if one.options else None}
     once = Attempt()
     if step == "decompose":
         values["shape"] = shape(form)
@@ -240,8 +228,7 @@ def _question(walk: Walk, step: str, form: type[Form], draw: int = 0, order: int
         values["method"] = lines.line(FRAMEWORKS[settings.framework].method)
         values["rationale"] = lines.line("rationale", text=draft["notes"]) if draft.get("notes") else None
         values["again"] = once.again
-        loglik = settings.scoring == "loglik"
-        values["form"] = lines.line("letter") if loglik else lines.line("form", shape=shape(form))
+        values["form"] = lines.line("form", shape=shape(form))
     if name == "choose":
         values["task"] = lines.line(TASKS.get(one.kind, "task_one"))
     if name == "write":
@@ -269,9 +256,9 @@ def _question_line(walk: Walk) -> str | None:
     return walk.prompt("lines").line("question", text=asked) if asked else None
 
 
-def _listed(walk: Walk, order: int) -> str:
+def _listed(walk: Walk) -> str:
     """The options, a letter and a line each."""
     made = walk.state["shared"]
     texts = [option.text or str(made[WRITTEN[option.origin]]) for option in walk.sample.options]
-    turned = shown(walk, walk.sample, order)
-    return "\n".join(f"{LETTERS[place]}. {' '.join(texts[i].split())}" for place, i in enumerate(turned))
+    order = shown(walk, walk.sample)
+    return "\n".join(f"{LETTERS[place]}. {' '.join(texts[i].split())}" for place, i in enumerate(order))

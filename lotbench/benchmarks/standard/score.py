@@ -8,36 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from lotbench.benchmarks.standard.answers import agreed
 from lotbench.benchmarks.standard.candidate import draws
-from lotbench.benchmarks.standard.oogiri.problems import Kind, Option, Problem
+from lotbench.benchmarks.standard.oogiri.problems import Kind, Problem
 from lotbench.benchmarks.standard.settings import Settings, Walk
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import ranking
 from lotbench.metrics.headline import Headline, Weighted, of_sums
-from lotbench.metrics.intervals import Floats, bounded, studentised
+from lotbench.metrics.intervals import Floats, bounded
 from lotbench.types import Metric, Score, Trace
 
-CHOICES: Mapping[Kind, float] = {"2t1": 1 / 2, "3t1": 1 / 3, "4t1": 1 / 4, "5t2": 1 / 10, "best_of_5": 1 / 5}
+CHOICES: Mapping[Kind, float] = {"2t1": 1 / 2, "3t1": 1 / 3, "4t1": 1 / 4, "5t2": 1 / 10}
 """Chance of each kind of choice: one over the answers that can be given."""
-OF_PAPER: tuple[Kind, ...] = ("2t1", "3t1", "4t1", "5t2")
-"""The choices of the paper, which every run tells of (Sec. 4)."""
 AVERAGED: tuple[Kind, ...] = ("3t1", "4t1", "5t2", "rank")
 """What the paper's Avg. is the mean of: three accuracies and NDCG (Tables 2-4)."""
-REVOTES = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A problem with its answers, one for each order that was shown; None where none could be read."""
+    """A problem with its answer; None where it could not be read."""
 
     problem: Problem
-    answers: tuple[tuple[int, ...] | None, ...]
+    answer: tuple[int, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +45,9 @@ class Mark:
 
 
 def grade(walk: Walk) -> Score:
-    """The score of one finished walk: the share of orders chosen right, or the mean NDCG of the rankings.
+    """The score of one finished walk: 1 for the right choice, or the NDCG of the ranking.
 
-    A part `answers` holds the options named, by index, for each order; a free response has no score.
+    A part `answers` holds the options named, by index; a free response has no score.
     """
     outcome, one, settings = walk.state["outcome"], walk.sample, walk.settings
     parts: dict[str, Any] = {"kind": one.kind, "type": one.type, "language": one.language, "group": one.group}
@@ -62,21 +58,15 @@ def grade(walk: Walk) -> Score:
         return Score(
             None, "people vote on free responses: lotbench ballot", parts | {"response": by_draw["0"]}
         )
-    orders, votes = draws(settings, one)
-    answers = [
-        agreed([by_draw[str(order * votes + vote)] for vote in range(votes)], one.kind == "rank")
-        for order in range(orders)
-    ]
-    worth = [_worth(one, answer, settings) for answer in answers]
-    return Score(sum(worth) / len(worth), parts=parts | {"answers": answers})
+    answer = agreed([by_draw[str(draw)] for draw in range(draws(settings, one))], one.kind == "rank")
+    return Score(_worth(one, answer, settings), parts=parts | {"answers": [answer]})
 
 
 def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> dict[str, Metric]:
     """The metrics of a run, with 95 % intervals over pictures and questions, which n counts; observations are problems."""
     all_of = answered(traces, evidence)
     made = {
-        f"accuracy_{kind}": accuracy([one for one in all_of if one.problem.kind == kind])
-        for kind in choices(all_of)
+        f"accuracy_{kind}": accuracy([one for one in all_of if one.problem.kind == kind]) for kind in CHOICES
     }
     ranked = [one for one in all_of if one.problem.kind == "rank"]
     made |= {"rank_top1": top1(ranked, settings), "rank_ndcg": ndcg(ranked, settings)}
@@ -92,9 +82,8 @@ def average(found: Sequence[Answered], settings: Settings) -> Metric:
     for one in found:
         if one.problem.kind in AVERAGED:
             sums = groups.setdefault(one.problem.group, [[0.0, 0.0] for _ in AVERAGED])
-            for answer in one.answers:
-                sums[AVERAGED.index(one.problem.kind)][0] += _worth(one.problem, answer, settings)
-                sums[AVERAGED.index(one.problem.kind)][1] += 1
+            sums[AVERAGED.index(one.problem.kind)][0] += _worth(one.problem, one.answer, settings)
+            sums[AVERAGED.index(one.problem.kind)][1] += 1
     counts = np.array(list(groups.values())) if groups else np.zeros((1, len(AVERAGED), 2))
     missing = [kind.upper() for kind, of in zip(AVERAGED, counts[..., 1].sum(axis=0), strict=True) if not of]
     if missing:
@@ -136,7 +125,7 @@ def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
         kind, group = str(trace.score.parts.get("kind")), str(trace.score.parts.get("group"))
         played.setdefault(kind, {}).setdefault(group, set()).add(trace.sample)
         if "answers" in trace.score.parts:
-            found.setdefault(kind, {}).setdefault(group, []).extend(_marks(trace))
+            found.setdefault(kind, {}).setdefault(group, []).append(_mark(trace))
     kind = next((each for each in (*CHOICES, "rank") if each in found), "rank")
     problems, marks = played.get(kind, {}), found.get(kind, {})
     records = {" ".join(sorted(problems[group])): marks[group] for group in sorted(marks)}
@@ -153,13 +142,13 @@ def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
     return Headline(name, records, measure, weighted, len(problems) - len(records))
 
 
-def _marks(trace: Trace) -> list[float]:
-    """Of each order that was shown: whether the choice was right, or the best was put first."""
+def _mark(trace: Trace) -> float:
+    """Whether the choice was right, or the best was put first."""
     parts: Mapping[str, Any] = trace.score.parts
-    orders = parts["answers"]
     if parts["kind"] == "rank":
-        return [float(bool(order) and order[0] == 0) for order in orders]
-    return [trace.score.value or 0.0] * len(orders)
+        (answer,) = parts["answers"]
+        return float(bool(answer) and answer[0] == 0)
+    return trace.score.value or 0.0
 
 
 def answers(traces: Sequence[Trace], settings: Settings) -> dict[str, list[str]]:
@@ -179,16 +168,10 @@ def answers(traces: Sequence[Trace], settings: Settings) -> dict[str, list[str]]
 def answered(traces: Sequence[Trace], evidence: Evidence) -> list[Answered]:
     """The problems that were answered, in data order; free responses and broken walks left out."""
     return [
-        Answered(evidence.samples[trace.sample], _answers(trace.score.parts["answers"]))
+        Answered(evidence.samples[trace.sample], _answer(trace.score.parts["answers"]))
         for trace in traces
         if "answers" in trace.score.parts
     ]
-
-
-def choices(found: Sequence[Answered]) -> tuple[Kind, ...]:
-    """The kinds of choice that a run tells of: the paper's, and ours where it was asked."""
-    asked = {one.problem.kind for one in found}
-    return tuple(kind for kind in CHOICES if kind in OF_PAPER or kind in asked)
 
 
 def accuracy(found: Sequence[Answered], *, parsed: bool = False) -> Metric:
@@ -201,26 +184,14 @@ def top1(found: Sequence[Answered], settings: Settings, *, parsed: bool = False)
     """The share of rankings that put the best first."""
     made = _mean(found, lambda one, answer: float(answer[0] == 0), parsed)
     chance = _over(found, lambda one: 1 / len(one.options))
-    again = _over(found, lambda one: revote(one, settings.gain)[0])
-    return replace(made, baselines={"chance": chance, "re-vote ceiling": again})
+    return replace(made, baselines={"chance": chance})
 
 
 def ndcg(found: Sequence[Answered], settings: Settings, *, parsed: bool = False) -> Metric:
     """The mean NDCG of the rankings; a reply that could not be read ranks nothing and is worth 0."""
     made = _mean(found, lambda one, answer: float(ranking.ndcg(answer, gain(one, settings))), parsed)
     chance = _over(found, lambda one: ranking.chance(gain(one, settings)))
-    again = _over(found, lambda one: revote(one, settings.gain)[1])
-    return replace(made, baselines={"chance": chance, "re-vote ceiling": again})
-
-
-def normalised(found: Sequence[Answered], settings: Settings) -> Metric:
-    """The mean of (NDCG - chance) / (1 - chance) over the rankings that were read."""
-
-    def above(one: Problem, answer: Sequence[int]) -> float:
-        worth = gain(one, settings)
-        return ranking.normalised(float(ranking.ndcg(answer, worth)), ranking.chance(worth))
-
-    return replace(_mean(found, above, parsed=True, ends=None), baselines={"chance": 0.0})
+    return replace(made, baselines={"chance": chance})
 
 
 def spearman(found: Sequence[Answered]) -> Metric:
@@ -239,25 +210,6 @@ def gain(one: Problem, settings: Settings) -> Floats:
     return ranking.gains([option.relevance for option in one.options], settings.gain)
 
 
-def revote(one: Problem, kind: str) -> tuple[float, float]:
-    """Top-1 and NDCG that another vote of as many people would get against this one (parametric)."""
-    return _revote(one.options, kind, one.id)
-
-
-@cache
-def _revote(shown: tuple[Option, ...], kind: Any, name: str) -> tuple[float, float]:
-    rng = np.random.default_rng(int.from_bytes(name.encode()[-16:], "big"))
-    votes = [
-        ranking.voted_again((o.ratings.unfunny, o.ratings.somewhat, o.ratings.funny), rng, REVOTES)
-        if o.ratings
-        else ranking.liked_again(o.star or 0, rng, REVOTES)
-        for o in shown
-    ]
-    orders = ranking.ordered(np.stack(votes, axis=1), rng)
-    worth = ranking.gains([option.relevance for option in shown], kind)
-    return float((orders[:, 0] == 0).mean()), float(ranking.ndcg(orders, worth).mean())
-
-
 def _worth(one: Problem, answer: Sequence[int] | None, settings: Settings) -> float:
     if answer is None:
         return 0.0
@@ -268,24 +220,25 @@ def _mean(
     found: Sequence[Answered],
     value: Callable[[Problem, Sequence[int]], float],
     parsed: bool,
-    ends: tuple[float, float] | None = (0.0, 1.0),
+    ends: tuple[float, float] = (0.0, 1.0),
 ) -> Metric:
     """The mean of a value over answers, an unread one being worth 0 or left out; observations are problems."""
     marks, read = [], 0
     for one in found:
-        values = [value(one.problem, answer) for answer in one.answers if answer is not None]
-        unread = [] if parsed else [0.0] * (len(one.answers) - len(values))
-        marks += [Mark(one.problem.group, each) for each in values + unread]
-        read += bool(values)
+        if one.answer is not None:
+            marks.append(Mark(one.problem.group, value(one.problem, one.answer)))
+            read += 1
+        elif not parsed:
+            marks.append(Mark(one.problem.group, 0.0))
     if not marks:
         return Metric(None, why="no answers that could be read" if found else "no such problems were asked")
     return replace(estimate(marks, ends), observations=read if parsed else len(found))
 
 
-def estimate(marks: Sequence[Mark], ends: tuple[float, float] | None = (0.0, 1.0)) -> Metric:
+def estimate(marks: Sequence[Mark], ends: tuple[float, float] = (0.0, 1.0)) -> Metric:
     """The mean of marks, with an interval over clusters; n counts clusters, observations are marks.
 
-    `ends` are the least and the most that a mark can be; None where nothing bounds it.
+    `ends` are the least and the most that a mark can be.
     """
     groups: dict[str, list[float]] = {}
     for mark in marks:
@@ -295,10 +248,7 @@ def estimate(marks: Sequence[Mark], ends: tuple[float, float] | None = (0.0, 1.0
     def mean(sums: Floats) -> Floats:
         return np.asarray(sums[..., 0] / sums[..., 1])
 
-    if ends is None:
-        low, high = studentised(counts, mean)
-    else:
-        low, high = bounded(counts, mean, ends)
+    low, high = bounded(counts, mean, ends)
     return Metric(float(mean(counts.sum(axis=0))), low, high, n=len(counts), observations=len(marks))
 
 
@@ -307,5 +257,6 @@ def _over(found: Sequence[Answered], value: Callable[[Problem], float]) -> float
     return sum(value(one.problem) for one in found) / len(found) if found else None
 
 
-def _answers(told: Any) -> tuple[tuple[int, ...] | None, ...]:
-    return tuple(None if answer is None else tuple(answer) for answer in told)
+def _answer(told: Any) -> tuple[int, ...] | None:
+    (answer,) = told
+    return None if answer is None else tuple(answer)

@@ -6,12 +6,10 @@ Built from traces and problems alone; the tables keep chance beside each score, 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
-from typing import Any
 
 from lotbench.benchmarks.standard import score
-from lotbench.benchmarks.standard.answers import LETTERS
 from lotbench.benchmarks.standard.oogiri.problems import RANKED, Kind, Problem
 from lotbench.benchmarks.standard.score import CHOICES, Answered
 from lotbench.benchmarks.standard.settings import Settings
@@ -43,7 +41,7 @@ def sections(traces: Sequence[Trace], settings: Settings, evidence: Evidence = N
     asked = [evidence.samples[trace.sample] for trace in traces]
     made = [_choices(found)] if any(one.problem.kind != "rank" for one in found) else []
     made += [_rankings(ranked, settings)] if ranked else []
-    made += [cells(found, settings), origins(asked), _places(traces)]
+    made += [cells(found, settings), origins(asked)]
     return made
 
 
@@ -66,20 +64,16 @@ def _rankings(ranked: Sequence[Answered], settings: Settings) -> Section:
     rows: list[tuple[Cell, ...]] = []
     for name, measure in (("top-1", score.top1), ("NDCG", score.ndcg)):
         all_of, read = measure(ranked, settings), measure(ranked, settings, parsed=True)
-        beside = (all_of.baselines["chance"], all_of.baselines["re-vote ceiling"])
-        rows.append((name, *_span(all_of), *beside, read.value))
-    for name, alone in (
-        ("NDCG, normalised by chance", score.normalised(ranked, settings)),
-        ("Spearman", score.spearman(ranked)),
-    ):
-        rows.append((name, *_span(alone), 0.0, None, alone.value))
-    columns = ("measure", "value", "low", "high", "chance", "re-vote ceiling", "on parsed")
+        rows.append((name, *_span(all_of), all_of.baselines["chance"], read.value))
+    order = score.spearman(ranked)
+    rows.append(("Spearman", *_span(order), 0.0, order.value))
+    columns = ("measure", "value", "low", "high", "chance", "on parsed")
     notes = (
         f"{len(ranked)} rankings of {RANKED} responses; parse rate {_parsed(ranked):.3f}. Gain: {settings.gain} in "
         "the mean rating above the lowest, or in log2(1 + likes). Chance is the mean over all 120 orders of each "
-        "problem; the re-vote ceiling is what another vote of as many people would get.",
+        "problem.",
     )
-    answers = [answer for one in ranked for answer in one.answers if answer is not None]
+    answers = [one.answer for one in ranked if one.answer is not None]
     tables, plots = [Table(columns, tuple(rows))], []
     if answers:
         shares = ranking.misplaced(answers)
@@ -109,22 +103,21 @@ def cells(found: Sequence[Answered], settings: Settings) -> Section:
         for place in ((type_, "all"), ("all", language), (type_, language)):
             groups.setdefault(place, []).append(one)
     note = "Avg. is the paper's: the mean of 3T1, 4T1, 5T2 and NDCG. It is left out where one of them is missing."
-    choices = score.choices(found)
-    rows = [(*place, *_values(groups[place], choices, settings)) for place in sorted(groups)]
-    columns = ("type", "language", "problems", *(kind.upper() for kind in choices), "top-1", "NDCG", "Avg.")
+    rows = [(*place, *_values(groups[place], settings)) for place in sorted(groups)]
+    columns = ("type", "language", "problems", *(kind.upper() for kind in CHOICES), "top-1", "NDCG", "Avg.")
     return Section("By type and language", (note,), (Table(columns, tuple(rows)),))
 
 
-def _values(found: Sequence[Answered], choices: Sequence[Kind], settings: Settings) -> tuple[Cell, ...]:
-    kinds: tuple[Kind, ...] = (*choices, "rank")
+def _values(found: Sequence[Answered], settings: Settings) -> tuple[Cell, ...]:
+    kinds: tuple[Kind, ...] = (*CHOICES, "rank")
     of = {kind: [one for one in found if one.problem.kind == kind] for kind in kinds}
-    worth: dict[Kind, float | None] = {kind: score.accuracy(of[kind]).value for kind in choices}
+    worth: dict[Kind, float | None] = {kind: score.accuracy(of[kind]).value for kind in CHOICES}
     worth["rank"] = score.ndcg(of["rank"], settings).value
     papers = [worth[kind] for kind in score.AVERAGED]
     average = None if None in papers else fmean(value for value in papers if value is not None)
     return (
         len(found),
-        *(worth[kind] for kind in choices),
+        *(worth[kind] for kind in CHOICES),
         score.top1(of["rank"], settings).value,
         worth["rank"],
         average,
@@ -137,7 +130,7 @@ def origins(asked: Sequence[Problem]) -> Section:
         (one.kind, option.slot, option.origin)
         for one in asked
         for option in one.options
-        if option.slot not in ("right", "weaker", "ranked")
+        if option.slot not in ("right", "ranked")
     )
     rows: list[tuple[Cell, ...]] = []
     for (kind, slot, origin), count in sorted(counts.items()):
@@ -170,30 +163,6 @@ def origins(asked: Sequence[Problem]) -> Section:
     return Section("What the options are", (note, *([warning] if guessed else [])), tuple(tables))
 
 
-def _places(traces: Sequence[Trace]) -> Section:
-    """Whether answers hang on the place where an option stood, and how replies were read."""
-    values: list[Mapping[str, Any]] = [
-        step["value"]  # type: ignore[misc]
-        for trace in traces
-        for step in trace.steps
-        if step["step"] == "respond"
-    ]
-    statuses = Counter(str(value["status"]) for value in values)
-    first = Counter(value["shown"].index(value["picked"][0]) for value in values if value["status"] == "ok")
-    chosen = sum(first.values())
-    rows = [(LETTERS[place], first[place], first[place] / chosen) for place in sorted(first)]
-    read = tuple((status, count, count / len(values)) for status, count in sorted(statuses.items()))
-    note = (
-        "Options are shuffled for each problem, so a model that names one letter always is at chance. Kinds have two "
-        "to five options: letters late in the alphabet are rarer."
-    )
-    tables = (
-        Table(("letter", "named first", "share"), tuple(rows), "What was named first"),
-        Table(("reply", "count", "share"), read, "Replies, those asked for again counted too"),
-    )
-    return Section("Letters and replies", (note,), tables)
-
-
 def _written(traces: Sequence[Trace], evidence: Evidence) -> Section:
     """Free responses: how many came, and the first of them to read."""
     texts = [(trace, trace.score.parts.get("response")) for trace in traces]
@@ -213,9 +182,8 @@ def _reading(one: Problem, text: str, trace: Trace) -> Reading:
     return Reading(f"{one.type}, {one.language}", (*asked, ("response", text)), trace.sample, trace.repeat)
 
 
-def _parsed(found: Iterable[Answered]) -> float:
-    answers = [answer is not None for one in found for answer in one.answers]
-    return sum(answers) / len(answers)
+def _parsed(found: Sequence[Answered]) -> float:
+    return sum(one.answer is not None for one in found) / len(found)
 
 
 def _span(metric: Metric) -> tuple[Cell, Cell, Cell]:

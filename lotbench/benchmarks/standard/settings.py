@@ -26,7 +26,6 @@ KINDS: Mapping[str, tuple[Kind, ...]] = {
     "3t1": ("3t1",),
     "4t1": ("4t1",),
     "5t2": ("5t2",),
-    "best_of_5": ("best_of_5",),
     "rank": ("rank",),
     "generate": ("generate",),
 }
@@ -37,10 +36,10 @@ class Settings(Bounds):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    kind: Annotated[
-        Literal["all", "choice", "2t1", "3t1", "4t1", "5t2", "best_of_5", "rank", "generate"], SETS_ARM
-    ] = "all"
-    """all: the paper's choices and ranking; best_of_5: the best of five that people gave to one prompt; generate: free responses, for people to vote on."""
+    kind: Annotated[Literal["all", "choice", "2t1", "3t1", "4t1", "5t2", "rank", "generate"], SETS_ARM] = (
+        "all"
+    )
+    """all: the paper's choices and ranking; generate: free responses, for people to vote on."""
     arm: Literal["image", "caption", "blind"] = "image"
     """What the candidate sees of a picture: itself, its caption, or nothing."""
     framework: Annotated[Literal["direct", "cot", "cot_sc", "ddcot", "plot"], SETS_ARM] = "direct"
@@ -51,10 +50,6 @@ class Settings(Bounds):
     """Temperature of the draws of cot_sc."""
     write_temperature: float = Field(default=1.0, ge=0, le=2)
     """Temperature of free responses."""
-    orders: int = Field(default=1, ge=1, le=5)
-    """In how many orders the options are shown, each scored: cyclic permutations of a shuffled one, at most one an option."""
-    scoring: Annotated[Literal["generate", "loglik"], SETS_ARM] = "generate"
-    """Whether the answer is written, or read off how likely each option's letter is."""
     captions: Literal["captioner", "rows"] | None = None
     """Who captions pictures: a model, or the rows; where they do not, a response to another picture stands in. By default the captioner if one is named."""
     rewrites: Literal["rewriter", "rows"] | None = None
@@ -104,12 +99,6 @@ def resolve(settings: Settings, seats: Mapping[str, int]) -> Settings:
     for setting, role in (("captions", captions), ("rewrites", rewrites)):
         if role != "rows" and not seats.get(role):
             raise UsageError(f"{setting}={role} needs a model: give --role {role}=MODEL")
-    if settings.scoring == "loglik" and settings.framework in ("cot", "cot_sc"):
-        raise UsageError(
-            f"scoring=loglik reads one letter: it does not go with framework={settings.framework}"
-        )
-    if settings.scoring == "loglik" and settings.kind == "generate":
-        raise UsageError("scoring=loglik does not go with kind=generate: free responses have no options")
     return settings.model_copy(update={"captions": captions, "rewrites": rewrites})
 
 

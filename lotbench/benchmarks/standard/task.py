@@ -28,7 +28,7 @@ ROLES = {
 def calls(settings: Settings) -> Mapping[str, int]:
     """The most calls that one problem makes, by role, askings-again left out."""
     framework = candidate.FRAMEWORKS[settings.framework]
-    draws = settings.orders * (settings.votes if framework.votes else 1)
+    draws = settings.votes if framework.votes else 1
     made = {"candidate": (1 if settings.kind == "generate" else draws) + framework.notes}
     for role in (settings.captions, settings.rewrites):
         if role not in (None, "rows"):

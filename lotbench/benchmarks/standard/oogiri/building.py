@@ -10,7 +10,6 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from random import Random
 
@@ -55,17 +54,6 @@ class _Prompt:
         return next((row.caption for row in self.rows if row.caption), None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Draws:
-    """What the problems of a run share: the seed, and the texts of the best_of_5, of which none may come twice.
-
-    Who has seen a response win knows too much of it.
-    """
-
-    seed: int
-    shown: set[str] = field(default_factory=set)
-
-
 class _LeftOutError(Exception):
     """A problem that cannot be built, with the reason."""
 
@@ -84,19 +72,14 @@ def problems(rows: Sequence[Row], rules: Rules, seed: int) -> tuple[Problem, ...
         cells.setdefault(prompt.cell, []).append(prompt)
     left: dict[tuple[Type, Language, Kind], Counter[str]] = {}
     made: list[Problem] = []
-    draws = _Draws(seed)
     for number in range(rules.per_prompt):
         for prompt in prompts:
             for kind in rules.kinds:
                 counts = left.setdefault((*prompt.cell, kind), Counter())
                 try:
-                    built = list(_problem(prompt, kind, number, cells[prompt.cell], rules, draws))
+                    made += _problem(prompt, kind, number, cells[prompt.cell], rules, seed)
                 except _LeftOutError as reason:
                     counts[str(reason)] += 1
-                    continue
-                made += built
-                if kind == "best_of_5":
-                    draws.shown.update(same(option.text or "") for one in built for option in one.options)
     counted = {place: dict(counts) for place, counts in left.items()}
     return tuple(
         one.model_copy(update={"left_out": counted[one.type, one.language, one.kind]}) for one in made
@@ -125,7 +108,7 @@ def _liked(rows: Sequence[Row]) -> tuple[Row, ...]:
 
 
 def _problem(
-    prompt: _Prompt, kind: Kind, number: int, near: Sequence[_Prompt], rules: Rules, draws: _Draws
+    prompt: _Prompt, kind: Kind, number: int, near: Sequence[_Prompt], rules: Rules, seed: int
 ) -> Iterator[Problem]:
     """The problem of this number; none if one is all that there can be.
 
@@ -135,13 +118,13 @@ def _problem(
     if kind == "generate" and number:
         return
     name = f"{kind}-{prompt.name}-{number + 1}"
-    making = _Making(prompt, near, rules, Random(f"{draws.seed}:{name}:0:build"), draws.shown)
+    making = _Making(prompt, near, rules, Random(f"{seed}:{name}:0:build"))
     options: tuple[Option, ...] = ()
     if kind == "rank":
         options = making.ranking()
     elif kind != "generate":
         # The same responses are right in every kind, so that kinds differ in their wrong options alone.
-        options = making.choice(kind, number, Random(f"{draws.seed}:{prompt.name}:0:right"))
+        options = making.choice(kind, number, Random(f"{seed}:{prompt.name}:0:right"))
     first = prompt.first
     yield Problem(
         id=name,
@@ -162,14 +145,13 @@ def _problem(
 class _Making:
     """One problem in the making: its prompt, the others of its type and language, and its own draws.
 
-    `taken` holds the texts that it has already, `shown` those of other problems that may not come again.
+    `taken` holds the texts that it has already.
     """
 
     prompt: _Prompt
     near: Sequence[_Prompt]
     rules: Rules
     rng: Random
-    shown: AbstractSet[str]
     taken: set[str] = field(default_factory=set)
 
     def choice(self, kind: Kind, number: int, shuffled: Random) -> tuple[Option, ...]:
@@ -180,8 +162,6 @@ class _Making:
         chosen = right[number * count : (number + 1) * count]
         if len(chosen) < count:
             raise _LeftOutError("too few responses that enough people like")
-        if kind == "best_of_5" and same(chosen[0].text) in self.shown:
-            raise _LeftOutError("the response that people like best stands in another problem")
         options = [self._of(row, "right", "response") for row in chosen]
         return (*options, *(self._wrong(slot, chosen) for slot in WRONG[kind]))
 
@@ -220,17 +200,7 @@ class _Making:
             if self.rules.rewriter:
                 return Option(slot=slot, origin="rewriter", row=right[0].id)
             return self._of(self._low(right), slot, "low")
-        if slot == "weaker":
-            return self._of(self._weaker(right[0]), slot, "response")
         return self._of(self._elsewhere(), slot, "elsewhere")
-
-    def _weaker(self, best: Row) -> Row:
-        """Any response to the same prompt that people like clearly less than its best, shown nowhere else."""
-        liked = self.prompt.liked
-        for row in self.rng.sample(liked, len(liked)):
-            if self.rules.apart(best, row) and same(row.text) not in self.taken | self.shown:
-                return row
-        raise _LeftOutError("no response that people like clearly less")
 
     def _low(self, right: Sequence[Row]) -> Row:
         """A response to the same prompt that people like clearly less than each right one."""

@@ -16,10 +16,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from lotbench.benchmarks.standard.oogiri.row import Language, Ratings, Row, Type
 from lotbench.config.before import Before
 
-Kind: TypeAlias = Literal["2t1", "3t1", "4t1", "5t2", "best_of_5", "rank", "generate"]
-"""mTn: choose n creative responses from m options; best_of_5: from people's responses to one picture, the one that
-they like best (not in the paper); rank five responses; write one."""
-Slot: TypeAlias = Literal["right", "caption", "unrelated", "rewrite", "weaker", "ranked"]
+Kind: TypeAlias = Literal["2t1", "3t1", "4t1", "5t2", "rank", "generate"]
+"""mTn: choose n creative responses from m options; rank five responses; write one."""
+Slot: TypeAlias = Literal["right", "caption", "unrelated", "rewrite", "ranked"]
 Origin: TypeAlias = Literal["response", "elsewhere", "low", "caption", "captioner", "rewriter"]
 """A response to this prompt, one to another, one that few liked, the row's caption, or a model's text."""
 
@@ -28,7 +27,6 @@ WRONG: Mapping[str, tuple[Slot, ...]] = {
     "3t1": ("caption", "unrelated"),
     "4t1": ("caption", "unrelated", "rewrite"),
     "5t2": ("caption", "unrelated", "rewrite"),
-    "best_of_5": ("weaker",) * 4,
 }
 """The wrong options of each kind of choice."""
 RANKED = 5
