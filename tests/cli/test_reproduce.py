@@ -1,4 +1,4 @@
-"""docs/reproduce.md keeps its word: it names every item of the papers, and every command on it runs.
+"""docs/reproduce.md keeps its word: it names every item of the papers, every command on it runs, and every number is there.
 
 Commands are read from the page. The commands of a row run one after the other in an empty folder against a fake
 server that stands where each provider does; placeholders and files that a user would bring are made here
@@ -30,7 +30,10 @@ from tests.tiny import llama, tokenizer
 
 PAGE = ROOT / "docs/reproduce.md"
 CODE = re.compile(r"`([^`]+)`")
-FILE = re.compile(r"`([\w./*-]+\.(?:md|jsonl?|html|png|csv))`")
+PROMISE = re.compile(
+    r"\b(?P<printed>printed)\b|`(?P<file>[\w./*-]+\.(?:md|jsonl?|html|png|csv|toml))`|`(?P<name>\w+)`|\*(?P<section>[^*]+)\*"
+)
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 BY_HAND = "**by hand**"
 HANDS = ("lotbench play", "lotbench ballot vote", "lotbench data review")
 """Commands that wait for a person."""
@@ -62,6 +65,9 @@ SMALLER = {
     "lotbench evaluate --config paper/lotbench": ["--limit", "2", "--repeats", "1", "--max-rounds", "2"],
     # The paper's encoder lies on a hub.
     "lotbench evaluate --config paper/hicbench": ["--limit", "2", "--set", "encoder=minilm"],
+    # Ten problems have all kinds.
+    "lotbench evaluate standard": ["--limit", "15", "--repeats", "1"],
+    "lotbench evaluate --config paper/standard": ["--limit", "15", "--repeats", "1"],
     "lotbench evaluate": ["--limit", "2", "--repeats", "1", "--concurrency", "4"],
     "lotbench judge-check": ["--limit", "4", "--repeats", "1"],
 }
@@ -83,14 +89,16 @@ class Row:
 
 
 def rows() -> Iterator[Row]:
-    """Every row of the tables of the page."""
+    """Every row of the tables of the page; a command cell may say `as ITEM`."""
     for section in PAGE.read_text(encoding="utf-8").split("\n## ")[1:]:
         paper, _, body = section.partition("\n")
+        by_item: dict[str, str] = {}
         for line in body.splitlines():
             cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")]
             if line.startswith("| ") and not line.startswith(("| paper item", "| ---")):
                 assert line.count(" | ") == 3, f"{paper}: not four cells: {line}"
                 item, commands, where, differs = cells
+                commands = by_item[item] = by_item.get(commands.removeprefix("as "), commands)
                 yield Row(paper, item, tuple(CODE.findall(commands)), where, differs)
 
 
@@ -161,8 +169,8 @@ def mmmu(folder: Path) -> None:
 
 
 def livebench(folder: Path) -> None:
-    """A leaderboard of general ability: two models with all that a correlation takes."""
-    rows = ("model,Average,Reasoning", "gpt-4o-mini,41.3,32.8", "gpt-4.1,62.9,71.1")
+    """A leaderboard of general ability: three models with all that a correlation takes."""
+    rows = ("model,Average,Reasoning", "gpt-4o-mini,41.3,32.8", "gpt-4.1,62.9,71.1", "gpt-4.1-mini,55.9,60.2")
     (folder / "LiveBench.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
 
 
@@ -314,6 +322,7 @@ def test_the_commands_of_a_row_run(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for command in group[0].commands:
@@ -325,5 +334,69 @@ def test_the_commands_of_a_row_run(
         else:
             model = request.getfixturevalue("tuned")
             assert clot_training.cli.main([*arguments, "--set", f"model={model}"]) == 0, command
-    for file in (file for row in group for file in FILE.findall(row.where)):
-        assert [*tmp_path.glob(file), *tmp_path.glob(f"runs/*/{file}")], f"{file} is not there"
+    printed = capsys.readouterr().out
+    for row in group:
+        assert list(missing(row.where, tmp_path, printed)) == [], row
+
+
+def missing(where: str, folder: Path, printed: str) -> Iterator[str]:
+    """What a cell promises and the commands did not bring: files, sections with numbers, numbers that are not null."""
+    texts: dict[str, str] = {"printed": printed}
+    for found in PROMISE.finditer(where):
+        if found["printed"]:
+            texts = {"printed": printed}
+        elif file := found["file"]:
+            runs = sorted(folder.glob(f"runs/*/{file}"), key=lambda path: path.stat().st_mtime_ns)
+            paths = [*folder.glob(file), *(runs if file == "summary.json" else runs[-1:])]
+            texts = {str(path): path.read_text("utf-8") if path.suffix != ".png" else "" for path in paths}
+            if not texts:
+                yield f"{file} is not there"
+        else:
+            promise = found["section"] or found["name"]
+            if not all(kept(promise, bool(found["section"]), name, text) for name, text in texts.items()):
+                yield f"{promise} is not in {', '.join(texts)}, or null"
+
+
+def kept(promise: str, section: bool, file: str, text: str) -> bool:
+    """Whether a file has a section with a number in each of its tables, or something by this name that is not null."""
+    if section and file.endswith(".md"):
+        chapters = re.findall(rf"^## {re.escape(promise)}\n(.*?)(?=^## |\Z)", text, re.M | re.S)
+        return bool(chapters) and all(
+            any(numeric(cell) for row in rows for cell in row[1:]) or not rows
+            for _, *rows in tables(chapters[0])
+        )
+    if file.endswith("summary.json"):
+        return json.loads(text)["scores"].get(promise, {}).get("value") is not None
+    if file.endswith((".json", ".jsonl")):
+        lines = [text] if file.endswith(".json") else text.splitlines()
+        return any(holds(json.loads(line), promise) for line in lines)
+    if file.endswith(".md"):
+        return any(named(table, promise) for table in tables(text))
+    return promise.lower() in text.lower()
+
+
+def tables(text: str) -> Iterator[list[list[str]]]:
+    """The cells of each Markdown table, its head first."""
+    for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        lines = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in table.splitlines()]
+        yield [lines[0], *lines[2:]]
+
+
+def named(table: list[list[str]], name: str) -> bool:
+    """Whether a table has a column of this name with a number in each row, or such a row with a number in it."""
+    head, *rows = table
+    if name in head:
+        return all(numeric(row[head.index(name)]) for row in rows)
+    return any(row[0] == name and any(map(numeric, row[1:])) for row in rows)
+
+
+def numeric(cell: str) -> bool:
+    """Whether a cell has a number, and not why there is none."""
+    return NUMBER.search(cell) is not None and not cell.startswith("none")
+
+
+def holds(value: object, name: str) -> bool:
+    """Whether there is a key, or a value, of this name somewhere in a JSON value; a key's value is not null."""
+    if isinstance(value, dict):
+        return any((key == name and one is not None) or holds(one, name) for key, one in value.items())
+    return any(holds(one, name) for one in value) if isinstance(value, list) else value == name
