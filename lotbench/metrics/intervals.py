@@ -37,8 +37,7 @@ def bounded(
     Centre and variance are those of the jackknife's pseudo-values, which are a mean's very values and free a
     curved statistic (macro F1) of most of its bias (Quenouille 1956). Set against that of trials that are all
     or nothing, b, the variance is a design effect (Kish 1965); one trial of variance b + 1/12 is counted in,
-    so that few clusters that happen to agree are not taken for many. What it covers, down to three clusters,
-    is in docs/truth.md.
+    so that few clusters that happen to agree are not taken for many.
 
     Args:
         counts: [clusters, ...]; whatever adds up over the walks of a cluster.

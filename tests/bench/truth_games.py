@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from numpy.random import Generator
@@ -23,7 +22,6 @@ __all__ = [
     "WEAK",
     "Errors",
     "Player",
-    "failing",
     "on_the_same_samples",
     "played",
     "traces",
@@ -33,23 +31,6 @@ __all__ = [
 def on_the_same_samples(player: Player, samples: int, rng: Generator) -> Player:
     """The player with its chance on each sample drawn once and for all: runs of it are of equal models."""
     return Fixed(player.a, player.b, tuple(player.chances(samples, rng)))
-
-
-def failing(
-    player: Player, right: float, wrong: float, rng: Generator, samples: int
-) -> tuple[list[Game], dict[Place, bool]]:
-    """Three games a sample by a judge that never errs, and cannot read so many of the right and of the wrong fillings."""
-    games, truth = played(player, Errors(0.0), Errors(0.0), rng, samples)
-    made = []
-    for one in games:
-        chances = [right if truth[one.sample, one.repeat, at.number] else wrong for at in one.rounds]
-        broken = next((at for at, chance in enumerate(chances) if rng.random() < chance), None)
-        if broken is not None:
-            rounds = (*one.rounds[:broken], replace(one.rounds[broken], opinions=()))
-            made.append(replace(one, outcome="judge_failed", solved=None, rounds=rounds))
-        else:
-            made.append(one)
-    return made, truth
 
 
 def traces(games: Sequence[Game]) -> list[Trace]:

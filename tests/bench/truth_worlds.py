@@ -1,7 +1,4 @@
-"""Worlds of which the truth is known, as plain arrays: games of a judge that errs, scores of ideas, paired differences.
-
-Nothing here imports lotbench, so that code of any day can be measured on the same draws.
-"""
+"""Worlds of which the truth is known, as plain arrays: games of a judge that errs."""
 
 from __future__ import annotations
 
@@ -76,14 +73,6 @@ def _score(a: float, b: float) -> float:
 
 
 PLAYERS = {"strong": Player(1.0, 6.0), "weak": Player(0.5, 16.0), "never solving": Player(0.0, 1.0)}
-JUDGES = {
-    "constant, FNR .05": (Errors(0.03), Errors(0.05)),
-    "constant, FNR .23": (Errors(0.03), Errors(0.23)),
-    "by sample, FNR .05": (Errors(0.03, "sample"), Errors(0.05, "sample")),
-    "by sample, FNR .23": (Errors(0.03, "sample"), Errors(0.23, "sample")),
-    "by round, FNR .05": (Errors(0.03, "round"), Errors(0.05, "round")),
-    "by round, FNR .23": (Errors(0.03, "round"), Errors(0.23, "round")),
-}
 
 
 def rounds(
@@ -95,40 +84,3 @@ def rounds(
     luck = rng.random(shape)
     accepts, refuses = (errors.rates(samples, rng)[:, None] for errors in (fpr, fnr))
     return good, np.where(good, luck >= refuses, luck < accepts)
-
-
-@dataclass(frozen=True, slots=True)
-class Rubric:
-    """How an answerer scores ideas on a rubric of 1 to 5: the sharper, the more often as the gold does."""
-
-    shares: tuple[float, ...]
-    sharpness: float
-
-    def rows(self) -> Floats:
-        """[5, 6]: the chance of each prediction for each gold score, column 0 for no score."""
-        labels = np.arange(5)
-        near = np.exp(-self.sharpness * np.abs(labels[:, None] - labels))
-        table = np.column_stack([0.03 * near.sum(axis=1), near])
-        return table / table.sum(axis=1, keepdims=True)
-
-    def drawn(self, n: int, rng: Generator) -> tuple[list[int], list[int | None]]:
-        """Gold and predicted scores of n ideas; None for no score."""
-        gold = [int(one) + 1 for one in rng.choice(5, size=n, p=self.shares)]
-        return gold, self.said(gold, rng)
-
-    def said(self, gold: list[int], rng: Generator) -> list[int | None]:
-        """Predicted scores of ideas; None for no score."""
-        rows = self.rows()
-        return [int(rng.choice(6, p=rows[one - 1])) or None for one in gold]
-
-    def truth(self) -> float:
-        """Macro F1 over all ideas there could be."""
-        joint = np.array(self.shares)[:, None] * self.rows()
-        hits = np.diagonal(joint[:, 1:])
-        return float((2 * hits / (joint.sum(axis=1) + joint[:, 1:].sum(axis=0))).mean())
-
-
-RUBRICS = {
-    "fair answerer": Rubric((0.10, 0.18, 0.30, 0.28, 0.14), 1.2),
-    "near chance": Rubric((0.10, 0.18, 0.30, 0.28, 0.14), 0.3),
-}

@@ -1,6 +1,6 @@
 """The words that people read: those of a game, not those of the code (walk, arm, filling, censored, rankable, told apart).
 
-Names of settings, JSON keys and code keep theirs, and are written as code; docs/truth.md and docs/judges.md are for those
+Names of settings, JSON keys and code keep theirs, and are written as code; docs/judges.md is for those
 who check the statistics and the judges, and CHANGELOG.md tells of what was called so.
 """
 
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
     path.relative_to(ROOT).as_posix()
     for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
-    if path.name not in ("truth.md", "judges.md")
+    if path.name != "judges.md"
 )
 TEMPLATES = sorted(
     path.relative_to(ROOT).as_posix() for path in (ROOT / "lotbench").rglob("*.html") if path.is_file()

@@ -1,4 +1,4 @@
-"""What a report says of the variant of its games: whether it can still show differences between models, leaps, points, frames."""
+"""What a report says of the variant of its games: whether it can still show differences between models, and its leaps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 from lotbench.benchmarks.lotbench.games import Game
 from lotbench.benchmarks.lotbench.rules import Rules
-from lotbench.harness.evidence import Evidence
 from lotbench.report.sections import Section, Table
 
 CEILING = 0.9
@@ -65,29 +64,3 @@ def leaps(games: Sequence[Game], rules: Rules) -> tuple[Section, ...]:
         Table(("after the solve", "attempts", "share"), rows, "Attempts after the solve"),
     )
     return (Section("Leaps", notes, tables),)
-
-
-def points(games: Sequence[Game], evidence: Evidence) -> tuple[Section, ...]:
-    """Which of the responses that are looked for were met, where a sample has several."""
-    rows: list[tuple[str | int, ...]] = []
-    met = Counter((one.sample, number) for one in games for number in _met(one))
-    for name, number in sorted(met):
-        rows.append((name, number + 1, met[name, number], _text(evidence.samples.get(name), number)))
-    if not any(opinion.of > 1 for one in games for at in one.rounds for opinion in at.opinions):
-        return ()
-    note = "Response 1 is the sample's own, the others are its points; in an encore a game may meet several."
-    table = Table(("sample", "response", "games", "text"), tuple(rows))
-    return (Section("Responses that were met", (note,), (table,)),)
-
-
-def _met(one: Game) -> set[int]:
-    """The responses that a game met."""
-    if one.leaps:
-        return {leap.target for leap in one.leaps}
-    return {at.met for at in one.rounds if at.number == one.solved}
-
-
-def _text(item: Any, number: int) -> str:
-    if item is None:
-        return ""
-    return str(item.response if number == 0 else item.points[number - 1].response)

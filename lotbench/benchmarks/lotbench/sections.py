@@ -46,7 +46,6 @@ def sections(traces: Sequence[Trace], settings: Rules, evidence: Evidence = NOTH
         *arms.limits(games, settings),
         _survival(games, settings),
         *arms.leaps(games, settings),
-        *arms.points(games, evidence),
         _outcomes(games),
         _bounds(games, settings),
         _repeats(games, settings),

@@ -7,7 +7,6 @@ reads at each node of the game. `candidate.py` has the candidate's half, `check.
 from __future__ import annotations
 
 from lotbench.benchmarks.lotbench import candidate, check, judge_rows, lints, placebo, turtlebench, validation
-from lotbench.benchmarks.lotbench.across import across
 from lotbench.benchmarks.lotbench.ballot import BALLOT
 from lotbench.benchmarks.lotbench.calibration import CALIBRATION
 from lotbench.benchmarks.lotbench.games import answers
@@ -106,7 +105,6 @@ benchmark = Benchmark(
         by_labels=by_labels,
         score_only=SCORE_ONLY,
         answers=answers,
-        across=across,
         ends=score_ends,
     ),
 )

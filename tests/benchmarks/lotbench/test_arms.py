@@ -21,15 +21,14 @@ from lotbench.checks.judge_check import judge_check
 from lotbench.checks.judge_check_plan import Wanted
 from lotbench.cli import main
 from lotbench.config.experiment import Config, Experiment, Limits
-from lotbench.harness.evidence import Evidence
 from lotbench.prompting.person_form import interview
 from lotbench.run.evaluate import resume
 from lotbench.run.results import load_run
 from lotbench.site.game_rounds import thought
 from tests.benchmarks.lotbench.test_encore import OTHER, PLAIN, SAME
-from tests.benchmarks.lotbench.test_frames import CALM, HEART, POINTED, SNOOZE
+from tests.benchmarks.lotbench.test_frames import CALM, HEART, POINTED
 from tests.fakes import RuleModel
-from tests.games import Rules, trace, unsolved, won
+from tests.games import Rules, unsolved, won
 from tests.judging import shipped, write
 from tests.old_runs import cut_off, walks
 from tests.play import CHAIN, NO, PROMPTS, TRIAL, YES, candidate, judge, play
@@ -163,11 +162,9 @@ async def test_a_replay_tells_leaps_ideas_and_a_key_text_that_came_too_late() ->
     assert "after 0 failed attempts" in text and "after 2 failed attempts" in text
 
 
-async def test_report_and_replay_say_which_point_was_met() -> None:
+async def test_a_replay_says_which_point_was_met() -> None:
     checker = judge(NO, YES, chains=[CHAIN], trial=[*TRIAL, *TRIAL])
     played = (await play(candidate(HEART), checker, sample=POINTED, frame="hidden", max_rounds=1)).trace
-    met = arms.points([game(played)], Evidence({POINTED.id: POINTED}))
-    assert met[0].tables[0].rows == ((POINTED.id, 2, 1, CALM),)
     text = replay(POINTED.model_dump(mode="json"), played).text
     assert "response 1: not it; response 2: accepted" in text
     assert CALM in text and "writes" in text
@@ -282,7 +279,3 @@ def test_rows_that_cannot_be_put_are_refused(file: str, change: dict[str, Any], 
         _, faults = probes("judge", [read], {item.id: item for item in ITEMS})  # type: ignore[list-item]
         if faults:
             raise ValueError(faults[0])
-
-
-def test_a_trace_without_points_is_told_without_numbers() -> None:
-    assert SNOOZE and arms.points([game(trace("a", 1, "unsolved", []))], Evidence({})) == ()

@@ -4,7 +4,6 @@ import math
 
 import pytest
 
-from lotbench.benchmarks.lotbench.across import across
 from lotbench.benchmarks.lotbench.clues import TITLE, stages
 from lotbench.benchmarks.lotbench.contamination import openings
 from lotbench.benchmarks.lotbench.games import answers, game
@@ -121,14 +120,3 @@ def test_what_cannot_be_tested_is_said() -> None:
     found = section("Contamination", (exact("a", 1, 1), exact("a", 2, 1)))
     assert found.notes[0].startswith("Not tested") and found.numbers["p"] is None
     assert found.notes[1] == "1 sample opens with the key text in every one of its games."
-
-
-def test_runs_stand_side_by_side_with_their_clues_and_key_texts() -> None:
-    runs = {"one": (GAMES, SMALL), "two": ((exact("a", 1, 1), exact("b", 1, 1), won("c", 1, 2)), SMALL)}
-    runs["three"] = ((exact("b", 1, 1), unsolved("a", 1, 6)), SMALL)
-    (found,) = across(runs)
-    rows = {row[0]: row[1:] for row in found.tables[0].rows}
-    assert rows["one"][0] == pytest.approx(2 / 4) and rows["one"][2] == 0 and rows["one"][4:] == (0, 0)
-    # a is known to two alone, b to three as well.
-    assert rows["two"][0] == 1 and rows["two"][2] == pytest.approx(2 / 3) and rows["two"][4:] == (2, 1)
-    assert rows["three"][2] == pytest.approx(1 / 2) and rows["three"][4:] == (1, 0)
