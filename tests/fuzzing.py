@@ -31,7 +31,7 @@ from lotbench.edge.files.traces import Traces
 from lotbench.edge.importers import oogiri_go
 from lotbench.edge.importers.published import Files
 from lotbench.edge.importers.published import readers as published_readers
-from lotbench.edge.models import batch_files, batch_format, chat_format
+from lotbench.edge.models import chat_format
 from lotbench.edge.models.predictions import PredictedModel, read_predictions
 from lotbench.edge.models.recorded import RecordedModel
 from lotbench.edge.pictures.picture_file import PictureError, decoded
@@ -102,21 +102,6 @@ def sample(data: bytes) -> None:
     """A line of samples.jsonl."""
     faults: list[str] = []
     jsonl._row(Path("samples.jsonl"), 1, data, Item.model_validate, faults)
-
-
-def batch_results(data: bytes) -> None:
-    """The lines of a batch's results, what a server says of it, and a batch file in a run folder."""
-    with suppress(ValueError):
-        _, outcome = batch_format.outcome(data)
-        chat_format.reply(json.loads(json.dumps(outcome.body)), 0.0, {})
-    with suppress(ValueError, RecursionError):
-        answer = json.loads(data)
-        for api in batch_format.APIS:
-            with suppress(ValueError):
-                batch_format.look(api, answer)
-    batch_files.Results(held(data, "0001.results.jsonl"))
-    with suppress(UsageError):
-        batch_files.read(held(data, "0001.json"))
 
 
 def settings(data: bytes) -> None:
@@ -261,7 +246,6 @@ TARGETS: Mapping[str, Callable[[bytes], None]] = {
     "reply": reply,
     "phrase": phrase,
     "completion": completion,
-    "batch_results": batch_results,
     "journal": journal,
     "sample": sample,
     "settings": settings,

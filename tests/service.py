@@ -201,6 +201,7 @@ class Service:
             "created": 1_790_000_000,
             "model": str(body["model"]) + self.abilities.suffix,
             "choices": choices,
+            "service_tier": body.get("service_tier", "default"),
             "usage": MALFORMED
             if malformed
             else self._usage(heard, str(message["content"] or said.refusal or ""), thought or ""),

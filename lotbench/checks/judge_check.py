@@ -30,7 +30,6 @@ from lotbench.report.sections import Section
 from lotbench.run import results
 from lotbench.run.anchors import key_of, put, side_by_side
 from lotbench.run.calling import Calls, calling
-from lotbench.run.plan import refuse_batches
 from lotbench.run.session import watched
 from lotbench.types import JSON
 
@@ -67,7 +66,6 @@ async def judge_check(
     made = prepare(wanted)
     refuse_unpriced(made.plan.limits, {n.text: n for given in made.names.values() for n in given})
     judges = replace(made.plan, names=made.names)
-    refuse_batches(judges, rounds=False)
     store, judged = Store(fresh=wanted.fresh), list[Judged]()
     async with calling(judges, lambda: run_folder.Folder(_place(made)), own, store) as calls:
         calls.folder.write_json("check.json", made.frozen)
@@ -98,7 +96,7 @@ async def _judge_all(made: Prepared, caller: Caller, judged: list[Judged]) -> No
         for probe in made.taken(panel)
         for repeat in range(1, made.repeats + 1)
     ]
-    await side_by_side(made.plan.limits.side_by_side(len(work)), work)
+    await side_by_side(made.plan.limits.concurrency, work)
 
 
 def _place(made: Prepared) -> Path:

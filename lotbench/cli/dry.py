@@ -25,7 +25,7 @@ def show_plan(made: Plan, root: Path) -> int:
     print(f"{made.benchmark.name} version {made.benchmark.version}: {made.benchmark.about}")
     print(f"data      {made.folder}: {len(made.chosen)} of {made.of} samples")
     print(
-        f"tasks     {walks} ({experiment.repeats} repeats), {made.limits.side_by_side(len(lanes))} side by side"
+        f"tasks     {walks} ({experiment.repeats} repeats), {min(len(lanes), made.limits.concurrency)} side by side"
     )
     for name, value in made.settings.model_dump().items():
         print(f"  {name:18} {value}")
@@ -39,10 +39,8 @@ def show_plan(made: Plan, root: Path) -> int:
         print(
             f"{role:10} {calls:14,} {usage.input_tokens:14,} {usage.output_tokens:14,} {shown:>10}  {models}"
         )
-    if made.limits.batch != "none":
-        given = (name for names in made.names.values() for name in names)
-        batched = dict.fromkeys(name.text for name in given if made.limits.batches(name.provider))
-        print(f"half the price, by batch files of {made.limits.batch}: {', '.join(batched)}")
+    if made.limits.service_tier == "flex":
+        print("half the price, slower: OpenAI's service tier flex")
     dollars = _dollars(total_cost(cost for *_, cost in most))
     print(
         f"cost at most, about: {dollars}; prices of {price_date()}, nothing cached, no task solved early, "
@@ -91,7 +89,7 @@ def _at_most(made: Plan, walks: Counter[str]) -> Iterator[tuple[str, Usage, int,
         # The price of a call depends on its own length, not on that of all together.
         one = Usage(prompt, 0, REPLY_TOKENS)
         given = made.names[role]
-        costs = [asked_cost(name, one, batched=made.limits.batches(name.provider)) for name in given]
+        costs = [asked_cost(name, one, made.limits) for name in given]
         known = [each for each in costs if each is not None]
         cost = calls * max(known) if len(known) == len(costs) else None
         yield role, Usage(calls * prompt, 0, calls * REPLY_TOKENS), calls, cost

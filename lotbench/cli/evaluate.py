@@ -15,6 +15,7 @@ from lotbench.config import experiment as config
 from lotbench.config import judge_panel
 from lotbench.config.experiment import Config
 from lotbench.edge import event_loop
+from lotbench.edge.calls.budget import refuse_tier
 from lotbench.edge.files import run_folder
 from lotbench.edge.files.datasets import config_file
 from lotbench.errors import UnknownModel, UsageError
@@ -28,7 +29,7 @@ from lotbench.run.results import Run
 T = TypeVar("T")
 EMBEDDED = "an embedded model played"
 """How the reason begins that takes every meaning from a score."""
-LIMITS = ("concurrency", "rpm", "tpm", "cost_limit", "token_limit", "time_limit", "batch")
+LIMITS = ("concurrency", "rpm", "tpm", "cost_limit", "token_limit", "time_limit")
 
 
 def evaluate(parsed: argparse.Namespace) -> int:
@@ -38,7 +39,7 @@ def evaluate(parsed: argparse.Namespace) -> int:
         from lotbench.cli.dry import show_plan
 
         made = plan.make(asked)
-        plan.refuse_batches(made)
+        refuse_tier(made.limits, [name for names in made.names.values() for name in names])
         return show_plan(made, Path(parsed.out))
     work = begin(
         asked,

@@ -237,11 +237,6 @@ def _limits(one: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     limits.add_argument("--cost-limit", metavar="USD", type=float)
     limits.add_argument("--token-limit", metavar="N", type=int)
     limits.add_argument("--time-limit", metavar="S", type=float, help="seconds")
-    limits.add_argument(
-        "--batch",
-        choices=["none", "openai", "anthropic"],
-        help="ask the models of that provider by batch files, at half the price; what is played in rounds cannot be",
-    )
     return limits
 
 

@@ -32,7 +32,7 @@ def _in_pipe(stream: TextIO) -> Watch:
             while True:
                 await asyncio.sleep(PIPE_S)
                 print(line(status, time.monotonic() - started), file=stream, flush=True)
-                for waited in _waited(status):
+                for waited in stalled(status.stats, time.monotonic()):
                     print(waited, file=stream, flush=True)
         finally:
             print(line(status, time.monotonic() - started), file=stream, flush=True)
@@ -57,7 +57,7 @@ def _on_terminal(stream: TextIO) -> Watch:
             grid = Table.grid(padding=(0, 1))
             bar = ProgressBar(total=max(status.total, 1), completed=len(status.traces), width=30)
             grid.add_row(bar, line(status, time.monotonic() - started))
-            for waited in _waited(status):
+            for waited in stalled(status.stats, time.monotonic()):
                 grid.add_row("", Text(waited))
             return grid
 
@@ -94,16 +94,6 @@ def line(status: Status, seconds: float) -> str:
         if pace.places < pace.most:
             parts.append(f"an endpoint is crowded: {int(pace.places)} of {pace.most} places")
     return ", ".join(parts)
-
-
-def _waited(status: Status) -> list[str]:
-    """What is being waited for: batch files, else calls that take long."""
-    now, files = time.monotonic(), status.models.batch_files.waiting
-    told = [
-        f"batch file {number:04}: {calls} calls, sent {now - since:.0f} s ago"
-        for number, (calls, since) in sorted(files.items())
-    ]
-    return told or stalled(status.stats, now)
 
 
 def stalled(stats: CallStats, now: float) -> list[str]:

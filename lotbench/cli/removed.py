@@ -8,5 +8,7 @@ COMMANDS: dict[str, str] = {
     "clot play-train": "train with TRL, whose rollouts step games of lotbench.games(...) (docs/environment.md)",
 }
 """By the command as it was typed, `data panel` or `clot pairs` included."""
-FLAGS: dict[str, str] = {}
+FLAGS: dict[str, str] = {
+    "--batch": "--set service_tier=flex asks models of OpenAI at half the price (docs/models.md)",
+}
 """By flag, whichever command had it."""

@@ -37,8 +37,6 @@ class RoleSampling(BaseModel):
 
 DEFAULT_BENCHMARK = "lotbench"
 """What is played if nothing else is said."""
-MOST_TOGETHER = 20_000
-"""Walks or rows that wait for batch files together, at most: each is held in memory."""
 
 
 class Experiment(BaseModel):
@@ -102,18 +100,8 @@ class Limits(BaseModel):
     """Repeats are added until the interval of the main metric reaches no further than this to either side, on the average."""
     max_failed: float = Field(default=0.10, ge=0, le=1)
     """The share of tasks that may end as ROLE_failed."""
-    batch: Literal["none", "openai", "anthropic"] = "none"
-    """Whose batch API answers its models' calls, as files that may take a day, at half the price."""
-    batch_poll_s: float = Field(default=60.0, gt=0)
-    """Seconds between two looks at a batch that is not done."""
-
-    def batches(self, provider: str) -> bool:
-        """Whether the calls of a model of this provider go into batch files; a server of one's own may have the API, too."""
-        return self.batch != "none" and provider in (self.batch, "url")
-
-    def side_by_side(self, pieces: int) -> int:
-        """How many of so many pieces of work are begun together; a batch file holds what is asked at one time."""
-        return min(pieces, self.concurrency if self.batch == "none" else MOST_TOGETHER)
+    service_tier: Literal["default", "flex"] = "default"
+    """`flex` asks OpenAI's models at half the price, slower; models of other endpoints have no such tier."""
 
 
 class Config(BaseModel):

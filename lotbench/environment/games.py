@@ -221,7 +221,6 @@ async def opened(
         check: Make one call to each judge and oracle first.
     """
     made, entered, begun = _placed(asked, folder, out)
-    plan.refuse_batches(made)
     named = {**own, asked.experiment.model: outside}
     refuse_unpriced(made.limits, {name.text: name for names in made.names.values() for name in names})
     async with calling(made, entered, named, Store(fresh=fresh)) as calls:

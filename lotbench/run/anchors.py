@@ -173,7 +173,7 @@ async def _again(
 
         return judge
 
-    await side_by_side(made.limits.side_by_side(len(probes)), [piece(probe) for probe in probes])
+    await side_by_side(made.limits.concurrency, [piece(probe) for probe in probes])
     read = {name: verdict for name, verdict in said.items() if verdict is not None}
     flipped = sorted(name for name, verdict in read.items() if verdict is not known[name])
     before, of = record["flips"]

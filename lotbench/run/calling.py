@@ -26,7 +26,6 @@ from lotbench.edge.calls.journal import Journal
 from lotbench.edge.calls.shared import Sharing
 from lotbench.edge.calls.store import Store
 from lotbench.edge.files.run_folder import Folder
-from lotbench.edge.models.batch_files import FILE
 from lotbench.edge.models.registry import Models
 from lotbench.harness.state import start
 from lotbench.run.plan import Plan
@@ -88,28 +87,7 @@ async def calling(
             async with journaled(
                 plan, role_models, place.path, store or Store(), before, sharing=sharing
             ) as caller:
-                _open_batches(plan, models, place.path, caller.journal)
                 yield Calls(plan, models, place, caller, limits)
-
-
-def _open_batches(plan: Plan, models: Models, path: Path, journal: Journal) -> None:
-    """Begin with the batch files that are there, and say what of them nobody will fetch.
-
-    Raises:
-        RunFolderError: One is damaged.
-    """
-
-    def taken(key: str) -> int:
-        line = journal.last(key)
-        number = line.reply.sent.get(FILE, 0) if line else 0
-        return number if isinstance(number, int) else 0
-
-    models.batch_files.open(path, taken)
-    left = len(models.batch_files.untaken())
-    if left and plan.limits.batch == "none":
-        models.warnings.append(
-            f"{left} calls stand in batch files whose results were not fetched; without --batch they are made, and paid, again"
-        )
 
 
 def _fitting(plan: Plan, *, shared: bool) -> tuple[Limits, str]:

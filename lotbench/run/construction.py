@@ -22,7 +22,7 @@ from lotbench.edge.files.run_folder import Folder
 from lotbench.harness.benchmark import Benchmark
 from lotbench.prompting.prompt import Pack, pack
 from lotbench.run.calling import Calls
-from lotbench.run.plan import Plan, refuse_batches, version
+from lotbench.run.plan import Plan, version
 from lotbench.run.session import loop
 from lotbench.types import Sample, Trace
 
@@ -84,7 +84,6 @@ def plan(wanted: Wanted, benchmark: Benchmark, drafts: Sequence[Sample]) -> Plan
         names=names,
         by_id={draft.id: draft for draft in drafts},
     )
-    refuse_batches(made)
     return made
 
 

@@ -117,7 +117,6 @@ async def begin(
     duel = _settled(plans, delta)
     for made in plans:
         refuse_unpriced(made.limits, {name.text: name for names in made.names.values() for name in names})
-        plan.refuse_batches(made)
     try:
         return await _begun(plans, duel, out, own, Store(fresh=fresh), check=check, say=say)
     except Unreachable as error:
@@ -274,7 +273,6 @@ async def _again(
     run = load_run(path)
     made = results.planned(run, config.validate(Limits, {**run.limits, **limits}))
     recorded.refuse_lost_pictures(made, path)
-    plan.refuse_batches(made)
     calls = await stack.enter_async_context(calling(made, lambda: nullcontext(place), own))
     session = Session(made, calls, run)
     session.continues(run.traces, retry_failed=retry_failed)

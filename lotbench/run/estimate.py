@@ -145,7 +145,7 @@ def _cost(made: Plan, role: str, sums: Mapping[str, float]) -> float | None:
     """The dollars of so many calls, all of the mean length, shared evenly by the models of a role."""
     calls, given = sums["calls"], made.names[role]
     each = Usage(*(round(sums[name] / calls) if calls else 0 for name in SUMMED[1:]))
-    costs = (asked_cost(name, each, batched=made.limits.batches(name.provider)) for name in given)
+    costs = (asked_cost(name, each, made.limits) for name in given)
     return total_cost(None if one is None else calls / len(given) * one for one in costs)
 
 

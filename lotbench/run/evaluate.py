@@ -133,7 +133,6 @@ async def begin(
         precision.refuse(made, shards)
         made = plan.make(precision.first(asked))
     refuse_unpriced(made.limits, {name.text: name for names in made.names.values() for name in names})
-    plan.refuse_batches(made)
     if shards > 1:
         sharded.refuse_alone(made)
 
@@ -235,7 +234,6 @@ async def resume(
         made = results.planned(run_before, config.validate(Limits, {**run_before.limits, **limits}))
         recorded.refuse_lost_pictures(made, path)
         precision.refuse(made, shards)
-        plan.refuse_batches(made)
         if shards > 1:
             sharded.refuse_alone(made)
         async with calling(made, lambda: nullcontext(place), own) as calls:

@@ -201,33 +201,6 @@ def make(config: Config, recorded: Recorded | None = None) -> Plan:
     )
 
 
-def refuse_batches(made: Plan, *, rounds: bool = True) -> None:
-    """Refuse batch files where they would never come to an end, or would hold nothing.
-
-    Args:
-        made: The plan.
-        rounds: Whether its walks are taken; the rows of a judge check stand alone, whatever is played.
-
-    Raises:
-        UsageError: Calls hang on the replies before them, round by round or walk by walk; or no model has batch files.
-    """
-    api = made.limits.batch
-    if api == "none":
-        return
-    told = f"--batch {api}: {made.benchmark.name}"
-    if rounds and made.benchmark.graph == "game":
-        raise UsageError(
-            f"{told} is played in rounds: each call hangs on the reply before it, and a batch may take a day"
-        )
-    if rounds and any(len(lane) > 1 for lane in made.lanes()):
-        raise UsageError(f"{told}: by these settings tasks follow each other, and a batch may take a day")
-    names = [name for given in made.names.values() for name in given]
-    if not any(made.limits.batches(name.provider) for name in names):
-        raise UsageError(
-            f"{told}: no model in it is {api}'s (of {', '.join(sorted({n.text for n in names}))})"
-        )
-
-
 def _drawn(
     benchmark: Benchmark, experiment: Experiment, settings: Any, candidate: ModelName
 ) -> dict[str, Any]:

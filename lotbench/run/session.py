@@ -248,7 +248,7 @@ def loop(
         context=Context(plan.benchmark, plan.view, ask),
         done=dict(done or {}),
         supersteps=plan.benchmark.walks.supersteps(plan.settings),
-        concurrency=plan.limits.side_by_side(len(lanes)),
+        concurrency=min(len(lanes), plan.limits.concurrency),
         max_failed=int(plan.limits.max_failed * sum(map(len, lanes))),
     )
 

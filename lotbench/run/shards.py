@@ -123,10 +123,8 @@ def refuse_alone(made: Plan) -> None:
     """Shards need models that every process can reach, call by call.
 
     Raises:
-        UsageError: One is a Python object, a person, an embedded model or the placebo; or there are batch files.
+        UsageError: One is a Python object, a person, an embedded model or the placebo.
     """
-    if made.limits.batch != "none":
-        raise UsageError(f"--shards: --batch {made.limits.batch} asks by files, which one process writes")
     here = ("python", "human", "local", "placebo")
     alone = [n.text for given in made.names.values() for n in given if n.kind in here]
     if alone:

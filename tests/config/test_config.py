@@ -95,7 +95,7 @@ def test_unknown_keys_are_named_with_their_file_and_what_there_is(tmp_path: Path
     assert len(found) == 3
     assert all(fault.startswith(f"{file}: ") for fault in found)
     assert any("modell: unknown key; known: benchmark, data," in fault for fault in found)
-    assert any("limits.rpmm: unknown key; known: batch," in fault for fault in found)
+    assert any("limits.rpmm: unknown key; known: concurrency," in fault for fault in found)
     assert any("sampling.judge.temprature: unknown key" in fault for fault in found)
 
 

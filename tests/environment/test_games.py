@@ -384,9 +384,11 @@ async def test_where_no_judge_answers_no_folder_is_left(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-async def test_batch_files_are_refused_as_in_a_run(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="--batch openai: lotbench is played in rounds"):
-        async with lotbench.games(judge="gpt-4o-mini", batch="openai", out=tmp_path):
+async def test_a_service_tier_is_refused_as_in_a_run(tmp_path: Path) -> None:
+    with pytest.raises(
+        UsageError, match="service_tier=flex is OpenAI's, and ollama/llama3 is asked elsewhere"
+    ):
+        async with lotbench.games(judge="ollama/llama3", service_tier="flex", out=tmp_path):
             pass
     assert not list(tmp_path.iterdir())
 

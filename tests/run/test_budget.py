@@ -11,11 +11,11 @@ import pytest
 from lotbench.cli.progress import STALL_S, stalled
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import parse
-from lotbench.edge.calls.budget import Budget
+from lotbench.edge.calls.budget import Budget, refuse_tier
 from lotbench.edge.calls.caller import CallStats
 from lotbench.edge.calls.journal import read_journal
 from lotbench.edge.calls.prices import price
-from lotbench.errors import LimitReached
+from lotbench.errors import LimitReached, UsageError
 from lotbench.run.evaluate import resume
 from lotbench.run.results import load_run
 from lotbench.types import Usage
@@ -79,6 +79,30 @@ async def test_a_cost_ceiling_and_a_higher_one(server: FakeServer, tmp_path: Pat
     done = await resume(caught.value.run, cost_limit=100.0)
     assert done.summary["complete"] is True
     assert done.summary["scores"] == whole.summary["scores"]
+
+
+async def test_flex_halves_the_price_where_the_server_says_flex(
+    server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    monkeypatch.delenv("LOTBENCH_PRICES")
+    names = {"candidate": "gpt-4o-mini", "judge": "gpt-4o-mini", "oracle": "gpt-4o-mini"}
+    run = await play(server, tmp_path / "runs", **names, fresh=True, service_tier="flex")
+
+    listed = sum(cost for _, cost in spent(run.path))
+    assert run.summary["usage"]["cost_usd"] == pytest.approx(listed / 2)
+    sent = {entry.reply.sent.get("service_tier") for entry in read_journal(run.path / "calls.jsonl")}
+    assert sent == {"flex"}
+
+
+def test_flex_is_refused_where_it_is_not_sold() -> None:
+    names = [parse("gpt-4o-mini"), parse("judge@http://127.0.0.1:9/v1"), parse("human")]
+    with pytest.raises(
+        UsageError, match=r"is OpenAI's, and judge@http://127\.0\.0\.1:9/v1 is asked elsewhere"
+    ):
+        refuse_tier(Limits(service_tier="flex"), names)
+    refuse_tier(Limits(), names)
 
 
 async def test_a_time_ceiling_lets_the_calls_in_flight_end(tmp_path: Path) -> None:

@@ -281,7 +281,7 @@ async def test_changed_prompts_refuse_to_be_gone_on_with(tmp_path: Path) -> None
 async def test_limits_may_change_and_nothing_else_may(tmp_path: Path) -> None:
     with FakeServer() as server:
         run = await stopped(server, tmp_path)
-        with pytest.raises(UsageError, match="seed: unknown key; known: batch, batch_poll_s, concurrency"):
+        with pytest.raises(UsageError, match="seed: unknown key; known: concurrency"):
             await resume(run, seed=3)
         with pytest.raises(UsageError, match="retries: "):
             await resume(run, retries=-1)

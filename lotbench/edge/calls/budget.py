@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from lotbench.config.experiment import Limits
@@ -93,6 +93,19 @@ def refuse_unpriced(limits: Limits, names: Mapping[str, ModelName]) -> None:
         raise UsageError(
             f"--cost-limit: no price for {', '.join(unpriced)} in the table of {price_date()}; give your own "
             "in a TOML file named by $LOTBENCH_PRICES"
+        )
+
+
+def refuse_tier(limits: Limits, names: Iterable[ModelName]) -> None:
+    """Refuse the service tier `flex` for whoever does not have it.
+
+    Raises:
+        UsageError: A model is asked at an endpoint that is not OpenAI's.
+    """
+    others = sorted({name.text for name in names if name.kind == "api" and name.provider != "openai"})
+    if limits.service_tier == "flex" and others:
+        raise UsageError(
+            f"service_tier=flex is OpenAI's, and {', '.join(others)} is asked elsewhere: leave it out, or name models of OpenAI alone"
         )
 
 

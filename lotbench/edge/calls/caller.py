@@ -45,8 +45,6 @@ class RoleModel:
     """The id that the model returned last; empty before its first reply."""
     address: str = ""
     """See `config.model_names.address`."""
-    share: float = 1.0
-    """The share of its price that a call is thought to cost; see `prices.BATCHED`."""
     outside: bool = False
     """Whether somebody outside replies, whenever it suits: nothing is set aside for that, and no rate holds it up."""
 
@@ -204,7 +202,7 @@ class Caller:
         asked, told = _estimate(request), round(self._mean_reply.get(question.step, REPLY_TOKENS))
         calls = 0 if role_model.outside else 1
         price, tokens = role_model.price, calls * (asked + told)
-        held = price.of(Usage(asked, 0, told)) * role_model.share if price else 0.0
+        held = price.of(Usage(asked, 0, told)) if price else 0.0
         self.budget.reserve(tokens, held)
         used, spent = Usage(), 0.0
         self.stats.in_flight += 1

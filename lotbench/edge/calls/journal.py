@@ -110,8 +110,7 @@ class Totals:
         total.input_tokens += usage.input_tokens
         total.cached_input_tokens += usage.cached_input_tokens
         total.output_tokens += usage.output_tokens
-        # How long a batched call took nobody knows, so no sum of theirs bounds anything.
-        total.seconds += inf if "batch" in made.reply.sent else made.reply.seconds
+        total.seconds += made.reply.seconds
         total.malformed += "malformed" in made.reply.sent
         price, before = self.prices.get(made.asked), total.cost_usd
         total.cost_usd = None if price is None or before is None else before + cost(price, made.reply)

@@ -16,14 +16,14 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, NonNegativeFloat
 
-from lotbench.config.experiment import read_toml, validate
+from lotbench.config.experiment import Limits, read_toml, validate
 from lotbench.config.model_names import ModelName, base_model
 from lotbench.types import Reply, Usage
 
 FREE_KINDS = ("hf", "local", "file", "human", "placebo", "python")
 FREE_PROVIDERS = ("ollama", "vllm")
-BATCHED = 0.5
-"""The share of its price that a call in a batch file costs, at either provider."""
+FLEX = 0.5
+"""The share of its price that a call of OpenAI's service tier `flex` costs."""
 LISTED_AS = {name: name for name in ("openai", "openrouter", "deepseek", "anthropic")} | {"gemini": "google"}
 """Our providers under the names that genai-prices has for them; it does not list the others."""
 
@@ -61,14 +61,16 @@ def total_cost(costs: Iterable[float | None]) -> float | None:
 
 
 def cost(price: Price, reply: Reply) -> float:
-    """What a reply cost, in US dollars: the price of its tokens, or a share of it where it came out of a batch file."""
-    return price.of(reply.usage) * (BATCHED if "batch" in reply.sent else 1.0)
+    """What a reply cost, in US dollars: the price of its tokens, and half of it where the server says `flex`."""
+    return price.of(reply.usage) * (FLEX if reply.sent.get("service_tier") == "flex" else 1.0)
 
 
-def asked_cost(name: ModelName, usage: Usage, *, batched: bool) -> float | None:
-    """What a call of so many tokens would cost, in US dollars, by itself or in a batch file; None if no price is known."""
+def asked_cost(name: ModelName, usage: Usage, limits: Limits) -> float | None:
+    """What a call of so many tokens would cost at its service tier, in US dollars; None if no price is known."""
     known = price(name)
-    return None if known is None else known.of(usage) * (BATCHED if batched else 1.0)
+    if known is None:
+        return None
+    return known.of(usage) * (FLEX if name.kind == "api" and limits.service_tier == "flex" else 1.0)
 
 
 class PriceTable(BaseModel):

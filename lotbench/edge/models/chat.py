@@ -159,6 +159,7 @@ class ChatModel:
             structured="json_schema_unbounded" if openai else "json_schema",
             bounds=("max_completion_tokens",) if openai else chat_format.BOUNDS,
             detail=openai,
+            tier="flex" if name.provider == "openai" and limits.service_tier == "flex" else "",
         )
         self._sees = False
         """Whether it has answered to a picture: then a refused picture is that picture's fault."""

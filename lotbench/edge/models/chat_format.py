@@ -50,12 +50,14 @@ class Abilities:
         bounds: The names for the longest reply that it has not refused; the first is in use.
         refused: Parameters of the sampling that it does not take.
         detail: Whether pictures carry `detail: high`.
+        tier: The service tier that is asked for; empty for the server's own.
     """
 
     structured: Structured = "json_schema"
     bounds: tuple[str, ...] = BOUNDS
     refused: frozenset[str] = frozenset()
     detail: bool = False
+    tier: str = ""
 
 
 def body(request: Request, model: str, able: Abilities, picture: Picture) -> dict[str, Any]:
@@ -74,12 +76,16 @@ def body(request: Request, model: str, able: Abilities, picture: Picture) -> dic
         made["response_format"] = _format(request.schema, able.structured)
     if request.logprobs and "logprobs" not in able.refused:
         made |= {"logprobs": True, "top_logprobs": LIKELY_TOKENS}
+    if able.tier:
+        made["service_tier"] = able.tier
     return made
 
 
 def sent(made: Mapping[str, Any], able: Abilities) -> dict[str, JSON]:
     """What of a body is worth recording: how it went out after fallbacks, without messages."""
-    kept: dict[str, JSON] = {name: made[name] for name in (*PARAMETERS, *BOUNDS) if name in made}
+    kept: dict[str, JSON] = {
+        name: made[name] for name in (*PARAMETERS, *BOUNDS, "service_tier") if name in made
+    }
     return kept | {"structured": able.structured if "response_format" in made else "text"}
 
 
@@ -104,9 +110,15 @@ def reply(answer: object, seconds: float, how: Mapping[str, JSON]) -> Reply | No
         seconds=round(seconds, 3),
         sent=dict(how)
         | ({"cut_from": longest} if longest > MAX_CHARACTERS else {})
+        | _tier(answer, how)
         | _malformed(answer, choice),
         logprobs=_logprobs(choice.get("logprobs")),
     )
+
+
+def _tier(answer: Mapping[str, Any], how: Mapping[str, JSON]) -> dict[str, JSON]:
+    """The service tier that answered, which may be another than the one that was asked for: its price is paid."""
+    return {"service_tier": str(answer.get("service_tier"))[:MAX_ID]} if "service_tier" in how else {}
 
 
 def _malformed(answer: Mapping[str, Any], choice: Mapping[str, Any]) -> dict[str, JSON]:

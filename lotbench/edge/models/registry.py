@@ -10,13 +10,11 @@ from typing import Any
 
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import ModelName, address
-from lotbench.edge.calls.budget import Bucket
+from lotbench.edge.calls.budget import Bucket, refuse_tier
 from lotbench.edge.calls.caller import RoleModel
-from lotbench.edge.calls.prices import BATCHED, price
+from lotbench.edge.calls.prices import price
 from lotbench.edge.files.datasets import Pictures
 from lotbench.edge.models import predictions
-from lotbench.edge.models.batch_files import BatchFiles
-from lotbench.edge.models.batches import BatchModel
 from lotbench.edge.models.chat import ChatModel, Waiting
 from lotbench.edge.models.concurrency import Pace
 from lotbench.edge.models.connections import Connections
@@ -70,8 +68,6 @@ class Models:
         self._rates: dict[str, tuple[Bucket, Bucket]] = {}
         self.paces: dict[str, Pace] = {}
         """The places of each endpoint that is reached over the network."""
-        self.batch_files = BatchFiles()
-        """Those of the run, once its folder is known."""
         self._connections = Connections()
         self._open = AsyncExitStack()
         self._open.push_async_callback(self._connections.close)
@@ -86,8 +82,9 @@ class Models:
         """The models of every role, by seat.
 
         Raises:
-            UsageError: A key, a file, a package or the weights of a model are missing.
+            UsageError: A key, a file, a package or the weights of a model are missing, or it has no such service tier.
         """
+        refuse_tier(self._limits, [name for given in names.values() for name in given])
         return {role: tuple(self._role_model(role, name) for name in given) for role, given in names.items()}
 
     def _role_model(self, role: str, name: ModelName) -> RoleModel:
@@ -98,12 +95,6 @@ class Models:
                 self._built[place] = self._build(role, name)
             except UsageError as error:
                 raise UsageError(f"{role}: {error}") from error
-        if self._limits.batches(name.provider):
-            # The rates of an endpoint are of calls; a batch has limits of its own there.
-            rates, share = (Bucket(None), Bucket(None)), BATCHED
-            return RoleModel(
-                name.text, self._built[place], price(name), *rates, address=address(name), share=share
-            )
         endpoint = name.url or name.text
         if endpoint not in self._rates:
             self._rates[endpoint] = (
@@ -114,10 +105,6 @@ class Models:
         return RoleModel(name.text, self._built[place], price(name), *rates, address=address(name))
 
     def _build(self, role: str, name: ModelName) -> Model:
-        if self._limits.batches(name.provider):
-            batched = BatchModel(name, self._pictures.data_url, self._limits, self.waiting, self.batch_files)
-            self._open.push_async_callback(batched.close)
-            return batched
         if name.kind == "api":
             pace = self.paces.setdefault(name.url or name.text, Pace(self._limits.concurrency))
             model = ChatModel(
