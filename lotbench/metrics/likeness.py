@@ -7,6 +7,7 @@ common to all answers whatever was asked (length, manner, a favourite phrase).
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,14 +18,20 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from lotbench.metrics.diversity import words
 from lotbench.metrics.intervals import Floats, bounded, studentised
 from lotbench.types import Metric
+
+_WORD = re.compile(r"[\u3400-\u9fff]|[^\W_]+(?:['’-][^\W_]+)*")
 
 Answers: TypeAlias = Mapping[str, Sequence[str]]
 """The answers of a model, by sample."""
 Measure: TypeAlias = Callable[[Sequence[str], Sequence[str]], Floats]
 """Maps m texts and n others to likenesses [m, n], 1 for the same."""
+
+
+def words(text: str) -> list[str]:
+    """The words of a text without case; a CJK character is a word."""
+    return [found[0] for found in _WORD.finditer(text.casefold())]
 
 
 @dataclass(frozen=True, slots=True)

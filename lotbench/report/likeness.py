@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lotbench.metrics import likeness
-from lotbench.metrics.diversity import words
-from lotbench.metrics.likeness import Answers, Likeness, Measure
+from lotbench.metrics.likeness import Answers, Likeness, Measure, words
 from lotbench.metrics.proportion import told
 from lotbench.report.report import interval
 from lotbench.report.sections import Grid, Section, Table

@@ -1,4 +1,4 @@
-"""Correlations, severities, fronts, agreement of ratings and diversity, each against a value worked by hand or by scipy."""
+"""Correlations, severities, fronts, and agreement of ratings, each against a value worked by hand or by scipy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from scipy import stats
 
 from lotbench.metrics.agreement import icc
 from lotbench.metrics.correlation import correlation, spearman
-from lotbench.metrics.diversity import distinct, spread
 from lotbench.metrics.effects import severities
 from lotbench.metrics.pareto import front
 from lotbench.report.comparison import beside
@@ -69,16 +68,6 @@ def test_icc_of_shrout_and_fleiss() -> None:
     assert icc(np.array(table, dtype=float)) == pytest.approx(0.29, abs=0.005)
     assert icc(np.array([[1.0, 1.0], [2.0, 2.0]])) == 1
     assert math.isnan(icc(np.array([[1.0, 2.0]]))) and math.isnan(icc(np.ones((3, 2))))
-
-
-def test_distinct_and_spread() -> None:
-    assert distinct(["A b a", "b"], 1) == 2 / 4
-    assert distinct(["A b a", "b"], 2) == 1
-    assert distinct(["颗粒流"], 1) == 1
-    assert distinct(["one"], 2) is None
-    right = [np.array(v, np.float32) for v in ([1, 0], [0, 1], [1, 0])]
-    assert spread(right) == pytest.approx(2 / 3)
-    assert spread(right[:1]) is None
 
 
 def run(model: str, value: float | None) -> Entry:

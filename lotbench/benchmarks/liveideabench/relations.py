@@ -1,18 +1,16 @@
-"""How the numbers of a run go together: the front, length and quality, words and embeddings beside fluency."""
+"""How the numbers of a run go together: the front, length and quality."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
 
-from lotbench.benchmarks.liveideabench.judged import Keyword, keyword_of, mean
-from lotbench.benchmarks.liveideabench.settings import Settings, Version
+from lotbench.benchmarks.liveideabench.judged import Keyword, keyword_of
+from lotbench.benchmarks.liveideabench.settings import Version
 from lotbench.harness.evidence import Evidence
 from lotbench.metrics.correlation import spearman
-from lotbench.metrics.diversity import distinct, spread
 from lotbench.metrics.pareto import front
 from lotbench.report.sections import Plot, Section, Table
-from lotbench.types import Metric
 
 Cell = str | float | int | None
 
@@ -64,42 +62,3 @@ def lengths(keywords: Sequence[Keyword], version: Version) -> Section:
     )
     columns = ("one", "other", "rho", "low", "high", "ideas")
     return Section("Length and quality", (note,), (Table(columns, rows),), (plot,))
-
-
-def diversity(keywords: Sequence[Keyword], settings: Settings, evidence: Evidence) -> Section:
-    """How unlike the ideas are by words and by embeddings, beside what the judge of fluency says."""
-    version, vectors = settings.rules, evidence.vectors
-    ideas = [[idea.text for idea in one.ideas if idea.ok] for one in keywords]
-    everything = [text for texts in ideas for text in texts]
-    rows: list[tuple[Cell, ...]] = []
-    for n in (1, 2):
-        within = mean(distinct(texts, n) for texts in ideas if len(texts) > 1)
-        rows.append((f"distinct-{n}", within, distinct(everything, n)))
-    known = [[vectors[text] for text in texts if text in vectors] for texts in ideas]
-    apart = [spread(some) for some in known]
-    rows.append(
-        (f"embedding distance ({settings.encoder})", mean(apart), spread([v for some in known for v in some]))
-    )
-    both = [
-        (fluency, distance, one.sample)
-        for one, distance in zip(keywords, apart, strict=True)
-        if (fluency := one.fluency(version)) is not None and distance is not None
-    ]
-    rho = spearman([one[0] for one in both], [one[1] for one in both], [one[2] for one in both])
-    notes = [
-        "Between the ideas of one keyword (mean over keywords), and between all ideas of the run. distinct-n: "
-        "different n-grams among all; it falls with the amount of text, so compare runs of one size. Distance: "
-        "1 - cosine, mean over pairs.",
-        f"Fluency and embedding distance go together by Spearman's rho {_interval(rho)} over {rho.n} keywords.",
-    ]
-    if evidence.why:
-        notes.append(f"No embeddings: {evidence.why}")
-    table = Table(("measure", "ideas of one keyword", "all ideas"), tuple(rows))
-    return Section("Diversity", tuple(notes), (table,))
-
-
-def _interval(metric: Metric) -> str:
-    if metric.value is None:
-        return f"none ({metric.why})"
-    low, high = (f"{end:.2f}" if end is not None else "open" for end in (metric.low, metric.high))
-    return f"{metric.value:.2f} (95 % interval {low} to {high})"

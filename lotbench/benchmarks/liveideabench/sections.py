@@ -1,4 +1,4 @@
-"""What the report says beside the metrics: categories, the front, judges, refusals, diversity, ideas to read."""
+"""What the report says beside the metrics: categories, the front, judges, refusals, ideas to read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lotbench.benchmarks.liveideabench.candidate import STATUSES
 from lotbench.benchmarks.liveideabench.judged import FLUENCY, Idea, Keyword, keyword_of, read_keyword
 from lotbench.benchmarks.liveideabench.panelists import judges
 from lotbench.benchmarks.liveideabench.people import agreement
-from lotbench.benchmarks.liveideabench.relations import diversity, front_of_ideas, lengths
+from lotbench.benchmarks.liveideabench.relations import front_of_ideas, lengths
 from lotbench.benchmarks.liveideabench.score import Sheet, sheet
 from lotbench.benchmarks.liveideabench.settings import Settings, Version
 from lotbench.harness.evidence import NOTHING, Evidence
@@ -35,7 +35,6 @@ def sections(
         front_of_ideas(keywords, evidence),
         lengths(keywords, version),
         *judges(keywords, version),
-        diversity(keywords, settings, evidence),
         _readings(keywords, version, evidence),
     ]
     if settings.rules.fallback:

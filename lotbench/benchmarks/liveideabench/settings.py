@@ -89,7 +89,7 @@ class Settings(Bounds):
     anchors: Annotated[int, Before(0)] = Field(default=50, ge=0)
     """Rows of the judge set that a full run has each checked judge judge again; 0 for none."""
     encoder: str = "minilm"
-    """What embeds the ideas, for their diversity."""
+    """What embeds the ideas, to see how alike those of several models are."""
 
     @property
     def arm(self) -> str:

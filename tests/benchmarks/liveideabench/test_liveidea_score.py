@@ -207,17 +207,8 @@ async def test_length_goes_with_quality() -> None:
     assert rho["length of the idea", "feasibility"] is None
 
 
-async def test_diversity_stands_beside_fluency() -> None:
+async def test_ideas_are_the_answers_that_models_are_compared_by() -> None:
     walked = await play(items("a", "b"), ideas("red green", "red blue"), panel(3))
-    vectors = {"red green": np.array([1, 0], np.float32), "red blue": np.array([0, 1], np.float32)}
-    (section,) = [one for one in walked.sections(vectors=vectors) if one.title == "Diversity"]
-    rows = {row[0]: row[1:] for row in section.tables[0].rows}
-    assert rows["distinct-1"] == pytest.approx((3 / 4, 3 / 8))
-    assert rows["distinct-2"] == pytest.approx((1, 1 / 2))
-    # Of the six pairs of all four ideas, two are alike and four at a right angle.
-    assert rows["embedding distance (minilm)"] == pytest.approx((1, 2 / 3))
-    (without,) = [one for one in walked.sections(why="pip install it") if one.title == "Diversity"]
-    assert without.notes[-1] == "No embeddings: pip install it"
     answers = walked.benchmark.comparison.answers(walked.traces, walked.settings)
     assert list(answers.values()) == [["red green", "red blue"]] * 2
     assert walked.benchmark.comparison.encoder(Settings(encoder="other")) == "other"
