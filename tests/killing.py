@@ -38,16 +38,15 @@ class Server:
         return int(self.url.split(":")[-1].partition("/")[0])
 
 
-def program(module: str, times: float = 1.0) -> list[str]:
-    """The command of a module, with clocks that run so many times as fast (`tests.clock`)."""
-    quick = [] if times == 1 else ["tests.clock", f"{times:g}", "-m"]
-    return [sys.executable, "-m", *quick, module]
+def program(module: str) -> list[str]:
+    """The command of a module."""
+    return [sys.executable, "-m", module]
 
 
 @contextlib.contextmanager
-def serving(port: int = 0, *options: str, times: float = 1.0) -> Iterator[Server]:
+def serving(port: int = 0, *options: str) -> Iterator[Server]:
     """A fake server in a process of its own; the same port gives the same game."""
-    command = [*program("tests.server", times), "--port", str(port), "--no-caches", *options]
+    command = [*program("tests.server"), "--port", str(port), "--no-caches", *options]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -57,10 +56,10 @@ def serving(port: int = 0, *options: str, times: float = 1.0) -> Iterator[Server
 
 
 @contextlib.contextmanager
-def running(home: Path, *arguments: str | Path, times: float = 1.0) -> Iterator[subprocess.Popen[str]]:
+def running(home: Path, *arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
     """A run in a process of its own, with a store of its own."""
     environment = os.environ | {"LOTBENCH_HOME": str(home)}
-    command = [*program("tests.runner", times), *map(str, arguments)]
+    command = [*program("tests.runner"), *map(str, arguments)]
     with subprocess.Popen(
         command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
