@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from lotbench.run.construction import Wanted
 
 
-IDEAS, LOGS = "liveideabench-ideas", "inspect"
-"""What others have published that becomes runs, or recordings, and not a data set."""
+IDEAS = "liveideabench-ideas"
+"""What others have published that becomes runs, and not a data set."""
 
 
 def listing(parsed: argparse.Namespace) -> int:
@@ -198,15 +198,13 @@ def imported(parsed: argparse.Namespace) -> int:
         runs = import_ideas(Path(parsed.source), Path(parsed.out))
         print(f"{parsed.out}: {len(runs)} runs of {parsed.source}, and their keywords")
         return 0
-    if parsed.name == LOGS:
-        return _answers(parsed)
     if parsed.name in (judged := people_judged.readers()):
         print("\n".join(people_judged.bring(parsed.name, Path(parsed.source), Path(parsed.out))))
         return 0
     sources = {"oogiri-go": oogiri_go.source, "caption-contest": caption_contest.source}
     if parsed.name not in sources:
         if parsed.name not in (readers := published.readers()):
-            known = ", ".join([*sources, *readers, IDEAS, *judged, LOGS])
+            known = ", ".join([*sources, *readers, IDEAS, *judged])
             raise UsageError(f"data import: no data set {parsed.name!r} of others; there are: {known}")
         found = readers[parsed.name](published.Files(Path(parsed.source)))
         print(f"{parsed.out}: {published.write(found, Path(parsed.out))} samples of {parsed.source}")
@@ -218,23 +216,6 @@ def imported(parsed: argparse.Namespace) -> int:
     for reason, count in done.skipped.most_common():
         print(f"skipped {count:7,}  {reason}")
     print(f"{dest}: {done.kept:,} of {done.read:,} rows kept")
-    return 0
-
-
-def _answers(parsed: argparse.Namespace) -> int:
-    """Take the answers out of another tool's log."""
-    from lotbench.run.import_answers import SETTINGS_FILE, import_answers
-
-    if not parsed.benchmark:
-        raise UsageError("data import inspect: --benchmark NAME says whose samples the log is about")
-    out = Path(parsed.out)
-    done = import_answers(Path(parsed.source), out, parsed.benchmark, parsed.sets, parsed.data)
-    for reason, count in done.left_out.items():
-        print(f"not taken: {count} {reason}")
-    print(
-        f"{out}: {done.calls} answers of {done.log.model} to {len(done.samples)} samples of {parsed.benchmark}"
-    )
-    print(f"now: lotbench evaluate --config {out / SETTINGS_FILE}")
     return 0
 
 

@@ -306,12 +306,7 @@ def _reports(commands: Commands) -> None:
     one.add_argument(
         "--to",
         metavar="TOOL",
-        help="for another tool, into the folder --out: every-eval-ever, huggingface, inspect, otel",
-    )
-    one.add_argument(
-        "--otlp",
-        metavar="URL",
-        help="otel: send the traces to a collector on this machine (http://127.0.0.1:4318)",
+        help="for another tool, into the folder --out: huggingface, inspect",
     )
     one.add_argument(
         "--out", metavar="FILE", help="where rows are written: .csv, else a JSON line each (default: here)"
@@ -581,18 +576,10 @@ def _import(data: Commands) -> None:
         help="oogiri-go, caption-contest (a folder, or a name on the hub); hicbench (CDID.csv); "
         "liveideabench (the folder with kws.csv and keyword_classifications.csv); rinobench (train.json or test.json); "
         "liveideabench-ideas (released ideas and critiques as CSV, which become runs); "
-        "as judge sets: turtlebench, ocsai (their folders); "
-        "inspect (a log of inspect_ai: the answers in it, as recordings for --model file:DEST)",
+        "as judge sets: turtlebench, ocsai (their folders)",
     )
     one.add_argument("source", metavar="SRC", help="the file or the folder that was published")
     one.add_argument("out", metavar="DEST", help="the folder that is made")
-    one.add_argument("--benchmark", metavar="NAME", help="inspect: whose samples the log is about")
-    one.add_argument(
-        "--data", metavar="D", default="", help="inspect: the data set (default: the shipped one)"
-    )
-    one.add_argument(
-        "--set", metavar="K=V", action="append", default=[], dest="sets", help="inspect: a setting, by name"
-    )
 
 
 def _build(data: Commands) -> None:

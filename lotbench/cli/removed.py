@@ -9,6 +9,7 @@ COMMANDS: dict[str, str] = {
 }
 """By the command as it was typed, `data panel` or `clot pairs` included."""
 FLAGS: dict[str, str] = {
+    "--otlp": "export --to inspect writes a log of inspect_ai, --to huggingface files for the hub",
     "--batch": "--set service_tier=flex asks models of OpenAI at half the price (docs/models.md)",
 }
 """By flag, whichever command had it."""

@@ -130,8 +130,6 @@ def export(parsed: argparse.Namespace) -> int:
     run, *others = runs
     if others:
         raise UsageError("export takes one run; several with --preferences")
-    if parsed.otlp and parsed.to != "otel":
-        raise UsageError("--otlp goes with --to otel")
     if parsed.for_review and Path(parsed.out or "").suffix == ".csv":
         raise UsageError("--for-review: labels come back as JSON lines, and not as a table: --out NAME.jsonl")
     if parsed.to and parsed.held_out:
@@ -169,18 +167,14 @@ def _written(rows: Sequence[Mapping[str, JSON]], out: str | None) -> int:
 def _exported(run: Run, parsed: argparse.Namespace) -> int:
     """Write a run for another tool, and say what its format has no place for."""
     from lotbench import integrations
-    from lotbench.edge import collector
 
     if parsed.for_review or parsed.steps or not parsed.out:
         raise UsageError("export --to TOOL needs --out FOLDER, and goes without --for-review and --steps")
-    place = collector.address(parsed.otlp) if parsed.otlp else ""
     made = asyncio.run(integrations.export(parsed.to, run, Path(parsed.out)))
     for path in made.files:
         print(path)
     for sentence in made.left_out:
         print(f"note: {sentence}")
-    if place:
-        print(f"{collector.send(made.files[0], place)} traces sent to {place}")
     return 0
 
 

@@ -71,7 +71,6 @@ class Data:
         guess: How a model is tried on samples without their pictures.
         calibration: How blind plays stand beside a data set; None where there are none.
         right: The texts of a sample that are right answers: who was trained on one of them is not measured by it.
-        quoted: The texts of a sample that whoever asks about it must quote: by them it is known in others' records.
     """
 
     folder: str = ""
@@ -88,7 +87,6 @@ class Data:
     guess: Guess | None = None
     calibration: Calibration | None = None
     right: Callable[[Any], Sequence[str]] = lambda sample: ()
-    quoted: Callable[[Any], Sequence[str]] = lambda sample: ()
 
 
 @dataclass(frozen=True, slots=True)

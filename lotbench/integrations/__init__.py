@@ -6,6 +6,7 @@ failed never becomes a number there.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -67,16 +68,20 @@ class _Summary(_Shape):
     digests: dict[str, str]
 
 
+_SLUG = re.compile(r"[^A-Za-z0-9._-]+")
 PEOPLE = "a person played or judged, whose name and words stand in these files: publish them with that person's leave alone"
 Exporter: TypeAlias = Callable[[Run, Path], Awaitable[Exported]]
 
 EXPORTERS: Mapping[str, str] = {
-    "every-eval-ever": "every_eval_ever",
     "huggingface": "huggingface",
     "inspect": "inspect_log",
-    "otel": "opentelemetry",
 }
 """The file of each exporter, by the name that `lotbench export --to` takes."""
+
+
+def slug(text: str) -> str:
+    """A text as part of a file name."""
+    return _SLUG.sub("-", text).strip("-.") or "unknown"
 
 
 def played_by(run: Run) -> str:

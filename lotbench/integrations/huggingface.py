@@ -15,12 +15,12 @@ import yaml
 
 from lotbench import benchmarks
 from lotbench.config.experiment import Limits
+from lotbench.config.makers import makers
 from lotbench.config.model_names import without_address
 from lotbench.edge.files import atomic_write
 from lotbench.edge.files.run_folder import read_json
 from lotbench.errors import DataError
-from lotbench.integrations import Exported, canaries, played_by
-from lotbench.integrations.conversations import model_id, slug
+from lotbench.integrations import Exported, canaries, played_by, slug
 from lotbench.integrations.dataset_card import card, croissant
 from lotbench.report import trace_rows
 from lotbench.report.markdown import plain
@@ -175,3 +175,13 @@ def _cell(value: Any) -> str:
 
 def _yaml(value: JSON) -> str:
     return str(yaml.safe_dump(value, allow_unicode=True, sort_keys=False, width=1000))
+
+
+def model_id(name: str) -> str:
+    """A model's name as `developer/model`; `unknown` where the name tells of no maker."""
+    bare = without_address(name)
+    developer, slash, model = bare.rpartition("/")
+    if slash:
+        return f"{slug(developer)}/{slug(model)}"
+    found = sorted(makers(bare))
+    return f"{slug(found[0].lower()) if found else 'unknown'}/{slug(bare)}"

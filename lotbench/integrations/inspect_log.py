@@ -12,6 +12,7 @@ import json
 import re
 import zipfile
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
@@ -22,15 +23,16 @@ from lotbench.edge.calls.journal import called
 from lotbench.edge.files import atomic_write
 from lotbench.edge.files.run_folder import read_json
 from lotbench.errors import UsageError
-from lotbench.integrations import Exported, canaries, played_by
-from lotbench.integrations.conversations import moment, plain, replies, slug, turns
+from lotbench.integrations import Exported, canaries, played_by, slug
 from lotbench.run.rescore import Call, Transcript, transcripts
 from lotbench.run.results import Run
-from lotbench.types import JSON, Reply, Request, Usage
+from lotbench.types import JSON, Image, Message, Reply, Request, Usage
 
 VERSION = 2
 """Of inspect_ai's log format."""
 SCORER = "lotbench"
+LAST = 253_402_300_799.0
+"""The last second that a date can have, 9999-12-31: a journal from somebody else may name any."""
 LEFT_OUT = (
     "intervals, baselines and trust have no field in a metric: they stand in its metadata",
     "target is empty; events hold every call as it was sent, and what judges are sent tells keys and references: "
@@ -260,7 +262,7 @@ def _call(span: str, call: Call, origin: float) -> dict[str, JSON]:
         "working_start": start - origin,
         "model": reply.model,
         "role": question.role,
-        "input": [_message(message.speaker, plain(message)) for message in request.messages],
+        "input": [_message(message.speaker, message_text(message)) for message in request.messages],
         "tools": [],
         "tool_choice": "none",
         "config": {name: value for name, value in _sampling(request).items() if value is not None},
@@ -296,3 +298,44 @@ def _output(reply: Reply) -> dict[str, JSON]:
         "usage": _usage(reply.usage),
         "time": reply.seconds,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn: who speaks, and what is said (pictures by content)."""
+
+    role: str
+    text: str
+
+
+def turns(transcript: Transcript, role: str = "candidate") -> Iterator[Turn]:
+    """The turns of one role's calls in a walk, call by call; a system message that stands already is not said again."""
+    said = ""
+    for call in transcript.calls:
+        if call.question.role != role:
+            continue
+        for message in call.request.messages:
+            text = message_text(message)
+            if message.speaker == "system":
+                if text == said:
+                    continue
+                said = text
+            yield Turn(message.speaker, text)
+        yield Turn("assistant", call.reply.text)
+
+
+def replies(transcript: Transcript, role: str = "candidate") -> list[Reply]:
+    """What the models of a role replied in a walk."""
+    return [call.reply for call in transcript.calls if call.question.role == role]
+
+
+def message_text(message: Message) -> str:
+    """A message as text; a picture stands there by its content."""
+    return "".join(
+        f"[picture sha256:{part.sha256}]\n" if isinstance(part, Image) else part for part in message.parts
+    )
+
+
+def moment(seconds: float) -> float:
+    """A time that there is."""
+    return min(max(seconds, 0.0), LAST)

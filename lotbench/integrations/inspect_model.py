@@ -26,12 +26,18 @@ from inspect_ai.model import (
 from inspect_ai.util import JSONSchema
 
 from lotbench.config.model_names import PROVIDERS
-from lotbench.edge.importers.inspect_logs import FINISHES
 from lotbench.edge.models.chat_format import LIKELY_TOKENS
-from lotbench.types import Image, Message, Reply, Request, Usage
+from lotbench.types import Finish, Image, Message, Reply, Request, Usage
 
 OURS = {"google": "gemini"}
 """Providers that inspect knows by another name."""
+FINISHES: dict[str, Finish] = {
+    "stop": "stop",
+    "max_tokens": "length",
+    "model_length": "length",
+    "content_filter": "content_filter",
+}
+"""How an answer ended, from inspect's words for it."""
 SPEAKERS: dict[str, Callable[..., ChatMessage]] = {
     "system": ChatMessageSystem,
     "user": ChatMessageUser,

@@ -41,7 +41,7 @@ from lotbench.edge.files.datasets import config_file
 from lotbench.errors import LotbenchError, UsageError
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.state import AnyWalk, start
-from lotbench.integrations.conversations import plain, replies, turns
+from lotbench.integrations.inspect_log import message_text, replies, turns
 from lotbench.integrations.inspect_model import SPEAKERS, InspectModel, inspects, name
 from lotbench.run import plan, recorded, results
 from lotbench.run.calling import journaled
@@ -241,7 +241,11 @@ def _samples(made: plan.Plan) -> Iterator[Sample]:
     """The samples of a plan as inspect's, each with what the candidate is asked first."""
     for one in made.chosen:
         first = made.benchmark.ask(made.view(start(one.id, 1, ""), "respond"))
-        said = [plain(message) for message in first[0].messages if message.speaker == "user"] if first else ()
+        said = (
+            [message_text(message) for message in first[0].messages if message.speaker == "user"]
+            if first
+            else ()
+        )
         yield Sample(input="\n\n".join(said) or one.id, id=one.id, metadata={"language": one.language})
 
 

@@ -85,23 +85,6 @@ def by_inspect(out: Path) -> Facts:
     return facts
 
 
-def by_every_eval_ever(out: Path) -> Facts:
-    [about], [lines] = out.rglob("*.json"), out.rglob("*.jsonl")
-    facts: Facts = {}
-    for one in json.loads(about.read_text(encoding="utf-8"))["evaluation_results"]:
-        metric, details = one["metric_config"], one["score_details"]
-        name, known = metric["metric_name"], details["uncertainty"]
-        facts |= {("value", name): details["score"], ("samples", name): known["num_samples"]}
-        facts["better", name] = "lower" if metric["lower_is_better"] else "higher"
-        if interval := known.get("confidence_interval"):
-            facts["interval", name] = (interval["lower"], interval["upper"])
-        for base, value in metric["additional_details"].items():
-            facts["baselines", name, base] = json.loads(value)
-        for judge in metric.get("llm_scoring", {}).get("judges", ()):
-            facts["judge", judge["model_info"]["name"]] = True
-    return facts | {("walk", row["sample_id"]): row["evaluation"]["score"] for row in rows(lines)}
-
-
 def by_huggingface(out: Path) -> Facts:
     facts: Facts = {}
     text = (next(out.glob("walks-*")) / "README.md").read_text(encoding="utf-8")
@@ -124,36 +107,13 @@ def by_huggingface(out: Path) -> Facts:
     return facts
 
 
-def by_otel(out: Path) -> Facts:
-    facts: Facts = {}
-    for line in (out / "traces.jsonl").read_text(encoding="utf-8").splitlines():
-        root, *calls = json.loads(line)["resourceSpans"][0]["scopeSpans"][0]["spans"]
-        about, event = attributes(root), attributes(root["events"][0])
-        place, value = (
-            f"{about['lotbench.sample']}/{about['lotbench.repeat']}",
-            event.get("gen_ai.evaluation.score.value"),
-        )
-        facts["failed" if value is None else "walk", place] = value
-        for call in map(attributes, calls):
-            facts["judge", call["lotbench.role"], call["gen_ai.response.model"]] = True
-    return facts
-
-
-def attributes(span: Mapping[str, Any]) -> dict[str, Any]:
-    return {one["key"]: next(iter(one["value"].values())) for one in span["attributes"]}
-
-
 READERS: Mapping[str, Callable[[Path], Facts]] = {
     "inspect": by_inspect,
-    "every-eval-ever": by_every_eval_ever,
     "huggingface": by_huggingface,
-    "otel": by_otel,
 }
 NO_FIELD = {
-    "every-eval-ever": set(),
     "huggingface": {"better", "baselines"},
     "inspect": set(),
-    "otel": {"value", "interval", "samples", "better", "baselines"},
 }
 """What a format has no place for, of one walk or of all."""
 

@@ -120,7 +120,7 @@ benchmark = Benchmark(
     sections=sections,
     preview=preview,
     resolve=resolve,
-    data=Data(strata=("field",), published=published, quoted=lambda item: (item.question,)),
+    data=Data(strata=("field",), published=published),
     walks=Walks(lane=lane, order=order),
     judges=Judges(seat=seat, part=judge_part, validation=CHECKED),
     people=People(review=rows, Label=Label),

@@ -83,7 +83,6 @@ benchmark = Benchmark(
         beside=(),
         faults=faults,
         published=published,
-        quoted=lambda item: (item.keyword,),
     ),
     judges=Judges(seat=seat, part=judge_part, validation=CHECKED),
     people=People(review=review, Label=Label),

@@ -89,17 +89,6 @@ class Item(BaseModel):
         return None
 
 
-def quoted(item: Item) -> list[str]:
-    """The parts of an idea, the points of a part that has some, and the titles beside it: by them it is known in others' records.
-
-    An idea may stand beside two lists of works, each a sample of its own.
-    """
-    idea = item.research_idea
-    parts = (idea.problem_statement, idea.objective, idea.solution_approach)
-    texts = [text for part in parts for text in ((part,) if isinstance(part, str) else part)]
-    return [*texts, *(work.title for work in item.related_works)]
-
-
 def spoken(text: Lines) -> str:
     """A text or its points as one text."""
     return text if isinstance(text, str) else "\n".join(f"- {point}" for point in text)

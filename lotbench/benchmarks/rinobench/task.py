@@ -14,7 +14,7 @@ from lotbench.benchmarks.rinobench.lints import faults, lints
 from lotbench.benchmarks.rinobench.official import published
 from lotbench.benchmarks.rinobench.people import Label, review
 from lotbench.benchmarks.rinobench.preview import preview
-from lotbench.benchmarks.rinobench.sample import Item, quoted
+from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.benchmarks.rinobench.score import answers, grade, headline, metrics
 from lotbench.benchmarks.rinobench.sections import sections
 from lotbench.benchmarks.rinobench.settings import SCORE_ONLY, Settings, resolve
@@ -73,7 +73,6 @@ benchmark = Benchmark(
         by_position=lambda settings: settings.join == "position",
         predicted="novelty_score",
         published=published,
-        quoted=quoted,
     ),
     judges=Judges(validation=CHECKED),
     people=People(review=review, Label=Label),
