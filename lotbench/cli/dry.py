@@ -65,13 +65,6 @@ def _likely(made: Plan, root: Path) -> str:
     return "\n".join([*lines, f"cost likely, about: {dollars}"])
 
 
-def each_repeat(made: Plan) -> str:
-    """What each repeat of all samples takes at most, in a line, before anything is known of the model."""
-    once = Counter(sample.id for sample in made.chosen)
-    dollars = _dollars(total_cost(cost for *_, cost in _at_most(made, once)))
-    return f"each repeat of all samples: {len(made.chosen):,} games; cost at most, about: {dollars}"
-
-
 def _dollars(total: float | None) -> str:
     return "unknown (a model is not in the table)" if total is None else f"${total:.2f}"
 

@@ -23,7 +23,6 @@ from lotbench.report import bounds
 from lotbench.report.markdown import visible
 from lotbench.run import plan
 from lotbench.run.evaluate import begin
-from lotbench.run.precision import Progress
 from lotbench.run.results import Run
 
 T = TypeVar("T")
@@ -48,22 +47,12 @@ def evaluate(parsed: argparse.Namespace) -> int:
         check=not parsed.no_preflight,
         watch=watch(sys.stderr),
         shards=parsed.shards,
-        say=say,
     )
-    if asked.limits.precision is not None:
-        from lotbench.cli.dry import each_repeat
-
-        print(each_repeat(plan.make(asked)), file=sys.stderr)
     try:
         return print_result(interruptible(work))
     except UnknownModel as error:
         error.args = (f"{error}{_next_in_line(parsed.panel, error.models)}",)
         raise
-
-
-def say(progress: Progress) -> None:
-    """A line after each repeat of a run with a precision."""
-    print(progress.said, file=sys.stderr, flush=True)
 
 
 def _next_in_line(panel: str | None, gone: Sequence[str]) -> str:
@@ -96,7 +85,7 @@ def configuration(parsed: argparse.Namespace) -> Config:
         "roles.judge": parsed.judge,
         "roles.oracle": parsed.oracle,
     }
-    flags |= {f"limits.{name}": getattr(parsed, name, None) for name in (*LIMITS, "precision")}
+    flags |= {f"limits.{name}": getattr(parsed, name, None) for name in LIMITS}
     for pair in parsed.role:
         role, equals, model = pair.partition("=")
         if not equals:

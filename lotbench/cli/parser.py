@@ -61,7 +61,6 @@ def parser() -> argparse.ArgumentParser:
     top = Parser(prog="lotbench", description="How creative is a language model? Let it play.", epilog=EPILOG)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _evaluate(commands)
-    _duel(commands)
     _runs(commands)
     _reports(commands)
     _inside(commands)
@@ -84,29 +83,8 @@ def _evaluate(commands: Commands) -> None:
     one.add_argument(
         "benchmark", nargs="?", metavar="BENCHMARK", help="see `lotbench list` (default: lotbench)"
     )
-    _precision(_limits(one))
-    _shards(_how(one))
-
-
-def _duel(commands: Commands) -> None:
-    about = "play models against each other on the same samples until it is known who is better"
-    one = _command(commands, "duel", "duel:duel", about, _judging(), _played(), _drawn())
-    one.add_argument(
-        "models",
-        nargs="+",
-        metavar="MODEL",
-        help="two or more models, as in evaluate --model; placebo is one",
-    )
-    one.add_argument("--benchmark", metavar="B", help="see `lotbench list` (default: lotbench)")
-    one.add_argument(
-        "--delta",
-        metavar="D",
-        type=float,
-        help="the difference that matters: also stop once none as large is possible",
-    )
     _limits(one)
-    _how(one)
-    one.set_defaults(model=None)
+    _shards(_how(one))
 
 
 def _judging() -> argparse.ArgumentParser:
@@ -220,15 +198,6 @@ def _shards(one: argparse._ActionsContainer) -> None:
     )
 
 
-def _precision(limits: argparse._ActionsContainer) -> None:
-    limits.add_argument(
-        "--precision",
-        metavar="W",
-        type=float,
-        help="add repeats of all samples until the 95 %% interval of the main metric is its value ± W",
-    )
-
-
 def _limits(one: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     limits = one.add_argument_group("limits (may change when a run is resumed)")
     limits.add_argument("--concurrency", metavar="N", type=int, help="games in flight (default: 20)")
@@ -242,7 +211,7 @@ def _limits(one: argparse.ArgumentParser) -> argparse._ArgumentGroup:
 
 def _runs(commands: Commands) -> None:
     one = _command(commands, "resume", "runs:resume", "go on with a run that was stopped", _run())
-    _precision(_limits(one))
+    _limits(one)
     _shards(one)
     one.add_argument(
         "--retry-failed", action="store_true", help="ask again for replies that could not be read"

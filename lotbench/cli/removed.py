@@ -4,6 +4,7 @@ from __future__ import annotations
 
 COMMANDS: dict[str, str] = {
     "clot pairs": "lotbench export RUN... --preferences --out FILE writes rows for TRL",
+    "duel": "evaluate both models, each with `lotbench evaluate`, and set them side by side with `lotbench compare RUN RUN`",
     "clot play-start": "train with TRL, whose rollouts step games of lotbench.games(...) (docs/environment.md)",
     "clot play-train": "train with TRL, whose rollouts step games of lotbench.games(...) (docs/environment.md)",
 }
@@ -11,5 +12,7 @@ COMMANDS: dict[str, str] = {
 FLAGS: dict[str, str] = {
     "--otlp": "export --to inspect writes a log of inspect_ai, --to huggingface files for the hub",
     "--batch": "--set service_tier=flex asks models of OpenAI at half the price (docs/models.md)",
+    "--precision": '--repeats M says how many games a sample has; a report\'s section "What this can show" says how many '
+    "samples a gap takes",
 }
 """By flag, whichever command had it."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lotbench import benchmarks
-from lotbench.cli.evaluate import LIMITS, interruptible, print_result, say
+from lotbench.cli.evaluate import LIMITS, interruptible, print_result
 from lotbench.cli.progress import damage, watch
 from lotbench.config import experiment as config
 from lotbench.config.model_names import parse
@@ -29,13 +29,8 @@ from lotbench.types import JSON, Message
 
 
 def resume(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench resume`; of a duel, with all its runs."""
-    for path in (Path(parsed.run), Path(parsed.kept or run_folder.RUNS, parsed.run)):
-        if (path / "duel.json").is_file():
-            from lotbench.cli import duel
-
-            return duel.resume(parsed, path)
-    given = {name: getattr(parsed, name) for name in (*LIMITS, "precision")}
+    """Carry out `lotbench resume`."""
+    given = {name: getattr(parsed, name) for name in LIMITS}
     limits = {name: value for name, value in given.items() if value is not None}
     work = go_on(
         parsed.run,
@@ -44,7 +39,6 @@ def resume(parsed: argparse.Namespace) -> int:
         check=not parsed.no_preflight,
         watch=watch(sys.stderr),
         shards=parsed.shards,
-        say=say,
         **limits,
     )
     return print_result(interruptible(work))

@@ -96,8 +96,6 @@ class Limits(BaseModel):
     retries: int = Field(default=6, ge=0)
     max_wait_s: float = Field(default=900.0, ge=0)
     """The longest that a server may ask us to wait (Retry-After) before the call is given up."""
-    precision: float | None = Field(default=None, gt=0)
-    """Repeats are added until the interval of the main metric reaches no further than this to either side, on the average."""
     max_failed: float = Field(default=0.10, ge=0, le=1)
     """The share of tasks that may end as ROLE_failed."""
     service_tier: Literal["default", "flex"] = "default"

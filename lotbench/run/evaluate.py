@@ -18,7 +18,7 @@ from lotbench.edge.calls.store import Store
 from lotbench.edge.files import run_folder
 from lotbench.edge.files.traces import Traces
 from lotbench.errors import LotbenchError, Unreachable
-from lotbench.run import estimate, plan, precision, recorded, results
+from lotbench.run import estimate, plan, recorded, results
 from lotbench.run import shards as sharded
 from lotbench.run.calling import Calls, budget, calling
 from lotbench.run.results import Run, load_run
@@ -121,17 +121,12 @@ async def begin(
     check: bool = True,
     watch: Watch | None = None,
     shards: int = 1,
-    say: precision.Say = lambda progress: None,
 ) -> Run:
     """Begin a run from a configuration; see `evaluate`.
 
-    More than one of `shards` takes the walks in so many processes (on Ray): for models behind an API only. With a
-    precision, `say` is told after each repeat how narrow the interval is and what more would cost.
+    More than one of `shards` takes the walks in so many processes (on Ray): for models behind an API only.
     """
     made = plan.make(asked)
-    if asked.limits.precision is not None:
-        precision.refuse(made, shards)
-        made = plan.make(precision.first(asked))
     refuse_unpriced(made.limits, {name.text: name for names in made.names.values() for name in names})
     if shards > 1:
         sharded.refuse_alone(made)
@@ -146,8 +141,7 @@ async def begin(
             session = Session(made, calls, load_run(calls.folder.path))
             if shards > 1:
                 await _sharded(session, calls, shards, fresh=fresh, check=check)
-            run = await session.play(check=check and shards == 1, watch=watch)
-            return await precision.narrowed(made, calls, run, watch=watch, say=say)
+            return await session.play(check=check and shards == 1, watch=watch)
     except Unreachable as error:
         # Where nobody answered there is nothing to go on with.
         if error.run is not None and run_folder.discard_unanswered(error.run):
@@ -207,7 +201,6 @@ async def resume(
     check: bool = True,
     watch: Watch | None = None,
     shards: int = 1,
-    say: precision.Say = lambda progress: None,
     **limits: Any,
 ) -> Run:
     """Go on with a run: what the journal has is not asked again.
@@ -220,7 +213,6 @@ async def resume(
         check: Make one call per role first, if the journal has none.
         watch: See `evaluate`.
         shards: See `begin`.
-        say: See `begin`.
         **limits: Fields of Limits that change; the others stay as they were.
 
     Raises:
@@ -233,7 +225,6 @@ async def resume(
         run_before = load_run(path)
         made = results.planned(run_before, config.validate(Limits, {**run_before.limits, **limits}))
         recorded.refuse_lost_pictures(made, path)
-        precision.refuse(made, shards)
         if shards > 1:
             sharded.refuse_alone(made)
         async with calling(made, lambda: nullcontext(place), own) as calls:
@@ -242,8 +233,7 @@ async def resume(
                 await _sharded(session, calls, shards, check=check, retry_failed=retry_failed)
             else:
                 session.continues(run_before.traces, retry_failed=retry_failed)
-            run_now = await session.play(check=check and shards == 1, watch=watch)
-            return await precision.narrowed(made, calls, run_now, watch=watch, say=say)
+            return await session.play(check=check and shards == 1, watch=watch)
 
 
 def _named(player: Player, place: str, own: dict[str, Any]) -> str:

@@ -105,11 +105,6 @@ class Session:
         if not self._shard:
             self._folder.order(list(self._done))
 
-    @property
-    def done(self) -> Mapping[tuple[str, int], Trace]:
-        """The finished walks, without their steps."""
-        return self._done
-
     async def play(self, *, check: bool, watch: Watch | None) -> Run:
         """Take every walk that is not done, and write the report, whatever ends the session.
 
@@ -149,21 +144,6 @@ class Session:
             await caller.close()
             if not self._shard:
                 self.finish()
-        if walks.crashed:
-            raise _crash(walks, self._folder.path)
-
-    async def take(self, lanes: Sequence[Sequence[Planned]]) -> None:
-        """Take the walks of some lanes that are not done; the report is whoever's who calls `finish`.
-
-        Raises:
-            LotbenchError: What stopped the walks; its `run` is the folder.
-        """
-        walks = loop(replace(self._plan, limits=self._calls.limits), self._calls.caller.ask, self._done)
-        try:
-            await self._take(walks, lanes)
-        except LotbenchError as error:
-            error.run = self._folder.path
-            raise
         if walks.crashed:
             raise _crash(walks, self._folder.path)
 

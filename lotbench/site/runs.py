@@ -120,14 +120,14 @@ class Gallery:
                 return Served(
                     encoded(self._thumbs[file.removesuffix(".png")], THUMB_PX), "image/png", lasting=True
                 )
-            case ["report", _] | [_, "report.html"] | ["duel.html"]:
+            case ["report", _] | [_, "report.html"]:
                 return self._kept(parts)
         raise LookupError("/".join(parts))
 
     def _kept(self, parts: Sequence[str]) -> Served:
-        """A page that stands in the folder: a duel's, or a run's report, also where the page of a duel has it."""
+        """A run's report, as it stands in its folder."""
         named = parts[1] if parts[0] == "report" else parts[0]
-        page = self._duel() if len(parts) == 1 else self._report(self.shelf(named.removesuffix(".html")))
+        page = self._report(self.shelf(named.removesuffix(".html")))
         if page is None:
             raise LookupError("/".join(parts))
         return Served(page.read_bytes(), policy=REPORT_POLICY)
@@ -205,7 +205,6 @@ class Gallery:
             boards=boards or (),
             pictures={one.name: self._strip(one, ended) for one in boards or ()},
             reports={one.name for one in ended if self._report(one)},
-            duel=self._duel() is not None,
             unended=[
                 {
                     "run": one.name,
@@ -412,10 +411,6 @@ class Gallery:
         """The report of a run, if it can be shown."""
         return _harmless(shelf.run.path / "report.html")
 
-    def _duel(self) -> Path | None:
-        """The page of the duel whose runs these are, if they are one's."""
-        return _harmless(self.root / "duel.html")
-
     def _data(self, shelf: Shelf) -> Path | None:
         """The folder of a run's data set, if it is still there."""
         run = shelf.run
@@ -444,8 +439,6 @@ class Gallery:
                     sides[f"sample/{shelf.group}/{sample}.html"] = None
             if self._report(shelf):
                 yield f"report/{shelf.name}.html"
-                yield from [f"{shelf.name}/report.html"] if self._duel() else []
-        yield from ["duel.html"] if self._duel() else []
         yield from sides
         yield from (f"thumb/{name}.png" for name in list(self._thumbs))
         yield from (f"picture/{name}.png" for name in list(self._pictures))

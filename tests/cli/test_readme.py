@@ -21,7 +21,6 @@ __all__ = ["providers"]
 SMALLER = {
     "evaluate": ["--limit", "1", "--repeats", "1"],
     "judge-check": ["--limit", "2", "--repeats", "1"],
-    "duel": ["--data", "lotbench_easy", "--limit", "2", "--max-rounds", "1"],
     "view": ["--no-browser"],
     "play": ["--no-browser"],
 }
