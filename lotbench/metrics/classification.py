@@ -6,9 +6,8 @@ at all: such an answer is wrong in every figure that does not say otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Literal, TypeAlias
+from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 import scipy
@@ -86,61 +85,6 @@ def guessing(support: Sequence[int], chances: Sequence[float]) -> tuple[float, f
     share = np.array(support, dtype=float) / n
     error = share @ distances(len(support)) @ np.array(chances, dtype=float)
     return float(np.mean(scores)), float(error)
-
-
-def shuffled(
-    gold: Sequence[int],
-    said: Sequence[int | None],
-    labels: int,
-    *,
-    draws: int,
-    seed: int,
-) -> tuple[float, float]:
-    """The chances that shuffled predictions reach the macro F1, or an MAE as low, of these.
-
-    Args:
-        gold: Labels 1..L.
-        said: Predictions; None is shuffled like any other and stays wrong.
-        labels: L.
-        draws: How often the predictions are shuffled; all orders are tried where there are fewer.
-        seed: Of the shuffling.
-    """
-    if len(gold) < 2:
-        return 1.0, 1.0
-    truth, answers = np.array(gold, dtype=int), np.array([one or 0 for one in said], dtype=int)
-
-    def chance(statistic: Callable[..., Floats], alternative: Literal["greater", "less"]) -> float:
-        rng = np.random.default_rng(seed % 2**63)
-        found = scipy.stats.permutation_test(
-            [answers],
-            statistic,
-            permutation_type="pairings",
-            vectorized=True,
-            n_resamples=draws,
-            batch=500,
-            alternative=alternative,
-            rng=rng,
-        )
-        return float(found.pvalue)
-
-    return chance(partial(_f1_of, truth, labels), "greater"), chance(partial(_error_of, truth), "less")
-
-
-def _f1_of(truth: Labels, labels: int, said: Labels, axis: int = -1) -> Floats:
-    """The macro F1 of predictions along an axis, 0 being none."""
-    scores = []
-    for label in range(1, labels + 1):
-        predicted = np.moveaxis(said, axis, -1) == label
-        hits = (predicted & (truth == label)).sum(axis=-1)
-        both = predicted.sum(axis=-1) + (truth == label).sum()
-        scores.append(np.divide(2 * hits, both, out=np.zeros(np.shape(hits)), where=both > 0))
-    return np.asarray(np.mean(scores, axis=0))
-
-
-def _error_of(truth: Labels, said: Labels, axis: int = -1) -> Floats:
-    """The summed distance of predictions along an axis from the gold; none is left out."""
-    last = np.moveaxis(said, axis, -1)
-    return np.asarray(np.where(last > 0, np.abs(last - truth), 0).sum(axis=-1), dtype=float)
 
 
 def _over(part: Floats, whole: Floats) -> Floats:

@@ -61,20 +61,3 @@ def test_the_expectation_of_guessing_is_what_many_guesses_come_to() -> None:
     expected = classification.guessing(support, chances)
     assert expected[0] == pytest.approx(classification.macro_f1(tables).mean(), abs=0.005)
     assert expected[1] == pytest.approx(classification.mae(tables).mean(), abs=0.02)
-
-
-def test_shuffling_tells_knowledge_from_chance() -> None:
-    gold = LABELS * 8
-    knows = classification.shuffled(gold, gold, 5, draws=999, seed=0)
-    assert knows == (0.001, 0.001)
-    constant = classification.shuffled(gold, [3] * 40, 5, draws=999, seed=0)
-    assert constant == (1.0, 1.0)
-    backwards = classification.shuffled(gold, gold[::-1], 5, draws=999, seed=0)
-    assert backwards[1] > 0.99
-    assert classification.shuffled([3], [3], 5, draws=9, seed=0) == (1.0, 1.0)
-
-
-def test_shuffling_counts_every_order_where_there_are_few() -> None:
-    # One hit: of the six orders of (1, none, 2), one has two hits, two have one, three have none.
-    p_f1, _ = classification.shuffled([1, 2, 3], [1, None, 2], 5, draws=999, seed=0)
-    assert p_f1 == pytest.approx(3 / 6)

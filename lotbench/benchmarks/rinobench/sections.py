@@ -44,7 +44,7 @@ def sections(
     answers = score.judged(traces)
     made = (
         _paper(answers, settings) if answers else None,
-        _against_gold(answers, settings) if answers else None,
+        _against_gold(answers) if answers else None,
         _classes(answers) if answers else None,
         _justifications(answers) if any(one.counts for one in answers) else None,
         people(traces, evidence.labels),
@@ -83,10 +83,9 @@ def class_f1(answers: Sequence[Judged]) -> list[Metric]:
     return [score.of_scores(answers, partial(_f1_of, place=place)) for place in range(len(LABELS))]
 
 
-def _against_gold(answers: Sequence[Judged], settings: Settings) -> Section:
+def _against_gold(answers: Sequence[Judged]) -> Section:
     """How well scores agree with the gold, beside players that read nothing."""
     valid = [one for one in answers if one.said is not None]
-    p_f1, p_mae = _chances(answers, settings.permutations)
     rows = [
         _row("macro F1", score.macro_f1(answers)),
         _row("MAE of valid scores", score.of_scores(valid, classification.mae, score.FARTHEST)),
@@ -105,8 +104,6 @@ def _against_gold(answers: Sequence[Judged], settings: Settings) -> Section:
     trivial = [(name, *pair) for name, pair in score.baselines([one.gold for one in answers]).items()]
     notes = (
         "An answer without a score of 1 to 5 is wrong in macro F1 and in both accuracies.",
-        f"Shuffling the first answers over the ideas does as well in macro F1 with p = {p_f1:.4g} and in MAE with "
-        f"p = {p_mae:.4g} ({settings.permutations} shuffles). A model with p above .05 is not clearly different from chance.",
         "Guessing: the exact expectation of drawing each score independently, any score alike (uniform) or with "
         "the gold's own shares (prior).",
     )
@@ -217,13 +214,6 @@ def _marks(traces: Sequence[Trace], evidence: Evidence) -> Section | None:
         f"Gold justifications written by {name}: {count} of {len(played)}." for name, count in writers.items()
     ]
     return Section("Who wrote the gold", tuple(notes))
-
-
-def _chances(answers: Sequence[Judged], draws: int) -> tuple[float, float]:
-    """The p of macro F1 and of MAE by shuffling one answer to each idea: several are not exchangeable."""
-    first = list({one.sample: one for one in reversed(answers)}.values())
-    gold, said = [one.gold for one in first], [one.said for one in first]
-    return classification.shuffled(gold, said, len(LABELS), draws=draws, seed=0)
 
 
 def _kappa(valid: Sequence[Judged]) -> float | None:

@@ -38,15 +38,13 @@ class Settings(Bounds):
     """Of the alignment calls; at 0 they would say the same k times."""
     hallucination: Literal["paper", "code"] = "paper"
     """paper: every claim that is not grounded (Eq. 3); code: only those that are not in the gold either."""
-    permutations: int = Field(default=9999, gt=0, le=1_000_000)
-    """Shuffles of the predicted scores behind a permutation p."""
 
 
 Walk: TypeAlias = state.Walk[Item, Settings]
 """A walk of this benchmark: what its sample and its settings are."""
 
 
-SCORE_ONLY = BOUNDS | {"hallucination", "permutations"}
+SCORE_ONLY = BOUNDS | {"hallucination"}
 """Settings that change what is counted in a finished trace, and not the walk."""
 
 

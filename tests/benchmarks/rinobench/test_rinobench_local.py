@@ -23,7 +23,7 @@ async def test_the_embedded_model_judges_an_idea_end_to_end(tmp_path: Path) -> N
         check=False,
         max_failed=1.0,
         timeout_s=600.0,
-        settings={"max_claims": 1, "alignment_calls": 1, "works_chars": 1000, "permutations": 9},
+        settings={"max_claims": 1, "alignment_calls": 1, "works_chars": 1000},
         sampling={"candidate": {"max_tokens": 300}, "judge": {"max_tokens": 300}},
     )
 

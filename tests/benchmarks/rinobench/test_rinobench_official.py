@@ -53,7 +53,7 @@ def judging() -> RuleModel:
 
 async def play(model: str, data: Path, out: Path, **more: Any) -> Run:
     limits = {name: more.pop(name) for name in ("max_failed",) if name in more}
-    settings = {"alignment_calls": 1, "permutations": 99, **more}
+    settings = {"alignment_calls": 1, **more}
     return await evaluate(
         "rinobench", model=model, data=str(data), out=out, settings=settings, check=False,
         roles={"judge": judging()} if settings.get("justification", True) else None, **limits,
@@ -146,8 +146,7 @@ def test_joining_by_position_is_said_where_people_look(
     code = main(
         [
             "evaluate", "rinobench", "--model", rows, "--data", str(data), "--out", str(tmp_path / "runs"),
-            "--set", "join=position", "--set", "justification=false", "--set", "permutations=9",
-        ]
+            "--set", "join=position", "--set", "justification=false", ]
     )  # fmt: skip
 
     told = capsys.readouterr()

@@ -36,7 +36,7 @@ async def play(folder: Path, judging: Any, *, ideas: int = 3, **settings: Any) -
         out=folder / "runs",
         check=False,
         max_failed=1.0,
-        settings={"alignment_calls": 1, "permutations": 99, **settings},
+        settings={"alignment_calls": 1, **settings},
     )
 
 
@@ -45,7 +45,6 @@ def test_a_run_is_scored_again_without_a_call_and_shows_what_it_sent(
 ) -> None:
     run = asyncio.run(play(tmp_path, judge(["a"], ["b"], CHECKS, scores=(6,))))
     before = run.summary["scores"]
-    assert "(99 shuffles)" in run.report.read_text(encoding="utf-8")
     assert main(["score", str(run.path)]) == 0
     assert "stand as they were" not in capsys.readouterr().out
     assert load_run(run.path).summary["scores"] == before
