@@ -79,9 +79,7 @@ class Unescapable(LotbenchError):
 
 
 class UnknownModel(Unescapable):
-    """An address knows no model of this name, or no longer; `models` are all that a connection test found gone."""
-
-    models: tuple[str, ...] = ()
+    """An address knows no model of this name, or no longer."""
 
 
 class Unreachable(Unescapable):

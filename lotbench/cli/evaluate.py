@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import signal
 import sys
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,7 +18,7 @@ from lotbench.edge import event_loop
 from lotbench.edge.calls.budget import refuse_tier
 from lotbench.edge.files import run_folder
 from lotbench.edge.files.datasets import config_file
-from lotbench.errors import UnknownModel, UsageError
+from lotbench.errors import UsageError
 from lotbench.report import bounds
 from lotbench.report.markdown import visible
 from lotbench.run import plan
@@ -48,26 +48,7 @@ def evaluate(parsed: argparse.Namespace) -> int:
         watch=watch(sys.stderr),
         shards=parsed.shards,
     )
-    try:
-        return print_result(interruptible(work))
-    except UnknownModel as error:
-        error.args = (f"{error}{_next_in_line(parsed.panel, error.models)}",)
-        raise
-
-
-def _next_in_line(panel: str | None, gone: Sequence[str]) -> str:
-    """Who would take the places of judges of a panel that are no longer served, by the panel's rule."""
-    if not panel:
-        return ""
-    made = judge_panel.load(_panel_file(panel))
-    if not set(gone) & set(made.models):
-        return ""
-    rows = judge_panel.next_in_line(made, gone)
-    named = ", ".join(f"{one.row} ({one.model})" if one.model else one.row for one in rows)
-    return (
-        f". Of the panel {made.name} the rule's next in line: {named or 'nobody is left in the file'}. A panel with another "
-        "judge is another panel: put them into a copy of the file under another name, or make one with `lotbench data panel`"
-    )
+    return print_result(interruptible(work))
 
 
 def configuration(parsed: argparse.Namespace) -> Config:
@@ -101,7 +82,7 @@ def _panel(given: str, flags: Mapping[str, Any]) -> dict[str, Any]:
     if flags.get("roles.judge"):
         raise UsageError("--panel names the judges: leave out --judge and --role judge=")
     made = judge_panel.load(_panel_file(given))
-    return {"roles.judge": list(made.models), "settings.panel": made.id}
+    return {"roles.judge": list(made.judges), "settings.panel": made.id}
 
 
 def _panel_file(given: str) -> Path:

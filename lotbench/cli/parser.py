@@ -91,7 +91,7 @@ def _judging() -> argparse.ArgumentParser:
     """Who judges, by a file."""
     parent = _parent()
     parent.add_argument_group(WHO).add_argument(
-        "--panel", metavar="FILE", help="a panel file, whose models judge (`data panel`)"
+        "--panel", metavar="FILE", help="a panel file, whose models judge (docs/liveideabench.md)"
     )
     return parent
 
@@ -499,7 +499,6 @@ def _data(commands: Commands) -> None:
     )
     one.add_argument("--benchmark", metavar="NAME", default=DEFAULT_BENCHMARK)
     _review(data)
-    _panel(data)
     local = commands.add_parser("local", help="the embedded model").add_subparsers(
         title="commands", metavar="COMMAND", required=True
     )
@@ -596,39 +595,6 @@ def _review(data: Commands) -> None:
         "--port", metavar="N", type=_port, default=0, help="the local port (default: a free one)"
     )
     one.add_argument("--no-browser", action="store_true", help="print the address only")
-
-
-def _panel(data: Commands) -> None:
-    one = _command(data, "panel", "panels:panel", "choose a panel of judges from a leaderboard, by rule")
-    one.add_argument(
-        "path",
-        metavar="LEADERBOARD.csv",
-        help="columns Model, Organization, Global Average (or name, maker, score)",
-    )
-    one.add_argument(
-        "--prices",
-        metavar="FILE",
-        help="a price list, as $LOTBENCH_PRICES: who is not in it does not judge, and its names are asked",
-    )
-    one.add_argument(
-        "--out",
-        metavar="FILE",
-        help="the panel file; its name names the panel (default: printed, not written)",
-    )
-    one.add_argument("--date", metavar="YYYY-MM-DD", help="of the leaderboard (default: from its name)")
-    one.add_argument(
-        "--rules",
-        choices=["v1", "v2"],
-        default="v2",
-        help="v1: the first so many; v2: two an organisation, no variants of one base model (default)",
-    )
-    one.add_argument("--size", metavar="N", type=int, default=10, help="how many judges (default: 10)")
-    one.add_argument(
-        "--pin", metavar="ROW=WHY", action="append", default=[], help="take this row, for this reason"
-    )
-    one.add_argument(
-        "--ban", metavar="ROW=WHY", action="append", default=[], help="pass this row over, for this reason"
-    )
 
 
 def _command(

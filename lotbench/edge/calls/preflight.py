@@ -83,11 +83,8 @@ async def _gone(asking: Mapping[asyncio.Task[Any], str]) -> dict[str, UnknownMod
 
 def _unknown(gone: Mapping[str, UnknownModel]) -> UnknownModel:
     if len(gone) == 1:
-        error = UnknownModel(str(*gone.values()))
-    else:
-        error = UnknownModel(f"{len(gone)} models do not answer: {'; '.join(map(str, gone.values()))}")
-    error.models = tuple(gone)
-    return error
+        return UnknownModel(str(*gone.values()))
+    return UnknownModel(f"{len(gone)} models do not answer: {'; '.join(map(str, gone.values()))}")
 
 
 def _question(role: str, seat: int, number: int, picture: Image | None) -> Question:
