@@ -32,7 +32,8 @@ async def _main(what: str, place: str, out: str = "", *size: str) -> None:
             out=out,
             limit=8,
             concurrency=CONCURRENCY,
-            settings={"answers": 3, "dhp": True, "orders": 2},
+            repeats=2,
+            settings={"answers": 3, "dhp": True},
         )
     else:
         await resume(place, concurrency=CONCURRENCY)
