@@ -34,12 +34,10 @@ ADDED = BOUNDS | {"anchors", "average", "average (image)", "max_oracle_error", "
 ADDED |= {"frame", "frame_ladder", "encore", "conversation", "max_response_words", "max_response_characters"}
 """Settings that there were not: their rows in a report."""
 SECTIONS = {
-    "Where the uncertainty comes from",
+    "What this can show",
     "Solves before and after clues",
     "Contamination",
     "Likeness of answers",
-    "Reliability of the ranking",
-    "Difficulty of samples",
     "Good enough?",
 }
 """Sections of report.md that came later; what they say stands in summary.json under `diagnostics`, or `sentences`."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -22,9 +21,7 @@ def compare(parsed: argparse.Namespace) -> int:
     from lotbench.report.html.page import drawn as drawings
 
     runs = [load_run(name, parsed.kept) for name in parsed.runs]
-    if parsed.difference is not None and not 0 < parsed.difference < math.inf:
-        raise UsageError(f"--difference {parsed.difference}: a difference to show is above 0")
-    comparison = compared(runs, Path(parsed.table) if parsed.table else None, parsed.difference)
+    comparison = compared(runs, Path(parsed.table) if parsed.table else None)
     for sentence in comparison.said:
         print(f"{visible(sentence)}\n")
     print(to_text(comparison.sections), end="")

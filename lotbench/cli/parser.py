@@ -294,12 +294,6 @@ def _reports(commands: Commands) -> None:
         "--table", metavar="FILE", help="a CSV file with scores of models: is the order of its columns ours?"
     )
     one.add_argument(
-        "--difference",
-        metavar="D",
-        type=float,
-        help="the difference that matters: what it takes to show it (default: the one that was seen)",
-    )
-    one.add_argument(
         "--out",
         metavar="DIR",
         default="compare",

@@ -23,7 +23,6 @@ from lotbench.harness.judge_validation import Validation
 from lotbench.harness.published import Source
 from lotbench.harness.state import AnyWalk, State, Update, joined
 from lotbench.metrics.headline import ByLabels, Headline, of_traces
-from lotbench.metrics.judge_part import NO_JUDGE, JudgePart
 from lotbench.report.replay import Replay
 from lotbench.report.sections import Section
 from lotbench.types import JSON, Answer, Metric, Question, Sample, Sampling, Score, Trace
@@ -116,12 +115,10 @@ class Judges:
         seat: Who sits in each role and in which order, of those named (a judge that is the candidate's sibling may
             have to leave); from the settings, the names by role (candidate included) and the run's seed.
         validation: How judges are checked; None if there is no judge set.
-        part: Their part in the variance of the headline, from the run and the flips that are known (`JudgeQuality`).
     """
 
     seat: Callable[[Any, Names, int], Names] = lambda settings, names, seed: names
     validation: Validation | None = None
-    part: Callable[[Sequence[Trace], Any, tuple[int, int] | None], JudgePart] = lambda *run: NO_JUDGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +149,7 @@ class Comparison:
         unrankable: What the benchmark asks of a run, beside the rule of all (`report.trust`), and these settings lack.
         answers: What the candidate said to each sample, and `encoder` the name of what embeds it; nothing if empty.
         across: Sections on several runs at once, from the traces and settings of each by its name.
-        ends: The least and the most that a walk's score can be; without them nothing can be said before a set is spent.
+        ends: The least and the most that a score can be, by the settings; None for 0 and 1.
     """
 
     reference: str = ""

@@ -150,7 +150,6 @@ class JudgeQuality:
         chance: The chance line: what a placebo gets in each metric; None where that is not known.
         said: Where the chance line comes from.
         played: The record of this very run, if it is a placebo's that has ended.
-        flips: Pairs of verdicts on one row that differ, and all such pairs; None if none was asked for twice.
     """
 
     checks: tuple[Check, ...] = ()
@@ -160,7 +159,6 @@ class JudgeQuality:
     chance: Mapping[str, float | None] = field(default_factory=dict)
     said: str = ""
     played: Mapping[str, Any] | None = None
-    flips: tuple[int, int] | None = None
 
 
 Place: TypeAlias = tuple[str, int, int]

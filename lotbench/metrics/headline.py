@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from statistics import fmean
-from typing import Any, Protocol, TypeAlias, overload, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -75,35 +75,6 @@ class Named(Protocol):
     def names(self) -> Sequence[tuple[str, int]]:
         """Sample and repeat of each."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Some(Sequence[Trace]):
-    """Some of a run's walks, by place; of walks on disk, each is read when it is looked at."""
-
-    traces: Sequence[Trace]
-    places: Sequence[int]
-    names: Sequence[tuple[str, int]]
-
-    def __len__(self) -> int:
-        return len(self.places)
-
-    @overload
-    def __getitem__(self, at: int) -> Trace: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[Trace]: ...
-    def __getitem__(self, at: int | slice) -> Trace | Sequence[Trace]:
-        if isinstance(at, slice):
-            return [self.traces[place] for place in self.places[at]]
-        return self.traces[self.places[at]]
-
-
-def by_repeat(traces: Sequence[Trace]) -> Iterator[Sequence[Trace]]:
-    """The walks of each repeat, from the first on."""
-    names = _names(traces)
-    for repeat in sorted({repeat for _, repeat in names}):
-        places = [at for at, name in enumerate(names) if name[1] == repeat]
-        yield Some(traces, places, [names[at] for at in places])
 
 
 def _names(traces: Sequence[Trace]) -> Sequence[tuple[str, int]]:

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 from lotbench.config.experiment import differences
 from lotbench.errors import UsageError
 from lotbench.metrics.correlation import correlation
-from lotbench.report import bounds, leaderboard, likeness, ranking_sections, reliability
+from lotbench.report import bounds, leaderboard, likeness, ranking_sections
 from lotbench.report.leaderboard import Board, Entry
 from lotbench.report.likeness import Said
 from lotbench.report.markdown import number, plain
@@ -48,10 +48,8 @@ class Comparison:
     said: tuple[str, ...] = ()
 
 
-def compare(
-    entries: Sequence[Entry], across: Across, table: Published | None = None, wanted: float | None = None
-) -> Comparison:
-    """Compare runs, of one benchmark or of several; `wanted` is the difference to plan for, by default what was seen.
+def compare(entries: Sequence[Entry], across: Across, table: Published | None = None) -> Comparison:
+    """Compare runs, of one benchmark or of several.
 
     Raises:
         UsageError: Fewer than two runs, one twice, or runs of a benchmark that differ in too much, with what differs.
@@ -66,7 +64,7 @@ def compare(
     said = []
     for name in names:
         runs = [entry for entry in entries if entry.benchmark == name]
-        board, of_benchmark = _of_benchmark(runs, across, table or {}, wanted)
+        board, of_benchmark = _of_benchmark(runs, across, table or {})
         boards += [board] if board else []
         start = f"{name}: " if len(names) > 1 else ""
         if board and (sentence := ranking_sections.summed_up(board)):
@@ -100,7 +98,7 @@ def _finite(value: Any) -> Any:
 
 
 def _of_benchmark(
-    runs: Sequence[Entry], across: Across, table: Published, wanted: float | None
+    runs: Sequence[Entry], across: Across, table: Published
 ) -> tuple[Board | None, list[Section]]:
     """What there is to say of the runs of one benchmark, and their ranking if they can be ranked."""
     names = setups(runs)
@@ -111,9 +109,7 @@ def _of_benchmark(
         if len(runs) == 1 or len(names) > 1:
             raise UsageError(f"{error}{_also(runs, names)}") from None
         apart = str(error)
-    sections = ranking_sections.sections(board, wanted=wanted) if board else []
-    if board:
-        sections += reliability.sections(board)
+    sections = ranking_sections.sections(board) if board else []
     if len(runs) > 1:
         sections.append(likeness.across(_said(runs, board)))
         sections.append(side_by_side(runs, apart))

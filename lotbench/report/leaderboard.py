@@ -18,8 +18,6 @@ from lotbench.errors import UsageError
 from lotbench.metrics import compare
 from lotbench.metrics.compare import ALPHA, Difference
 from lotbench.metrics.headline import Headline, mean_score
-from lotbench.metrics.planning import Cost
-from lotbench.metrics.variance import Cells
 from lotbench.report.likeness import Said
 from lotbench.report.sections import Plot
 from lotbench.report.trust import MOST_UNANSWERED
@@ -35,12 +33,10 @@ class Walked:
 
     Attributes:
         scores: Of the walks that have one.
-        solved: The share of these that solved the sample; empty where walks are scored and neither solved nor not.
         failed: Walks without a score.
     """
 
     scores: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    solved: Mapping[str, float] = field(default_factory=dict)
     failed: int = 0
 
     @property
@@ -67,13 +63,9 @@ class Entry:
         arm: The name of its arm; None if it has one only.
         curves: Plots of steps in the run's report, by caption.
         headline: What it is ranked by; None for the mean of `values`.
-        cells: What each walk adds to the headline, by sample (`variance.of_walks`); empty if that is not known.
-        price: Of a walk, on the average.
-        by_labels: Headline and cells by people's labels of the run's own verdicts; None without.
+        by_labels: The headline by people's labels of the run's own verdicts; None without.
         checked: The judge's FPR as a check of it found it: `value`, `low`, `high`, `n`; None without a check.
-        of: Samples of the data set; None if that was not written down.
         said: What the candidate said.
-        walked: What came of its walks one by one.
     """
 
     name: str
@@ -90,13 +82,9 @@ class Entry:
     arm: str | None = None
     curves: Mapping[str, Plot] = field(default_factory=dict)
     headline: Headline | None = None
-    cells: Cells = field(default_factory=dict)
-    price: Cost = field(default_factory=lambda: Cost(0.0, None))
-    by_labels: tuple[Headline, Cells] | None = None
+    by_labels: Headline | None = None
     checked: Mapping[str, Any] | None = None
-    of: int | None = None
     said: Said = field(default_factory=Said)
-    walked: Walked = Walked()
 
     @property
     def metric(self) -> Headline:
@@ -174,21 +162,15 @@ class Board:
 
 
 def walked(traces: Iterable[Trace]) -> Walked:
-    """Read what came of walks: one that ends as solved or unsolved says so, else who has 1 of 0 and 1 has solved it."""
+    """Read what came of walks."""
     scores: dict[str, list[float]] = {}
-    solved: dict[str, list[float]] = {}
     failed = 0
     for trace in traces:
         if trace.score.value is None:
             failed += 1
             continue
         scores.setdefault(trace.sample, []).append(trace.score.value)
-        if trace.outcome in ("solved", "unsolved"):
-            solved.setdefault(trace.sample, []).append(float(trace.outcome == "solved"))
-    if not solved and all(value in (0.0, 1.0) for values in scores.values() for value in values):
-        solved = scores
-    shares = {name: fmean(solved[name]) for name in sorted(solved)}
-    return Walked({name: scores[name] for name in sorted(scores)}, shares, failed)
+    return Walked({name: scores[name] for name in sorted(scores)}, failed)
 
 
 def differing(one: Entry, other: Entry) -> list[str]:
@@ -274,10 +256,7 @@ def _corrected(entries: Sequence[Entry]) -> tuple[Sequence[Entry], tuple[str, ..
     without = tuple(entry.name for entry in models if entry.by_labels is None)
     if without or not models:
         return entries, without if len(without) < len(models) else ()
-    return [
-        replace(entry, headline=entry.by_labels[0], cells=entry.by_labels[1]) if entry.by_labels else entry
-        for entry in entries
-    ], ()
+    return [replace(entry, headline=entry.by_labels) if entry.by_labels else entry for entry in entries], ()
 
 
 def _rank(score: Metric) -> tuple[bool, float]:

@@ -21,10 +21,10 @@ MOST_BANDS = 3
 """Curves that have their intervals drawn; those of more would hide each other."""
 
 
-def sections(made: Board, seed: int = 0, wanted: float | None = None) -> list[Section]:
-    """A ranking laid out: places, pairs, plans for a wanted difference, curves one over the other, people."""
+def sections(made: Board, seed: int = 0) -> list[Section]:
+    """A ranking laid out: places, pairs, curves one over the other, people."""
     found = [_ranking(made)] if made.places else []
-    found += difference_sections.sections(made, wanted)
+    found += difference_sections.sections(made)
     found += _curves(made)
     if made.people:
         found.append(_people(made, seed))

@@ -15,13 +15,12 @@ from lotbench.run import calibration, recorded, results
 from lotbench.run.results import Run
 
 
-def compared(runs: Sequence[Run], table: Path | None = None, wanted: float | None = None) -> Comparison:
+def compared(runs: Sequence[Run], table: Path | None = None) -> Comparison:
     """Compare runs with each other, and with a CSV file of scores that others published.
 
     Args:
         runs: Two or more, each once.
         table: The file, if there is one.
-        wanted: The difference to plan for; None for what was seen.
 
     Raises:
         UsageError: They cannot be compared, with what differs; or the table cannot be read.
@@ -48,4 +47,4 @@ def compared(runs: Sequence[Run], table: Path | None = None, wanted: float | Non
         ]
 
     entries = [results.entry(run, curves=True) for run in runs]
-    return compare(entries, across, read_published_scores(table) if table else None, wanted)
+    return compare(entries, across, read_published_scores(table) if table else None)

@@ -31,9 +31,7 @@ from lotbench.harness.evidence import Evidence
 from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, judged_by
 from lotbench.metrics.headline import Headline
 from lotbench.metrics.likeness import Answers
-from lotbench.metrics.planning import Cost
-from lotbench.metrics.variance import of_walks
-from lotbench.report import likeness, reliability, trust
+from lotbench.report import likeness, trust, what_it_shows
 from lotbench.report.leaderboard import Entry, walked
 from lotbench.report.report import Facts, Report, Spent, build, to_markdown, to_summary
 from lotbench.report.sections import Plot, Reading, Section
@@ -279,11 +277,10 @@ def _facts(made: plan.Plan, known: _Worked, wall_s: float) -> Facts:
 def _sections(made: plan.Plan, path: Path, known: _Worked) -> Sequence[Section]:
     """The sections of a run's report."""
     traces, beside, spending = known.traces, known.beside, known.spending
-    candidate = made.names["candidate"][0].text
-    price = diagnostics.price_of(spending, len(traces))
+    candidate, ends = made.names["candidate"][0].text, made.benchmark.comparison.ends
     return diagnostics.in_order(
         known.quality.sections,
-        diagnostics.uncertainty_of(made, path.name, traces, known.headline, known.quality, price),
+        what_it_shows.section(known.headline, ends(made.settings) if ends else None),
         made.benchmark.sections(traces, made.settings, beside),
         (
             *calibration.sections(
@@ -292,7 +289,6 @@ def _sections(made: plan.Plan, path: Path, known: _Worked) -> Sequence[Section]:
                 {candidate: (traces, made.settings)},
             ),
             likeness.alone(likeness.Said(known.answers, beside.vectors, beside.encoder)),
-            *reliability.needs(),
             *estimate.sections(path, len(traces), spending),
         ),
     )
@@ -485,7 +481,7 @@ def entry(run: Run, *, curves: bool = False, alone: bool = False) -> Entry:
 
     Args:
         run: A run that has ended.
-        curves: Whether what is made from the traces anew is wanted too: the plots of steps, what each walk adds, the
+        curves: Whether what is made from the traces anew is wanted too: the plots of steps, the
             answers.
         alone: Whether it is compared with nobody: its headline is then that of its summary, and no trace is read.
 
@@ -507,7 +503,6 @@ def entry(run: Run, *, curves: bool = False, alone: bool = False) -> Entry:
     drawn, kept = _drawn(run) if curves else (), _kept_checks(run.path)
     labels = diagnostics.labelled_verdicts(kept, run.path.name)
     by_labels = declared.comparison.by_labels(traces, settings, labels) if labels and not alone else None
-    usage, walks = run.summary["usage"], max(1, run.summary["n_traces"])
     return Entry(
         name=run.path.name,
         asked=config.model,
@@ -528,18 +523,9 @@ def entry(run: Run, *, curves: bool = False, alone: bool = False) -> Entry:
         arm=run.summary["arm"],
         curves=_curves(drawn),
         headline=headline,
-        cells=of_walks(declared.comparison.headline, run.traces, settings) if curves else {},
-        by_labels=None
-        if by_labels is None
-        else (
-            by_labels(run.traces, settings),
-            of_walks(by_labels, run.traces, settings) if curves else {},
-        ),
+        by_labels=None if by_labels is None else by_labels(run.traces, settings),
         checked=kept[0].get("groups", {}).get("all", {}).get("fpr") if kept else None,
-        price=Cost(usage["calls"] / walks, None if usage["cost_usd"] is None else usage["cost_usd"] / walks),
-        of=record.get("recorded", {}).get("of"),
         said=diagnostics.said(run.path, run.traces, declared, settings) if curves else likeness.Said(),
-        walked=played,
     )
 
 

@@ -14,7 +14,6 @@ from lotbench.benchmarks.lotbench.validation import drawn
 from lotbench.harness.judge_validation import Place
 from lotbench.metrics.compare import of_headlines
 from lotbench.metrics.headline import Headline
-from lotbench.metrics.variance import of_walks
 from lotbench.report.leaderboard import Entry, board
 from lotbench.report.ranking_sections import sections
 from lotbench.report.sections import Section
@@ -50,7 +49,7 @@ def entry(name: str, run: Sequence[Trace], labels: Labels | None, **other: Any) 
     made = by_labels(run, Rules(), labels) if labels else None
     given: dict[str, Any] = {"asked": name, "answered": (name,), "benchmark": "b", "failed": 0, "values": {}}
     given |= {"conditions": CONDITIONS, "headline": headline(run, Rules())}
-    given |= {"by_labels": (made(run, Rules()), of_walks(made, run, Rules())) if made else None}
+    given |= {"by_labels": made(run, Rules()) if made else None}
     return Entry(name=name, **given | other)
 
 
@@ -136,11 +135,3 @@ def test_labels_that_leave_a_kind_of_verdict_unknown_correct_nothing() -> None:
     run, labels = two(PLAYERS["strong"], 0, (0.01, 0.03))[0]
     assert by_labels(run, Rules(), {}) is None
     assert by_labels(run, Rules(), dict(list(labels.items())[:1])) is None
-
-
-def test_with_few_labels_no_number_of_samples_and_no_way_alone_is_enough() -> None:
-    (one, its), (other, theirs) = two(PLAYERS["weak"], 1, (0.01, 0.05))
-    runs = [entry("one", one, its), entry("other", other, theirs)]
-    found = {part.title: part.tables[0].rows for part in sections(board(runs)) if part.tables}
-    assert found["Differences"][0][-1] == "no number is enough"
-    assert found["What would show differences between them"][0][2:6] == (None, None, None, "none alone")

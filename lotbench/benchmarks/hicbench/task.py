@@ -14,7 +14,6 @@ from typing import Any
 from lotbench.benchmarks.hicbench import candidate, judge
 from lotbench.benchmarks.hicbench.comparing import across
 from lotbench.benchmarks.hicbench.official import published
-from lotbench.benchmarks.hicbench.panel import judge_part
 from lotbench.benchmarks.hicbench.preview import preview
 from lotbench.benchmarks.hicbench.reviewing import Label, rows
 from lotbench.benchmarks.hicbench.sample import Item
@@ -122,7 +121,7 @@ benchmark = Benchmark(
     resolve=resolve,
     data=Data(strata=("field",), published=published),
     walks=Walks(lane=lane, order=order),
-    judges=Judges(seat=seat, part=judge_part, validation=CHECKED),
+    judges=Judges(seat=seat, validation=CHECKED),
     people=People(review=rows, Label=Label),
     comparison=Comparison(
         reference="paper/hicbench.toml",

@@ -7,12 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lotbench.benchmarks.liveideabench.judged import Comparison, Keyword, read_keyword
-from lotbench.benchmarks.liveideabench.settings import Settings, Version
+from lotbench.benchmarks.liveideabench.judged import Comparison, Keyword
+from lotbench.benchmarks.liveideabench.settings import Version
 from lotbench.metrics.effects import severities
-from lotbench.metrics.judge_part import JudgePart, panel
 from lotbench.report.sections import Section, Table
-from lotbench.types import Trace
 
 
 def judges(keywords: Sequence[Keyword], version: Version) -> tuple[Section, Section]:
@@ -33,26 +31,6 @@ def severity(keywords: Sequence[Keyword], dimension: str) -> dict[int, float] | 
         [n for n, _, _ in rows], [places[seat] for _, seat, _ in rows], [s for _, _, s in rows]
     )
     return None if found is None else dict(zip(seats, map(float, found), strict=True))
-
-
-def judge_part(
-    traces: Sequence[Trace], settings: Settings, flips: tuple[int, int] | None = None
-) -> JudgePart:
-    """What the panel adds to the variance of the average, by the mean of the dimensions that it judges.
-
-    A judge that gives a point more in each of d dimensions moves them by a point, fluency not at all, and the
-    composite, so flexibility too, by d / (d + 1): the average of all d + 2 by d / (d + 1).
-    """
-    version = settings.rules
-    keywords = [read_keyword(trace, version) for trace in traces]
-    rows = [
-        (number, row)
-        for number, idea in enumerate(idea for one in keywords for idea in one.ideas)
-        for row in idea.rows
-    ]
-    scores = [float(np.mean([row.scores[name] for name in version.dimensions])) for _, row in rows]
-    judged = len(version.dimensions)
-    return panel([number for number, _ in rows], [row.seat for _, row in rows], scores, judged / (judged + 1))
 
 
 def _severity(keywords: Sequence[Keyword], version: Version) -> Section:

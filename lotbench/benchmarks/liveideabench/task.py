@@ -12,7 +12,6 @@ from math import comb
 from lotbench.benchmarks.liveideabench import candidate, judge
 from lotbench.benchmarks.liveideabench.across import across
 from lotbench.benchmarks.liveideabench.official import published
-from lotbench.benchmarks.liveideabench.panelists import judge_part
 from lotbench.benchmarks.liveideabench.people import Label, review
 from lotbench.benchmarks.liveideabench.preview import preview
 from lotbench.benchmarks.liveideabench.sample import Item
@@ -84,7 +83,7 @@ benchmark = Benchmark(
         faults=faults,
         published=published,
     ),
-    judges=Judges(seat=seat, part=judge_part, validation=CHECKED),
+    judges=Judges(seat=seat, validation=CHECKED),
     people=People(review=review, Label=Label),
     comparison=Comparison(
         reference="paper/liveideabench-v2.toml",

@@ -46,16 +46,7 @@ def standing(inquiry: JudgeContext) -> JudgeQuality:
     )
     found = _checked(inquiry)
     used = (*found.used, *(one for one in line.used if one not in found.used))
-    flips = _flips(decides, inquiry.anchors or {})
-    return replace(found, used=used, chance=line.values, said=line.said, played=line.played, flips=flips)
-
-
-def _flips(record: Record | None, anchors: Record) -> tuple[int, int] | None:
-    """Verdicts on one row that differ, and all pairs: of the check if it judged rows again, else of the anchors."""
-    if record is not None and record["flips"][1]:
-        flipped, pairs = record["flips"]
-        return int(flipped), int(pairs)
-    return (len(anchors["flipped"]), int(anchors["n"])) if anchors.get("n") else None
+    return replace(found, used=used, chance=line.values, said=line.said, played=line.played)
 
 
 def _checked(inquiry: JudgeContext) -> JudgeQuality:

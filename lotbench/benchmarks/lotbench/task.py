@@ -18,7 +18,6 @@ from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.score import grade, metrics, score_ends
 from lotbench.benchmarks.lotbench.sections import sections
 from lotbench.benchmarks.lotbench.settings import SCORE_ONLY, Settings, calls, resolve
-from lotbench.benchmarks.lotbench.wavering import judge_part
 from lotbench.harness.benchmark import Benchmark, Comparison, Data, Judges, People, Role, Walks, by_step
 from lotbench.harness.data_findings import Guess
 from lotbench.harness.judge_validation import Validation
@@ -81,7 +80,6 @@ benchmark = Benchmark(
     walks=Walks(repeats=3, supersteps=lambda settings: 5 * settings.max_rounds + 5, beyond=check.beyond),
     people=People(replay=replay, ballot=BALLOT),
     judges=Judges(
-        part=judge_part,
         validation=Validation(
             folder="judge_sets",
             rows=judge_rows.ROWS,

@@ -75,6 +75,5 @@ benchmark = Benchmark(
         headline=headline,
         score_only=SCORE_ONLY,
         answers=answers,
-        ends=lambda settings: (0.0, 1.0),
     ),
 )

@@ -158,8 +158,6 @@ def test_runs_of_different_models_are_named_by_them() -> None:
     assert [section.title for section in compared(*runs).sections] == [
         "Ranking",
         "Differences",
-        "Reliability of the ranking",
-        "Difficulty of samples",
         "Likeness of answers",
         "Runs by model",
     ]

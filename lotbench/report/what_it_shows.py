@@ -1,0 +1,107 @@
+"""What a run can show: the gap to another model that it would find on the same samples, and what a given gap takes.
+
+Power is that of the paired t test (statsmodels). Nobody knows how a model that was not run does sample by sample, so
+the other's scores are taken to vary as this run's do and to have nothing to do with them: of models that find the same
+samples easy, smaller gaps are found.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy
+
+from lotbench.metrics.compare import ALPHA
+from lotbench.metrics.headline import Headline, Weighted
+from lotbench.metrics.intervals import Floats
+from lotbench.report.markdown import number
+from lotbench.report.sections import Section
+from lotbench.types import JSON
+
+TITLE = "What this can show"
+POWER = 0.8
+GAP = 0.05
+"""The gap that is planned for, as a share of the range of scores."""
+
+
+def section(headline: Headline, scale: tuple[float, float] | None) -> Section:
+    """How small a gap a run can show, and how many samples a gap of 5 % of the range of scores takes.
+
+    Args:
+        headline: The metric by which the run is ranked.
+        scale: The least and the most that a score can be; None for 0 and 1.
+    """
+    low, high = scale or (0.0, 1.0)
+    gap, n = GAP * (high - low), len(headline.records)
+    numbers: dict[str, JSON] = {"metric": headline.name, "samples": n, "gap": gap}
+    sd = _spread(headline)
+    if sd is None:
+        why = f"{n} samples do not show how much scores vary from sample to sample"
+        return Section(TITLE, (f"Not known: {why}.",), name="shows", numbers={**numbers, "why": why})
+    # Of the difference between two models whose scores have nothing to do with each other.
+    paired = math.sqrt(2) * sd
+    found, takes = detectable(n) * paired, _needed(gap / paired)
+    notes = (
+        f"{n} samples show a gap of {number(found)} in {headline.name} to another model on the same samples, with a power "
+        f"of {POWER:.0%} at the level of {ALPHA:.0%} (paired t test).",
+        f"A gap of {number(gap)} takes {takes:,} samples.",
+        f"Taken for that: the other model's scores vary as these do (standard deviation {number(sd)} over samples), and are "
+        "independent of them. Pairing helps where both find the same samples easy: `lotbench compare` says what two runs show.",
+    )
+    return Section(
+        TITLE,
+        notes,
+        name="shows",
+        numbers={**numbers, "detectable": found, "samples_needed": takes, "sd": sd},
+    )
+
+
+def detectable(n: int, level: float = ALPHA) -> float:
+    """The smallest effect, in standard deviations of the differences, that a paired t test on n >= 2 samples finds."""
+    most = 1.0
+    while _power(most, n, level) < POWER:
+        most *= 2
+    # Its own solver stops short of the answer, without a word, where samples are few and the level is strict.
+    return float(scipy.optimize.brentq(lambda effect: _power(effect, n, level) - POWER, 0, most))
+
+
+def _needed(effect: float) -> int:
+    """Samples with which a paired t test finds an effect."""
+    fewest, enough = 1, 2
+    while _power(effect, enough, ALPHA) < POWER:
+        fewest, enough = enough, enough * 2
+    while enough - fewest > 1:
+        middle = (fewest + enough) // 2
+        fewest, enough = (middle, enough) if _power(effect, middle, ALPHA) < POWER else (fewest, middle)
+    return enough
+
+
+def _power(effect: float, n: int, level: float) -> float:
+    # It takes seconds to import, and only the end of a run has a use for it.
+    from statsmodels.stats.power import TTestPower  # noqa: PLC0415
+
+    # The chance to find the gap the wrong way round is left out: where power is of interest, there is none.
+    return float(TTestPower().power(effect, n, level / 2, alternative="larger"))
+
+
+def _spread(headline: Headline) -> float | None:
+    """The standard deviation over samples of what each adds to the metric; None if it is not known or 0."""
+    records = list(headline.records.values())
+    if len(records) < 2:
+        return None
+    weighted = headline.weighted
+    values = (
+        np.asarray(records, dtype=float)
+        if weighted is None
+        else _pseudo_values(weighted(records), len(records))
+    )
+    sd = float(values.std(ddof=1))
+    return sd if math.isfinite(sd) and sd > 0 else None
+
+
+def _pseudo_values(metric: Weighted, n: int) -> Floats:
+    """The jackknife's pseudo-values of a metric of n records: what each adds to it (Quenouille 1956)."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        whole, without = metric(np.ones((1, n)))[0], metric(1.0 - np.eye(n))
+    return np.asarray(n * whole - (n - 1) * without)
