@@ -194,7 +194,7 @@ def _shards(one: argparse._ActionsContainer) -> None:
         metavar="K",
         type=int,
         default=1,
-        help="take the tasks in K processes that keep the limits together (needs the extra `scale`)",
+        help="take the tasks in K processes, each with its share of the limits (needs the extra `scale`)",
     )
 
 

@@ -23,7 +23,6 @@ from lotbench.edge.calls.budget import Budget
 from lotbench.edge.calls.caller import Caller, RoleModel
 from lotbench.edge.calls.descriptors import room
 from lotbench.edge.calls.journal import Journal
-from lotbench.edge.calls.shared import Sharing
 from lotbench.edge.calls.store import Store
 from lotbench.edge.files.run_folder import Folder
 from lotbench.edge.models.registry import Models
@@ -62,7 +61,6 @@ async def calling(
     own: Mapping[str, Any] | None = None,
     store: Store | None = None,
     before: Path | None = None,
-    sharing: Sharing | None = None,
 ) -> AsyncIterator[Calls]:
     """Open what a run asks with; closed in the opposite order, whatever ends the run.
 
@@ -72,36 +70,28 @@ async def calling(
         own: Models given as Python objects, by name.
         store: Where replies to shared questions are kept; the user's by default.
         before: See `journaled`.
-        sharing: What the processes of the run share, if this is one of several.
 
     Raises:
         UsageError: A key, a file, a package or the weights of a model are missing; there is no folder yet.
         RunFolderError: The folder cannot be made or locked.
     """
-    limits, told = _fitting(plan, shared=sharing is not None)
-    rates = {"bucket": sharing.bucket} if sharing else {}
-    async with Models(plan.pictures, limits, own or {}, plan.order, plan.placebo, **rates) as models:
+    limits, told = _fitting(plan)
+    async with Models(plan.pictures, limits, own or {}, plan.order, plan.placebo) as models:
         models.warnings += filter(None, [told])
         role_models = models.role_models(plan.names)
         with folder() as place:
-            async with journaled(
-                plan, role_models, place.path, store or Store(), before, sharing=sharing
-            ) as caller:
+            async with journaled(plan, role_models, place.path, store or Store(), before) as caller:
                 yield Calls(plan, models, place, caller, limits)
 
 
-def _fitting(plan: Plan, *, shared: bool) -> tuple[Limits, str]:
-    """The limits of a plan with as many calls in flight as there can be connections, and what to tell a person.
-
-    Where processes share questions, each call may hold the lock of one besides.
-    """
+def _fitting(plan: Plan) -> tuple[Limits, str]:
+    """The limits of a plan with as many calls in flight as there can be connections, and what to tell a person."""
     endpoints = {one.url or one.text for names in plan.names.values() for one in names if one.kind == "api"}
-    each = len(endpoints) + shared
-    wanted = plan.limits.concurrency * each
+    wanted = plan.limits.concurrency * len(endpoints)
     places, told = room(wanted) if wanted else (0, "")
     if places == wanted:
         return plan.limits, told
-    return plan.limits.model_copy(update={"concurrency": max(1, places // each)}), told
+    return plan.limits.model_copy(update={"concurrency": max(1, places // len(endpoints))}), told
 
 
 @asynccontextmanager
@@ -113,7 +103,6 @@ async def journaled(
     before: Path | None = None,
     *,
     writes: bool = True,
-    sharing: Sharing | None = None,
 ) -> AsyncIterator[Caller]:
     """A caller with the journal of a folder; what the journal tells of earlier sessions is spent already.
 
@@ -124,22 +113,20 @@ async def journaled(
         store: Where replies to shared questions are kept.
         before: Another run folder, whose replies count as if they stood here; nothing is written to it.
         writes: Whether replies can come; if not, the journal stays as it is.
-        sharing: See `calling`.
     """
     prices = {one.name: one.price for models in role_models.values() for one in models}
     with Journal(path / CALLS, before / CALLS if before else None, prices, writes=writes) as journal:
-        left, seed = budget(plan, journal, sharing), plan.experiment.seed
-        replies = sharing.replies if sharing else None
-        caller = Caller(role_models, plan.sampling(), journal, store, left, seed=seed, replies=replies)
+        left, seed = budget(plan, journal), plan.experiment.seed
+        caller = Caller(role_models, plan.sampling(), journal, store, left, seed=seed)
         try:
             yield caller
         finally:
             await caller.close()
 
 
-def budget(plan: Plan, journal: Journal, sharing: Sharing | None = None) -> Budget:
+def budget(plan: Plan, journal: Journal) -> Budget:
     """The budget of a run, less what the calls in its journal have used."""
-    left = sharing.budget(plan.limits) if sharing else Budget(plan.limits)
+    left = Budget(plan.limits)
     for origin, total in journal.totals.by_origin.items():
         if origin.source == "call":
             left.count(total.usage, total.cost_usd or 0.0)

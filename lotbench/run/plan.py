@@ -71,7 +71,7 @@ class Plan:
         names: The models of each role, candidate included.
         seen: Of the chosen samples, those that the candidate's adapter was trained on; None if it does not say.
         recorded: The digests of a run that has begun, as it wrote them down.
-        share: Which of how many shares of the lanes this plan takes; a lane is never split.
+        share: Which of how many shares of the samples this plan takes; a lane goes with its first sample.
     """
 
     benchmark: Benchmark
@@ -117,8 +117,9 @@ class Plan:
                 lane = self.benchmark.walks.lane(sample, repeat, self.settings)
                 lanes.setdefault(lane, []).append(Planned(sample.id, repeat, lane))
         order, seed, (first, shares) = self.benchmark.walks.order, self.experiment.seed, self.share
-        mine = list(lanes.items())[first::shares]
-        return [list(order(name, walks, self.settings, seed)) for name, walks in mine]
+        mine = {sample.id for sample in self.chosen[first::shares]}
+        taken = ((name, walks) for name, walks in lanes.items() if walks[0].sample in mine)
+        return [list(order(name, walks, self.settings, seed)) for name, walks in taken]
 
     def placebo(self, sample: str, repeat: int) -> PlaceboLines:
         """What a placebo says in a walk, composed of the other samples."""

@@ -1,19 +1,17 @@
-"""A run on several processes: each takes its share of the lanes with a journal of its own, merged in the end.
+"""A run on several processes: each is an ordinary session on its share of the samples, with a journal of its own.
 
-A lane is never split, and what a walk comes to depends on its own calls only, so the number of shards changes
-no score. Budgets and rates are those of the run, kept by all together, and a question that belongs to a sample is
-asked once for all (`edge.calls.shared`). The share of a process that dies is taken over by another, which finds its
-journal; shards that a kill of the whole left behind are merged when the run is gone on with.
+Each has its share of every ceiling and rate, so that all together never go over those of the run. What a game comes to
+depends on its own calls only, so the number of shards changes no score. Ray begins a process that dies again, which
+finds its journal; what a kill of the whole left behind is merged when the run is gone on with.
 """
 
 from __future__ import annotations
 
 import asyncio
-import math
 import shutil
 import time
-from collections.abc import Coroutine, Mapping, Sequence
-from contextlib import closing, nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -22,12 +20,11 @@ from typing import Any
 
 from lotbench import errors
 from lotbench.config.experiment import Limits, validate
-from lotbench.edge import event_loop
+from lotbench.edge.calls.budget import Budget
 from lotbench.edge.calls.journal import Journal, read_journal
-from lotbench.edge.calls.shared import Sharing
 from lotbench.edge.calls.store import Store
 from lotbench.edge.files import jsonl, run_folder
-from lotbench.edge.files.ray_workers import POLL_S, side_by_side
+from lotbench.edge.files.ray_workers import side_by_side
 from lotbench.edge.files.traces import Traces
 from lotbench.errors import LotbenchError, RunFolderError, UsageError
 from lotbench.run import results
@@ -36,16 +33,11 @@ from lotbench.run.plan import Plan
 from lotbench.run.session import Session
 
 SHARDS = "shards"
-STOP = "stop"
-"""The file beside the shards' folders that tells them to end; a signal to this process does not reach them."""
-SHARED = "shared"
-"""The folder beside the shards' that holds what they share."""
 FAILED = "_failed"
 """How the outcome of a walk ends that broke off."""
-RETAKEN = 3
-"""How often a share is taken over from a process that died."""
 ENDING_S = 30.0
-"""Seconds that processes have to end which were told to."""
+"""Seconds that the processes of a run that was killed have to end."""
+POLL_S = 0.25
 DIED = "a worker process died; the run can be resumed"
 
 
@@ -77,8 +69,7 @@ def take(
     Args:
         calls: What the run asks with, and its plan, with the limits of the whole.
         shards: How many.
-        stop: Set from another thread to end early: every shard drops its calls in flight, as a run without shards
-            does, and what has come is merged.
+        stop: Set from another thread to end early: the processes end, and what has come is merged.
         fresh: Take nothing out of the store.
         check: Whether one call per role is in the journal, from which every shard learns the ids of the models.
         retry_failed: See `Session.continues`.
@@ -90,21 +81,17 @@ def take(
         UsageError: Ray is not installed.
     """
     path, journal = calls.folder.path, calls.caller.journal
-    limits = divided(calls.plan.limits, shards)
+    limits = divided(calls.plan.limits, shards, budget(calls.plan, journal))
     given = [
         Shard(str(path), (number, shards), limits, retry_failed, fresh, check) for number in range(shards)
     ]
     refuse_links(path)
-    told = path / SHARDS / STOP
-    told.unlink(missing_ok=True)
-    (path / SHARDS).mkdir(exist_ok=True)
-    sharing = _sharing(path, 0, shards)
-    budget(calls.plan, journal, sharing)
     try:
-        ended = side_by_side(play, given, stop, told.touch, retaken=RETAKEN)
+        ended = side_by_side(play, given, stop)
     finally:
-        sharing.close()
         merge(path, journal)
+    if stop.is_set():
+        return None
     return worst([one or Ended("LotbenchError", DIED) for one in ended])
 
 
@@ -131,63 +118,50 @@ def refuse_alone(made: Plan) -> None:
         raise UsageError(f"--shards: {alone[0]} lives in this process; shards are for models behind an API")
 
 
-def divided(limits: Limits, shards: int) -> dict[str, Any]:
-    """The limits of one shard: its part of the calls in flight; all else is kept by all shards together."""
-    part = max(1, math.ceil(limits.concurrency / shards))
-    return {**limits.model_dump(), "concurrency": part}
-
-
-def _sharing(run: Path, slot: int, shards: int) -> Sharing:
-    return Sharing(run / SHARDS / SHARED, slot, 1 + shards)
+def divided(limits: Limits, shards: int, used: Budget) -> dict[str, Any]:
+    """The limits of one shard: its part of every rate and of what is left of every ceiling; time is the same for all."""
+    part = {
+        "concurrency": max(1, limits.concurrency // shards),
+        "rpm": limits.rpm and limits.rpm / shards,
+        "tpm": limits.tpm and limits.tpm / shards,
+    }
+    if limits.cost_limit is not None:
+        part["cost_limit"] = max(0.0, limits.cost_limit - used.cost) / shards
+    if limits.token_limit is not None:
+        part["token_limit"] = max(0, limits.token_limit - used.tokens) // shards
+    return limits.model_dump() | part
 
 
 def play(shard: Shard) -> Ended:
     """Take one share of a run, in the process that calls this; an error is returned, since few can be pickled."""
     try:
-        event_loop.run(_until(Path(shard.run) / SHARDS / STOP, _played(shard)))
+        asyncio.run(_played(shard))
     except LotbenchError as error:
-        return Ended(type(error).__name__, str(error))
-    except asyncio.CancelledError:
-        return Ended()
+        number, shards = shard.share
+        return Ended(type(error).__name__, f"shard {number + 1} of {shards}: {error}")
     return Ended()
-
-
-async def _until(told: Path, work: Coroutine[Any, Any, None]) -> None:
-    """Do work until it is done, or a file says that it shall end, which cancels it.
-
-    Raises:
-        CancelledError: It was told to end.
-    """
-    task = asyncio.ensure_future(work)
-    while not task.done():
-        await asyncio.wait({task}, timeout=POLL_S)
-        if told.exists():
-            task.cancel()
-            break
-    await task
 
 
 async def _played(shard: Shard) -> None:
     """Take a share; one that another process began is gone on with."""
-    run, (number, shards) = results.load_run(shard.run), shard.share
+    run, (number, _) = results.load_run(shard.run), shard.share
     made = replace(results.planned(run, validate(Limits, dict(shard.limits))), share=shard.share)
-    place, sharing = run.path / SHARDS / str(number), _sharing(run.path, 1 + number, shards)
+    place = run.path / SHARDS / str(number)
     folder, store = partial(run_folder.Folder, place), Store(fresh=shard.fresh)
-    with closing(sharing):
-        async with calling(made, folder, store=store, before=run.path, sharing=sharing) as calls:
-            session = Session(made, calls, run, shard=True)
-            taken = Traces(place / run_folder.TRACES, strict=False)
-            own = {(one.sample, one.repeat) for lane in made.lanes() for one in lane}
-            before = (one for one in run.traces if (one.sample, one.repeat) in own)
-            session.continues(before, retry_failed=shard.retry_failed, taken=taken)
-            await session.walk(check=shard.check, watch=None)
+    async with calling(made, folder, store=store, before=run.path) as calls:
+        session = Session(made, calls, run, shard=True)
+        taken = Traces(place / run_folder.TRACES, strict=False)
+        own = {(one.sample, one.repeat) for lane in made.lanes() for one in lane}
+        before = (one for one in run.traces if (one.sample, one.repeat) in own)
+        session.continues(before, retry_failed=shard.retry_failed, taken=taken)
+        await session.walk(check=shard.check, watch=None)
 
 
 def merge(path: Path, opened: Journal | None = None) -> None:
     """Put the calls and walks of shards into the run that they are part of.
 
-    What is there already stays, but for replies and walks that were wanted anew and came later: those hold now. Who
-    outlived a driver that was killed is told to end, and waited for.
+    What is there already stays, but for replies and walks that were wanted anew and came later: those hold now. A process
+    that has outlived the one that began it is waited for.
 
     Args:
         path: The run folder, locked.
@@ -200,17 +174,18 @@ def merge(path: Path, opened: Journal | None = None) -> None:
         return
     places = sorted((path / SHARDS).glob("*/"))
     refuse_links(path)
-    (path / SHARDS / STOP).touch()
     for place in places:
         _await_end(place)
     known = {(one.sample, one.repeat): one.outcome for one in Traces(path / run_folder.TRACES, strict=False)}
+    merged: set[str] = set()
     with nullcontext(opened) if opened is not None else Journal(path / CALLS) as journal:
         for place in places:
             for entry in read_journal(place / CALLS) if (place / CALLS).is_file() else ():
-                there = journal.last(str(entry.key))
-                # Not "later": a clock may be put back.
-                if there is None or there.started != entry.started:
+                there = journal.last(key := str(entry.key))
+                # Not "later": a clock may be put back. Of a question that two shards asked the first reply holds.
+                if there is None or (there.started != entry.started and key not in merged):
                     journal.put(entry)
+                    merged.add(key)
             traces = Traces(place / run_folder.TRACES, strict=False)
             new = [name for name in traces.names if known.get(name, FAILED).endswith(FAILED)]
             jsonl.append(

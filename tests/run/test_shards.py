@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -18,38 +18,24 @@ from typing import Any
 import pytest
 
 from lotbench.config.experiment import Config, Limits
-from lotbench.edge.calls.journal import Entry, Journal, read_journal
-from lotbench.edge.calls.shared import SharedReplies, Sharing
+from lotbench.edge.calls.budget import Budget
+from lotbench.edge.calls.journal import Journal, read_journal
 from lotbench.edge.files.run_folder import Folder
 from lotbench.errors import LimitReached, LotbenchError, RunFolderError, Unescapable, UsageError
-from lotbench.run import calling, plan, results, shards
+from lotbench.run import plan, results, shards
 from lotbench.run.evaluate import begin, resume
 from lotbench.run.results import Run
-from lotbench.types import Key, Reply, Usage
+from lotbench.types import Usage
 from tests.killing import essence, finish, running, serving, the_run
 from tests.playing import SETTINGS, players
 from tests.rules import game_rule
 from tests.server import FakeServer
 
 
-def in_threads(
-    work: Callable[[Any], Any], given: Sequence[Any], stop: Any, on_stop: Any, retaken: int = 0
-) -> list[Any]:
+def in_threads(work: Callable[[Any], Any], given: Sequence[Any], stop: Any) -> list[Any]:
     """What Ray does, without Ray: each in a thread with an event loop of its own."""
-    found: dict[int, Any] = {}
-    threads = [
-        threading.Thread(target=lambda at=at, one=one: found.__setitem__(at, work(one)))
-        for at, one in enumerate(given)
-    ]
-    for thread in threads:
-        thread.start()
-    told = False
-    while any(thread.is_alive() for thread in threads):
-        time.sleep(0.02)
-        if stop.is_set() and not told:
-            told = True
-            on_stop()
-    return [found[at] for at in range(len(given))]
+    with ThreadPoolExecutor(len(given)) as threads:
+        return list(threads.map(work, given))
 
 
 @pytest.fixture
@@ -139,17 +125,22 @@ async def test_shards_ask_anew_for_what_could_not_be_read(threads: None, tmp_pat
     assert list(again.traces) == list(done.traces)
 
 
-def test_a_shard_gets_its_part_of_the_places_and_all_of_every_other_limit() -> None:
+def test_a_shard_gets_its_part_of_every_rate_and_of_what_is_left() -> None:
     whole = Limits(concurrency=10, rpm=60, token_limit=1_000_000, cost_limit=3.0, time_limit=60)
-    assert shards.divided(whole, 4) == whole.model_dump() | {"concurrency": 3}
+    used = Budget(whole)
+    used.count(Usage(100_000, 0, 100_000), 1.0)
+    part = {"concurrency": 2, "rpm": 15, "token_limit": 200_000, "cost_limit": 0.5}
+    assert shards.divided(whole, 4, used) == whole.model_dump() | part
 
 
-async def test_lanes_are_shared_out_whole(tmp_path: Path) -> None:
+async def test_samples_are_shared_out_with_all_their_repeats(tmp_path: Path) -> None:
     with FakeServer() as server:
         made = plan.make(asked(server))
     whole = made.lanes()
     parts = [replace(made, share=(number, 3)).lanes() for number in range(3)]
     assert sorted(map(str, whole)) == sorted(str(lane) for part in parts for lane in part)
+    samples = [{walk.sample for lane in part for walk in lane} for part in parts]
+    assert sum(map(len, samples)) == len(set.union(*samples))
 
 
 async def test_a_person_cannot_be_in_several_processes(threads: None, tmp_path: Path) -> None:
@@ -178,48 +169,21 @@ async def test_shards_that_are_links_are_refused_and_nothing_behind_them_is_touc
         run = await played(server, tmp_path / "runs", 1)
         elsewhere = tmp_path / "elsewhere"
         elsewhere.mkdir()
-        for name in ("calls.jsonl", "traces.jsonl", "stop"):
+        for name in ("calls.jsonl", "traces.jsonl"):
             (elsewhere / name).write_text("theirs\n", "utf-8")
         before = (run.path / "calls.jsonl").read_bytes()
         (run.path / at).parent.mkdir(exist_ok=True)
         (run.path / at).symlink_to(elsewhere, target_is_directory=True)
         with pytest.raises(RunFolderError, match="is a link, and no shard of a run is one"):
             await resume(run.path)
-    assert sorted(one.name for one in elsewhere.iterdir()) == ["calls.jsonl", "stop", "traces.jsonl"]
+    assert sorted(one.name for one in elsewhere.iterdir()) == ["calls.jsonl", "traces.jsonl"]
     assert (run.path / "calls.jsonl").read_bytes() == before
-
-
-async def test_a_run_in_shards_that_is_interrupted_keeps_what_came_and_goes_on(
-    threads: None, tmp_path: Path
-) -> None:
-    with FakeServer(latency=0.05, caches=False) as server:
-        task = asyncio.create_task(played(server, tmp_path, 2))
-        while server.log()["finished"] < 12:
-            await asyncio.sleep(0.02)
-        task.cancel()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError) as caught:
-            await task
-        path = Path(caught.value.args[0])
-        before = server.log()
-        assert not (path / "shards").exists()
-        kept = (path / "calls.jsonl").read_text(encoding="utf-8").splitlines()
-        assert 12 <= len(kept) <= before["finished"]
-        done = await resume(path, shards=2)
-        asked = server.log()["finished"] - before["finished"]
-    assert done.summary["complete"] is True
-    lines = (path / "calls.jsonl").read_text(encoding="utf-8").splitlines()
-    assert lines[: len(kept)] == kept
-    new = [json.loads(line) for line in lines[len(kept) :]]
-    # A causal chain is asked for by both shards, and once more by each that was stopped while it was built.
-    shared = sum(one["key"]["repeat"] == 0 for one in map(json.loads, lines))
-    assert len(new) <= asked <= len(new) + shared
 
 
 async def test_a_shard_whose_process_died_is_said_and_the_run_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shards, "side_by_side", lambda *given, **more: [*in_threads(*given)[:1], None])
+    monkeypatch.setattr(shards, "side_by_side", lambda *given: [*in_threads(*given)[:1], None])
     with FakeServer() as server:
         with pytest.raises(LotbenchError, match="a worker process died; the run can be resumed") as caught:
             await played(server, tmp_path, 2)
@@ -292,64 +256,6 @@ def test_the_share_of_a_worker_that_was_killed_is_taken_over(tmp_path: Path) -> 
     assert essence(the_run(tmp_path / "killed")) == essence(the_run(tmp_path / "whole"))
 
 
-async def test_processes_keep_one_budget_and_what_a_dead_one_had_set_aside_comes_back(tmp_path: Path) -> None:
-    limits = Limits(token_limit=100, cost_limit=1.0)
-    earlier, one, other = (Sharing(tmp_path, slot, 3).budget(limits) for slot in range(3))
-    earlier.count(Usage(10, 0, 10), 0.2)
-    one.reserve(40, 0.1)
-    other.reserve(30, 0.1)
-    with pytest.raises(LimitReached, match="token limit of 100"):
-        other.reserve(20, 0.1)
-    one.settle(40, 0.1, Usage(20, 0, 10), 0.7)
-    with pytest.raises(LimitReached, match=r"cost limit of \$1 is used up \(\$0.9000 used\)"):
-        other.reserve(1, 0.05)
-    # The second process dies; who takes its share over counts what its journal has.
-    again = Sharing(tmp_path, 2, 3).budget(limits)
-    again.count(Usage(5, 0, 5), 0.0)
-    one.reserve(40, 0.1)
-    with pytest.raises(LimitReached, match="60 used"):
-        again.reserve(1, 0.0)
-    assert one.overspent == ""
-
-
-async def test_processes_keep_one_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    waits: list[float] = []
-
-    async def slept(seconds: float) -> None:
-        waits.append(seconds)
-
-    monkeypatch.setattr(asyncio, "sleep", slept)
-    buckets = [Sharing(tmp_path, slot, 3).bucket("http://host", "calls", 60) for slot in (1, 2)]
-    for number in range(14):
-        await buckets[number % 2].take(1)
-    # Ten seconds' worth is there at first, whoever takes it.
-    assert [round(wait) for wait in waits if wait > 0.1] == [1, 2, 3, 4]
-
-
-async def test_a_shared_question_is_asked_by_one_process_and_by_the_next_if_that_one_dies(
-    tmp_path: Path,
-) -> None:
-    replies = [SharedReplies(tmp_path) for _ in range(2)]
-    key = Key("lot-0001", 0, 1, "chain", 0, 0, "d")
-    reply = Reply("a chain", "m")
-    asked: list[int] = []
-
-    async def asks(number: int, fails: bool) -> str:
-        async with replies[number].asking(key):
-            if (known := replies[number].get(key)) is not None:
-                return known.reply.text
-            asked.append(number)
-            await asyncio.sleep(0.05)
-            if fails:
-                raise LotbenchError("dies")
-            replies[number].put(Entry(key, "judge", 0, "m", "call", 0.0, reply))
-            return reply.text
-
-    first, second = await asyncio.gather(asks(0, True), asks(1, False), return_exceptions=True)
-    assert isinstance(first, LotbenchError) and second == "a chain"
-    assert await asks(0, False) == "a chain" and asked == [0, 1]
-
-
 async def test_shards_are_merged_when_whoever_outlived_a_kill_has_ended(tmp_path: Path) -> None:
     """What a worker wrote while its folder was merged and removed was lost, and paid for again."""
     with FakeServer() as server:
@@ -361,8 +267,7 @@ async def test_shards_are_merged_when_whoever_outlived_a_kill_has_ended(tmp_path
         def outlives() -> None:
             with Folder(place):
                 told.wait(10)
-                while not (run.path / "shards" / "stop").exists():
-                    time.sleep(0.01)
+                time.sleep(0.2)
                 (place / "calls.jsonl").write_bytes(calls[-1])
 
         told, worker = threading.Event(), threading.Thread(target=outlives)
@@ -414,14 +319,3 @@ async def test_what_failed_before_in_other_shares_stops_no_shard(threads: None, 
         done = await resume(run.path, shards=2)
     assert done.summary["complete"] is True
     assert [one.outcome for one in done.traces].count("judge_failed") == 3
-
-
-def test_calls_that_hold_a_lock_each_are_places_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that shares questions opened twice the files that it had counted."""
-    wanted: list[int] = []
-    monkeypatch.setattr(calling, "room", lambda files: (wanted.append(files), (files - 12, "few files"))[1])
-    with FakeServer() as server:
-        made = plan.make(asked(server, concurrency=10))
-    for shared, files, left in ((False, 10, 1), (True, 20, 4)):
-        limits, _ = calling._fitting(made, shared=shared)
-        assert (wanted.pop(), limits.concurrency) == (files, left)

@@ -20,7 +20,6 @@ from lotbench.config.experiment import RoleSampling
 from lotbench.edge.calls.budget import Bucket, Budget
 from lotbench.edge.calls.journal import Entry, Journal, Source
 from lotbench.edge.calls.prices import Price, cost
-from lotbench.edge.calls.shared import SharedReplies
 from lotbench.edge.calls.store import Store, by_content
 from lotbench.harness.state import AnyWalk
 from lotbench.prompting.reply import HALVES, fills
@@ -73,7 +72,6 @@ class Caller:
         store: Where replies to shared questions are kept.
         budget: What the run may still use.
         seed: The seed of the run.
-        replies: Replies to shared questions that other processes of the run have; None where there are no others.
     """
 
     def __init__(
@@ -85,9 +83,7 @@ class Caller:
         budget: Budget,
         *,
         seed: int,
-        replies: SharedReplies | None = None,
     ) -> None:
-        self._replies = replies
         self.role_models = role_models
         self.budget = budget
         self.stats = CallStats()
@@ -173,13 +169,7 @@ class Caller:
         if (known := self.journal.get(request.key)) is not None:
             role_model.model_id = known.reply.model
             return known.reply
-        if not question.shared or self._replies is None:
-            return await self._fetched(question, request, role_model)
-        async with self._replies.asking(request.key):
-            if (known := self._replies.get(request.key)) is not None:
-                role_model.model_id = known.reply.model
-                return known.reply
-            return await self._fetched(question, request, role_model)
+        return await self._fetched(question, request, role_model)
 
     async def _fetched(self, question: Question, request: Request, role_model: RoleModel) -> Reply:
         """A reply that this run does not have: of the store, or of the model."""
@@ -239,9 +229,6 @@ class Caller:
         entry = Entry(
             request.key, question.role, question.seat, role_model.name, source, round(started, 3), reply
         )
-        if question.shared and self._replies is not None:
-            # First where the others look: what stands there is merged too, if this process dies here.
-            self._replies.put(entry)
         self.journal.put(entry)
 
     def _count(self, role: str, role_model: RoleModel, reply: Reply) -> None:

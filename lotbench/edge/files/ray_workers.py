@@ -22,27 +22,20 @@ POLL_S = 0.25
 """Seconds between two looks at whether the work shall end early."""
 CLOSING_S = 30.0
 """Seconds that Ray may take to close."""
+RETRIES = 3
+"""How often Ray gives the thing of a process that died to another."""
 
 A = TypeVar("A")
 B = TypeVar("B")
 
 
-def side_by_side(
-    work: Callable[[A], B],
-    given: Sequence[A],
-    stop: Event,
-    on_stop: Callable[[], None],
-    retaken: int = 0,
-) -> list[B | None]:
-    """What a function makes of each thing, in order, each in a process of its own; None of a process that died.
+def side_by_side(work: Callable[[A], B], given: Sequence[A], stop: Event) -> list[B | None]:
+    """What a function makes of each thing, in order, each in a process of its own; None where no process came to an end.
 
     Args:
         work: A function of a module; it raises nothing.
         given: What can be pickled, without secrets: workers have this process's environment.
-        stop: Set from another thread when the work shall end early; then `on_stop` is called, once, which tells
-            the workers: no signal reaches them.
-        on_stop: See `stop`.
-        retaken: How often the thing of a process that dies is given to another.
+        stop: Set from another thread when the processes shall end early.
 
     Raises:
         UsageError: Ray is not installed.
@@ -51,15 +44,13 @@ def side_by_side(
         raise UsageError("--shards needs ray: pip install 'lotbench[scale]'")
     context = get_context("spawn")
     ours, theirs = context.Pipe()
-    driver = context.Process(target=_drive, args=(theirs, work, list(given), retaken), daemon=True)
+    driver = context.Process(target=_drive, args=(theirs, work, list(given)), daemon=True)
     driver.start()
     theirs.close()
-    told = False
     try:
         while not ours.poll(POLL_S):
-            if stop.is_set() and not told:
-                told = True
-                on_stop()
+            if stop.is_set():
+                return [None] * len(given)
         found: list[B | None] = ours.recv()
         return found
     except EOFError:
@@ -71,7 +62,7 @@ def side_by_side(
         driver.kill()
 
 
-def _drive(results: Connection, work: Callable[[Any], Any], given: Sequence[Any], retaken: int) -> None:
+def _drive(results: Connection, work: Callable[[Any], Any], given: Sequence[Any]) -> None:
     """Take the work on Ray and send what came of it; given up when nobody waits for it any more."""
     # Ctrl-C goes to every process of a terminal: whoever waits for the results decides when this one ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -86,18 +77,14 @@ def _drive(results: Connection, work: Callable[[Any], Any], given: Sequence[Any]
     )
     # Ray's own handler, which prints a stack and aborts, is there only now.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    remote = ray.remote(max_retries=retaken)(work)
+    remote = ray.remote(max_retries=RETRIES)(work)
     promised = left = [remote.remote(one) for one in given]
-    while left and not _left_alone(results):
+    # Nothing is ever sent from the other end: it can be read once it is closed.
+    while left and not results.poll():
         _, left = ray.wait(left, num_returns=len(left), timeout=POLL_S)
     if not left:
         results.send([_came(one) for one in promised])
     ray.shutdown()
-
-
-def _left_alone(results: Connection) -> bool:
-    """Whether whoever waited has closed the other end; nothing is ever sent from there."""
-    return results.poll()
 
 
 def _came(promise: Any) -> Any:

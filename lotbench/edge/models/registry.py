@@ -41,7 +41,6 @@ class Models:
             models, or anything that is a `Model` already.
         order: The ids of the samples in data order, if recorded predictions may be joined to them by position.
         placebo: What the placebo says in a walk, by sample and repeat.
-        bucket: Makes a rate, from the endpoint, whose rate it is (calls, tokens), and how many a minute.
 
     Attributes:
         warnings: What a person should know of the models that were built.
@@ -54,9 +53,7 @@ class Models:
         own: Mapping[str, Any],
         order: Sequence[str] = (),
         placebo: Callable[[str, int], PlaceboLines] | None = None,
-        bucket: Callable[[str, str, float | None], Bucket] = lambda endpoint, what, rate: Bucket(rate),
     ) -> None:
-        self._bucket = bucket
         self.warnings: list[str] = []
         self._order = order
         self._placebo = placebo
@@ -97,10 +94,7 @@ class Models:
                 raise UsageError(f"{role}: {error}") from error
         endpoint = name.url or name.text
         if endpoint not in self._rates:
-            self._rates[endpoint] = (
-                self._bucket(endpoint, "calls", self._limits.rpm),
-                self._bucket(endpoint, "tokens", self._limits.tpm),
-            )
+            self._rates[endpoint] = (Bucket(self._limits.rpm), Bucket(self._limits.tpm))
         rates = self._rates[endpoint]
         return RoleModel(name.text, self._built[place], price(name), *rates, address=address(name))
 
