@@ -8,6 +8,7 @@ python -m tests.runner cli ARGUMENTS OF lotbench
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import sys
 from pathlib import Path
@@ -48,6 +49,5 @@ if __name__ == "__main__":
         from lotbench.cli import main
 
         raise SystemExit(main(sys.argv[2:]))
-    from lotbench.edge import event_loop
 
-    event_loop.run(_main(*sys.argv[1:]))
+    asyncio.run(_main(*sys.argv[1:]))

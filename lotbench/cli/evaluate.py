@@ -14,7 +14,6 @@ from lotbench.cli.progress import watch
 from lotbench.config import experiment as config
 from lotbench.config import judge_panel
 from lotbench.config.experiment import Config
-from lotbench.edge import event_loop
 from lotbench.edge.calls.budget import refuse_tier
 from lotbench.edge.files import run_folder
 from lotbench.edge.files.datasets import config_file
@@ -105,7 +104,7 @@ def interruptible(work: Coroutine[Any, Any, T]) -> T:
         except asyncio.CancelledError as error:
             raise KeyboardInterrupt(*error.args) from None
 
-    return event_loop.run(main())
+    return asyncio.run(main())
 
 
 def print_result(run: Run) -> int:

@@ -22,7 +22,6 @@ from lotbench.checks.judge_rates import Measure
 from lotbench.checks.stage_marks import read_marks, success
 from lotbench.cli.evaluate import LIMITS
 from lotbench.config import experiment as config
-from lotbench.edge import event_loop
 from lotbench.edge.files.datasets import config_file
 from lotbench.edge.files.recorded_verdicts import JudgeVerdicts, read_verdicts
 from lotbench.errors import LotbenchError
@@ -209,4 +208,4 @@ def _interruptible(work: Coroutine[Any, Any, T]) -> T:
         except asyncio.CancelledError:
             raise KeyboardInterrupt("; the same command goes on where this stopped") from None
 
-    return event_loop.run(main())
+    return asyncio.run(main())

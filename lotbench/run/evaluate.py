@@ -12,7 +12,6 @@ from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from lotbench.config import experiment as config
 from lotbench.config.experiment import Config, Limits, digest
-from lotbench.edge import event_loop
 from lotbench.edge.calls.budget import refuse_unpriced
 from lotbench.edge.calls.store import Store
 from lotbench.edge.files import run_folder
@@ -252,13 +251,13 @@ def _synchronously(work: Coroutine[Any, Any, T]) -> T:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return event_loop.run(work)
+        return asyncio.run(work)
     result: list[T] = []
     failure: list[BaseException] = []
 
     def target() -> None:
         try:
-            result.append(event_loop.run(work))
+            result.append(asyncio.run(work))
         except BaseException as error:  # noqa: BLE001 - it is raised again, in the caller's thread
             failure.append(error)
 
