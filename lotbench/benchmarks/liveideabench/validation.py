@@ -114,7 +114,7 @@ def _walked(*ideas: str) -> dict[str, JSON]:
     """The steps of a candidate that had these ideas."""
     return {
         "steps": [
-            {"step": "respond", "round": number, "role": "candidate", "draw": 0, "value": {"status": "ok", "shown": idea}}
+            {"step": "respond", "round": number, "role": "candidate", "draw": 0, "value": {"status": "ok", "idea": idea}}
             for number, idea in enumerate(ideas, 1)
         ]
     }  # fmt: skip
