@@ -35,8 +35,6 @@ ADDED |= {"frame", "frame_ladder", "encore", "conversation", "max_response_words
 """Settings that there were not: their rows in a report."""
 SECTIONS = {
     "What this can show",
-    "Solves before and after clues",
-    "Contamination",
     "Likeness of answers",
     "Good enough?",
 }

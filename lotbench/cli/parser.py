@@ -268,11 +268,6 @@ def _reports(commands: Commands) -> None:
         help="preferences: rows of a sample, at most (default: 16)",
     )
     one.add_argument(
-        "--held-out",
-        action="store_true",
-        help="report, scores and digests without any text of a sample, into the folder --out",
-    )
-    one.add_argument(
         "--to",
         metavar="TOOL",
         help="for another tool, into the folder --out: huggingface, inspect",

@@ -11,6 +11,7 @@ COMMANDS: dict[str, str] = {
 }
 """By the command as it was typed, `data panel` or `clot pairs` included."""
 FLAGS: dict[str, str] = {
+    "--held-out": "publish summary.json: no text of a sample is in it (docs/samples.md)",
     "--difference": "compare says which difference each pair of runs would show as it is",
     "--otlp": "export --to inspect writes a log of inspect_ai, --to huggingface files for the hub",
     "--batch": "--set service_tier=flex asks models of OpenAI at half the price (docs/models.md)",

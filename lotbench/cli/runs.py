@@ -126,12 +126,8 @@ def export(parsed: argparse.Namespace) -> int:
         raise UsageError("export takes one run; several with --preferences")
     if parsed.for_review and Path(parsed.out or "").suffix == ".csv":
         raise UsageError("--for-review: labels come back as JSON lines, and not as a table: --out NAME.jsonl")
-    if parsed.to and parsed.held_out:
-        raise UsageError("--held-out goes without --to: what other tools read holds what was asked and said")
     if parsed.to:
         return _exported(run, parsed)
-    if parsed.held_out:
-        return _published(run, parsed)
     table = trace_rows.steps if parsed.steps else trace_rows.walks
     made = (
         answer_labels.rows(run) if parsed.for_review else list(table(run.traces, run.path.name, run.answered))
@@ -169,19 +165,6 @@ def _exported(run: Run, parsed: argparse.Namespace) -> int:
         print(path)
     for sentence in made.left_out:
         print(f"note: {sentence}")
-    return 0
-
-
-def _published(run: Run, parsed: argparse.Namespace) -> int:
-    """Write what may be published of a run on held-out samples."""
-    from lotbench.run.publish import publish
-
-    if parsed.for_review or parsed.steps or not parsed.out:
-        raise UsageError("export --held-out needs --out FOLDER, and goes without --for-review and --steps")
-    made = publish(run, Path(parsed.out))
-    for path in made.files:
-        print(path)
-    print(f"data set: {made.digest}")
     return 0
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import scipy
@@ -48,18 +47,6 @@ class Agreement:
     fpr: Rate
     fnr: Rate
     kappa: Rate
-
-
-class Errors(Protocol):
-    """What is known of a judge's two error rates."""
-
-    def point(self) -> tuple[float, float]:
-        """FPR and FNR."""
-        ...
-
-    def draw(self, rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
-        """That many draws of FPR and FNR from what they may be, given what was counted."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

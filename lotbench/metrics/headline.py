@@ -36,7 +36,6 @@ class Headline:
         noise: Draws, [draws], of how far the metric of some records may be off for what no number of samples would
             mend (few labels); None if there is nothing of the kind. `judgements` are the labels.
         may_differ: The conditions in which two runs may differ and be compared all the same, by dotted name.
-        rival: What beside the models would explain that the first records come to more than the second, in words.
     """
 
     name: str
@@ -47,7 +46,6 @@ class Headline:
     noise: Callable[[Sequence[Any]], Floats] | None = None
     judgements: int = 0
     may_differ: frozenset[str] = frozenset()
-    rival: Callable[[Sequence[Any], Sequence[Any]], str | None] | None = None
     played: int | None = None
 
     def over(self, samples: Sequence[str]) -> Metric:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lotbench.report import what_it_shows
-from lotbench.report.leaderboard import Board, Entry, Pair
+from lotbench.report.leaderboard import Board, Pair
 from lotbench.report.markdown import number
 from lotbench.report.sections import Section, Table
 
@@ -26,10 +26,7 @@ def _detectable(pair: Pair) -> float | None:
 
 
 def _differences(made: Board) -> Section:
-    entries = {place.label: place.entry for place in made.places}
-    rivals = [_rival(pair, entries) for pair in made.pairs]
     least = [_detectable(pair) for pair in made.pairs]
-    told = any(rivals)
     rows = tuple(
         (
             pair.better,
@@ -42,13 +39,11 @@ def _differences(made: Board) -> Section:
             pair.p,
             "yes" if pair.apart else "no",
             detectable,
-            *([rival] if told else []),
         )
-        for pair, detectable, rival in zip(made.pairs, least, rivals, strict=True)
+        for pair, detectable in zip(made.pairs, least, strict=True)
     )
     columns = (
         "better", "than", "samples", "difference", "low", "high", "p", "p (Holm)", "clearly different", "detectable",
-        *(["explained alone by"] if told else []),
     )  # fmt: skip
     notes = [
         "Paired by sample; p of a two-sided test that flips the signs of the samples' differences or, for a metric "
@@ -56,32 +51,17 @@ def _differences(made: Board) -> Section:
         "Low and high are the 95 % interval of a pair by itself, as p is: with several pairs it may leave out 0 for one that is "
         "not clearly different.",
         "Detectable: the difference that these very runs show with a power of 80 % (paired t test), after Holm.",
-        *_judge(made, told=told),
+        *_judge(made),
         *_found([one for one in least if one is not None]),
     ]
     return Section("Differences", tuple(notes), (Table(columns, rows),))
 
 
-def _rival(pair: Pair, entries: dict[str, Entry]) -> str | None:
-    """What beside the models would explain a difference."""
-    one, other = entries[pair.better].metric, entries[pair.other].metric
-    shared = [name for name in one.records if name in other.records]
-    if one.rival is None or not (pair.difference.mean or 0) > 0:
-        return None
-    return one.rival([one.records[name] for name in shared], [other.records[name] for name in shared])
-
-
-def _judge(made: Board, *, told: bool) -> list[str]:
+def _judge(made: Board) -> list[str]:
     """What the judge's errors may have to do with differences of scores that are not corrected for them."""
     notes = []
-    if told:
-        notes.append(
-            "Explained alone by: how much higher the judge's false positive rate would have to be on the guesses of the "
-            "better run for equal models to show this difference. The scores are not corrected for it: that takes labels of "
-            "each run's own guesses (lotbench judge-check --from-run RUN, then lotbench score RUN --labels FILE)."
-        )
-        known = {_rate(place.entry.checked) for place in made.places if place.entry.checked} - {""}
-        notes += [f"The judge's FPR, checked on rows that are neither's: {rate}." for rate in sorted(known)]
+    known = {_rate(place.entry.checked) for place in made.places if place.entry.checked} - {""}
+    notes += [f"The judge's FPR, checked on rows that are neither's: {rate}." for rate in sorted(known)]
     if made.unlabelled:
         notes.append(
             f"Some runs have labels of their own guesses, and these have none: {', '.join(made.unlabelled)}."

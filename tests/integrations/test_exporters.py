@@ -86,7 +86,6 @@ def test_what_cannot_be_exported_is_said(tmp_path: Path, capsys: pytest.CaptureF
         (["--to", "excel", "--out", out], f"no such tool; there are: {', '.join(EXPORTERS)}"),
         (["--to", "inspect"], "needs --out FOLDER"),
         (["--to", "inspect", "--steps", "--out", out], "goes without --for-review and --steps"),
-        (["--to", "huggingface", "--held-out", "--out", out], "--held-out goes without --to"),
         (["--for-review", "--out", f"{out}/labels.csv"], "labels come back as JSON lines"),
     ):
         assert main(["export", run, *flags]) == 2

@@ -1,7 +1,7 @@
-"""The metric by which games are ranked: S_c, by people's labels where a run has them, and what else could explain a gap.
+"""The metric by which games are ranked: S_c, by people's labels where a run has them.
 
 A judge that accepts more wrong fillings of one model than of another makes the first look better. Labels of the runs' own
-verdicts take that out; without, it is said how much more often it would have to be.
+verdicts take that out.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy
 
-from lotbench.benchmarks.lotbench import correction, labelled
+from lotbench.benchmarks.lotbench import labelled
 from lotbench.benchmarks.lotbench.games import Game, game
 from lotbench.benchmarks.lotbench.rules import Rules
 from lotbench.benchmarks.lotbench.score import (
@@ -34,14 +33,13 @@ from lotbench.types import Metric, Trace
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What a sample's games count for: [1, 3, last] as in `score.tally`, [1, 5, last] as in `correction.tally`.
+    """What a sample's games count for: [1, 3, last] as in `score.tally`.
 
     Not the games themselves: those of a long run, with all that was said in them, fill the memory. `ends` are the counts
     if every broken game had never been solved, or at once.
     """
 
     counts: Floats
-    verdicts: Floats
     ends: tuple[Floats, ...]
     games: int
     broken: int
@@ -68,17 +66,12 @@ def headline(traces: Sequence[Trace], settings: Rules) -> Headline:
     def weighted(samples: Sequence[Counted]) -> Weighted:
         return of_sums(np.concatenate([one.counts for one in samples]), creativity(settings))
 
-    def rival(mine: Sequence[Counted], theirs: Sequence[Counted]) -> str | None:
-        return _rival(mine, theirs, settings)
-
-    return Headline(
-        "creativity_score", records, lambda samples: _uncorrected(samples, settings), weighted, rival=rival
-    )
+    return Headline("creativity_score", records, lambda samples: _uncorrected(samples, settings), weighted)
 
 
 def _counted(games: Sequence[Game], last: int) -> Counted:
     ends = tuple(tally(some, last) for some in _ended(games, last))
-    return Counted(tally(games, last), correction.tally(games, last), ends, len(games), _broken(games))
+    return Counted(tally(games, last), ends, len(games), _broken(games))
 
 
 def _ended(games: Sequence[Game], last: int) -> list[Sequence[Game]]:
@@ -159,23 +152,3 @@ def _noise(samples: Sequence[Record], rules: Rules) -> Floats:
     sums = np.concatenate([one.counts for one in samples]).sum(axis=0)
     point, draws = labelled.posterior(sums, samples[0].kinds, rules)
     return np.asarray(draws[:, 1] - point[1])
-
-
-def _rival(mine: Sequence[Counted], theirs: Sequence[Counted], rules: Rules) -> str | None:
-    """How much higher the judge's FPR would have to be on the fillings of the better run, if the two were equal."""
-    sums = np.concatenate([one.verdicts for one in mine]).sum(axis=0)
-    target = _uncorrected(theirs, rules).value
-
-    def left(more: float) -> float:
-        found = correction.scores(sums, np.array(more), np.array(0.0), rules)
-        return float(found[1]) - (target or 0.0)
-
-    if target is None or not left(0.0) > 0:
-        return None
-    if not left(_MOST) < 0:
-        return "no FPR"
-    return f"FPR + {scipy.optimize.brentq(left, 0.0, _MOST):.3f}"
-
-
-_MOST = 0.95
-"""The largest difference in FPR that is thought of."""

@@ -14,7 +14,6 @@ import numpy as np
 
 from lotbench.benchmarks.lotbench import labelled, leaps
 from lotbench.benchmarks.lotbench.chance import chance_line
-from lotbench.benchmarks.lotbench.correction import corrected
 from lotbench.benchmarks.lotbench.games import game
 from lotbench.benchmarks.lotbench.validation import judged, key
 from lotbench.harness.judge_standing import DRIFT, ceiling, elsewhere, tested
@@ -71,7 +70,7 @@ def _checked(inquiry: JudgeContext) -> JudgeQuality:
     notes = [*_about(record), *_fielded(record, rates, inquiry), *_anchors(inquiry)]
     section = Section("Judge", tuple(notes), _tables([("the run's judge", record), *known]))
     used = (record, *(one for _, one in known))
-    return JudgeQuality(checks, (section,), _scores(record, rates, inquiry), used)
+    return JudgeQuality(checks, (section,), _scores(record, inquiry), used)
 
 
 def _check(inquiry: JudgeContext, record: Record | None) -> Check:
@@ -203,8 +202,6 @@ def _fielded(record: Record, rates: Field | None, inquiry: JudgeContext) -> list
         f"Field rates, from {known} labelled guesses of {inquiry.run}: {', '.join(shown)}.",
         "creativity_score_corrected and solve_rate_corrected go by the labels: a stop that people call false is "
         "broken off there, and right guesses that the judge refused are added as often as a draw of refusals had them.",
-        "creativity_score_rates and solve_rate_rates are put right with the field rates of this run, round by "
-        "round; they are wrong where the judge errs more on some samples or in some rounds.",
         *unused,
     ]
 
@@ -270,23 +267,16 @@ def _power(anchors: Mapping[str, Any]) -> str:
     return f"{told}, by {needed} (--set anchors={needed}) with {POWER:.2f}."
 
 
-def _scores(record: Record, rates: Field | None, inquiry: JudgeContext) -> dict[str, Metric]:
-    """The scores by the labels of this run, and by its rates."""
+def _scores(record: Record, inquiry: JudgeContext) -> dict[str, Metric]:
+    """The scores by the labels of this run."""
     own = _own(record, inquiry)
-    if own is None or rates is None:
+    if own is None or "labels" not in own:
         return {}
     games = [game(trace) for trace in inquiry.traces]
-    scores: dict[str, Metric] = {}
-    labels: dict[Place, bool] = {}
-    if "labels" in own:
-        labels = {(sample, repeat, at): right for sample, repeat, at, right in own["labels"]}
-        rate, score = labelled.corrected(games, labels, inquiry.settings)
-        scores = {"creativity_score_corrected": score, "solve_rate_corrected": rate}
-    made = corrected(games, inquiry.settings, rates)
-    if inquiry.settings.encore:
-        scores |= leaps.by_labels(games, labels, inquiry.settings) if "labels" in own else {}
-        scores |= leaps.by_rates(games, inquiry.settings, rates)
-    return {**scores, "creativity_score_rates": made.creativity_score, "solve_rate_rates": made.solve_rate}
+    labels: dict[Place, bool] = {(sample, repeat, at): right for sample, repeat, at, right in own["labels"]}
+    rate, score = labelled.corrected(games, labels, inquiry.settings)
+    scores = {"creativity_score_corrected": score, "solve_rate_corrected": rate}
+    return scores | (leaps.by_labels(games, labels, inquiry.settings) if inquiry.settings.encore else {})
 
 
 def _tables(records: Sequence[tuple[str, Record]]) -> tuple[Table, ...]:

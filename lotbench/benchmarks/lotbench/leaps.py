@@ -16,8 +16,8 @@ import numpy as np
 from lotbench.benchmarks.lotbench.games import Game, Round
 from lotbench.benchmarks.lotbench.rules import Rules, worth
 from lotbench.harness.judge_validation import Place
-from lotbench.metrics.agreement import DRAWS, Errors, Labelled
-from lotbench.metrics.intervals import Floats, bootstrap, bounded, combined
+from lotbench.metrics.agreement import DRAWS, Labelled
+from lotbench.metrics.intervals import Floats, bounded, combined
 from lotbench.types import Metric
 
 NAMES = ("leaps", "leap_score")
@@ -103,26 +103,6 @@ def _labelled(
     return replace(metric, low=ends[0], high=ends[1])
 
 
-def by_rates(games: Sequence[Game], rules: Rules, errors: Errors) -> dict[str, Metric]:
-    """Both put right with the judge's error rates, round by round, as `correction.curve` does it for the solve."""
-    made = {}
-    fpr, fnr = errors.point()
-    for name, weighted in _weights().items():
-        counts = tally(games, rules, weighted)
-        if not games or not fpr + fnr < 1:
-            made[f"{name}_rates"] = Metric(
-                None, why="an error rate of the judge is not known, or says too little"
-            )
-            continue
-        rng = np.random.default_rng([abs(getattr(rules, "seed", 0)), 1978])
-        value = float(_rated(counts.sum(axis=0), np.array(fpr), np.array(fnr)))
-        low, high = bootstrap(counts, _drawn(errors, rng), getattr(rules, "seed", 0), 2000)
-        low, high = (None if end is None else min(max(end, 0.0), _most(name, rules)) for end in (low, high))
-        value = min(max(value, 0.0), _most(name, rules))
-        made[f"{name}_rates"] = Metric(value, low, high, n=len(counts), observations=len(games))
-    return made
-
-
 def tally(
     games: Sequence[Game], rules: Rules, weighted: bool, labels: Mapping[Place, bool] | None = None
 ) -> Floats:
@@ -160,19 +140,6 @@ def _place(one: Game, at: Round) -> Place:
 
 def _found(rows: Floats) -> Floats:
     return np.asarray(rows[..., CERTAIN, :] + rows[..., ACCEPTED, :])
-
-
-def _rated(sums: Floats, fpr: Floats, fnr: Floats) -> Floats:
-    judged = sums[..., (ACCEPTED, REFUSED, OVERTURNED, ALIKE), :].sum(axis=-2)
-    told = 1 - np.asarray(fpr) - np.asarray(fnr)
-    told = np.where(told > 0, told, np.nan)[..., None]
-    excess = sums[..., ACCEPTED, :] - np.asarray(fpr)[..., None] * judged
-    return _cumulative(sums, sums[..., CERTAIN, :] + excess / told)
-
-
-def _drawn(errors: Errors, rng: np.random.Generator) -> Callable[[Floats], Floats]:
-    """The rated value under error rates that are drawn anew with each draw of the samples."""
-    return lambda sums: _rated(sums, *errors.draw(rng, len(sums)))
 
 
 def _cumulative(sums: Floats, events: Floats) -> Floats:

@@ -11,8 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from lotbench.benchmarks.lotbench import arms
-from lotbench.benchmarks.lotbench.clues import clues
-from lotbench.benchmarks.lotbench.contamination import contamination
 from lotbench.benchmarks.lotbench.games import FAILED, Game, game
 from lotbench.benchmarks.lotbench.readings import worth_reading
 from lotbench.benchmarks.lotbench.rules import Rules
@@ -53,8 +51,6 @@ def sections(traces: Sequence[Trace], settings: Rules, evidence: Evidence = NOTH
         _replies(games),
         _judging(games, settings),
         _groups(traces, games, settings),
-        clues(games, settings),
-        contamination(games, evidence),
         worth_reading(games, evidence),
     )
 
@@ -114,6 +110,8 @@ def _outcomes(games: Sequence[Game]) -> Section:
     ]
     mute = sum(one.outcome == "unsolved" and not one.valid for one in games)
     rows.append(("of the unsolved: no valid guess", mute, _share(mute, len(games))))
+    unaided = sum(_unaided(one) for one in games)
+    rows.append(("of the solved: before any clue", unaided, _share(unaided, len(games))))
     note = (
         "A failed game broke off because a call brought no reply or no readable verdict; it counts as broken off, "
         "not scored. An unsolved game without one valid guess is worth 0 under either value of unsolved."
@@ -150,6 +148,8 @@ def _repeats(games: Sequence[Game], rules: Rules) -> Section:
     alike = sum(len(set(openings)) == 1 for openings in several)
     first = {one.sample: one for one in sorted(games, key=lambda one: -one.repeat)}
     single = estimate(tuple(first.values()), rules)
+    begun = [at for one in games for at in one.rounds[:1] if at.status == "ok"]
+    known = sum(at.decision == "exact" for at in begun)
     rows: tuple[tuple[Cell, ...], ...] = (
         (
             "guesses judged that had been judged before in their game",
@@ -163,8 +163,13 @@ def _repeats(games: Sequence[Game], rules: Rules) -> Section:
             len(several),
             _share(alike, len(several)),
         ),
+        ("first guesses that are the very key text", known, len(begun), _share(known, len(begun))),
     )
-    notes = ["A guess judged before in its game keeps its verdict, without a call, and uses a round."]
+    notes = [
+        "A guess judged before in its game keeps its verdict, without a call, and uses a round.",
+        "A first guess has neither question nor clue to go by: many that are the very key text, beside few of other "
+        "models, are a sign that the model knew the samples.",
+    ]
     for overlap in NEAR:
         if near := [check for check in decided if check.overlap == overlap]:
             yes = sum(bool(check.accepted) for check in near)
@@ -286,6 +291,12 @@ def _groups(traces: Sequence[Trace], games: Sequence[Game], rules: Rules) -> Sec
     columns = ("by", "group", "samples", "games", "creativity_score", "low", "high", "solve_rate")
     note = "Low and high: 95 % interval over the group's samples; none for a single sample."
     return Section("By language and tier", (note,), (Table(columns, tuple(rows)),))
+
+
+def _unaided(one: Game) -> bool:
+    """Whether a game was solved before any clue."""
+    solved = one.solved
+    return solved is not None and not any(at.clues for at in one.rounds if at.number < solved)
 
 
 def _opening(one: Game) -> str | None:

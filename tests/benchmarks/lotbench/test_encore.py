@@ -12,7 +12,6 @@ from lotbench.benchmarks.lotbench.games import game as read
 from lotbench.benchmarks.lotbench.score import expected, metrics
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.harness.benchmark import remark
-from lotbench.metrics.agreement import Field, Stratum
 from lotbench.types import Trace
 from tests.benchmarks.lotbench.test_frames import CALM, HEART, POINTED, SNOOZE
 from tests.games import Rules, ask, check, respond, trace, unread
@@ -241,11 +240,3 @@ def test_labels_of_leaps_alone_do_not_correct_what_was_refused() -> None:
     found = leaps.by_labels([read(WHOLE)], {("a", 1, 1): True}, ENCORE)
     assert found["leaps_corrected"].value is None
     assert found["leaps_corrected"].why == "no refused answer of this run has a label"
-
-
-def test_rates_put_leaps_right() -> None:
-    """Two of three judged answers counted; with FPR 1/4 and FNR 0 of the same size: (2 - 3/4) / (3/4)."""
-    errors = Field((Stratum(True, 4, 4, 3), Stratum(False, 3, 3, 0)))
-    fpr, fnr = errors.point()
-    made = leaps.by_rates([read(WHOLE)], ENCORE, errors)
-    assert made["leaps_rates"].value == pytest.approx((2 - fpr * 3) / (1 - fpr - fnr))

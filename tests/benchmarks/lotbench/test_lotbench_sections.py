@@ -69,6 +69,7 @@ def test_outcomes_count_mute_games_apart() -> None:
         ("judge_failed", 1, 0.2),
         ("oracle_failed", 0, 0.0),
         ("of the unsolved: no valid guess", 1, 0.2),
+        ("of the solved: before any clue", 2, 0.4),
     )
 
 
@@ -85,15 +86,15 @@ def test_bounds_of_the_censored_by_hand() -> None:
 def test_repeats_that_open_alike_are_warned_of_with_one_game_a_sample() -> None:
     found = section("Repeated guesses", FOUR)
     assert found.tables[0].rows[1][1:] == (2, 2, 1.0)
-    assert "WARNING: 2 of 2 (100.0 %)" in found.notes[1]
+    assert "WARNING: 2 of 2 (100.0 %)" in found.notes[2]
     # Repeat 0 of a is worth 1 and of b exp(-.2).
     assert (
-        "(m = 1) creativity_score is 0.9094 (95 % interval 0.0137 to 0.9999) over 2 games" in found.notes[1]
+        "(m = 1) creativity_score is 0.9094 (95 % interval 0.0137 to 0.9999) over 2 games" in found.notes[2]
     )
     apart = replace(FOUR[0], steps=(respond(1, "WORD one"), check(1, True)))
-    assert len(section("Repeated guesses", (apart, *FOUR[1:])).notes) == 1
+    assert len(section("Repeated guesses", (apart, *FOUR[1:])).notes) == 2
     same = replace(FOUR[0], steps=(respond(1, " ＷORD  1"), check(1, True)))
-    assert len(section("Repeated guesses", (same, *FOUR[1:])).notes) == 2
+    assert len(section("Repeated guesses", (same, *FOUR[1:])).notes) == 3
 
 
 def test_repeated_fillings_are_counted_among_those_judged() -> None:
@@ -178,3 +179,14 @@ def test_every_row_fits_its_columns_and_holds_plain_data(traces: tuple[Trace, ..
         for table in one.tables:
             assert all(len(row) == len(table.columns) for row in table.rows)
             json.dumps(table.rows, allow_nan=False)
+
+
+def test_solves_before_any_clue_and_key_texts_at_once_are_a_row_each() -> None:
+    exact = trace("a", 1, "solved", [respond(1, "the key"), check(1, True, how="exact")])
+    late = trace(
+        "b", 1, "solved", [*map(dict, won("b", 1, 4).steps), remark("reveal", 2, {"clues": ["hint"]})]
+    )
+    played = sections((exact, late, won("c", 1, 2)), Rules(max_rounds=6))
+    rows = {row[0]: row[1:] for one in played for table in one.tables for row in table.rows}
+    assert rows["of the solved: before any clue"] == (2, pytest.approx(2 / 3))
+    assert rows["first guesses that are the very key text"] == (1, 3, pytest.approx(1 / 3))
