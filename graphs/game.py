@@ -1,32 +1,47 @@
-"""The game: respond, check, ask, answer, reveal, and again, until a response is accepted or rounds run out.
+"""The game (Alg. 1): respond, check, ask, answer, reveal, and again, until a response is accepted or rounds run out.
 
-The graph knows the order of the nodes and nothing of what is asked in them: each node puts the questions
-that the benchmark wants put at that step, and looks only at what has come of it to say where to go.
+The graph knows the order of the nodes. What is asked in them is the benchmark's.
 """
 
 from __future__ import annotations
 
-from graphs.machine import END, Machine
-from lotbench.harness.state import State
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
-NODES = {
-    "respond": ("check", END),
-    "check": ("ask", END),
-    "ask": ("answer", "reveal", END),
-    "answer": ("reveal", END),
-    "reveal": ("respond",),
-}
-"""The nodes in the order of a round, and where each may lead."""
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
 
+from lotbench.harness.episode import AnyEpisode, Episode, Node, recorded
+from lotbench.harness.state import EpisodeState
 
-def after(step: str, state: State) -> str:
-    """Where a node leads: to the end with an outcome, past the oracle without a question, else on."""
-    if state["outcome"] is not None:
-        return END
-    if step == "ask" and not state["turn"].get("question"):
-        return "reveal"
-    return NODES[step][0]
+Game: TypeAlias = CompiledStateGraph[EpisodeState, AnyEpisode, EpisodeState, EpisodeState]
+NODES = ("respond", "check", "ask", "answer", "reveal")
 
 
-machine = Machine(NODES, after)
-graph = machine.graph
+def assemble(graph: StateGraph[Any, Any, Any, Any], nodes: Mapping[str, Any], end: str = END) -> None:
+    """Add the nodes of a round, and the edges between them; an outcome leads to `end`."""
+
+    def ends_or(name: str) -> Any:
+        return lambda state: end if state["outcome"] is not None else name
+
+    def asked(state: EpisodeState) -> str:
+        """After ask: to the oracle, or past it where there is no question."""
+        if state["outcome"] is not None:
+            return end
+        return "answer" if state["turn"].get("question") else "reveal"
+
+    for name in NODES:
+        graph.add_node(name, nodes[name])
+    graph.add_conditional_edges("respond", ends_or("check"), ["check", end])
+    graph.add_conditional_edges("check", ends_or("ask"), ["ask", end])
+    graph.add_conditional_edges("ask", asked, ["answer", "reveal", end])
+    graph.add_conditional_edges("answer", ends_or("reveal"), ["reveal", end])
+    graph.add_edge("reveal", "respond")
+
+
+def build(nodes: Mapping[str, Node]) -> Game:
+    """The graph of a benchmark that is a game, from its nodes by name."""
+    graph = StateGraph(EpisodeState, context_schema=Episode)
+    assemble(graph, {name: recorded(nodes[name]) for name in NODES})
+    graph.add_edge(START, "respond")
+    return graph.compile()

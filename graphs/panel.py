@@ -1,23 +1,35 @@
-"""The panel: respond, judge, grade; one way through, each node for as long as it has something to ask.
+"""The panel: respond, judge, grade; one way through.
 
-A candidate may be asked for several answers, one after another or all at once, and each answer may go to
-several judges: how many of which is the benchmark's to say, question by question. A benchmark without a
-judge asks nothing there.
+A candidate may be asked for several answers, and each answer may go to several judges: how many of which is the
+benchmark's to say. A benchmark without a judge asks nothing there.
 """
 
 from __future__ import annotations
 
-from graphs.machine import END, Machine
-from lotbench.harness.state import State
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
-NODES = {"respond": ("judge", END), "judge": ("grade", END), "grade": (END,)}
-"""The nodes in order, and where each may lead."""
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+
+from lotbench.harness.episode import AnyEpisode, Episode, Node, recorded
+from lotbench.harness.state import EpisodeState
+
+Panel: TypeAlias = CompiledStateGraph[EpisodeState, AnyEpisode, EpisodeState, EpisodeState]
+NODES = ("respond", "judge", "grade")
 
 
-def after(step: str, state: State) -> str:
-    """Where a node leads: to the end with an outcome, else on."""
-    return END if state["outcome"] is not None else NODES[step][0]
+def build(nodes: Mapping[str, Node]) -> Panel:
+    """The graph of a benchmark that is a panel, from its nodes by name."""
 
+    def ends_or(name: str) -> Any:
+        return lambda state: END if state["outcome"] is not None else name
 
-machine = Machine(NODES, after)
-graph = machine.graph
+    graph = StateGraph(EpisodeState, context_schema=Episode)
+    for name in NODES:
+        graph.add_node(name, recorded(nodes[name]))
+    graph.add_edge(START, "respond")
+    graph.add_conditional_edges("respond", ends_or("judge"), ["judge", END])
+    graph.add_conditional_edges("judge", ends_or("grade"), ["grade", END])
+    graph.add_edge("grade", END)
+    return graph.compile()

@@ -18,16 +18,15 @@ from typing import Any, Protocol, TypeAlias
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
-from langgraph.types import Command
 
-from graphs.game import NODES, after
+from graphs.game import NODES, assemble
 from lotbench.config import experiment as config
 from lotbench.edge.calls.caller import RoleModel
 from lotbench.edge.calls.store import Store
 from lotbench.edge.models.registry import Models
 from lotbench.errors import LotbenchError, UsageError
-from lotbench.harness.benchmark import Context, take
-from lotbench.harness.state import Update, WalkState, start
+from lotbench.harness.episode import nobody, visit
+from lotbench.harness.state import EpisodeState, Update, start
 from lotbench.run import plan
 from lotbench.run.calling import journaled
 from lotbench.run.plan import Plan
@@ -57,7 +56,7 @@ class Asked:
     settings: dict[str, Any] = field(default_factory=dict)
 
 
-class StudioState(WalkState, total=False):
+class StudioState(EpisodeState, total=False):
     """The state of a walk, where its journal is, and in the end what it is worth."""
 
     folder: str
@@ -98,10 +97,10 @@ class StudioError(ValueError):
 
 
 class Node(Protocol):
-    """A node: from a state to what it changes and where it leads."""
+    """A node: from a state to what it changes."""
 
-    async def __call__(self, state: StudioState, *, runtime: Runtime[Asked]) -> Command[str]:
-        """Put the questions of one step."""
+    async def __call__(self, state: StudioState, *, runtime: Runtime[Asked]) -> Update:
+        """Visit the node."""
         ...
 
 
@@ -115,14 +114,13 @@ async def begin(state: StudioState, *, runtime: Runtime[Asked]) -> Update:
     with _told():
         made = (await _live_walk(folder, runtime.context)).plan
     sample, repeat = made.chosen[0], runtime.context.repeat
-    first = start(sample.id, repeat, made.benchmark.walks.lane(sample, repeat, made.settings))
-    return {**first, "folder": folder}
+    return {**start(sample.id, repeat), "folder": folder}
 
 
 async def grade(state: StudioState, *, runtime: Runtime[Asked]) -> Update:
     """Say what the finished walk is worth, and close its connections."""
     made = (await _live_walk(state["folder"], runtime.context)).plan
-    score = made.benchmark.grade(made.view(state, "end"))
+    score = made.benchmark.grade(made.episode(state["sample"], state["repeat"], nobody).at(state))
     await _close(state["folder"])
     return {"score": asdict(score)}
 
@@ -131,35 +129,35 @@ def build() -> Studio:
     """The uncompiled graph."""
     studio: Studio = StateGraph(StudioState, context_schema=Asked)
     studio.add_node("begin", begin)
-    for step, destinations in NODES.items():
-        studio.add_node(step, _node(step), destinations=tuple(map(_shown, destinations)))
     studio.add_node("grade", grade)
+    assemble(studio, {name: _node(name) for name in NODES}, end="grade")
     studio.add_edge(START, "begin")
     studio.add_edge("begin", "respond")
     studio.add_edge("grade", END)
     return studio
 
 
-def _node(step: str) -> Node:
-    async def node(state: StudioState, *, runtime: Runtime[Asked]) -> Command[str]:
+def _node(name: str) -> Node:
+    async def node(state: StudioState, *, runtime: Runtime[Asked]) -> Update:
         folder = state["folder"]
         with _told():
             live = await _live_walk(folder, runtime.context)
             try:
-                changed = await _taken(step, state, live)
+                return await _visited(name, state, live)
             except BaseException:
                 await _close(folder)
                 raise
-        return Command(update=changed, goto=_shown(after(step, {**state, **changed})))
 
     return node
 
 
-async def _taken(step: str, state: StudioState, live: LiveWalk) -> Update:
-    """What one step changes; the journal is opened anew for each, so that a step taken again may ask again."""
+async def _visited(name: str, state: StudioState, live: LiveWalk) -> Update:
+    """What one node changes; the journal is opened anew for each, so that a node visited again may ask again."""
     made, path = live.plan, Path(state["folder"])
     async with journaled(made, live.role_models, path, Unkept()) as caller:
-        return await take(step, state, Context(made.benchmark, made.view, caller.ask))
+        episode = made.episode(state["sample"], state["repeat"], caller.ask)
+        ours = {key: value for key, value in state.items() if key in EpisodeState.__annotations__}
+        return await visit(made.benchmark.nodes[name], ours, episode)
 
 
 @contextmanager
@@ -168,11 +166,6 @@ def _told() -> Iterator[None]:
         yield
     except LotbenchError as error:
         raise StudioError(str(error)) from error
-
-
-def _shown(destination: str) -> str:
-    """Where a node of the game leads here: what ends a game is graded first."""
-    return "grade" if destination == END else destination
 
 
 async def _live_walk(folder: str, asked: Asked) -> LiveWalk:

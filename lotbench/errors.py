@@ -6,6 +6,7 @@
     ├── Unread              a reply that came and could not be read                    (data)
     │   └── JudgeError      ... from a judge
     ├── CallFailed          a call that brought no reply                               (data)
+    ├── EpisodeFailed       what ends an episode as ROLE_failed                        (data)
     ├── Unescapable         a call that no other call can do better than               exit 1
     │   ├── UnknownModel    no such model at its address
     │   └── Unreachable     nothing listens at its address
@@ -13,7 +14,7 @@
     ├── TooManyFailures     more failed walks than the run may have                    exit 4
     └── RunFolderError      a run folder in use, damaged, or of another experiment     exit 2
 
-An `Unread` or `CallFailed` is data for the benchmark and never a score; the others end the run.
+An `Unread`, `CallFailed` or `EpisodeFailed` is data for the benchmark and never a score; the others end the run.
 """
 
 from __future__ import annotations
@@ -72,6 +73,22 @@ class JudgeError(Unread):
 
 class CallFailed(LotbenchError):
     """A call brought no reply, after all retries; ends the walk as ROLE_failed."""
+
+
+class EpisodeFailed(LotbenchError):
+    """An episode cannot go on: a call brought no reply, or a reply that it needs could not be read.
+
+    Attributes:
+        role: Whose failure it is.
+        why: What failed, for people.
+        arrived: False if a reply never came: a resumed run plays the episode again.
+    """
+
+    def __init__(self, role: str, why: str, *, arrived: bool = True) -> None:
+        self.role = role
+        self.why = why
+        self.arrived = arrived
+        super().__init__(f"{role} failed: {why}")
 
 
 class Unescapable(LotbenchError):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lotbench.harness.benchmark import remark
+from lotbench.harness.episode import remark
 from lotbench.types import Score, Trace
 
 

@@ -9,14 +9,15 @@ trial of a causal chain.
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from graphs.game import machine
+from graphs import game as graph
 from lotbench.benchmarks.lotbench.sample import Item, Rejected
 from lotbench.benchmarks.lotbench.settings import Settings, resolve
 from lotbench.benchmarks.lotbench.task import ROLES, benchmark
@@ -27,10 +28,10 @@ from lotbench.edge.calls.journal import Entry, Journal, read_journal
 from lotbench.edge.calls.prices import Price
 from lotbench.edge.calls.store import Store
 from lotbench.edge.files import datasets
-from lotbench.harness.benchmark import Context
-from lotbench.harness.loop import Loop, Planned
-from lotbench.harness.state import State, Walk
-from lotbench.types import Image, Reply, Trace
+from lotbench.harness.episode import Call, Episode, Node, nobody, visit
+from lotbench.harness.loop import Course, Loop, Planned
+from lotbench.harness.state import State
+from lotbench.types import Answer, Image, Key, Question, Reply, Trace
 from tests.fakes import ScriptedModel, text_of
 
 SAMPLE = Item(
@@ -168,28 +169,45 @@ class Game:
 PROMPTS = datasets.prompts("lotbench")
 
 
-def walking(
-    state: State,
-    step: str,
+def episode(
     settings: Settings,
     *,
+    sample: str = SAMPLE.id,
+    repeat: int = 1,
     data: Sequence[Item] = DATA,
     seed: int = 0,
     seats: Mapping[str, int] = MappingProxyType({"candidate": 1, "judge": 1, "oracle": 1}),
-) -> Walk:
-    """What the benchmark sees of a walk in this state; every sample has a picture."""
-    return Walk(
-        sample=next(item for item in data if item.id == state["sample"]),
-        repeat=state["repeat"],
-        step=step,
+    call: Call = nobody,
+) -> Episode[Item, Settings]:
+    """An episode of the game; every sample has a picture."""
+    return Episode(
+        sample=next(item for item in data if item.id == sample),
+        repeat=repeat,
         settings=settings,
-        state=state,
         prompts=PROMPTS,
         data=tuple(data),
         seats=seats,
         seed=seed,
         pictures={item.id: Image(f"sha-of-{item.id}") for item in data},
+        call=call,
     )
+
+
+async def asked_by(
+    node: Node, state: State, episode: Episode[Item, Settings], *replies: Any
+) -> list[Question]:
+    """What a node asks of somebody who says these things one after the other, and then nothing that can be read."""
+    left, heard = list(replies), list[Question]()
+
+    async def call(episode: Any, question: Question) -> Answer:
+        heard.append(question)
+        said = left.pop(0) if left else GARBAGE
+        text = said if isinstance(said, str) else json.dumps(said)
+        key = Key("lot-1", 1, question.round, question.step, question.draw, question.attempt, "")
+        return Answer(question, key, Reply(text, "somebody"))
+
+    await visit(node, state, replace(episode, call=call))
+    return heard
 
 
 class Room:
@@ -230,22 +248,17 @@ class Room:
             Budget(Limits()),
             seed=seed,
         )
-        self.context = Context(benchmark, self.view, self.desk.ask)
 
-    def view(self, state: State, step: str) -> Walk:
+    def episode(self, sample: str, repeat: int) -> Episode[Item, Settings]:
         seats = {role: len(seats) for role, seats in self.desk.role_models.items()}
-        return walking(state, step, self.settings, data=self.data, seed=self.seed, seats=seats)
+        about: dict[str, Any] = {"sample": sample, "repeat": repeat, "data": self.data, "seed": self.seed}
+        return episode(self.settings, seats=seats, call=self.desk.ask, **about)
 
     async def games(self, *walks: tuple[str, int]) -> list[Game]:
         """Play side by side; the games in the order of the walks that ended."""
-        loop = Loop(
-            machine,
-            self.context,
-            {},
-            benchmark.walks.supersteps(self.settings),
-            max(1, len(walks)),
-            self.max_failed,
-        )
+        supersteps = benchmark.walks.supersteps(self.settings)
+        course = Course(graph.build(benchmark.nodes), self.episode, benchmark.grade, supersteps)
+        loop = Loop(course, {}, max(1, len(walks)), self.max_failed)
         lanes = [[Planned(sample, repeat, f"{sample}/{repeat}")] for sample, repeat in walks]
         played = [Game(trace) async for trace in loop.traces(lanes)]
         for error in loop.crashed.values():

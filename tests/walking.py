@@ -23,10 +23,10 @@ from lotbench.edge.calls.journal import Entry, Journal, read_journal
 from lotbench.edge.calls.prices import Price
 from lotbench.edge.calls.store import Store
 from lotbench.edge.files import datasets
-from lotbench.harness.benchmark import Benchmark, Context
+from lotbench.harness.benchmark import Benchmark
+from lotbench.harness.episode import AnyEpisode, Episode
 from lotbench.harness.evidence import Evidence
-from lotbench.harness.loop import Loop, Planned
-from lotbench.harness.state import State, Walk
+from lotbench.harness.loop import Course, Loop, Planned
 from lotbench.report.sections import Section
 from lotbench.run.session import graph
 from lotbench.types import Image, Metric, Trace
@@ -112,18 +112,17 @@ async def walk(
     data = tuple(benchmark.data.build(items, chosen, seed))
     by_id, prompts = {one.id: one for one in data}, datasets.prompts(benchmark.name)
 
-    def view(state: State, step: str) -> Walk:
-        return Walk(
-            sample=by_id[state["sample"]],
-            repeat=state["repeat"],
-            step=step,
+    def episode(sample: str, repeat: int) -> AnyEpisode:
+        return Episode(
+            sample=by_id[sample],
+            repeat=repeat,
             settings=chosen,
-            state=state,
             prompts=prompts,
             data=data,
             seats={role: len(given) for role, given in names.items()},
             seed=seed,
             pictures={one.id: Image(f"sha-of-{one.image}") for one in data if one.image},
+            call=desk.ask,
         )
 
     def seat(name: str) -> RoleModel:
@@ -139,14 +138,8 @@ async def walk(
             Budget(Limits()),
             seed=seed,
         )
-        loop = Loop(
-            graph(benchmark.graph),
-            Context(benchmark, view, desk.ask),
-            {},
-            benchmark.walks.supersteps(chosen),
-            concurrency,
-            1000,
-        )
+        course = Course(graph(benchmark), episode, benchmark.grade, benchmark.walks.supersteps(chosen))
+        loop = Loop(course, {}, concurrency, 1000)
         lanes: dict[str, list[Planned]] = {}
         for one in data:
             if only and one.id not in only:

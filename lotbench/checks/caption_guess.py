@@ -19,8 +19,8 @@ from lotbench.config import experiment as config
 from lotbench.edge.calls.store import Store
 from lotbench.edge.files.run_folder import Folder
 from lotbench.errors import LotbenchError, UsageError
-from lotbench.harness.benchmark import Context, take
 from lotbench.harness.data_findings import Finding, Guess
+from lotbench.harness.episode import visit
 from lotbench.harness.state import start
 from lotbench.run import plan
 from lotbench.run.calling import calling
@@ -58,12 +58,13 @@ async def _caption_alone(
     with tempfile.TemporaryDirectory() as place:
         store = Store(Path(place), fresh=True)
         async with calling(alone, partial(Folder, Path(place)), own, store) as calls:
-            context = Context(made.benchmark, made.view, calls.caller.ask)
+            respond = made.benchmark.nodes["respond"]
             room = asyncio.Semaphore(made.limits.concurrency)
 
             async def fill(sample: str, repeat: int) -> str | None:
                 async with room:
-                    changed = await take("respond", start(sample, repeat, ""), context)
+                    episode = made.episode(sample, repeat, calls.caller.ask)
+                    changed = await visit(respond, start(sample, repeat), episode)
                 if changed.get("outcome"):
                     raise LotbenchError(f"{model}: {changed['why']}")
                 return guess.given(changed["turn"])

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lotbench.edge.calls.prices import asked_cost, price_date, total_cost
-from lotbench.harness.benchmark import preview
-from lotbench.harness.state import start
 from lotbench.run.estimate import estimated
 from lotbench.run.plan import Plan
+from lotbench.run.preview import previewed
 from lotbench.types import Question, Usage
 
 CHARACTERS_A_TOKEN = 4
@@ -71,7 +70,7 @@ def _dollars(total: float | None) -> str:
 
 def _at_most(made: Plan, walks: Counter[str]) -> Iterator[tuple[str, Usage, int, float | None]]:
     """By role: usage, calls and dollars (None: no price is known) that so many walks on each sample take at most."""
-    asked = preview(made.benchmark, made.view(start(made.chosen[0].id, 1, ""), "preview"))
+    asked = previewed(made)
     seats = {role: len(names) for role, names in made.names.items()}
     beyond = Counter[str]()
     for sample in made.chosen:

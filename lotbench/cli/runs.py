@@ -18,12 +18,11 @@ from lotbench.config import experiment as config
 from lotbench.config.model_names import parse
 from lotbench.edge.files import datasets, run_folder
 from lotbench.errors import UsageError
-from lotbench.harness.benchmark import preview
-from lotbench.harness.state import start
 from lotbench.report.markdown import visible
 from lotbench.run import plan, results
 from lotbench.run.evaluate import resume as go_on
 from lotbench.run.folder_shapes import read_run_json
+from lotbench.run.preview import previewed
 from lotbench.run.results import Run, load_run
 from lotbench.types import JSON, Message
 
@@ -206,11 +205,10 @@ def show(parsed: argparse.Namespace) -> int:
         return 0
     flags = {"benchmark": parsed.what, "model": "human", "data": parsed.data, "samples": parsed.sample}
     declared = benchmarks.get(parsed.what)
-    nobody = {f"roles.{name}": ["human"] for name, role in declared.roles.items() if not role.default}
-    nobody.pop("roles.candidate", None)
-    made = plan.make(config.load(None, parsed.sets, flags | nobody))
-    walk = made.view(start(made.chosen[0].id, 1, ""), "preview")
-    for question in preview(made.benchmark, walk):
+    humans = {f"roles.{name}": ["human"] for name, role in declared.roles.items() if not role.default}
+    humans.pop("roles.candidate", None)
+    made = plan.make(config.load(None, parsed.sets, flags | humans))
+    for question in previewed(made):
         print(f"=== {question.step}, to the {question.role}")
         _print_messages(question.messages, question.schema)
     return 0

@@ -18,7 +18,6 @@ from typing import Any, TypeAlias
 
 from lotbench.edge.models import chat_format
 from lotbench.errors import UsageError
-from lotbench.harness.state import State
 from lotbench.types import JSON, Reply, Request, Trace
 
 LONGEST = 100_000
@@ -192,9 +191,9 @@ class Game:
         reply = await answered
         return replace(reply, seconds=reply.seconds or round(time.monotonic() - started, 3))
 
-    def reached(self, state: State) -> None:
-        """Note how far the walk has come."""
-        self._steps = state["steps"]
+    def reached(self, steps: Sequence[Mapping[str, JSON]]) -> None:
+        """Note how far the episode has come."""
+        self._steps = steps
 
     @property
     def _ended(self) -> bool:

@@ -25,15 +25,15 @@ from lotbench.edge.files.run_folder import Folder
 from lotbench.edge.files.traces import Traces
 from lotbench.environment.game import Game
 from lotbench.errors import RunFolderError, Unreachable, UsageError
-from lotbench.harness.benchmark import Benchmark, Context
-from lotbench.harness.loop import Planned, take_walk
-from lotbench.harness.state import AnyWalk
+from lotbench.harness.benchmark import Benchmark
+from lotbench.harness.episode import AnyEpisode
+from lotbench.harness.loop import Planned, play
 from lotbench.run import plan, recorded, results
 from lotbench.run.calling import CALLS, Calls, calling
 from lotbench.run.evaluate import Player, configured
 from lotbench.run.plan import Plan
 from lotbench.run.results import load_run
-from lotbench.run.session import graph
+from lotbench.run.session import course
 from lotbench.types import JSON, Answer, Question, Reply, Request
 
 
@@ -75,10 +75,7 @@ class Games:
         self._next: Counter[str] = Counter()
         self._closed = False
         self._follow = any(len(lane) > 1 for lane in calls.plan.lanes())
-        benchmark = calls.plan.benchmark
-        self._graph = graph(benchmark.graph)
-        self._context = Context(benchmark, calls.plan.view, self._ask)
-        self._supersteps = benchmark.walks.supersteps(calls.plan.settings)
+        self._course = course(calls.plan, self._ask)
 
     @property
     def benchmark(self) -> Benchmark:
@@ -143,16 +140,16 @@ class Games:
 
     async def _play(self, game: Game, planned: Planned, memory: JSON) -> None:
         try:
-            trace = await take_walk(self._graph, self._context, self._supersteps, planned, memory)
+            trace = await play(self._course, planned, memory)
             self._calls.folder.append(trace)
             game.trace = trace
         finally:
             del self._outside.games[planned.sample, planned.repeat]
 
-    async def _ask(self, walk: AnyWalk, question: Question) -> Answer:
+    async def _ask(self, episode: AnyEpisode, question: Question) -> Answer:
         if question.role == "candidate":
-            self._outside.games[walk.sample.id, walk.repeat].reached(walk.state)
-        return await self._calls.caller.ask(walk, question)
+            self._outside.games[episode.sample.id, episode.repeat].reached(episode.recorded)
+        return await self._calls.caller.ask(episode, question)
 
 
 @asynccontextmanager

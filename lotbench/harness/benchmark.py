@@ -1,31 +1,29 @@
-"""The seam: what a benchmark declares, and how a node of a graph puts its questions.
+"""The seam: what a benchmark declares.
 
-A benchmark is a record of pure functions. It says what to ask (`ask`), what to make of the answers (`read`) and what a
-finished walk is worth (`grade`); the graph says when, the edge does it. docs/adding_a_benchmark.md has a whole one.
+A benchmark is a record of nodes, which ask, and of pure functions: what a finished episode is worth (`grade`), and what
+all of them together say. The graph says when a node is visited. docs/adding_a_benchmark.md has a whole one.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel
 
 from lotbench.config.model_names import ModelName
-from lotbench.errors import CallFailed
 from lotbench.harness.ballot import Ballot
 from lotbench.harness.calibration import Calibration
 from lotbench.harness.data_findings import Finding, Guess, Sight
+from lotbench.harness.episode import Node
 from lotbench.harness.evidence import Evidence
 from lotbench.harness.judge_validation import Validation
 from lotbench.harness.published import Source
-from lotbench.harness.state import AnyWalk, State, Update, joined
 from lotbench.metrics.headline import ByLabels, Headline, of_traces
 from lotbench.report.replay import Replay
 from lotbench.report.sections import Section
-from lotbench.types import JSON, Answer, Metric, Question, Sample, Sampling, Score, Trace
+from lotbench.types import JSON, Metric, Sample, Sampling, Score, Trace
 
 Names: TypeAlias = Mapping[str, tuple[ModelName, ...]]
 """The models of each role, by seat."""
@@ -166,24 +164,22 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """What a benchmark declares; every function is pure. The first ten are all that a small one needs.
+    """What a benchmark declares; every function but the nodes is pure. The first ten are all that a small one needs.
 
     Attributes:
         roles: By name; `candidate` is the model under test.
         Settings: Frozen pydantic model of the named settings; `Before` says what runs had before one was there.
         Item: Pydantic model of one line of samples.jsonl.
-        ask: The questions to put next at the walk's step; none when the step is done. It is called again
-            after every `read`, so **a step is done when what was read is in the turn** (or in the draft, for
-            what the next step need not see): look there for the key that `read` leaves.
-        read: What the answers change; called once with no answers if a step asks nothing. An `outcome` in
-            it ends the walk; a turn or a draft replaces the one before, steps and history are added.
-        grade: What a finished walk is worth; no number where it failed.
+        nodes: The nodes of its graph, by name: `respond`, `judge`, `grade` of a panel; `respond`, `check`, `ask`,
+            `answer`, `reveal` of a game. An `outcome` in what a node changes ends the episode.
+        grade: What a finished episode is worth, from the episode in its last state; no number where it failed.
         metrics: The run's numbers, by name, from its traces and settings.
         calls: The most calls a walk can make, by role, for the plan of a dry run; see also `Walks.beyond`.
         version: Printed in every report; moves when a change moves a published number.
         graph: `panel` (respond, judge, grade) or `game` (respond, check, ask, answer, reveal, and again).
         sections: What the report says beside the metrics.
-        preview: One question of each step, filled in for people to read; by default what the first step asks.
+        example: What the candidate may reply where no form is wanted, from the settings: of 0 what is judged, of -1 what is
+            not; for previews of the questions.
         resolve: The settings with what depends on the number of models in each role filled in.
     """
 
@@ -192,15 +188,14 @@ class Benchmark:
     roles: Mapping[str, Role]
     Settings: type[Any]
     Item: type[Any]
-    ask: Callable[[AnyWalk], Sequence[Question]]
-    read: Callable[[AnyWalk, Sequence[Answer]], Update]
-    grade: Callable[[AnyWalk], Score]
+    nodes: Mapping[str, Node]
+    grade: Callable[[Any], Score]
     metrics: Callable[[Sequence[Trace], Any, Evidence], Mapping[str, Metric]]
     calls: Callable[[Any], Mapping[str, int]]
     version: str = "1"
     graph: Literal["game", "panel"] = "panel"
     sections: Callable[[Sequence[Trace], Any, Evidence], Sequence[Section]] = lambda traces, settings, known: ()
-    preview: Callable[[AnyWalk], Sequence[Question]] | None = None
+    example: Callable[[Any, int], str] = lambda settings, choice: "An example of an answer."
     resolve: Callable[[Any, Mapping[str, int]], Any] = lambda settings, seats: settings
     data: Data = Data()
     walks: Walks = Walks()
@@ -217,102 +212,3 @@ class Benchmark:
     def data_set(self) -> str:
         """The name of the shipped data set."""
         return self.data.folder or self.name
-
-
-def preview(benchmark: Benchmark, walk: AnyWalk) -> Sequence[Question]:
-    """The questions that people are shown of a walk that has not begun."""
-    return benchmark.preview(walk) if benchmark.preview else benchmark.ask(replace(walk, step="respond"))
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What a node reaches beside the state: the benchmark, the live view of a walk, and `ask`."""
-
-    benchmark: Benchmark
-    view: Callable[[State, str], AnyWalk]
-    ask: Callable[[AnyWalk, Question], Awaitable[Answer]]
-
-
-async def take(step: str, state: State, context: Context) -> Update:
-    """Put one step's questions until it asks no more; what the answers change is the node's update.
-
-    A call that brought no reply ends the walk as ROLE_failed, which is an outcome and not a score.
-    """
-    changed: Update = {}
-    benchmark, now = context.benchmark, dict(state)
-    walk = context.view(now, step)
-    questions = benchmark.ask(walk)
-    while True:
-        try:
-            answers = await _all(context, walk, questions)
-            update = benchmark.read(walk, answers) | {"usage": _usage(answers)}
-        except CallFailed as error:
-            role = questions[0].role
-            update = {"outcome": f"{role}_failed", "why": str(error), "arrived": False}
-        now = joined(now, update)
-        changed = joined(changed, update)
-        if now["outcome"] is not None:
-            return changed
-        walk = context.view(now, step)
-        questions = benchmark.ask(walk)
-        if not questions:
-            return changed
-
-
-async def _all(context: Context, walk: AnyWalk, questions: Sequence[Question]) -> list[Answer]:
-    """Every answer; one that fails does not leave the others behind, whose replies are paid for.
-
-    Raises:
-        LotbenchError: Of several failures, one that ends the run before one that ends the walk.
-    """
-    if len(questions) == 1:
-        # The rule, and it needs no task of its own.
-        return [await context.ask(walk, questions[0])]
-    asked = (context.ask(walk, question) for question in questions)
-    answers = await asyncio.gather(*asked, return_exceptions=True)
-    failures = [answer for answer in answers if isinstance(answer, BaseException)]
-    if failures:
-        raise min(failures, key=lambda failure: isinstance(failure, CallFailed))
-    return [answer for answer in answers if isinstance(answer, Answer)]
-
-
-def _usage(answers: Sequence[Answer]) -> dict[str, int]:
-    """What the walk's own questions used; what is shared by all walks is counted by the run alone."""
-    own = [answer.reply.usage for answer in answers if not answer.question.shared]
-    return {
-        "calls": len(own),
-        "input_tokens": sum(usage.input_tokens for usage in own),
-        "cached_input_tokens": sum(usage.cached_input_tokens for usage in own),
-        "output_tokens": sum(usage.output_tokens for usage in own),
-    }
-
-
-Step: TypeAlias = tuple[
-    Callable[[AnyWalk], Sequence[Question]], Callable[[AnyWalk, Sequence[Answer]], Update]
-]
-"""What asks at a node, and what reads the answers."""
-
-
-def by_step(steps: Mapping[str, Step]) -> Step:
-    """A benchmark's `ask` and `read`, from the pair of functions of each node."""
-    return (lambda walk: steps[walk.step][0](walk), lambda walk, answers: steps[walk.step][1](walk, answers))
-
-
-def record(answer: Answer, value: Mapping[str, JSON]) -> dict[str, JSON]:
-    """One step of a trace: who was asked what for, and what the reply was read as."""
-    question = answer.question
-    return {
-        "step": question.step,
-        "round": question.round,
-        "role": question.role,
-        "draw": question.draw,
-        "call": str(answer.key),
-        "value": dict(value),
-        "seconds": answer.reply.seconds,
-    }
-
-
-def remark(step: str, round: int, value: Mapping[str, JSON]) -> dict[str, JSON]:
-    """One step of a trace for which no model was asked."""
-    place: dict[str, JSON] = {"step": step, "round": round, "role": None, "draw": 0}
-    return place | {"call": None, "value": dict(value), "seconds": 0.0}

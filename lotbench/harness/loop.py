@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from lotbench.errors import LotbenchError, TooManyFailures
-from lotbench.harness.benchmark import Context
+from lotbench.harness.episode import AnyEpisode
 from lotbench.harness.state import start
-from lotbench.types import JSON, Trace
+from lotbench.types import JSON, Score, Trace
 
 
 class Graph(Protocol):
@@ -35,21 +35,37 @@ class Planned:
     lane: str
 
 
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How episodes are played: through which graph, in which context, and what they are worth.
+
+    Attributes:
+        graph: The compiled graph of the benchmark.
+        episode: The context of an episode, by sample and repeat.
+        grade: What a finished episode is worth.
+        supersteps: The most nodes that an episode may visit.
+        config: What LangChain's callbacks are told beside: callbacks, tags, metadata of every episode.
+    """
+
+    graph: Graph
+    episode: Callable[[str, int], AnyEpisode]
+    grade: Callable[[AnyEpisode], Score]
+    supersteps: int
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+
 @dataclass(slots=True)
 class Loop:
     """One session of a run.
 
     Attributes:
         done: The traces of earlier sessions, which are not walked again.
-        supersteps: The graph's recursion limit.
         max_failed: How many walks may end as ROLE_failed.
         crashed: Walks that a bug ended, with the error: no trace is written, a resumed run tries them again.
     """
 
-    graph: Graph
-    context: Context
+    course: Course
     done: Mapping[tuple[str, int], Trace]
-    supersteps: int
     concurrency: int
     max_failed: int
     crashed: dict[Planned, Exception] = field(default_factory=dict)
@@ -99,7 +115,7 @@ class Loop:
     async def _walk(self, planned: Planned, memory: JSON) -> Trace | None:
         self.in_flight += 1
         try:
-            trace = await take_walk(self.graph, self.context, self.supersteps, planned, memory)
+            trace = await play(self.course, planned, memory)
         except LotbenchError as error:
             self._stop = self._stop or error
             return None
@@ -115,29 +131,33 @@ class Loop:
         return trace
 
 
-async def take_walk(
-    graph: Graph, context: Context, supersteps: int, planned: Planned, memory: JSON = None
-) -> Trace:
-    """Take one walk through a graph, from its first node to its trace.
+async def play(course: Course, planned: Planned, memory: JSON = None) -> Trace:
+    """Play one episode, from its first node to its trace.
 
     Args:
-        graph: The graph.
-        context: What its nodes reach.
-        supersteps: The most nodes that it may visit.
-        planned: The walk.
-        memory: What the walk before in its lane ended with.
+        course: How episodes are played.
+        planned: The sample and the repeat.
+        memory: What the episode before in its lane ended with.
 
     Raises:
-        LotbenchError: What no other walk can escape either, or a budget that is used up.
+        LotbenchError: What no other episode can escape either, or a budget that is used up.
     """
-    first = start(planned.sample, planned.repeat, planned.lane, memory)
-    state = await graph.ainvoke(first, {"recursion_limit": supersteps}, context=context)
+    episode = course.episode(planned.sample, planned.repeat)
+    about = {"sample": planned.sample, "repeat": planned.repeat}
+    config = {
+        "run_name": f"{planned.sample}/{planned.repeat}",
+        **course.config,
+        "recursion_limit": course.supersteps,
+        "metadata": {**course.config.get("metadata", {}), **about},
+    }
+    first = start(planned.sample, planned.repeat, memory)
+    state = await course.graph.ainvoke(first, config, context=episode)
     return Trace(
-        sample=state["sample"],
-        repeat=state["repeat"],
-        lane=state["lane"],
+        sample=planned.sample,
+        repeat=planned.repeat,
+        lane=planned.lane,
         outcome=str(state["outcome"]),
-        score=context.benchmark.grade(context.view(state, "end")),
+        score=course.grade(episode.at(state)),
         steps=tuple(state["steps"]),
         memory=state["memory"],
         usage=state["usage"],

@@ -40,11 +40,12 @@ from lotbench.edge.files import run_folder
 from lotbench.edge.files.datasets import config_file
 from lotbench.errors import LotbenchError, UsageError
 from lotbench.harness.benchmark import Benchmark
-from lotbench.harness.state import AnyWalk, start
+from lotbench.harness.episode import AnyEpisode
 from lotbench.integrations.inspect_log import message_text, replies, turns
 from lotbench.integrations.inspect_model import SPEAKERS, InspectModel, inspects, name
 from lotbench.run import plan, recorded, results
 from lotbench.run.calling import journaled
+from lotbench.run.preview import first_question
 from lotbench.run.rescore import Call, Transcript
 from lotbench.run.results import Run, load_run
 from lotbench.run.session import loop
@@ -149,10 +150,10 @@ class TaskRun:
         }
 
 
-def _asking(caller: Caller, calls: list[Call]) -> Callable[[AnyWalk, Question], Awaitable[Answer]]:
+def _asking(caller: Caller, calls: list[Call]) -> Callable[[AnyEpisode, Question], Awaitable[Answer]]:
     """`ask` of a walk: each call in a span of inspect's transcript, and kept."""
 
-    async def ask(walk: AnyWalk, question: Question) -> Answer:
+    async def ask(walk: AnyEpisode, question: Question) -> Answer:
         request = caller.request(question, *owner(walk, question))
         async with span(f"{question.step}, round {question.round}", type=question.role):
             answer = await caller.ask(walk, question)
@@ -240,12 +241,9 @@ def _asked(
 def _samples(made: plan.Plan) -> Iterator[Sample]:
     """The samples of a plan as inspect's, each with what the candidate is asked first."""
     for one in made.chosen:
-        first = made.benchmark.ask(made.view(start(one.id, 1, ""), "respond"))
-        said = (
-            [message_text(message) for message in first[0].messages if message.speaker == "user"]
-            if first
-            else ()
-        )
+        first = first_question(made, one.id)
+        messages = first.messages if first else ()
+        said = [message_text(message) for message in messages if message.speaker == "user"]
         yield Sample(input="\n\n".join(said) or one.id, id=one.id, metadata={"language": one.language})
 
 

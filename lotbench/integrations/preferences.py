@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import lcm
 from typing import Any, TypeAlias
 
@@ -16,8 +16,8 @@ from lotbench.benchmarks.lotbench.games import Game, Round, game
 from lotbench.benchmarks.lotbench.words import same
 from lotbench.config.experiment import Limits
 from lotbench.errors import UsageError
-from lotbench.harness.state import start
 from lotbench.run.plan import Plan
+from lotbench.run.preview import first_question
 from lotbench.run.results import Run, planned
 from lotbench.types import Image, Message
 
@@ -93,9 +93,8 @@ def _judged(game: Game) -> Iterator[tuple[Round, bool]]:
 
 def _opening(plan: Plan, sample: str) -> Row:
     """What opens a game on a sample: the prompt that asks for an answer without reasoning, and the picture."""
-    walk = plan.view(start(sample, 1, sample), "respond")
-    direct = replace(walk, settings=walk.settings.model_copy(update={"framework": "direct"}))
-    messages = plan.benchmark.ask(direct)[0].messages
+    first = first_question(plan, sample, framework="direct")
+    messages = first.messages if first else ()
     shown = any(isinstance(part, Image) for message in messages for part in message.parts)
     about: Row = {"sample": sample, "canary": getattr(plan.by_id[sample], "canary", "")}
     about["prompt"] = [_message(message, shown) for message in messages]

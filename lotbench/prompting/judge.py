@@ -50,8 +50,17 @@ class JudgeQuestion(Generic[F]):
         Raises:
             JudgeError: The reply is refused, truncated, or not the form.
         """
-        try:
-            form = read_form(answer.reply, self.form)
-        except Unread as error:
-            raise JudgeError(error.kind, error.reason) from None
-        return Verdict(self.decide(form), form.model_dump(mode="json"))
+        return verdict(answer, self.form, self.decide)
+
+
+def verdict(answer: Answer, form: type[F], decide: Callable[[F], bool]) -> Verdict:
+    """Read an answer as a verdict: the decision, and the parts that it rests on.
+
+    Raises:
+        JudgeError: The reply is refused, truncated, or not the form.
+    """
+    try:
+        filled = read_form(answer.reply, form)
+    except Unread as error:
+        raise JudgeError(error.kind, error.reason) from None
+    return Verdict(decide(filled), filled.model_dump(mode="json"))

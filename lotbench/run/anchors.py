@@ -16,7 +16,7 @@ from lotbench.edge.calls import judge_records
 from lotbench.edge.calls.caller import Caller
 from lotbench.edge.files import datasets, judge_set
 from lotbench.errors import LotbenchError
-from lotbench.harness.benchmark import Context, take
+from lotbench.harness.episode import AnyEpisode, visit
 from lotbench.harness.judge_validation import (
     JudgePanel,
     Probe,
@@ -25,7 +25,7 @@ from lotbench.harness.judge_validation import (
     judged_by,
     stratified,
 )
-from lotbench.harness.state import AnyWalk, State, joined, start
+from lotbench.harness.state import joined, start
 from lotbench.metrics.agreement import drift
 from lotbench.run.plan import Plan, glimpses, sampling_table
 from lotbench.types import JSON, Answer, Question
@@ -36,19 +36,18 @@ async def put(caller: Caller, made: Plan, panel: JudgePanel, probe: Probe, repea
     validation = made.benchmark.judges.validation
     assert validation is not None
 
-    def view(state: State, step: str) -> AnyWalk:
-        seats = {role: len(names) for role, names in made.names.items()} | {panel.role: len(panel.seats)}
-        return replace(made.view(state, step), settings=panel.settings, seats=seats)
-
-    async def ask(walk: AnyWalk, question: Question) -> Answer:
+    async def ask(episode: AnyEpisode, question: Question) -> Answer:
         # Two probes of a sample may come to the very same question: each is asked in its own name.
         about = probe.id if probe.task and not question.shared else question.about
         seated = replace(question, seat=panel.seats[question.seat], about=about)
         # The benchmark reads its own question back: for it, the panel is all the judges there are.
-        return replace(await caller.ask(walk, seated), question=question)
+        return replace(await caller.ask(episode, seated), question=question)
 
-    state: dict[str, Any] = {**start(probe.sample, repeat, ""), **probe.state, "turn": dict(probe.turn)}
-    update = await take(probe.step, state, Context(made.benchmark, view, ask))
+    episode = made.episode(probe.sample, repeat, ask)
+    seats = {**episode.seats, panel.role: len(panel.seats)}
+    state: dict[str, Any] = {**start(probe.sample, repeat), **probe.state, "turn": dict(probe.turn)}
+    node = made.benchmark.nodes[probe.step]
+    update = await visit(node, state, replace(episode, settings=panel.settings, seats=seats))
     return validation.read(probe, joined(state, update))
 
 

@@ -26,7 +26,6 @@ from lotbench.edge.calls.journal import Journal
 from lotbench.edge.calls.store import Store
 from lotbench.edge.files.run_folder import Folder
 from lotbench.edge.models.registry import Models
-from lotbench.harness.state import start
 from lotbench.run.plan import Plan
 
 CALLS = "calls.jsonl"
@@ -50,7 +49,7 @@ class Calls:
             Unescapable: A model cannot be reached at all, with the reason in one line.
         """
         plan = self.plan
-        walk = plan.view(start(plan.chosen[0].id, 0, "preflight"), "preflight")
+        walk = plan.episode(plan.chosen[0].id, 0, self.caller.ask)
         await preflight.check(self.caller, walk, plan.benchmark, plan.settings, without)
 
 

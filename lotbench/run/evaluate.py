@@ -39,6 +39,7 @@ async def evaluate(
     fresh: bool = False,
     check: bool = True,
     watch: Watch | None = None,
+    callbacks: Sequence[Any] = (),
     **fields: Any,
 ) -> Run:
     """Evaluate a model on a benchmark.
@@ -52,6 +53,8 @@ async def evaluate(
         fresh: Take nothing out of the store.
         check: Make one call per role first.
         watch: Is given the run's status and runs beside it.
+        callbacks: LangChain's callback handlers: they are told of every episode, node and call, with the sample and the
+            repeat as metadata.
         **fields: Fields of Experiment and Limits by name (`repeats=1`, `settings={"max_rounds": 5}`,
             `concurrency=50`).
 
@@ -63,7 +66,9 @@ async def evaluate(
         LotbenchError: The run was stopped; `.run` is its folder, and `resume` goes on with it.
     """
     read, own = configured(benchmark, model, roles, config_file, **fields)
-    return await begin(read, out=Path(out), own=own, fresh=fresh, check=check, watch=watch)
+    return await begin(
+        read, out=Path(out), own=own, fresh=fresh, check=check, watch=watch, callbacks=callbacks
+    )
 
 
 def configured(
@@ -120,6 +125,7 @@ async def begin(
     check: bool = True,
     watch: Watch | None = None,
     shards: int = 1,
+    callbacks: Sequence[Any] = (),
 ) -> Run:
     """Begin a run from a configuration; see `evaluate`.
 
@@ -137,7 +143,7 @@ async def begin(
         async with calling(made, folder, own, Store(fresh=fresh)) as calls:
             recorded.freeze(made, calls.folder)
             estimate.keep(estimate.estimated(made, out), calls.folder)
-            session = Session(made, calls, load_run(calls.folder.path))
+            session = Session(made, calls, load_run(calls.folder.path), callbacks=callbacks)
             if shards > 1:
                 await _sharded(session, calls, shards, fresh=fresh, check=check)
             return await session.play(check=check and shards == 1, watch=watch)

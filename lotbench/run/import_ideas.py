@@ -11,12 +11,12 @@ from typing import Any
 
 from lotbench.benchmarks.liveideabench import official, released
 from lotbench.benchmarks.liveideabench.sample import Item
-from lotbench.benchmarks.liveideabench.score import grade
 from lotbench.config import experiment as config
 from lotbench.config.experiment import digest
 from lotbench.edge.files import run_folder
 from lotbench.edge.importers import published
 from lotbench.errors import UsageError
+from lotbench.harness.episode import nobody
 from lotbench.harness.state import start
 from lotbench.run import plan, recorded, results
 from lotbench.run.results import load_run
@@ -90,6 +90,6 @@ def _run(model: str, ideas: released.Ideas, items: Sequence[Item], critics: Sequ
 def _trace(item: Item, steps: list[dict[str, Any]], made: plan.Plan) -> Trace:
     judged = any(step["step"] == "judge" and step["value"]["status"] == "ok" for step in steps)
     outcome = "scored" if judged else "judge_failed"
-    state = {**start(item.id, 1, f"{item.id}/1"), "steps": steps, "outcome": outcome}
-    score = grade(made.view(state, "grade"))
+    state = {**start(item.id, 1), "steps": steps, "outcome": outcome}
+    score = made.benchmark.grade(made.episode(item.id, 1, nobody).at(state))
     return Trace(item.id, 1, f"{item.id}/1", outcome, score, tuple(steps), None, {})

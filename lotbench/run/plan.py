@@ -21,10 +21,10 @@ from lotbench.edge.calls.caller import sampling
 from lotbench.edge.files import adapter_texts, datasets
 from lotbench.errors import UsageError
 from lotbench.harness.benchmark import Benchmark
+from lotbench.harness.episode import AnyEpisode, Call, Episode
 from lotbench.harness.judge_validation import PlaceboLines
 from lotbench.harness.loop import Planned
 from lotbench.harness.selection import select
-from lotbench.harness.state import AnyWalk, State, Walk
 from lotbench.prompting.prompt import Pack
 from lotbench.types import JSON, Sample, Sampling
 
@@ -66,7 +66,7 @@ class Plan:
         folder: The data set's folder.
         data: All samples built from it; of a run that has begun, those that it plays.
         chosen: The samples that are played.
-        beside: What walks see of the data set: `Walk.data`.
+        beside: What episodes see of the data set: `Episode.data`.
         of: How many samples the data set has; None if a run of before did not write it down.
         names: The models of each role, candidate included.
         seen: Of the chosen samples, those that the candidate's adapter was trained on; None if it does not say.
@@ -126,19 +126,18 @@ class Plan:
         draw = Random(f"placebo/{self.experiment.seed}/{sample}/{repeat}")
         return _placebo(self.benchmark)(self.by_id[sample], self.beside, self.settings, draw)
 
-    def view(self, state: State, step: str) -> AnyWalk:
-        """What the benchmark sees of a walk."""
-        return Walk(
-            sample=self.by_id[state["sample"]],
-            repeat=state["repeat"],
-            step=step,
+    def episode(self, sample: str, repeat: int, call: Call) -> AnyEpisode:
+        """The context of an episode: what its nodes know beside the state, and whom they ask through."""
+        return Episode(
+            sample=self.by_id[sample],
+            repeat=repeat,
             settings=self.settings,
-            state=state,
             prompts=self.prompts,
             data=self.beside,
             seats={role: len(names) for role, names in self.names.items()},
             seed=self.experiment.seed,
             pictures=self.pictures,
+            call=call,
         )
 
     def sampling(self) -> dict[str, tuple[Sampling, bool]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,8 @@ from lotbench.edge.calls.journal import Journal, Totals
 from lotbench.edge.calls.prices import price
 from lotbench.edge.calls.store import Store
 from lotbench.errors import CallFailed, UsageError
+from lotbench.harness.episode import AnyEpisode
 from lotbench.harness.loop import Graph, Loop, Planned
-from lotbench.harness.state import AnyWalk
 from lotbench.run.calling import CALLS, journaled
 from lotbench.run.plan import Plan
 from lotbench.run.results import Run, planned
@@ -107,7 +107,7 @@ class Transcript:
 async def _again(
     run: Run,
     before: Callable[[Request], None] = lambda request: None,
-    after: Callable[[AnyWalk, Question, Request, Journal], None] = lambda *call: None,
+    after: Callable[[AnyEpisode, Question, Request, Journal], None] = lambda *call: None,
     journal: Path | None = None,
 ) -> AsyncIterator[tuple[Loop, Plan, Caller]]:
     """A loop over a run's journal; every request is told before it is answered, and after if there is an answer.
@@ -119,7 +119,7 @@ async def _again(
     nothing = Store(run.path, fresh=True)
     async with journaled(made, _absent(made), journal or run.path, nothing, writes=False) as caller:
 
-        async def ask(walk: AnyWalk, question: Question) -> Answer:
+        async def ask(walk: AnyEpisode, question: Question) -> Answer:
             request = caller.request(question, *owner(walk, question))
             before(request)
             answer = await caller.ask(walk, question)
@@ -127,7 +127,7 @@ async def _again(
             return answer
 
         walks = loop(made, ask)
-        walks.graph = Lenient(walks.graph)
+        walks.course = replace(walks.course, graph=Lenient(walks.course.graph))
         yield walks, made, caller
 
 
@@ -161,7 +161,7 @@ async def transcripts(run: Run) -> AsyncGenerator[Transcript, None]:
     calls: dict[tuple[str, int], list[Call]] = {}
     shared: set[str] = set()
 
-    def answered(walk: AnyWalk, question: Question, request: Request, journal: Journal) -> None:
+    def answered(walk: AnyEpisode, question: Question, request: Request, journal: Journal) -> None:
         key, entry = str(request.key), journal.get(request.key)
         if entry is None or key in shared:
             return

@@ -16,9 +16,9 @@ from typing import Any, TypeAlias, TypeVar
 from lotbench.edge.calls.caller import CallStats
 from lotbench.edge.models.registry import Models
 from lotbench.errors import LimitReached, LotbenchError
-from lotbench.harness.benchmark import Context
-from lotbench.harness.loop import Graph, Loop, Planned
-from lotbench.harness.state import AnyWalk
+from lotbench.harness.benchmark import Benchmark
+from lotbench.harness.episode import AnyEpisode, Call
+from lotbench.harness.loop import Course, Graph, Loop, Planned
 from lotbench.run import results
 from lotbench.run.anchors import anchors
 from lotbench.run.calling import Calls
@@ -34,9 +34,9 @@ YOUNG, OLDER = 50_000, 20
 
 @dataclass(slots=True)
 class Latest:
-    """The question that was put last, and the walk that put it; None before the first."""
+    """The question that was put last, and the episode that put it; None before the first."""
 
-    walk: AnyWalk | None = None
+    walk: AnyEpisode | None = None
     question: Question | None = None
 
 
@@ -68,9 +68,13 @@ class Session:
         calls: What it asks with, and its folder.
         run: The run so far.
         shard: Whether this session takes a share of the run: anchors and report are of the whole.
+        callbacks: LangChain's callback handlers of every episode.
     """
 
-    def __init__(self, plan: Plan, calls: Calls, run: Run, *, shard: bool = False) -> None:
+    def __init__(
+        self, plan: Plan, calls: Calls, run: Run, *, shard: bool = False, callbacks: Sequence[Any] = ()
+    ) -> None:
+        self._callbacks = callbacks
         self._plan = plan
         self._calls = calls
         self._folder = calls.folder
@@ -121,7 +125,7 @@ class Session:
             LotbenchError: What stopped the run; its `run` is the folder.
         """
         caller = self._calls.caller
-        walks = loop(replace(self._plan, limits=self._calls.limits), self._ask, self._done)
+        walks = self._loop(self._ask)
         try:
             async with watched(watch, self._status(walks)):
                 if check:
@@ -147,6 +151,10 @@ class Session:
         if walks.crashed:
             raise _crash(walks, self._folder.path)
 
+    def _loop(self, ask: Call) -> Loop:
+        plan = replace(self._plan, limits=self._calls.limits)
+        return loop(plan, ask, self._done, callbacks=self._callbacks)
+
     async def _take(self, walks: Loop, lanes: Sequence[Sequence[Planned]]) -> None:
         with rarely_collected():
             async with aclosing(walks.traces(lanes)) as traces:
@@ -154,7 +162,7 @@ class Session:
                     self._folder.append(trace)
                     self._done[trace.sample, trace.repeat] = _ended(trace)
 
-    async def _ask(self, walk: AnyWalk, question: Question) -> Answer:
+    async def _ask(self, walk: AnyEpisode, question: Question) -> Answer:
         self._latest.walk, self._latest.question = walk, question
         return await self._calls.caller.ask(walk, question)
 
@@ -218,25 +226,37 @@ def _ended(trace: Trace) -> Trace:
 
 def loop(
     plan: Plan,
-    ask: Callable[[AnyWalk, Question], Awaitable[Answer]],
+    ask: Call,
     done: Mapping[tuple[str, int], Trace] | None = None,
+    *,
+    callbacks: Sequence[Any] = (),
 ) -> Loop:
     """The loop of a plan's walks, those that are done left out."""
     lanes = plan.lanes()
     return Loop(
-        graph=graph(plan.benchmark.graph),
-        context=Context(plan.benchmark, plan.view, ask),
+        course=course(plan, ask, callbacks),
         done=dict(done or {}),
-        supersteps=plan.benchmark.walks.supersteps(plan.settings),
         concurrency=min(len(lanes), plan.limits.concurrency),
         max_failed=int(plan.limits.max_failed * sum(map(len, lanes))),
     )
 
 
-def graph(name: str) -> Graph:
-    """The graph of that name."""
-    found: Graph = import_module(f"graphs.{name}").machine
-    return found
+def course(plan: Plan, ask: Call, callbacks: Sequence[Any] = ()) -> Course:
+    """How the episodes of a plan are played."""
+    benchmark = plan.benchmark
+    return Course(
+        graph=graph(benchmark),
+        episode=lambda sample, repeat: plan.episode(sample, repeat, ask),
+        grade=benchmark.grade,
+        supersteps=benchmark.walks.supersteps(plan.settings),
+        config={"metadata": {"benchmark": benchmark.name}, "callbacks": list(callbacks)},
+    )
+
+
+def graph(benchmark: Benchmark) -> Graph:
+    """The compiled graph of a benchmark."""
+    made: Graph = import_module(f"graphs.{benchmark.graph}").build(benchmark.nodes)
+    return made
 
 
 def _crash(walks: Loop, path: Path) -> LotbenchError:

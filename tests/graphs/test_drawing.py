@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from graphs import game, panel, studio
+from lotbench.benchmarks.lotbench.task import benchmark as GAME
+from lotbench.benchmarks.standard.task import benchmark as PANEL
 
 GRAPHS = Path(__file__).parents[2] / "graphs"
-DRAWN = {"game": game.graph(), "panel": panel.graph(), "studio": studio.graph}
+DRAWN = {"game": game.build(GAME.nodes), "panel": panel.build(PANEL.nodes), "studio": studio.graph}
 STEPS = ("respond", "check", "ask", "answer", "reveal")
 
 

@@ -146,7 +146,7 @@ async def test_a_call_that_brings_no_reply_ends_the_walk(temporary: Path, waits:
 
 def test_langgraph_json_names_graphs_that_are_there() -> None:
     table = json.loads((ROOT / "langgraph.json").read_text(encoding="utf-8"))
-    assert table["graphs"].keys() == {"game", "panel", "studio"}
+    assert table["graphs"].keys() == {"studio"}
     for place in table["graphs"].values():
         path, _, name = place.partition(":")
         assert (ROOT / path).is_file()
@@ -208,7 +208,7 @@ def test_langgraph_dev_serves_the_graphs_and_plays_two_rounds(tmp_path: Path) ->
     pytest.importorskip("langgraph_api")
     with FakeServer(game_rule(solve=0)) as model, dev_server(tmp_path) as url:
         found = fetched(f"{url}/assistants/search", {})[1]
-        assert {one["graph_id"] for one in found} == {"game", "panel", "studio"}
+        assert {one["graph_id"] for one in found} == {"studio"}
         for one in found:
             status, schemas = fetched(f"{url}/assistants/{one['assistant_id']}/schemas")
             assert status == 200

@@ -11,8 +11,8 @@ from typing import Any, cast
 import pytest
 
 from lotbench.errors import LimitReached, LotbenchError, TooManyFailures, Unescapable
-from lotbench.harness.benchmark import Context
-from lotbench.harness.loop import Loop, Planned
+from lotbench.harness.episode import AnyEpisode
+from lotbench.harness.loop import Course, Loop, Planned
 from lotbench.harness.state import State
 from lotbench.types import Score, Trace
 
@@ -40,10 +40,10 @@ class Path:
 
 
 def loop(graph: Path, *, done: Sequence[Trace] = (), concurrency: int = 4, max_failed: int = 99) -> Loop:
-    benchmark = SimpleNamespace(grade=lambda walk: Score(1.0))
-    context = cast(Context, SimpleNamespace(benchmark=benchmark, view=lambda state, step: state))
+    episode = cast(AnyEpisode, SimpleNamespace(at=lambda state: state))
+    course = Course(graph, lambda sample, repeat: episode, lambda ended: Score(1.0), 80)
     earlier = {(trace.sample, trace.repeat): trace for trace in done}
-    return Loop(graph, context, earlier, 80, concurrency, max_failed)
+    return Loop(course, earlier, concurrency, max_failed)
 
 
 def lane(name: str, repeats: int = 1) -> list[Planned]:

@@ -3,38 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
 from typing import Any, get_type_hints
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langgraph.graph import END, START, StateGraph
 
-from lotbench.benchmarks.lotbench.task import benchmark
-from lotbench.errors import LotbenchError
-from lotbench.harness.benchmark import take
-from lotbench.harness.state import REDUCERS, Walk, WalkState, joined, plus, start
-from lotbench.types import Answer, Question
-from tests.play import NO, Room, candidate, judge, oracle, play
+from lotbench.harness.state import REDUCED, EpisodeState, joined, plus, start
+from tests.play import NO, candidate, judge, oracle, play
 
 
 def test_a_walk_begins_with_every_declared_key() -> None:
-    assert start("s", 2, "lane", {"a": 1}).keys() == WalkState.__annotations__.keys()
-    begun = start("s", 2, "lane", {"a": 1})
+    assert start("s", 2, {"a": 1}).keys() == EpisodeState.__annotations__.keys()
+    begun = start("s", 2, {"a": 1})
     assert (begun["round"], begun["outcome"], begun["arrived"], begun["memory"]) == (1, None, True, {"a": 1})
 
 
 def test_two_walks_share_nothing() -> None:
-    one, other = start("s", 1, "a"), start("s", 2, "b")
+    one, other = start("s", 1), start("s", 2)
     one["history"].append({})
     assert other["history"] == []
 
 
 def test_keys_are_replaced_or_reduced() -> None:
-    state = joined(start("s", 1, "lane"), {"turn": {"a": 1}, "history": [{"n": 1}], "usage": {"calls": 1}})
+    state = joined(start("s", 1), {"turn": {"a": 1}, "history": [{"n": 1}], "usage": {"calls": 1}})
     state = joined(state, {"turn": {"b": 2}, "history": [{"n": 2}], "usage": {"calls": 2, "input_tokens": 5}})
     assert state["turn"] == {"b": 2}
     assert state["history"] == [{"n": 1}, {"n": 2}]
@@ -42,20 +34,15 @@ def test_keys_are_replaced_or_reduced() -> None:
 
 
 def test_joining_changes_neither_side() -> None:
-    state, update = start("s", 1, "lane"), {"history": [{"n": 1}]}
+    state, update = start("s", 1), {"history": [{"n": 1}]}
     joined(state, update)
     assert (state["history"], update) == ([], {"history": [{"n": 1}]})
 
 
-def test_an_update_of_a_key_that_no_state_has_is_refused() -> None:
-    with pytest.raises(LotbenchError, match=r"\['colour', 'shape'\]"):
-        joined(start("s", 1, "lane"), {"shape": 1, "colour": 2, "turn": {}})
-
-
 def test_the_declared_reducers_are_the_ones_that_join() -> None:
-    hints = get_type_hints(WalkState, include_extras=True)
+    hints = get_type_hints(EpisodeState, include_extras=True)
     declared = {name: hint.__metadata__[0] for name, hint in hints.items() if hasattr(hint, "__metadata__")}
-    assert declared == dict(REDUCERS)
+    assert declared == REDUCED
 
 
 COUNTS = st.dictionaries(st.sampled_from(["calls", "input_tokens", "output_tokens"]), st.integers(0, 99))
@@ -83,14 +70,14 @@ UPDATES = st.fixed_dictionaries(
 
 @given(st.lists(UPDATES, min_size=1, max_size=3))
 def test_updates_are_joined_as_langgraph_joins_them(updates: list[dict[str, Any]]) -> None:
-    graph = StateGraph(WalkState)
+    graph = StateGraph(EpisodeState)
     last = START
     for number, update in enumerate(updates):
         graph.add_node(str(number), lambda state, update=update: update)  # type: ignore[misc]
         graph.add_edge(last, str(number))
         last = str(number)
     graph.add_edge(last, END)
-    begun = start("s", 1, "lane")
+    begun = start("s", 1)
     wanted: dict[str, Any] = dict(begun)
     for update in updates:
         wanted = joined(wanted, update)
@@ -102,23 +89,6 @@ async def test_the_state_of_a_played_game_is_plain_json_and_small() -> None:
     whole = [game.trace.steps, game.trace.usage, game.trace.score.parts]
     assert json.loads(json.dumps(whole)) == json.loads(json.dumps(whole, default=str))
     assert len(json.dumps(game.trace.steps)) < 40_000
-
-
-async def test_a_step_is_read_once_with_no_answers_if_it_asks_nothing(tmp_path: Path) -> None:
-    heard: list[int] = []
-
-    def read(walk: Walk, answers: Sequence[Answer]) -> dict[str, Any]:
-        heard.append(len(answers))
-        return {"turn": {"done": True}}
-
-    def ask(walk: Walk) -> Sequence[Question]:
-        return ()
-
-    room = Room(tmp_path, candidate(), [judge()], oracle())
-    context = replace(room.context, benchmark=replace(benchmark, ask=ask, read=read))
-    with room.journal:
-        update = await take("respond", start("lot-1", 1, "lane"), context)
-    assert (heard, update["turn"]) == ([0], {"done": True})
 
 
 async def test_usage_is_the_sum_over_a_walks_own_calls() -> None:

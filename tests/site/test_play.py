@@ -22,7 +22,7 @@ from lotbench.site.play import PlaySite
 from lotbench.site.play_result import card, result
 from tests.games import ask, check, respond, trace
 from tests.games import won as solved
-from tests.play import SAMPLE, walking
+from tests.play import SAMPLE, episode
 from tests.rules import game_rule
 from tests.server import FakeServer
 from tests.site.test_view import TOKEN, Ready, client, game, given, joined, runs, sent, text, until
@@ -31,8 +31,8 @@ PAST = {"filling": "drum", "status": "ok", "verdict": False, "question": "Is it 
 
 
 def seen(history: list[dict[str, Any]], turn: dict[str, Any] | None = None, **settings: Any) -> Any:
-    state = start(SAMPLE.id, 1, "") | {"round": len(history) + 1, "history": history, "turn": turn or {}}
-    return walking(state, "respond", resolve(Settings(**settings), {"judge": 1}))
+    state = start(SAMPLE.id, 1) | {"round": len(history) + 1, "history": history, "turn": turn or {}}
+    return episode(resolve(Settings(**settings), {"judge": 1})).at(state)
 
 
 def test_a_player_sees_the_blank_the_turns_and_when_clues_come_and_no_answer() -> None:

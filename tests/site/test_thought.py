@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lotbench.errors import UsageError
-from lotbench.harness.benchmark import remark
+from lotbench.harness.episode import remark
 from lotbench.prompting.person_form import Field, filled, interview, read_field
 from lotbench.site.game_rounds import Node, calls, chain, fields, intervened, masked, nodes, thought
 from lotbench.types import Image, Key, Message, Request, Sampling, Score, Trace, Usage

@@ -7,49 +7,50 @@ and never asked for again.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from lotbench.benchmarks.hicbench import memory
-from lotbench.benchmarks.hicbench.settings import Settings, Walk
-from lotbench.errors import Unread
-from lotbench.harness.benchmark import record
-from lotbench.harness.state import Update
+from lotbench.benchmarks.hicbench.settings import Settings, TaskEpisode
+from lotbench.errors import EpisodeFailed
+from lotbench.harness.episode import Reading
+from lotbench.harness.state import EpisodeState, Update
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import plain
-from lotbench.types import Answer, Question
+from lotbench.types import Answer
+
+if TYPE_CHECKING:
+    from langgraph.runtime import Runtime
 
 PIECE = re.compile(r"\w+|[^\w\s]")
 
 
-def ask(walk: Walk) -> Sequence[Question]:
-    """Every answer at once: a draw each."""
-    if "answers" in walk.state["turn"]:
-        return ()
-    settings = walk.settings
-    messages = walk.prompt(settings.strategy).messages(**_values(walk))
-    return tuple(
-        Question(
-            "candidate",
-            "respond",
-            messages,
-            round=walk.round,
-            draw=draw,
-            max_tokens=settings.answer_tokens if settings.answer_cap == "cut" else None,
-        )
-        for draw in range(settings.answers)
+async def respond(state: EpisodeState, runtime: Runtime[TaskEpisode]) -> Update:
+    """Every answer at once, a draw each; an episode without any that can be judged is a failure of the candidate."""
+    episode = runtime.context
+    answers = await episode.each(_answer, range(episode.settings.answers))
+    if not any(one.value for one in answers):
+        raise EpisodeFailed("candidate", f"none of {len(answers)} answers could be read")
+    return {"turn": {"answers": [one.value and one.value["answer"] for one in answers]}}
+
+
+async def _answer(episode: TaskEpisode, draw: int) -> Reading[dict[str, Any]]:
+    """One answer; one that cannot be read stays what it is."""
+    settings = episode.settings
+    return await episode.ask(
+        "candidate",
+        "respond",
+        episode.prompt(settings.strategy),
+        None,
+        _values(episode),
+        read=partial(_read, settings),
+        value=dict,
+        missing=lambda error: {"status": error.kind, "answer": None, "over_length": False},
+        once=True,
+        round=episode.round,
+        draw=draw,
+        max_tokens=settings.answer_tokens if settings.answer_cap == "cut" else None,
     )
-
-
-def read_answers(walk: Walk, answers: Sequence[Answer]) -> Update:
-    """The texts that can be judged; a walk without any is a failure of the candidate."""
-    settings = walk.settings
-    values = [_answer(answer, settings) for answer in answers]
-    steps = [record(answer, value) for answer, value in zip(answers, values, strict=True)]
-    update: Update = {"turn": {"answers": [value["answer"] for value in values]}, "steps": steps}
-    if not any(value["status"] == "ok" for value in values):
-        update |= {"outcome": "candidate_failed", "why": f"none of {len(values)} answers could be read"}
-    return update
 
 
 def tokens(text: str) -> int:
@@ -57,9 +58,9 @@ def tokens(text: str) -> int:
     return len(PIECE.findall(text))
 
 
-def _values(walk: Walk) -> dict[str, Value]:
+def _values(episode: TaskEpisode) -> dict[str, Value]:
     """What the strategy's prompt is filled with."""
-    settings, sample = walk.settings, walk.sample
+    settings, sample = episode.settings, episode.sample
     values: dict[str, Value] = {
         "field": sample.field,
         "question": sample.question,
@@ -69,16 +70,17 @@ def _values(walk: Walk) -> dict[str, Value]:
     if settings.strategy == "rag":
         values["knowledge"] = getattr(sample, settings.rag_source)
     if settings.dhp:
-        shown = memory.shown(walk.state["memory"], settings)
-        values |= {name: walk.prompt("dhp").line(name, text=text) for name, text in shown.items()}
+        shown = memory.shown(episode.state["memory"], settings)
+        values |= {name: episode.prompt("dhp").line(name, text=text) for name, text in shown.items()}
     return values
 
 
-def _answer(answer: Answer, settings: Settings) -> dict[str, Any]:
-    """One reply, as the step has it."""
-    try:
-        text = plain(answer.reply, cut=settings.answer_cap == "cut")
-    except Unread as error:
-        return {"status": error.kind, "answer": None, "over_length": False}
+def _read(settings: Settings, answer: Answer) -> dict[str, Any]:
+    """One reply, as the step has it.
+
+    Raises:
+        Unread: It is refused, empty or cut off.
+    """
+    text = plain(answer.reply, cut=settings.answer_cap == "cut")
     over = answer.reply.finish == "length" or tokens(text) > settings.answer_tokens
     return {"status": "ok", "answer": text, "over_length": over}

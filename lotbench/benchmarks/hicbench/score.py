@@ -28,7 +28,7 @@ from lotbench.benchmarks.hicbench.ratings import (
     ratings,
     read_answered,
 )
-from lotbench.benchmarks.hicbench.settings import Settings, Walk
+from lotbench.benchmarks.hicbench.settings import Settings, TaskEpisode
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics.headline import Headline, Weighted, by_sample, of_sums
 from lotbench.metrics.intervals import Interval, bootstrap, bounded, studentised
@@ -42,20 +42,20 @@ MEASURES = (*MARKS, "mean of the three", "IH", "DH")
 """What stands side by side by field (Fig. 3 and 5)."""
 
 
-def grade(walk: Walk) -> Score:
+def grade(episode: TaskEpisode) -> Score:
     """The IFS of one task, with what it is made of."""
-    state, settings = walk.state, walk.settings
+    state, settings = episode.state, episode.settings
     if state["outcome"] != "scored":
         return Score(None, why=state["why"])
     trace = Trace(
-        walk.sample.id, walk.repeat, state["lane"], "scored", Score(None), tuple(state["steps"]), None, {}
+        episode.sample.id, episode.repeat, "", "scored", Score(None), tuple(state["steps"]), None, {}
     )
     rated = ratings([trace])
     ih, dh = shares(rated, settings.panel_rule, settings.classes)
     marks: dict[str, JSON] = {name: finite(mean_mark(rated, at)) for at, name in enumerate(MARKS)}
     over_length = sum(one.over_length for one in read_answered(state["steps"]))
     parts: dict[str, JSON] = {
-        "field": walk.sample.field,
+        "field": episode.sample.field,
         "answers": len(rated.texts),
         "over_length": over_length,
     }

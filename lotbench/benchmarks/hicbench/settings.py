@@ -14,7 +14,7 @@ from lotbench.benchmarks.hicbench.sample import Item
 from lotbench.config.arm import SETS_ARM
 from lotbench.config.before import Before
 from lotbench.errors import UsageError
-from lotbench.harness import state
+from lotbench.harness.episode import Episode
 from lotbench.report.trust import BOUNDS, Bounds
 
 
@@ -69,8 +69,8 @@ class Settings(Bounds):
         return self
 
 
-Walk: TypeAlias = state.Walk[Item, Settings]
-"""A walk of this benchmark: what its sample and its settings are."""
+TaskEpisode: TypeAlias = Episode[Item, Settings]
+"""An episode of this benchmark: what its sample and its settings are."""
 
 
 SCORE_ONLY = BOUNDS | {"anchors", "panel_rule", "classes", "w1", "encoder", "flips"}

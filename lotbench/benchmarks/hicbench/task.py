@@ -14,7 +14,6 @@ from typing import Any
 from lotbench.benchmarks.hicbench import candidate, judge
 from lotbench.benchmarks.hicbench.comparing import across
 from lotbench.benchmarks.hicbench.official import published
-from lotbench.benchmarks.hicbench.preview import preview
 from lotbench.benchmarks.hicbench.reviewing import Label, rows
 from lotbench.benchmarks.hicbench.sample import Item
 from lotbench.benchmarks.hicbench.score import answers, ends, grade, headline, metrics
@@ -32,15 +31,11 @@ from lotbench.harness.benchmark import (
     People,
     Role,
     Walks,
-    by_step,
 )
+from lotbench.harness.episode import Node, scored
 from lotbench.types import Sample, Sampling
 
-STEPS = {
-    "respond": (candidate.ask, candidate.read_answers),
-    "judge": (judge.ask, judge.read_ratings),
-    "grade": (lambda walk: (), lambda walk, answers: {"outcome": "scored"}),
-}
+NODES: Mapping[str, Node] = {"respond": candidate.respond, "judge": judge.judge, "grade": scored}
 
 ROLES = {
     "candidate": Role("answers the tasks", Sampling(temperature=1.0)),
@@ -52,9 +47,6 @@ ROLES = {
     ),
     "dhp_judge": Role("chooses the examples of dhp", Sampling(temperature=0.0), required=False),
 }
-
-
-ask, read = by_step(STEPS)
 
 
 def seat(settings: Settings, names: Names, seed: int) -> Names:
@@ -111,13 +103,11 @@ benchmark = Benchmark(
     roles=ROLES,
     Settings=Settings,
     Item=Item,
-    ask=ask,
-    read=read,
+    nodes=NODES,
     grade=grade,
     metrics=metrics,
     calls=calls,
     sections=sections,
-    preview=preview,
     resolve=resolve,
     data=Data(strata=("field",), published=published),
     walks=Walks(lane=lane, order=order),

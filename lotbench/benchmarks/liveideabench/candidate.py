@@ -7,15 +7,19 @@ with one of the phrases of the papers' public code in it; see the setting `refus
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING
 
-from lotbench.benchmarks.liveideabench.settings import Settings, Walk
+from lotbench.benchmarks.liveideabench.settings import KeywordEpisode, Settings
 from lotbench.errors import Unread
-from lotbench.harness.benchmark import record
-from lotbench.harness.state import Update
-from lotbench.prompting.prompt import Value
+from lotbench.harness.episode import record
+from lotbench.harness.state import EpisodeState, Update
 from lotbench.prompting.reply import visible
-from lotbench.types import JSON, Answer, Question, Reply
+from lotbench.types import JSON, Question, Reply
+
+if TYPE_CHECKING:
+    from langgraph.runtime import Runtime
 
 STATUSES = ("ok", "refused", "truncated", "too_long", "unparsed")
 _CJK = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
@@ -29,28 +33,29 @@ SAID_CHARACTERS = 2000
 """How much of a reply that is no idea stands in the trace."""
 
 
-def respond_ask(walk: Walk) -> Sequence[Question]:
+async def respond(state: EpisodeState, runtime: Runtime[KeywordEpisode]) -> Update:
     """Every idea at once; then once more, as an academic task, what was refused (v2, Supplementary Note 5)."""
-    settings, steps = walk.settings, walk.state["steps"]
-    if not steps:
-        return tuple(
-            _question(walk, "respond", f"idea_{settings.version}", n + 1) for n in range(settings.ideas)
-        )
-    if not settings.rules.fallback or any(step["step"] == "fallback" for step in steps):
-        return ()
-    declined = [step["round"] for step in steps if step["value"]["status"] == "refused"]
-    return tuple(_question(walk, "fallback", "fallback", number) for number in declined)
+    episode = runtime.context
+    settings, numbers = episode.settings, range(1, episode.settings.ideas + 1)
+    statuses = await episode.each(partial(_idea_of, "respond", f"idea_{settings.version}"), numbers)
+    if settings.rules.fallback:
+        declined = [number for number, status in zip(numbers, statuses, strict=True) if status == "refused"]
+        await episode.each(partial(_idea_of, "fallback", "fallback"), declined)
+    return {}
 
 
-def respond_read(walk: Walk, answers: Sequence[Answer]) -> Update:
-    """What each reply is, a step each."""
-    settings = walk.settings
-    return {
-        "steps": [
-            record(answer, read_idea(answer.reply, settings, last=answer.question.step == "fallback"))
-            for answer in answers
-        ]
-    }
+async def _idea_of(step: str, prompt: str, episode: KeywordEpisode, number: int) -> JSON:
+    """Ask for one idea; returns what the reply is."""
+    settings, marker = episode.settings, episode.settings.final_marker
+    messages = episode.prompt(prompt).messages(
+        keyword=episode.sample.keyword,
+        target_words=str(settings.target_words),
+        marker=episode.line("marker", text=marker) if marker else None,
+    )
+    answer = await episode.reply(Question("candidate", step, messages, round=number))
+    value = read_idea(answer.reply, settings, last=step == "fallback")
+    episode.steps.append(record(answer, value))
+    return value["status"]
 
 
 def declines(text: str) -> bool:
@@ -117,13 +122,3 @@ def _idea(reply: Reply, settings: Settings) -> tuple[str, bool]:
 def length(text: str) -> tuple[int, int]:
     """The words outside CJK text, and the CJK characters."""
     return len(re.findall(r"\S*\w\S*", _CJK.sub(" ", text))), len(_CJK.findall(text))
-
-
-def _question(walk: Walk, step: str, prompt: str, number: int) -> Question:
-    marker = walk.settings.final_marker
-    values: dict[str, Value] = {
-        "keyword": walk.sample.keyword,
-        "target_words": str(walk.settings.target_words),
-        "marker": walk.prompt("lines").line("marker", text=marker) if marker else None,
-    }
-    return Question("candidate", step, walk.prompt(prompt).messages(**values), round=number)

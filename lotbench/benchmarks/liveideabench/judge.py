@@ -9,21 +9,20 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from itertools import combinations
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BeforeValidator, Field, Strict
 
-from lotbench.benchmarks.liveideabench.settings import Walk
-from lotbench.harness.benchmark import record, remark
-from lotbench.harness.reask import Unreadable, asking, reading
-from lotbench.harness.state import Update
-from lotbench.prompting.judge import JudgeQuestion
-from lotbench.prompting.prompt import Value
-from lotbench.prompting.reply import Form, prose
-from lotbench.types import Answer, Question
+from lotbench.benchmarks.liveideabench.settings import KeywordEpisode
+from lotbench.errors import EpisodeFailed
+from lotbench.harness.state import EpisodeState, Update
+from lotbench.prompting.reply import Form, prose, read_form
+from lotbench.types import JSON
+
+if TYPE_CHECKING:
+    from langgraph.runtime import Runtime
 
 Grade = Annotated[int, Strict(), Field(ge=1, le=10, description="1 to 10")]
 _LETTER = re.compile(
@@ -58,125 +57,108 @@ class Likeness(Form):
     grade: Annotated[Literal["A", "B", "C", "D"], BeforeValidator(_letter)]
 
 
-SCORING: Mapping[str, JudgeQuestion[Any]] = {
-    "v1": JudgeQuestion("judge", "judge", Scores, lambda form: True),
-    "v2": JudgeQuestion("judge", "judge", Review, lambda form: True),
-}
-COMPARING = JudgeQuestion("judge", "compare", Likeness, lambda form: True)
-
+SCORES: Mapping[str, type[Form]] = {"v1": Scores, "v2": Review}
+"""The form of a judge's answer, by version."""
 Pair = tuple[int, int]
+Seat = tuple[int, int, int]
+"""Of a question to the panel: the number of the idea or the pair, the draw, and who is asked."""
+Asked = tuple[type[Form], str, Seat, Mapping[str, str], Mapping[str, JSON]]
+"""A question to the panel: its form, step and place, what fills the prompt, and what the trace keeps beside."""
 
 
-def judge_ask(walk: Walk) -> Sequence[Question]:
-    """Whatever has no verdict yet: each idea from each of its judges, each pair in each order."""
-    return (*_scoring(walk), *_comparing(walk))
+async def judge(state: EpisodeState, runtime: Runtime[KeywordEpisode]) -> Update:
+    """Each idea to each of its judges, each pair in each order to one of them."""
+    episode = runtime.context
+    form = SCORES[episode.settings.version]
+    asked: list[Asked] = [(form, "judge", *one) for one in _scoring(episode)]
+    asked += [(Likeness, "compare", *one) for one in _comparing(episode)]
+    await episode.each(_verdict, asked)
+    return {}
 
 
-def judge_read(walk: Walk, answers: Sequence[Answer]) -> Update:
-    """The verdicts, a step each; one that cannot be read has a status and no scores."""
-    steps = []
-    for answer in answers:
-        question = answer.question
-        kind: JudgeQuestion[Any] = COMPARING if question.step == "compare" else SCORING[walk.settings.version]
-        value: dict[str, Any] = {"judge": question.seat, "model": answer.reply.model}
-        if question.step == "compare":
-            value["ideas"] = list(_ordered(pairs(walk)[question.round - 1], question.draw))
-        verdict = reading(answer, kind.read)
-        if isinstance(verdict, Unreadable):
-            value |= {"status": verdict.status, "reason": verdict.reason}
-        else:
-            value |= {"status": "ok", **verdict.parts}
-        steps.append(record(answer, value))
-    return {"steps": steps}
+async def grade(state: EpisodeState, runtime: Runtime[KeywordEpisode]) -> Update:
+    """Ideas that are the same, word for word, are D without a call; then the episode is over."""
+    episode = runtime.context
+    for number, pair in enumerate(pairs(episode), 1):
+        if _identical(episode, pair):
+            said: dict[str, JSON] = {"status": "ok", "grade": "D", "how": "identical", "ideas": list(pair)}
+            episode.remark("compare", said, number)
+    verdicts = [step["value"] for step in state["steps"] if step["step"] == "judge"]
+    if verdicts and not any(value["status"] == "ok" for value in verdicts):
+        raise EpisodeFailed("judge", f"no judge of any idea could be read: {verdicts[-1]['reason']}")
+    return {"outcome": "scored"}
 
 
-def grade_read(walk: Walk, answers: Sequence[Answer]) -> Update:
-    """Ideas that are the same, word for word, are D without a call; then the walk is over."""
-    steps = [
-        remark("compare", number, {"status": "ok", "grade": "D", "how": "identical", "ideas": list(pair)})
-        for number, pair in enumerate(pairs(walk), 1)
-        if _identical(walk, pair)
-    ]
-    verdicts = [step for step in walk.state["steps"] if step["step"] == "judge"]
-    if verdicts and not any(step["value"]["status"] == "ok" for step in verdicts):
-        why = verdicts[-1]["value"]["reason"]
-        return {
-            "steps": steps,
-            "outcome": "judge_failed",
-            "why": f"no judge of any idea could be read: {why}",
-        }
-    return {"steps": steps, "outcome": "scored"}
+async def _verdict(episode: KeywordEpisode, asked: Asked) -> None:
+    """What one judge says: a step of the trace, with a status and no scores where it cannot be read."""
+    form, step, (number, draw, seat), values, about = asked
+    await episode.ask(
+        "judge",
+        step,
+        episode.prompt(f"{step}_{episode.settings.version}"),
+        form,
+        values,
+        read=lambda answer: read_form(answer.reply, form),
+        value=lambda said: {"status": "ok", **said.model_dump(mode="json")},
+        missing=lambda error: {"status": error.kind, "reason": error.reason},
+        common=lambda answer: {"judge": seat, "model": answer.reply.model, **about},
+        round=number,
+        draw=draw,
+        seat=seat,
+    )
 
 
-def judged(walk: Walk) -> dict[int, str]:
+def judged(episode: KeywordEpisode) -> dict[int, str]:
     """The ideas that are judged, by number."""
-    values = {step["round"]: step["value"] for step in walk.state["steps"] if step["role"] == "candidate"}
+    values = {step["round"]: step["value"] for step in episode.state["steps"] if step["role"] == "candidate"}
     return {number: value["idea"] for number, value in sorted(values.items()) if value["status"] == "ok"}
 
 
-def pairs(walk: Walk) -> list[Pair]:
+def pairs(episode: KeywordEpisode) -> list[Pair]:
     """The pairs of ideas that are compared: all."""
-    return list(combinations(judged(walk), 2))
+    return list(combinations(judged(episode), 2))
 
 
-def seats(walk: Walk, number: int) -> list[int]:
+def seats(episode: KeywordEpisode, number: int) -> list[int]:
     """The seats of an idea's judges: a window on the panel that moves on by one with each idea.
 
     Every judge sits in as many windows as any other.
     """
-    first = _turn(walk) * walk.settings.ideas + number - 1
-    return [(first + place) % walk.seats["judge"] for place in range(walk.settings.judges)]
+    first = _turn(episode) * episode.settings.ideas + number - 1
+    return [(first + place) % episode.seats["judge"] for place in range(episode.settings.judges)]
 
 
-def _turn(walk: Walk) -> int:
-    """The place of the walk among all there could be, in the data set's own order."""
-    place = next(index for index, one in enumerate(walk.data) if one.id == walk.sample.id)
-    return (walk.repeat - 1) * len(walk.data) + place
+def _turn(episode: KeywordEpisode) -> int:
+    """The place of the episode among all there could be, in the data set's own order."""
+    place = next(index for index, one in enumerate(episode.data) if one.id == episode.sample.id)
+    return (episode.repeat - 1) * len(episode.data) + place
 
 
-def _scoring(walk: Walk) -> Iterator[Question]:
-    version = walk.settings.version
-    for number, idea in judged(walk).items():
-        for place, seat in enumerate(seats(walk, number)):
-            yield from _open(walk, SCORING[version], f"judge_{version}", (number, place, seat), idea=idea)
+def _scoring(episode: KeywordEpisode) -> Iterator[tuple[Seat, Mapping[str, str], Mapping[str, JSON]]]:
+    """Where each score is asked for, with what its prompt is filled with and what the trace keeps beside."""
+    for number, idea in judged(episode).items():
+        for place, seat in enumerate(seats(episode, number)):
+            yield (number, place, seat), {"idea": idea}, {}
 
 
-def _comparing(walk: Walk) -> Iterator[Question]:
-    settings, ideas, seat = walk.settings, judged(walk), _turn(walk) % walk.seats["judge"]
-    for number, pair in enumerate(pairs(walk), 1):
-        if _identical(walk, pair):
+def _comparing(episode: KeywordEpisode) -> Iterator[tuple[Seat, Mapping[str, str], Mapping[str, JSON]]]:
+    """The same of each comparison."""
+    ideas, seat = judged(episode), _turn(episode) % episode.seats["judge"]
+    for number, pair in enumerate(pairs(episode), 1):
+        if _identical(episode, pair):
             continue
-        for order in range(2 if settings.fluency_orders == "both" else 1):
-            one, other = (ideas[n] for n in _ordered(pair, order))
-            said = {"keyword": walk.sample.keyword, "one": one, "other": other}
-            yield from _open(walk, COMPARING, f"compare_{settings.version}", (number, order, seat), **said)
-
-
-def _open(
-    walk: Walk, kind: JudgeQuestion[Any], prompt: str, place: tuple[int, int, int], **values: Value
-) -> Iterator[Question]:
-    """The question at a place (round, draw, seat), if it was never put, or once and not answered."""
-    number, draw, seat = place
-    before: list[Mapping[str, Any]] = [
-        step["value"]
-        for step in walk.state["steps"]
-        if (step["step"], step["round"], step["draw"]) == (kind.step, number, draw)
-    ]
-    if len(before) > 1 or any(value["status"] == "ok" for value in before):
-        return
-    once = asking(walk, before[0]["reason"] if before else None)
-    asked = kind.ask(
-        walk.prompt(prompt), round=number, seat=seat, attempt=once.number, again=once.again, **values
-    )
-    yield replace(asked, draw=draw)
+        for order in range(2 if episode.settings.fluency_orders == "both" else 1):
+            first, second = _ordered(pair, order)
+            values = {"keyword": episode.sample.keyword, "one": ideas[first], "other": ideas[second]}
+            yield (number, order, seat), values, {"ideas": [first, second]}
 
 
 def _ordered(pair: Pair, order: int) -> Pair:
     return pair if order == 0 else (pair[1], pair[0])
 
 
-def _identical(walk: Walk, pair: Pair) -> bool:
-    one, other = (_plain(judged(walk)[number]) for number in pair)
+def _identical(episode: KeywordEpisode, pair: Pair) -> bool:
+    one, other = (_plain(judged(episode)[number]) for number in pair)
     return one == other
 
 

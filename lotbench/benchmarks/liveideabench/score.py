@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lotbench.benchmarks.liveideabench.judged import FLUENCY, Keyword, from_steps, mean, read_keyword
-from lotbench.benchmarks.liveideabench.settings import Settings, Version, Walk
+from lotbench.benchmarks.liveideabench.settings import KeywordEpisode, Settings, Version
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics.headline import Headline, Weighted, by_sample
 from lotbench.metrics.intervals import Floats, bootstrap, studentised
@@ -31,17 +31,17 @@ def average(dimensions: Mapping[str, float]) -> float:
     return fmean(dimensions.values())
 
 
-def grade(walk: Walk) -> Score:
+def grade(episode: KeywordEpisode) -> Score:
     """The composite of one keyword: the mean of its judged dimensions and its fluency."""
-    settings, sample = walk.settings, walk.sample
+    settings, sample = episode.settings, episode.sample
     version = settings.rules
-    ideas, comparisons = from_steps(walk.state["steps"], version)
-    one = Keyword(sample.id, walk.repeat, sample.category, ideas, comparisons)
-    value = one.composite(version) if walk.state["outcome"] == "scored" else None
+    ideas, comparisons = from_steps(episode.state["steps"], version)
+    one = Keyword(sample.id, episode.repeat, sample.category, ideas, comparisons)
+    value = one.composite(version) if episode.state["outcome"] == "scored" else None
     parts: dict[str, JSON] = {name: one.mean(name) for name in version.dimensions}
     parts |= {FLUENCY: one.fluency(version), "category": sample.category}
     parts |= {"ideas": sum(idea.ok for idea in ideas), "verdicts": sum(len(idea.rows) for idea in ideas)}
-    return Score(value, None if value is not None else _why(walk.state["outcome"], one), parts)
+    return Score(value, None if value is not None else _why(episode.state["outcome"], one), parts)
 
 
 def composite_ends(settings: Settings) -> tuple[float, float]:

@@ -18,8 +18,8 @@ from lotbench.config.arm import SETS_ARM
 from lotbench.config.before import Before
 from lotbench.config.model_names import ModelName, kin
 from lotbench.errors import UsageError
-from lotbench.harness import state
 from lotbench.harness.benchmark import Names
+from lotbench.harness.episode import Episode
 from lotbench.report.trust import BOUNDS, Bounds
 
 JUDGES = 3
@@ -102,8 +102,8 @@ class Settings(Bounds):
         return VERSIONS[self.version]
 
 
-Walk: TypeAlias = state.Walk[Item, Settings]
-"""A walk of this benchmark: what its sample and its settings are."""
+KeywordEpisode: TypeAlias = Episode[Item, Settings]
+"""An episode of this benchmark: what its sample and its settings are."""
 
 
 SCORE_ONLY = BOUNDS | {"anchors", "flexibility_unit", "encoder"}

@@ -13,20 +13,16 @@ from lotbench.benchmarks.liveideabench import candidate, judge
 from lotbench.benchmarks.liveideabench.across import across
 from lotbench.benchmarks.liveideabench.official import published
 from lotbench.benchmarks.liveideabench.people import Label, review
-from lotbench.benchmarks.liveideabench.preview import preview
 from lotbench.benchmarks.liveideabench.sample import Item
 from lotbench.benchmarks.liveideabench.score import composite_ends, grade, headline, metrics
 from lotbench.benchmarks.liveideabench.sections import answers, sections
 from lotbench.benchmarks.liveideabench.settings import SCORE_ONLY, Settings, resolve, seat, unrankable
 from lotbench.benchmarks.liveideabench.validation import CHECKED
-from lotbench.harness.benchmark import Benchmark, Comparison, Data, Judges, People, Role, by_step
+from lotbench.harness.benchmark import Benchmark, Comparison, Data, Judges, People, Role
+from lotbench.harness.episode import Node
 from lotbench.types import Sampling
 
-STEPS = {
-    "respond": (candidate.respond_ask, candidate.respond_read),
-    "judge": (judge.judge_ask, judge.judge_read),
-    "grade": (lambda walk: (), judge.grade_read),
-}
+NODES: Mapping[str, Node] = {"respond": candidate.respond, "judge": judge.judge, "grade": judge.grade}
 
 ROLES = {
     "candidate": Role("has the ideas", Sampling(temperature=1.0)),
@@ -39,9 +35,6 @@ ROLES = {
 }
 
 
-ask, read = by_step(STEPS)
-
-
 def calls(settings: Settings) -> Mapping[str, int]:
     """The most calls for one keyword, by role, verdicts asked for again left out."""
     pairs = comb(settings.ideas, 2)
@@ -50,6 +43,12 @@ def calls(settings: Settings) -> Mapping[str, int]:
         "candidate": settings.ideas * (2 if settings.rules.fallback else 1),
         "judge": settings.ideas * settings.judges + compared,
     }
+
+
+def example(settings: Settings, choice: int) -> str:
+    """A reply for previews: a refusal, or an idea of the wanted length."""
+    words = " ".join(["word"] * settings.target_words)
+    return f"{settings.final_marker} The idea: {words}" if choice == 0 else "I'm sorry, but I cannot do that."
 
 
 def faults(items: Sequence[Item], settings: Settings) -> list[str]:
@@ -69,13 +68,12 @@ benchmark = Benchmark(
     roles=ROLES,
     Settings=Settings,
     Item=Item,
-    ask=ask,
-    read=read,
+    nodes=NODES,
     grade=grade,
     metrics=metrics,
     calls=calls,
     sections=sections,
-    preview=preview,
+    example=example,
     resolve=resolve,
     data=Data(
         strata=("category",),

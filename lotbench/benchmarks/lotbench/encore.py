@@ -7,17 +7,17 @@ from the key text of what these met: a question of its own to the judge.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Annotated, Any
 
 from lotbench.benchmarks.lotbench import whole, words
-from lotbench.benchmarks.lotbench.judge import REASON, quotable
-from lotbench.benchmarks.lotbench.settings import Walk
-from lotbench.harness.reask import asking
-from lotbench.prompting.judge import JudgeQuestion
+from lotbench.benchmarks.lotbench.judge import REASON, judged, quotable, unjudged
+from lotbench.benchmarks.lotbench.settings import GameEpisode
+from lotbench.harness.episode import Reading
+from lotbench.harness.state import State
+from lotbench.prompting.judge import verdict
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, YesNo, prose
-from lotbench.types import Question
+from lotbench.types import Verdict
 
 
 class Different(Form):
@@ -28,55 +28,55 @@ class Different(Form):
     different_approach: YesNo
 
 
-JUDGING: JudgeQuestion[Different] = JudgeQuestion(
-    "judge", "different", Different, lambda form: form.different_approach
-)
-
-
-def leaps(walk: Walk) -> list[Mapping[str, Any]]:
+def leaps(state: State) -> list[Mapping[str, Any]]:
     """The finished rounds whose answer counted."""
-    return [past for past in walk.state["history"] if past.get("verdict")]
+    return [past for past in state["history"] if past.get("verdict")]
 
 
-def known(walk: Walk) -> list[str]:
+def failed(state: State) -> int:
+    """How many attempts failed before this round (t of a leap in it)."""
+    return len(state["history"]) - len(leaps(state))
+
+
+def known(state: State, episode: GameEpisode) -> list[str]:
     """What a further answer must differ from: each answer that counted, with the key text of what it met."""
-    found: list[str] = [*walk.state["turn"].get("known", ())]
-    for past in leaps(walk):
-        met = whole.targets(walk.sample)[past.get("target", 0)].response
-        found += [met if walk.settings.whole else walk.sample.key_text, past["filling"]]
+    found: list[str] = [*state["turn"].get("known", ())]
+    for past in leaps(state):
+        met = whole.targets(episode.sample)[past.get("target", 0)].response
+        found += [met if episode.settings.whole else episode.sample.key_text, past["filling"]]
     firsts: dict[str, str] = {}
     for text in found:
         firsts.setdefault(words.same(text), text)
     return list(firsts.values())
 
 
-def question(walk: Walk, *, seat: int, unread: str | None = None) -> Question:
-    """Ask whether the answer of this round is a different idea."""
-    once, sample, filled = asking(walk, unread), walk.sample, walk.state["turn"]["filling"]
-    marks = ("“", "”", "；") if sample.language == "zh" else ('"', '"', "; ")
+def wanted(state: State, episode: GameEpisode) -> bool:
+    """Whether it is still to be asked if an accepted answer is a different idea."""
+    return "known" in state["turn"] or (episode.settings.encore and bool(known(state, episode)))
+
+
+async def opinion(state: State, episode: GameEpisode, *, seat: int, once: bool) -> Reading[Verdict]:
+    """What a judge says: is the answer of this round a different idea?"""
+    sample = episode.sample
+    left, right, between = ("“", "”", "；") if sample.language == "zh" else ('"', '"', "; ")
     values: dict[str, Value] = {
         "caption": sample.caption,
-        "known": marks[2].join(f"{marks[0]}{quotable(text)}{marks[1]}" for text in known(walk)),
-        "filling": quotable(filled),
-        "again": once.again,
+        "known": between.join(f"{left}{quotable(text)}{right}" for text in known(state, episode)),
+        "filling": quotable(state["turn"]["filling"]),
     }
-    if not walk.settings.whole:
+    if not episode.settings.whole:
         values["response"] = sample.frame
-    asked = JUDGING.ask(
-        walk.prompt(whole.prompt("different", walk.settings)),
-        round=walk.round,
+    return await episode.ask(
+        "judge",
+        "different",
+        episode.prompt(whole.prompt("different", episode.settings)),
+        Different,
+        values,
+        read=lambda answer: verdict(answer, Different, lambda form: form.different_approach),
+        value=lambda said: judged(said, seat, {}),
+        missing=lambda error: unjudged(error, seat),
+        once=once,
+        round=episode.round,
         seat=seat,
-        attempt=once.number,
-        **values,
+        draw=seat,
     )
-    return replace(asked, draw=seat)
-
-
-def failed(walk: Walk) -> int:
-    """How many attempts failed before this round (t of a leap in it)."""
-    return len(walk.state["history"]) - len(leaps(walk))
-
-
-def wanted(walk: Walk, accepted: bool) -> bool:
-    """Whether it is still to be asked if an accepted answer is a different idea."""
-    return accepted and walk.settings.encore and bool(known(walk))

@@ -1,23 +1,24 @@
 """E1's questions: is a guess a different approach with an equally satisfactory outcome (match)?
 
-The key text is replaced by the filling and the causal chain told again; then both criteria are judged: the
+The key text is replaced by the guess and the causal chain told again; then both criteria are judged: the
 same creative point (Eq. 6) and the same function (Eq. 7). DAESO is both. The judge sees the sample as
-`judge_mode` says and the one filling; no picture, no name, no round, no history.
+`judge_mode` says and the one guess; no picture, no name, no round, no history.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Annotated, Any
 
-from lotbench.benchmarks.lotbench import whole
-from lotbench.benchmarks.lotbench.settings import Walk
-from lotbench.harness.reask import asking
-from lotbench.prompting.judge import JudgeQuestion
+from lotbench.benchmarks.lotbench import whole, words
+from lotbench.benchmarks.lotbench.settings import GameEpisode
+from lotbench.errors import Unread
+from lotbench.harness.episode import Reading
+from lotbench.prompting.judge import verdict
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, YesNo, prose
-from lotbench.types import Question
+from lotbench.types import JSON, Verdict
 
 REASON = 240
 CHAIN = 400
@@ -41,13 +42,10 @@ _STORED = re.compile(r"(?P<scene>[^\n]*)\n(?P<caption>.*?)\n= (?P<point>.*?)\n=>
 """A chain as `Chain.text` stores it."""
 
 
-def labelled(walk: Walk, text: str) -> str:
+def labelled(episode: GameEpisode, text: str) -> str:
     """A stored chain as the judge is shown it: each part under its name, in the language of the sample."""
-    lines, parts = walk.prompt("lines"), _STORED.fullmatch(text)
-    if parts is None or "told_chain" not in lines.sections:
-        # A chain that no form made, or the pack of a run from before chains had labels.
-        return text
-    return lines.line("told_chain", **parts.groupdict())
+    parts = _STORED.fullmatch(text)
+    return episode.line("told_chain", **parts.groupdict()) if parts else text
 
 
 class Explained(Form):
@@ -87,60 +85,89 @@ class Confirmation(Form):
     same_creative_point: YesNo
 
 
-def judging(walk: Walk, step: str) -> JudgeQuestion[Any]:
-    """The kind of question that E1 is put at a step: check, chain_check or confirm."""
-    settings = walk.settings
-    form: type[Form] = Causal if settings.judge_mode == "causal" else Explained
-    if settings.verdict == "first":
-        form = VerdictFirst
-    if step == "confirm" and settings.confirm == "same_judge":
-        form = Confirmation
-    return JudgeQuestion("judge", step, form, _daeso)
-
-
-def verdict_question(
-    walk: Walk,
-    step: str,
-    filling: str,
-    *,
-    seat: int,
-    chain: str | None,
-    unread: str | None = None,
-    target: int = 0,
-) -> Question:
-    """Ask for the verdict on one filling, or on a whole response where no frame is shown.
+async def opinion(
+    episode: GameEpisode, step: str, guess: str, *, seat: int, chain: str | None, target: int, once: bool
+) -> Reading[Verdict]:
+    """What a judge says of a guess (`check`), or says a second time (`confirm`).
 
     Args:
-        walk: Where the game stands; only its sample and settings are used.
-        step: check, chain_check or confirm.
-        filling: What takes the place of the key text.
+        episode: The episode.
+        step: check or confirm.
+        guess: What takes the place of the key text, or a whole response where no frame is shown.
         seat: Which judge.
         chain: The causal chain that this judge built, in causal mode.
-        unread: Why its last answer could not be read, if it is asked again.
         target: Which of the responses that are looked for a whole response is compared with; see `whole.targets`.
+        once: Whether a reply that cannot be read stands.
     """
-    wanted, lines, name = whole.targets(walk.sample)[target], walk.prompt("lines"), _prompt(walk, step)
-    once = asking(walk, unread)
-    values: dict[str, Value] = {
-        "caption": walk.sample.caption,
-        "response": wanted.response,
-        "filling": quotable(filling) if walk.settings.whole else filling.replace('"', "'"),
-        "again": once.again,
-    }
-    if walk.settings.whole:
-        values["key"] = lines.line("key", text=wanted.key_text) if wanted.key_text else None
-    else:
-        values["key_text"] = walk.sample.key_text
-    if name != "check_zero_shot":
-        explained = walk.settings.judge_mode != "zero_shot"
-        values["explanation"] = lines.line("explanation", text=wanted.explanation) if explained else None
-    if name in ("check_causal", "confirm") or walk.settings.whole:
-        values["chain"] = lines.line("chain", text=labelled(walk, chain)) if chain else None
-    question = judging(walk, step).ask(
-        walk.prompt(name), round=walk.round, seat=seat, attempt=once.number, **values
+    near = None if episode.settings.whole else words.overlap(guess, episode.sample.key_text)
+    beside: dict[str, JSON] = {"overlap": near} if near else {}
+    form, prompt, values = _question(episode, step, guess, chain, target)
+    return await episode.ask(
+        "judge",
+        step,
+        episode.prompt(prompt),
+        form,
+        values,
+        read=lambda answer: verdict(answer, form, daeso),
+        value=lambda said: {**judged(said, seat, met(episode, target)), **beside},
+        missing=lambda error: unjudged(error, seat),
+        once=once,
+        round=episode.round,
+        seat=seat,
+        # Two seats may be one model, whose calls would otherwise have one key.
+        draw=seat,
     )
-    # Two seats may be one model, whose calls would otherwise have one key.
-    return replace(question, draw=seat)
+
+
+async def trial(
+    episode: GameEpisode, guess: str, *, seat: int, chain: str, target: int, number: int, expected: bool
+) -> bool | None:
+    """Whether a judge accepts a guess of which the verdict is known; None if it cannot be read.
+
+    `number` is that of the trial among all of this judge and sample.
+    """
+    form, prompt, values = _question(episode, "chain_check", guess, chain, target)
+    reading = await episode.ask(
+        "judge",
+        "chain_check",
+        episode.prompt(prompt),
+        form,
+        values,
+        read=lambda answer: verdict(answer, form, daeso).accepted,
+        value=lambda accepted: {"accepted": accepted, "expected": expected, "judge": seat},
+        missing=lambda error: {"accepted": None, "expected": expected, "judge": seat},
+        once=True,
+        seat=seat,
+        draw=number,
+        shared=True,
+    )
+    return reading.value
+
+
+def daeso(form: Any) -> bool:
+    """Both criteria: the same creative point and the same function."""
+    return bool(form.same_creative_point and form.same_function)
+
+
+def judged(said: Verdict, seat: int, place: Mapping[str, JSON]) -> dict[str, JSON]:
+    """What the trace keeps of a verdict."""
+    how: dict[str, JSON] = {"accepted": said.accepted, "how": "judge", "judge": seat, "status": "ok"}
+    return {**how, **place, **said.parts}
+
+
+def unjudged(error: Unread, seat: int) -> dict[str, JSON]:
+    """What the trace keeps of a verdict that could not be read."""
+    return {"status": error.kind, "judge": seat}
+
+
+def looked_for(episode: GameEpisode) -> int:
+    """How many responses solve the game."""
+    return len(whole.targets(episode.sample)) if episode.settings.whole else 1
+
+
+def met(episode: GameEpisode, target: int) -> dict[str, Any]:
+    """Which response a verdict is about, where several are looked for."""
+    return {"target": target, "of": looked_for(episode)} if looked_for(episode) > 1 else {}
 
 
 def quotable(text: str) -> str:
@@ -148,16 +175,43 @@ def quotable(text: str) -> str:
     return text.replace('"', "'").replace("“", "‘").replace("”", "’")
 
 
-def _prompt(walk: Walk, step: str) -> str:
-    settings = walk.settings
+def _question(
+    episode: GameEpisode, step: str, guess: str, chain: str | None, target: int
+) -> tuple[type[Form], str, dict[str, Value]]:
+    """The form of a verdict, the name of its prompt, and the values of the prompt."""
+    settings, sample, wanted = episode.settings, episode.sample, whole.targets(episode.sample)[target]
+    name = _prompt(episode, step)
+    values: dict[str, Value] = {"caption": sample.caption, "response": wanted.response}
     if settings.whole:
-        return "confirm_whole" if step == "confirm" and settings.confirm == "same_judge" else "check_whole"
+        values["filling"] = quotable(guess)
+        values["key"] = episode.line("key", text=wanted.key_text) if wanted.key_text else None
+    else:
+        values["filling"] = guess.replace('"', "'")
+        values["key_text"] = sample.key_text
+    if name != "check_zero_shot":
+        explained = settings.judge_mode != "zero_shot"
+        values["explanation"] = episode.line("explanation", text=wanted.explanation) if explained else None
+    if name in ("check_causal", "confirm") or settings.whole:
+        values["chain"] = episode.line("chain", text=labelled(episode, chain)) if chain else None
+    return _form(episode, step), name, values
+
+
+def _form(episode: GameEpisode, step: str) -> type[Form]:
+    settings = episode.settings
     if step == "confirm" and settings.confirm == "same_judge":
+        return Confirmation
+    if settings.verdict == "first":
+        return VerdictFirst
+    return Causal if settings.judge_mode == "causal" else Explained
+
+
+def _prompt(episode: GameEpisode, step: str) -> str:
+    settings = episode.settings
+    again = step == "confirm" and settings.confirm == "same_judge"
+    if settings.whole:
+        return "confirm_whole" if again else "check_whole"
+    if again:
         return "confirm"
     if settings.judge_mode == "causal" and settings.chain == "per_call":
         return "check_per_call"
     return f"check_{settings.judge_mode}"
-
-
-def _daeso(form: Any) -> bool:
-    return bool(form.same_creative_point and form.same_function)

@@ -12,7 +12,7 @@ from typing import Any
 
 from lotbench.benchmarks.lotbench import responses, words
 from lotbench.benchmarks.lotbench.questions import question
-from lotbench.benchmarks.lotbench.settings import Walk, reveals, usable_reveals
+from lotbench.benchmarks.lotbench.settings import GameEpisode, reveals, usable_reveals
 from lotbench.benchmarks.lotbench.whole import frame_at
 from lotbench.errors import Unread
 
@@ -79,7 +79,7 @@ class View:
         return next((one for one in self.clue_rounds if one >= self.round), None)
 
 
-def view(walk: Walk) -> View:
+def view(walk: GameEpisode) -> View:
     """What the player of a walk sees."""
     arm, sample, settings = walk.settings.arm, walk.sample, walk.settings
     picture = walk.pictures.get(sample.id) if "image" in arm else None
@@ -100,7 +100,7 @@ def view(walk: Walk) -> View:
     )
 
 
-def objection(walk: Walk, name: str, said: str) -> str | None:
+def objection(walk: GameEpisode, name: str, said: str) -> str | None:
     """Why what a person typed in a field is not sent on, in words for them; None if it is.
 
     A model that says such a thing loses a round or an answer by it; a person is told before anything is used up.
@@ -143,7 +143,7 @@ def _turn(number: int, past: Mapping[str, Any]) -> Turn:
     )
 
 
-def _clue_rounds(walk: Walk) -> tuple[int, ...]:
+def _clue_rounds(walk: GameEpisode) -> tuple[int, ...]:
     settings = walk.settings
     shown = reveals(walk.sample.clues, settings)
     count = max(len(shown), usable_reveals(settings))

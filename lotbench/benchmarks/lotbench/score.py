@@ -17,7 +17,7 @@ import numpy as np
 from lotbench.benchmarks.lotbench import leaps
 from lotbench.benchmarks.lotbench.games import FAILED, Game, Opinion, Round, game, read_game
 from lotbench.benchmarks.lotbench.rules import Rules, worth
-from lotbench.benchmarks.lotbench.settings import Walk
+from lotbench.benchmarks.lotbench.settings import GameEpisode
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import survival
 from lotbench.metrics.intervals import Floats, bounded
@@ -32,17 +32,17 @@ def unsolved_worth(rules: Rules, unsolved: str | None = None) -> float:
     return worth(rules.max_rounds, rules) if (unsolved or rules.unsolved) == "cap" else 0.0
 
 
-def grade(walk: Walk) -> Score:
+def grade(episode: GameEpisode) -> Score:
     """The score of one finished game.
 
     A game that broke off has none. Parts: `rounds` is t of Eq. 8 (N if unsolved), `first_positive` the
     round of the first accepted filling, `attempts` the rounds used.
     """
-    rules = walk.settings
-    outcome = walk.state["outcome"]
+    rules = episode.settings
+    outcome = episode.state["outcome"]
     if outcome is None:
         return Score(None, "the game is not over")
-    played = read_game(outcome, walk.state["steps"], walk.sample.id, walk.repeat)
+    played = read_game(outcome, episode.state["steps"], episode.sample.id, episode.repeat)
     t: int | None = None
     value: float | None = None
     if played.solved is not None and not played.broke_off:
@@ -55,15 +55,15 @@ def grade(walk: Walk) -> Score:
     encore: dict[str, JSON] = {"leaps": found, "leap_score": sum((worth(at, rules) for at in found), 0.0)}
     return Score(
         value,
-        why=f"{outcome}: {walk.state.get('why') or 'no reason given'}" if value is None else None,
+        why=f"{outcome}: {episode.state.get('why') or 'no reason given'}" if value is None else None,
         parts={
             "rounds": t,
             "first_positive": played.first_positive,
             "attempts": played.played,
             "unsolved_through": played.unsolved_through,
             "valid_filling": played.valid,
-            "language": getattr(walk.sample, "language", None),
-            "tier": getattr(walk.sample, "tier", None),
+            "language": getattr(episode.sample, "language", None),
+            "tier": getattr(episode.sample, "tier", None),
             **(encore if rules.encore else {}),
         },
     )

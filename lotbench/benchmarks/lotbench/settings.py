@@ -14,7 +14,7 @@ from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.config.arm import SETS_ARM
 from lotbench.config.before import Before
 from lotbench.errors import UsageError
-from lotbench.harness import state
+from lotbench.harness.episode import Episode
 from lotbench.report.trust import BOUNDS, Bounds
 
 
@@ -92,8 +92,8 @@ class Settings(Bounds):
         return self.frame != "shown"
 
 
-Walk: TypeAlias = state.Walk[Item, Settings]
-"""A walk of this benchmark: what its sample and its settings are."""
+GameEpisode: TypeAlias = Episode[Item, Settings]
+"""An episode of this benchmark: what its sample and its settings are."""
 
 
 SCORE_ONLY = BOUNDS | {"round_origin", "unsolved", "alpha", "beta", "max_oracle_error", "anchors"}
@@ -120,7 +120,7 @@ def resolve(settings: Settings, seats: Mapping[str, int]) -> Settings:
 
 
 def calls(settings: Settings) -> Mapping[str, int]:
-    """The most calls that one game makes, by role, what `check.beyond` counts and askings-again left out (Alg. 1)."""
+    """The most calls that one game makes, by role, what `chain.beyond` counts and askings-again left out (Alg. 1)."""
     rounds, asks = settings.max_rounds, settings.max_rounds - 1 if settings.ask else 0
     draws = settings.votes if settings.framework == "cot_sc" else 1
     notes = 1 if settings.framework == "ddcot" else 0

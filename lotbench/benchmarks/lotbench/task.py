@@ -1,34 +1,45 @@
 """LoTbench: fill the mask in a funny response to a picture; the fewer rounds, the more creative (Sec. 5, Alg. 1).
 
-This file is the benchmark's table of contents: what it declares, and which pair of functions asks and
-reads at each node of the game. `candidate.py` has the candidate's half, `check.py` the judge's.
+This file is the benchmark's table of contents: what it declares, and which function is which node of the
+game. `candidate.py` has the candidate's half, `check.py` the judge's.
 """
 
 from __future__ import annotations
 
-from lotbench.benchmarks.lotbench import candidate, check, judge_rows, lints, placebo, turtlebench, validation
+from collections.abc import Mapping
+
+from lotbench.benchmarks.lotbench import (
+    candidate,
+    chain,
+    check,
+    judge_rows,
+    lints,
+    placebo,
+    turtlebench,
+    validation,
+)
 from lotbench.benchmarks.lotbench.ballot import BALLOT
 from lotbench.benchmarks.lotbench.calibration import CALIBRATION
 from lotbench.benchmarks.lotbench.games import answers
 from lotbench.benchmarks.lotbench.headline import by_labels, headline
 from lotbench.benchmarks.lotbench.judge_quality import standing
-from lotbench.benchmarks.lotbench.preview import preview
 from lotbench.benchmarks.lotbench.replay import replay
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.score import grade, metrics, score_ends
 from lotbench.benchmarks.lotbench.sections import sections
 from lotbench.benchmarks.lotbench.settings import SCORE_ONLY, Settings, calls, resolve
-from lotbench.harness.benchmark import Benchmark, Comparison, Data, Judges, People, Role, Walks, by_step
+from lotbench.harness.benchmark import Benchmark, Comparison, Data, Judges, People, Role, Walks
 from lotbench.harness.data_findings import Guess
+from lotbench.harness.episode import Node
 from lotbench.harness.judge_validation import Validation
 from lotbench.types import Sampling
 
-STEPS = {
-    "respond": (candidate.respond_ask, candidate.respond_read),
-    "check": (check.ask, check.read_check),
-    "ask": (candidate.ask_ask, candidate.ask_read),
-    "answer": (candidate.answer_ask, candidate.answer_read),
-    "reveal": (lambda walk: (), candidate.reveal_read),
+NODES: Mapping[str, Node] = {
+    "respond": candidate.respond,
+    "check": check.check,
+    "ask": candidate.ask,
+    "answer": candidate.answer,
+    "reveal": candidate.reveal,
 }
 
 ROLES = {
@@ -49,7 +60,6 @@ ROLES = {
     ),
 }
 
-ask, read = by_step(STEPS)
 
 benchmark = Benchmark(
     name="lotbench",
@@ -59,13 +69,11 @@ benchmark = Benchmark(
     roles=ROLES,
     Settings=Settings,
     Item=Item,
-    ask=ask,
-    read=read,
+    nodes=NODES,
     grade=grade,
     metrics=metrics,
     calls=calls,
     sections=sections,
-    preview=preview,
     resolve=resolve,
     data=Data(
         strata=("language", "tier"),
@@ -77,7 +85,7 @@ benchmark = Benchmark(
         calibration=CALIBRATION,
         guess=Guess({"arm": "caption"}, lambda turn: turn["filling"], lints.too_easy),
     ),
-    walks=Walks(repeats=3, supersteps=lambda settings: 5 * settings.max_rounds + 5, beyond=check.beyond),
+    walks=Walks(repeats=3, supersteps=lambda settings: 5 * settings.max_rounds + 5, beyond=chain.beyond),
     people=People(replay=replay, ballot=BALLOT),
     judges=Judges(
         validation=Validation(

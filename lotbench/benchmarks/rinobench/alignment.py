@@ -13,10 +13,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from lotbench.benchmarks.rinobench.candidate import says_something
-from lotbench.benchmarks.rinobench.settings import Walk
+from lotbench.benchmarks.rinobench.settings import IdeaEpisode
 from lotbench.errors import Unread
-from lotbench.prompting.reply import Form, prose, read_form, schema, shape
-from lotbench.types import Answer, Question
+from lotbench.prompting.prompt import Value
+from lotbench.prompting.reply import Form, prose, read_form
+from lotbench.types import Answer
 
 TOP = 10
 """The judge scores 0..10; alignment is that share of 10."""
@@ -43,12 +44,19 @@ class Aligned(Form):
     score: Annotated[Literal[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10], BeforeValidator(_whole)]
 
 
-def ask_steps(walk: Walk, *, attempt: int, again: str | None) -> Question:
-    """The question for the evaluation steps, which is of no idea."""
-    messages = walk.prompt("alignment_steps").messages(shape=shape(Steps), again=again)
-    return Question(
-        "judge", "alignment_steps", messages, schema(Steps), attempt=attempt, shared=True, about="*"
+async def evaluation_steps(episode: IdeaEpisode) -> list[str]:
+    """The evaluation steps, which are of no idea: the judge is asked for them once."""
+    found = await episode.require(
+        "judge",
+        "alignment_steps",
+        episode.prompt("alignment_steps"),
+        Steps,
+        {},
+        read=read_steps,
+        shared=True,
+        about="*",
     )
+    return list(found["steps"])
 
 
 def read_steps(answer: Answer) -> dict[str, list[str]]:
@@ -63,20 +71,24 @@ def read_steps(answer: Answer) -> dict[str, list[str]]:
     return {"steps": steps}
 
 
-def ask(walk: Walk, steps: Sequence[str], draw: int, **asking: Any) -> Question:
-    """One of the k questions for an alignment score; both justifications, without the scores they came to."""
-    messages = walk.prompt("alignment").messages(
-        steps="\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1)),
-        gold=walk.sample.novelty_reasoning,
-        justification=walk.state["turn"]["reasoning"],
-        shape=shape(Aligned),
-        again=asking["again"],
+async def score(episode: IdeaEpisode, steps: Sequence[str], draw: int) -> None:
+    """One of the k alignment scores; the judge sees both justifications, without the scores they came to."""
+    values: dict[str, Value] = {
+        "steps": "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1)),
+        "gold": episode.sample.novelty_reasoning,
+        "justification": episode.state["turn"]["reasoning"],
+    }
+    warm = episode.settings.alignment_temperature
+    await episode.require(
+        "judge",
+        "alignment",
+        episode.prompt("alignment"),
+        Aligned,
+        values,
+        read=read_score,
+        draw=draw,
+        temperature=warm,
     )
-    warm = walk.settings.alignment_temperature
-    return Question(
-        "judge", "alignment", messages, schema(Aligned),
-        draw=draw, attempt=asking["attempt"], temperature=warm,
-    )  # fmt: skip
 
 
 def read_score(answer: Answer) -> dict[str, Any]:

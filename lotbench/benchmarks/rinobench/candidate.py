@@ -6,21 +6,24 @@ the reasoning beside it is judged like any other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from lotbench.benchmarks.rinobench.sample import LABELS
-from lotbench.benchmarks.rinobench.settings import Walk
+from lotbench.benchmarks.rinobench.settings import IdeaEpisode
 from lotbench.benchmarks.rinobench.works import shown
 from lotbench.errors import Unread
-from lotbench.harness.benchmark import record
-from lotbench.harness.reask import Unreadable, asking, reading
-from lotbench.harness.state import Update
-from lotbench.prompting.reply import Form, read_form, schema, shape
-from lotbench.types import Answer, Question
+from lotbench.harness.episode import Reading
+from lotbench.harness.state import EpisodeState, Update
+from lotbench.prompting.reply import Form, read_form
+from lotbench.types import JSON, Answer
 
+if TYPE_CHECKING:
+    from langgraph.runtime import Runtime
+
+NOTHING: dict[str, JSON] = {"novelty_score": None, "reasoning": ""}
+"""What an answer says that cannot be read."""
 OUT_OF_RANGE = "novelty_score is not one of 1, 2, 3, 4, 5"
 
 
@@ -54,36 +57,34 @@ class Judgment(Form):
     ]
 
 
-def ask(walk: Walk) -> Sequence[Question]:
+async def respond(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
     """The idea and its related works, once, and once more after an answer that cannot be used."""
-    if "status" in walk.state["turn"]:
-        return ()
-    idea, once = walk.sample, asking(walk, walk.state["draft"].get("unread"))
-    messages = walk.prompt("respond").messages(
-        idea=idea.research_idea.told(),
-        works=shown(idea.related_works, walk.settings.works_chars).text,
-        shape=shape(Judgment),
-        again=once.again,
+    episode = runtime.context
+    reading = await _judgment(episode)
+    if reading.value and reading.value["status"] == "invalid":
+        reading = await _judgment(episode, unread=OUT_OF_RANGE)
+    elif reading.value is None and reading.status != "refused":
+        reading = await _judgment(episode, unread=reading.reason)
+    return {"turn": reading.value or {"status": reading.status, **NOTHING}}
+
+
+async def _judgment(episode: IdeaEpisode, unread: str | None = None) -> Reading[dict[str, Any]]:
+    """One asking; `unread` says what was wrong with the answer before."""
+    idea = episode.sample
+    works = shown(idea.related_works, episode.settings.works_chars)
+    kept: dict[str, JSON] = {"shortened": works.cut, "works": len(idea.related_works)}
+    return await episode.ask(
+        "candidate",
+        "respond",
+        episode.prompt("respond"),
+        Judgment,
+        {"idea": idea.research_idea.told(), "works": works.text},
+        read=_judged,
+        value=lambda judged: {**judged, **kept},
+        missing=lambda error: {"status": error.kind, **NOTHING, **kept},
+        once=True,
+        unread=unread,
     )
-    return (Question("candidate", "respond", messages, schema(Judgment), attempt=once.number),)
-
-
-def read_answer(walk: Walk, answers: Sequence[Answer]) -> Update:
-    """The judgment, with `status` ok, or invalid, unparsed, refused or truncated after two askings."""
-    answer = answers[0]
-    judged = reading(answer, _judged, refusal_stands=True)
-    if isinstance(judged, Unreadable):
-        value: dict[str, Any] = {"status": judged.status, "novelty_score": None, "reasoning": ""}
-        again, reason = judged.again, judged.reason
-    else:
-        value = judged
-        again, reason = value["status"] == "invalid" and answer.question.attempt == 0, OUT_OF_RANGE
-    works = walk.sample.related_works
-    cut = shown(works, walk.settings.works_chars).cut
-    steps = [record(answer, {**value, "shortened": cut, "works": len(works)})]
-    if again:
-        return {"draft": {"unread": reason}, "steps": steps}
-    return {"turn": value, "draft": {}, "steps": steps}
 
 
 def _judged(answer: Answer) -> dict[str, Any]:

@@ -8,17 +8,18 @@ makes one up has not filled it in.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
-from typing import Annotated, Any, Literal, TypeAlias
+from functools import cache, partial
+from typing import Annotated, Any, Literal, TypeAlias, Unpack
 
 from pydantic import ConfigDict, Field, create_model
 
 from lotbench.benchmarks.rinobench.candidate import says_something
-from lotbench.benchmarks.rinobench.settings import Walk
+from lotbench.benchmarks.rinobench.settings import IdeaEpisode
 from lotbench.benchmarks.rinobench.works import shown
-from lotbench.prompting.prompt import Prompt, Value
-from lotbench.prompting.reply import Form, YesNo, prose, read_form, schema, shape
-from lotbench.types import JSON, Answer, Question
+from lotbench.harness.episode import AnyEpisode, Place
+from lotbench.prompting.prompt import Value
+from lotbench.prompting.reply import Form, YesNo, prose, read_form
+from lotbench.types import JSON, Answer
 
 KINDS = ("known", "novelty")
 """Known aspects say what exists already, novelty aspects what is new (Fig. 3)."""
@@ -41,20 +42,18 @@ def extraction(limit: int) -> type[Form]:
     return create_model("Extraction", __base__=Form, known=field, novelty=field)
 
 
-def extract(
-    prompt: Prompt, justification: str, limit: int, *, gold: bool, attempt: int, again: Value
-) -> Question:
-    """The question for the arguments of a justification; of the gold, shared by all runs."""
-    form = extraction(limit)
-    return Question(
-        role="judge",
-        step="gold_arguments" if gold else "claims",
-        messages=prompt.messages(
-            justification=justification, limit=str(limit), shape=shape(form), again=again
-        ),
-        schema=schema(form),
+async def extract(
+    episode: AnyEpisode, justification: str, limit: int, *, gold: bool = False, prefix: str = ""
+) -> Arguments:
+    """The arguments of a justification; those of the gold are shared by all runs."""
+    return await episode.require(
+        "judge",
+        "gold_arguments" if gold else "claims",
+        episode.prompt("extract"),
+        extraction(limit),
+        {"justification": justification, "limit": str(limit)},
+        read=partial(read_arguments, limit=limit, prefix=prefix),
         shared=gold,
-        attempt=attempt,
     )
 
 
@@ -99,37 +98,40 @@ def checking(
     return create_model("Checking", __base__=Strict, **fields)
 
 
-def check(walk: Walk, kinds: Sequence[str], gold: Arguments, claims: Arguments, **asking: Any) -> Question:
-    """The question that checks claims of one kind, or of both, against the gold and what they speak of."""
-    sample, joint = walk.sample, len(kinds) > 1
-    form = _form(walk, kinds, gold, claims)
+async def check(
+    episode: IdeaEpisode, kinds: Sequence[str], gold: Arguments, claims: Arguments, **place: Unpack[Place]
+) -> Mapping[str, Any]:
+    """Check claims of one kind, or of both, against the gold and what they speak of; what was found, by claim."""
+    sample, joint = episode.sample, len(kinds) > 1
     values: dict[str, Value] = {}
     for kind in kinds:
         values[f"{kind}_gold"] = _listed(gold[kind])
         values[f"{kind}_claims"] = _listed(claims[kind])
     if "known" in kinds:
-        values["works"] = shown(sample.related_works, walk.settings.works_chars).text
+        values["works"] = shown(sample.related_works, episode.settings.works_chars).text
     if "novelty" in kinds:
         values["idea"] = sample.research_idea.told()
-    prompt = walk.prompt("ground_joint" if joint else f"ground_{kinds[0]}")
-    return Question(
-        role="judge",
-        step="ground" if joint else f"ground_{kinds[0]}",
-        messages=prompt.messages(shape=shape(form), again=asking["again"], **values),
-        schema=schema(form),
-        attempt=asking["attempt"],
+    found = await episode.require(
+        "judge",
+        "ground" if joint else f"ground_{kinds[0]}",
+        episode.prompt("ground_joint" if joint else f"ground_{kinds[0]}"),
+        _form(episode, kinds, gold, claims),
+        values,
+        read=lambda answer: {"claims": read_check(episode, answer, kinds, gold, claims)},
+        **place,
     )
+    return dict(found["claims"])
 
 
 def read_check(
-    walk: Walk, answer: Answer, kinds: Sequence[str], gold: Arguments, claims: Arguments
+    episode: IdeaEpisode, answer: Answer, kinds: Sequence[str], gold: Arguments, claims: Arguments
 ) -> dict[str, JSON]:
     """What the checker said of each claim, by id: `{"gold": ids, "grounded", "works": ids, "reason"}`.
 
     Raises:
         Unread: The reply is not the form: an id is missing, made up, or of something else.
     """
-    made = read_form(answer.reply, _form(walk, kinds, gold, claims)).model_dump()
+    made = read_form(answer.reply, _form(episode, kinds, gold, claims)).model_dump()
     return {claim: _flags(made, claim) for kind in kinds for claim in claims[kind]}
 
 
@@ -143,10 +145,10 @@ def _flags(made: Mapping[str, Any], claim: str) -> dict[str, JSON]:
     }
 
 
-def _form(walk: Walk, kinds: Sequence[str], gold: Arguments, claims: Arguments) -> type[Form]:
+def _form(episode: IdeaEpisode, kinds: Sequence[str], gold: Arguments, claims: Arguments) -> type[Form]:
     ids = {kind: tuple(claims[kind]) if kind in kinds else () for kind in KINDS}
     golds = tuple(name for kind in kinds for name in gold[kind])
-    works = tuple(work.id for work in walk.sample.related_works) if ids["known"] else ()
+    works = tuple(work.id for work in episode.sample.related_works) if ids["known"] else ()
     return checking(ids["known"], ids["novelty"], golds, works)
 
 

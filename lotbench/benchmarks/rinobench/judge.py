@@ -6,70 +6,56 @@ failure costs the idea its justification scores and never its novelty score.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
 
 from lotbench.benchmarks.rinobench import alignment, claims
 from lotbench.benchmarks.rinobench.claims import KINDS
-from lotbench.benchmarks.rinobench.settings import Walk
-from lotbench.harness import pieces
-from lotbench.harness.pieces import Piece
-from lotbench.harness.state import Update
-from lotbench.types import Answer, Question
+from lotbench.benchmarks.rinobench.settings import IdeaEpisode
+from lotbench.harness.state import EpisodeState, Update
+
+if TYPE_CHECKING:
+    from langgraph.runtime import Runtime
+
+Work = Callable[[IdeaEpisode], Awaitable[Any]]
 
 
-def ask(walk: Walk) -> Sequence[Question]:
-    """Everything that can be asked now and has no readable answer yet."""
-    return pieces.ask(walk, _open(walk))
-
-
-def read_judged(walk: Walk, answers: Sequence[Answer]) -> Update:
-    """What the answers say."""
-    return pieces.read_pieces(walk, _open(walk), answers)
-
-
-def read_end(walk: Walk, answers: Sequence[Answer]) -> Update:
-    """The end of a walk that nothing broke off: scored, or invalid where there is no score of the rubric."""
-    return {"draft": {}, "outcome": "scored" if walk.state["turn"]["status"] == "ok" else "invalid"}
-
-
-def _open(walk: Walk) -> list[Piece]:
-    """The pieces of the first stage that is not done, without those that are."""
-    if not walk.settings.justification or not walk.state["turn"]["reasoning"]:
-        return []
-    done = pieces.found(walk)
-    first = [piece for piece in _arguments(walk) if piece.name not in done]
-    return first or [piece for piece in _checks(walk, done) if piece.name not in done]
-
-
-def _arguments(walk: Walk) -> Iterator[Piece]:
-    limit, prompt = walk.settings.max_claims, walk.prompt("extract")
-    for name, text, prefix in (
-        ("gold", walk.sample.novelty_reasoning, "g"),
-        ("claims", walk.state["turn"]["reasoning"], ""),
-    ):
-        asking = partial(claims.extract, prompt, text, limit, gold=name == "gold")
-        yield Piece(name, asking, partial(claims.read_arguments, limit=limit, prefix=prefix))
-    yield Piece("steps", partial(alignment.ask_steps, walk), alignment.read_steps)
-
-
-def _checks(walk: Walk, done: Mapping[str, Any]) -> Iterator[Piece]:
-    """The checks of the kinds that have claims, and the k calls of alignment."""
-    gold, mine = done["gold"], done["claims"]
+async def judge(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
+    """Arguments of gold and answer, then which of them hold (Eq. 1-3), and k alignment scores (Sec. 4.2.1)."""
+    episode, turn, settings = runtime.context, state["turn"], runtime.context.settings
+    if not settings.justification or not turn["reasoning"]:
+        return {}
+    first: dict[str, Work] = {
+        "gold": lambda at: claims.extract(
+            at, at.sample.novelty_reasoning, settings.max_claims, gold=True, prefix="g"
+        ),
+        "claims": lambda at: claims.extract(at, turn["reasoning"], settings.max_claims),
+        "steps": alignment.evaluation_steps,
+    }
+    # A judge check gives the claims, and wants no alignment.
+    wanted = [name for name in first if name not in turn and (name != "steps" or settings.alignment_calls)]
+    found = await episode.each(_done, [first[name] for name in wanted])
+    known = {**turn, **dict(zip(wanted, found, strict=True))}
+    gold, mine = known["gold"], known["claims"]
     kinds = [kind for kind in KINDS if mine[kind]]
-    for each in [kinds] if walk.settings.grounding == "joint" else [[kind] for kind in kinds]:
-        if each:
-            yield checking(walk, each, gold, mine)
-    for draw in range(walk.settings.alignment_calls):
-        asking = partial(alignment.ask, walk, done["steps"]["steps"], draw)
-        yield Piece(f"alignment/{draw}", asking, alignment.read_score)
+    together = [kinds] if settings.grounding == "joint" and kinds else [[kind] for kind in kinds]
+
+    def checking(kinds: list[str]) -> Work:
+        return lambda at: claims.check(at, kinds, gold, mine)
+
+    def aligning(draw: int) -> Work:
+        return lambda at: alignment.score(at, known["steps"], draw)
+
+    checks = [checking(kinds) for kinds in together]
+    results = await episode.each(_done, [*checks, *map(aligning, range(settings.alignment_calls))])
+    grounds = {name: said for one in results[: len(checks)] for name, said in one.items()}
+    return {"turn": {**turn, "gold": gold, "claims": mine, "checks": grounds}}
 
 
-def checking(walk: Walk, kinds: Sequence[str], gold: claims.Arguments, mine: claims.Arguments) -> Piece:
-    """The check of the claims of some kinds; what it finds stands under `claims`."""
+async def grade(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
+    """The end of an episode that nothing broke off: scored, or invalid where there is no score of the rubric."""
+    return {"outcome": "scored" if state["turn"]["status"] == "ok" else "invalid"}
 
-    def read_claims(answer: Answer) -> dict[str, Any]:
-        return {"claims": claims.read_check(walk, answer, kinds, gold, mine)}
 
-    return Piece("+".join(kinds), partial(claims.check, walk, kinds, gold, mine), read_claims)
+async def _done(episode: IdeaEpisode, work: Work) -> Any:
+    return await work(episode)

@@ -16,7 +16,7 @@ import numpy as np
 from lotbench.benchmarks.rinobench.answered import Answered, Check, read_answered
 from lotbench.benchmarks.rinobench.claims import KINDS
 from lotbench.benchmarks.rinobench.sample import LABELS
-from lotbench.benchmarks.rinobench.settings import Settings, Walk
+from lotbench.benchmarks.rinobench.settings import IdeaEpisode, Settings
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import classification
 from lotbench.metrics.headline import Headline, Weighted, by_sample, of_sums
@@ -60,13 +60,13 @@ class Judged:
         return self.block or self.sample
 
 
-def grade(walk: Walk) -> Score:
-    """The score of one walk: 1 for the gold score, 0 for another; counts of its justification beside it."""
-    outcome, gold = walk.state["outcome"], walk.sample.novelty_score
-    answer = read_answered(walk.state["steps"])
+def grade(episode: IdeaEpisode) -> Score:
+    """The score of one episode: 1 for the gold score, 0 for another; counts of its justification beside it."""
+    outcome, gold = episode.state["outcome"], episode.sample.novelty_score
+    answer = read_answered(episode.state["steps"])
     if answer is None or outcome == "candidate_failed":
-        return Score(None, why=f"{outcome}: {walk.state.get('why')}", parts={"gold": gold, "status": None})
-    block = {"block": walk.sample.block} if walk.sample.block else {}
+        return Score(None, why=f"{outcome}: {episode.state.get('why')}", parts={"gold": gold, "status": None})
+    block = {"block": episode.sample.block} if episode.sample.block else {}
     counts, aligned = (None, None) if outcome == "judge_failed" else _justification(answer)
     parts: dict[str, JSON] = {
         "gold": gold,
@@ -79,7 +79,7 @@ def grade(walk: Walk) -> Score:
         **block,
     }
     if outcome != "scored":
-        why = walk.state.get("why") or f"the answer is {answer.status}: no score of 1 to 5"
+        why = episode.state.get("why") or f"the answer is {answer.status}: no score of 1 to 5"
         return Score(None, why=f"{outcome}: {why}", parts=parts)
     return Score(float(answer.novelty_score == gold), parts=parts)
 

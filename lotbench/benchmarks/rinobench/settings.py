@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field
 from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.config.arm import SETS_ARM
 from lotbench.errors import UsageError
-from lotbench.harness import state
+from lotbench.harness.episode import Episode
 from lotbench.report.trust import BOUNDS, Bounds
 
 
@@ -40,8 +40,8 @@ class Settings(Bounds):
     """paper: every claim that is not grounded (Eq. 3); code: only those that are not in the gold either."""
 
 
-Walk: TypeAlias = state.Walk[Item, Settings]
-"""A walk of this benchmark: what its sample and its settings are."""
+IdeaEpisode: TypeAlias = Episode[Item, Settings]
+"""An episode of this benchmark: what its sample and its settings are."""
 
 
 SCORE_ONLY = BOUNDS | {"hallucination"}

@@ -13,20 +13,16 @@ from lotbench.benchmarks.rinobench.across import across
 from lotbench.benchmarks.rinobench.lints import faults, lints
 from lotbench.benchmarks.rinobench.official import published
 from lotbench.benchmarks.rinobench.people import Label, review
-from lotbench.benchmarks.rinobench.preview import preview
 from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.benchmarks.rinobench.score import answers, grade, headline, metrics
 from lotbench.benchmarks.rinobench.sections import sections
 from lotbench.benchmarks.rinobench.settings import SCORE_ONLY, Settings, resolve
 from lotbench.benchmarks.rinobench.validation import CHECKED
-from lotbench.harness.benchmark import Benchmark, Comparison, Data, Judges, People, Role, by_step
+from lotbench.harness.benchmark import Benchmark, Comparison, Data, Judges, People, Role
+from lotbench.harness.episode import Node
 from lotbench.types import Sampling
 
-STEPS = {
-    "respond": (candidate.ask, candidate.read_answer),
-    "judge": (judge.ask, judge.read_judged),
-    "grade": (lambda walk: (), judge.read_end),
-}
+NODES: Mapping[str, Node] = {"respond": candidate.respond, "judge": judge.judge, "grade": judge.grade}
 
 ROLES = {
     "candidate": Role("judges how novel an idea is, and says why", Sampling(temperature=0.0)),
@@ -38,9 +34,6 @@ ROLES = {
         checked=True,
     ),
 }
-
-
-ask, read = by_step(STEPS)
 
 
 def calls(settings: Settings) -> Mapping[str, int]:
@@ -57,13 +50,11 @@ benchmark = Benchmark(
     roles=ROLES,
     Settings=Settings,
     Item=Item,
-    ask=ask,
-    read=read,
+    nodes=NODES,
     grade=grade,
     metrics=metrics,
     calls=calls,
     sections=sections,
-    preview=preview,
     resolve=resolve,
     data=Data(
         strata=("novelty_score",),

@@ -86,8 +86,8 @@ def probes(
         known: dict[str, JSON] = {name: [one.grounded, one.how] for name, one in ids.items()}
         for task, done in ((CLAIMS, {"claims": claims}), (JUSTIFICATION, {})):
             one = _probe(role, row.sample, task, row.justification, f"{row.id}/{task}", known)
-            state: dict[str, JSON] = {"draft": {"done": {**_STEPS, **done}, "unread": {}}}
-            made.append(replace(one, state=state, split=row.split, contested=row.contested))
+            turn = {**one.turn, **done}
+            made.append(replace(one, turn=turn, split=row.split, contested=row.contested))
     return made, faults_of_rows(rows, data.keys())
 
 
@@ -115,10 +115,6 @@ def _ids(claims: Sequence[Claim]) -> dict[str, Claim]:
     }
 
 
-_STEPS: Mapping[str, JSON] = {"steps": {"steps": ["none"]}}
-"""Alignment is not asked: its steps count as found out."""
-
-
 def _probe(role: str, sample: str, task: str, text: str, name: str, known: Mapping[str, JSON]) -> Probe:
     """A probe of a justification, from which the judge takes the claims."""
     return Probe(
@@ -133,7 +129,6 @@ def _probe(role: str, sample: str, task: str, text: str, name: str, known: Mappi
         split="test",
         labels=(),
         contested=False,
-        state={"draft": {"done": dict(_STEPS), "unread": {}}},
         task=task,
         known=known,
     )
@@ -151,11 +146,10 @@ def panels(role: str, seats: int, settings: Settings, every: bool) -> list[Judge
 
 def probe_result(probe: Probe, state: State) -> ProbeResult:
     """The arguments of the gold, the claims and what was found of each."""
-    done = state["draft"].get("done", {})
-    if state["outcome"] is not None or not {"gold", "claims"} <= done.keys():
+    if state["outcome"] is not None:
         return ProbeResult(None, None, str(state["why"]))
-    checks = {name: found for piece in done.values() for name, found in piece.get("claims", {}).items()}
-    return ProbeResult(None, None, values={"gold": done["gold"], "claims": done["claims"], "checks": checks})
+    values = {name: state["turn"][name] for name in ("gold", "claims", "checks")}
+    return ProbeResult(None, None, values=values)
 
 
 def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ValidationError, create_model
 
 from lotbench.benchmarks.standard.oogiri.problems import Problem
-from lotbench.benchmarks.standard.settings import Walk
+from lotbench.benchmarks.standard.settings import ProblemEpisode
 from lotbench.errors import Unread
 from lotbench.prompting.reply import Form, prose, read_form, visible
 from lotbench.types import Reply
@@ -82,9 +82,9 @@ def names(wanted: int) -> tuple[str, ...]:
     return ("answer",) if wanted == 1 else PLACES[:wanted]
 
 
-def shown(walk: Walk, problem: Problem) -> list[int]:
+def shown(episode: ProblemEpisode, problem: Problem) -> list[int]:
     """The options, by index, in the order in which they are shown: shuffled."""
-    purpose = f"{walk.seed}:{problem.id}:{walk.repeat}:options"
+    purpose = f"{episode.seed}:{problem.id}:{episode.repeat}:options"
     return Random(purpose).sample(range(len(problem.options)), len(problem.options))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from lotbench.benchmarks.standard.answers import agreed
 from lotbench.benchmarks.standard.candidate import draws
 from lotbench.benchmarks.standard.oogiri.problems import Kind, Problem
-from lotbench.benchmarks.standard.settings import Settings, Walk
+from lotbench.benchmarks.standard.settings import ProblemEpisode, Settings
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import ranking
 from lotbench.metrics.headline import Headline, Weighted, of_sums
@@ -44,16 +44,16 @@ class Mark:
     value: float
 
 
-def grade(walk: Walk) -> Score:
-    """The score of one finished walk: 1 for the right choice, or the NDCG of the ranking.
+def grade(episode: ProblemEpisode) -> Score:
+    """The score of one finished episode: 1 for the right choice, or the NDCG of the ranking.
 
     A part `answers` holds the options named, by index; a free response has no score.
     """
-    outcome, one, settings = walk.state["outcome"], walk.sample, walk.settings
+    outcome, one, settings = episode.state["outcome"], episode.sample, episode.settings
     parts: dict[str, Any] = {"kind": one.kind, "type": one.type, "language": one.language, "group": one.group}
     if outcome != "scored":
-        return Score(None, f"{outcome}: {walk.state.get('why') or 'no reason given'}", parts)
-    by_draw = walk.state["turn"]["answers"]
+        return Score(None, f"{outcome}: {episode.state.get('why') or 'no reason given'}", parts)
+    by_draw = episode.state["turn"]["answers"]
     if one.kind == "generate":
         return Score(
             None, "people vote on free responses: lotbench ballot", parts | {"response": by_draw["0"]}

@@ -16,7 +16,7 @@ from lotbench.benchmarks.standard.oogiri.problems import Kind, Problem, Rules
 from lotbench.config.arm import SETS_ARM
 from lotbench.config.before import Before
 from lotbench.errors import UsageError
-from lotbench.harness import state
+from lotbench.harness.episode import Episode
 from lotbench.report.trust import BOUNDS, Bounds
 
 KINDS: Mapping[str, tuple[Kind, ...]] = {
@@ -80,8 +80,8 @@ class Settings(Bounds):
     """Gain of NDCG: the relevance, or 2^rel - 1."""
 
 
-Walk: TypeAlias = state.Walk[Problem, Settings]
-"""A walk of this benchmark: what its sample and its settings are."""
+ProblemEpisode: TypeAlias = Episode[Problem, Settings]
+"""An episode of this benchmark: what its sample and its settings are."""
 
 
 SCORE_ONLY = BOUNDS | {"gain"}

@@ -10,13 +10,15 @@ from collections.abc import Mapping, Sequence
 from lotbench.benchmarks.standard import candidate
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.benchmarks.standard.oogiri.problems import Problem
-from lotbench.benchmarks.standard.preview import preview
 from lotbench.benchmarks.standard.score import answers, grade, headline, metrics
 from lotbench.benchmarks.standard.sections import sections
 from lotbench.benchmarks.standard.settings import SCORE_ONLY, Settings, build, resolve
 from lotbench.harness.ballot import Ballot
 from lotbench.harness.benchmark import Benchmark, Comparison, Data, People, Role
+from lotbench.harness.episode import Node, scored
 from lotbench.types import Sampling, Trace
+
+NODES: Mapping[str, Node] = {"respond": candidate.respond, "judge": candidate.judge, "grade": scored}
 
 ROLES = {
     "candidate": Role("chooses, ranks or writes responses", Sampling(temperature=0.0), pictures=True),
@@ -51,13 +53,11 @@ benchmark = Benchmark(
     roles=ROLES,
     Settings=Settings,
     Item=Row,
-    ask=candidate.ask,
-    read=candidate.read_answers,
+    nodes=NODES,
     grade=grade,
     metrics=metrics,
     calls=calls,
     sections=sections,
-    preview=preview,
     resolve=resolve,
     data=Data(
         strata=("language", "kind", "type"),

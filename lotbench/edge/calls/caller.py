@@ -21,7 +21,7 @@ from lotbench.edge.calls.budget import Bucket, Budget
 from lotbench.edge.calls.journal import Entry, Journal, Source
 from lotbench.edge.calls.prices import Price, cost
 from lotbench.edge.calls.store import Store, by_content
-from lotbench.harness.state import AnyWalk
+from lotbench.harness.episode import AnyEpisode
 from lotbench.prompting.reply import HALVES, fills
 from lotbench.types import Answer, Key, Model, Question, Reply, Request, Sampling, Usage
 
@@ -96,7 +96,7 @@ class Caller:
         """The tasks that wait for a reply."""
         self._mean_reply: dict[str, float] = {}
 
-    async def ask(self, walk: AnyWalk, question: Question) -> Answer:
+    async def ask(self, walk: AnyEpisode, question: Question) -> Answer:
         """Put a question to the model of its role and seat.
 
         Raises:
@@ -241,7 +241,7 @@ class Caller:
         )
 
 
-def owner(walk: AnyWalk, question: Question) -> tuple[str, int]:
+def owner(walk: AnyEpisode, question: Question) -> tuple[str, int]:
     """The sample and the repeat under which a walk's question is asked."""
     return question.about or walk.sample.id, 0 if question.shared else walk.repeat
 

@@ -14,7 +14,7 @@ from lotbench.config.model_names import parse
 from lotbench.edge.calls.caller import Caller
 from lotbench.errors import CallFailed, Unescapable, UnknownModel
 from lotbench.harness.benchmark import Benchmark
-from lotbench.harness.state import AnyWalk
+from lotbench.harness.episode import AnyEpisode
 from lotbench.prompting.reply import Form, prose, schema, shape
 from lotbench.types import Image, Message, Question
 
@@ -30,7 +30,7 @@ class Ready(Form):
 
 
 async def check(
-    caller: Caller, walk: AnyWalk, benchmark: Benchmark, settings: Any, without: Collection[str] = ()
+    caller: Caller, walk: AnyEpisode, benchmark: Benchmark, settings: Any, without: Collection[str] = ()
 ) -> None:
     """Ask every model of every role once, but for roles of which it is known that somebody plays them.
 
@@ -95,6 +95,6 @@ def _question(role: str, seat: int, number: int, picture: Image | None) -> Quest
     return Question(role, "preflight", messages, schema(Ready), seat=seat, draw=number)
 
 
-def _picture(walk: AnyWalk) -> Image | None:
+def _picture(walk: AnyEpisode) -> Image | None:
     found = walk.pictures.get(walk.sample.id)
     return found if isinstance(found, Image) else None

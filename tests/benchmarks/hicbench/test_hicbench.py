@@ -182,7 +182,7 @@ async def test_a_verdict_that_cannot_be_read_is_asked_for_again_and_then_a_gap()
     garbled = ScriptedModel("what?", {**IH, "value": 7}, model_id="garbled")
     one = judge(lambda _: IH)
     done = await walked({"candidate": counting(), "judge": [garbled, one]}, answers=1)
-    assert [value["status"] for value in done.steps("judge")] == ["unparsed", "ok", "unparsed"]
+    assert [value["status"] for value in done.steps("judge")] == ["unparsed", "unparsed", "ok"]
     assert "Answer again" in text_of(garbled.asked[1]) and garbled.asked[1].key.attempt == 1
     assert done.value("ih_ratio") == 1.0
     assert done.section("judges").tables[0].rows[0][:3] == (1, 0, 1)
@@ -416,13 +416,13 @@ def test_the_shipped_tasks_are_ten_in_each_of_ten_fields() -> None:
 
 async def test_every_prompt_is_shown_filled_in() -> None:
     from lotbench.config import experiment as config
-    from lotbench.harness.state import start
     from lotbench.run import plan
+    from lotbench.run.preview import previewed
 
     sets = ["dhp=true"]
     flags = {"benchmark": "hicbench", "model": "m", "roles.judge": ["j"], "roles.dhp_judge": ["k"]}
     made = plan.make(config.load(None, sets, flags))
-    asked = benchmark.preview(made.view(start(made.chosen[0].id, 1, ""), "preview"))
+    asked = previewed(made)
     assert [question.role for question in asked] == ["candidate", "judge", "dhp_judge"]
     assert made.experiment.repeats == 1
     assert benchmark.calls(made.settings) == {"candidate": 10, "judge": 10, "dhp_judge": 10}

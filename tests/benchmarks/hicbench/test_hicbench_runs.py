@@ -257,7 +257,7 @@ def test_every_prompt_is_shown_from_the_command_line(capsys: pytest.CaptureFixtu
         "=== dhp_judge, to the dhp_judge",
     ):
         assert part in shown
-    assert "(the positive example)" in shown and "Facts: " in shown
+    assert "Facts: " in shown
 
 
 def test_a_dry_run_counts_the_calls(capsys: pytest.CaptureFixture[str]) -> None:

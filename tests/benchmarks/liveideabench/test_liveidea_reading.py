@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from lotbench.benchmarks.liveideabench.candidate import length, read_idea
-from lotbench.benchmarks.liveideabench.judge import COMPARING, SCORING
+from lotbench.benchmarks.liveideabench.judge import Likeness, Scores
 from lotbench.benchmarks.liveideabench.settings import Settings
-from lotbench.errors import JudgeError
+from lotbench.errors import Unread
+from lotbench.prompting.reply import read_form
 from lotbench.types import Answer, Key, Question, Reply
 
 IDEA = "Use granular flow in hourglasses to time chemical reactions without electronics."
@@ -124,16 +125,16 @@ def answer(text: str) -> Answer:
     ],
 )
 def test_answer_d_is_d(text: str) -> None:
-    assert COMPARING.read(answer(text)).parts == {"grade": "D"}
+    assert read_form(answer(text).reply, Likeness).grade == "D"
 
 
 @pytest.mark.parametrize("text", ["A or D", "E", "", "DC", '{"grade": "AB"}', "Academically identical"])
 def test_what_is_no_letter_is_a_judge_failure(text: str) -> None:
-    with pytest.raises(JudgeError):
-        COMPARING.read(answer(text))
+    with pytest.raises(Unread):
+        read_form(answer(text).reply, Likeness)
 
 
 @pytest.mark.parametrize("value", ["7.5", "11", "0", '"7"', "null", "7.0", "true"])
 def test_a_score_is_a_whole_number_from_1_to_10(value: str) -> None:
-    with pytest.raises(JudgeError, match="originality"):
-        SCORING["v1"].read(answer(f'{{"originality": {value}, "feasibility": 5}}'))
+    with pytest.raises(Unread, match="originality"):
+        read_form(answer(f'{{"originality": {value}, "feasibility": 5}}').reply, Scores)

@@ -11,7 +11,7 @@ from lotbench.benchmarks.lotbench import leaps
 from lotbench.benchmarks.lotbench.games import game as read
 from lotbench.benchmarks.lotbench.score import expected, metrics
 from lotbench.benchmarks.lotbench.settings import Settings
-from lotbench.harness.benchmark import remark
+from lotbench.harness.episode import remark
 from lotbench.types import Trace
 from tests.benchmarks.lotbench.test_frames import CALM, HEART, POINTED, SNOOZE
 from tests.games import Rules, ask, check, respond, trace, unread

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lotbench import evaluate
-from lotbench.benchmarks.lotbench import chain, check
-from lotbench.benchmarks.lotbench.judge import labelled
+from lotbench.benchmarks.lotbench import chain
 from lotbench.benchmarks.lotbench.sample import Point, Rejected
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.benchmarks.lotbench.task import benchmark
 from lotbench.edge.calls.journal import read_journal
-from lotbench.harness.state import start
-from lotbench.prompting.prompt import pack
 from lotbench.types import Request
 from tests.fakes import RuleModel, ScriptedModel, game_rule
 from tests.play import (
@@ -33,10 +29,10 @@ from tests.play import (
     Game,
     Room,
     candidate,
+    episode,
     judge,
     oracle,
     play,
-    walking,
 )
 
 ANOTHER = {**CHAIN, "scene_chain": "another telling of the scene"}
@@ -119,9 +115,9 @@ async def test_what_a_plan_counts_for_a_chain_is_the_most_that_it_takes() -> Non
     await play(candidate(), checker, max_rounds=1)
     settings = Settings(max_rounds=1, confirm="never")
     built = len(at(checker, "chain")) + len(at(checker, "chain_check"))
-    assert check.beyond(SAMPLE, settings, 3, {"judge": 1}) == {"judge": built} == {"judge": 20}
+    assert chain.beyond(SAMPLE, settings, 3, {"judge": 1}) == {"judge": built} == {"judge": 20}
     for without in ({"judge_mode": "explained"}, {"chain": "per_call"}):
-        assert check.beyond(SAMPLE, settings.model_copy(update=without), 3, {"judge": 1}) == {"judge": 0}
+        assert chain.beyond(SAMPLE, settings.model_copy(update=without), 3, {"judge": 1}) == {"judge": 0}
 
 
 async def test_a_plan_counts_every_response_that_solves_a_game_without_a_frame() -> None:
@@ -133,7 +129,7 @@ async def test_a_plan_counts_every_response_that_solves_a_game_without_a_frame()
     await play(candidate("A bell.", "A drum."), checker, sample=sample, **hidden)
     settings, checks = Settings(**hidden), len(at(checker, "check"))
     assert checks == 6 == benchmark.calls(settings)["judge"] + 4
-    assert check.beyond(sample, settings, 1, {"judge": 1}) == {"judge": 3 * 20 + 4}
+    assert chain.beyond(sample, settings, 1, {"judge": 1}) == {"judge": 3 * 20 + 4}
 
 
 async def test_a_chain_that_cannot_be_read_is_asked_for_again_once_and_then_rebuilt() -> None:
@@ -164,7 +160,7 @@ async def test_no_chain_is_built_for_a_game_that_words_decide() -> None:
 def test_controls_are_key_texts_of_other_samples_of_the_language_and_never_from_the_own_lists() -> None:
     def drawn(**changes: Any) -> set[str]:
         data = (SAMPLE.model_copy(update=changes), *OTHERS, CHINESE)
-        return set(chain.controls(walking(start("lot-1", 1, "lot-1/1"), "check", Settings(), data=data)))
+        return set(chain.controls(episode(Settings(), data=data)))
 
     assert drawn() == set(CONTROLS)
     assert drawn(accept=("a lighthouse",)) == {"wedding cake", "cement mixer"}
@@ -175,8 +171,11 @@ def test_controls_are_key_texts_of_other_samples_of_the_language_and_never_from_
 
 def test_a_chain_is_tried_on_the_near_misses_of_its_sample_where_it_has_some() -> None:
     near = SAMPLE.model_copy(update={"near": ("snooze button", "doorbell", "metronome", "lamp")})
-    walk = walking(start("lot-1", 1, "lot-1/1"), "check", Settings(), data=(near, *OTHERS))
-    assert chain.controls(walk) == ["snooze button", "doorbell", "metronome"]
+    assert chain.controls(episode(Settings(), data=(near, *OTHERS))) == [
+        "snooze button",
+        "doorbell",
+        "metronome",
+    ]
 
 
 async def test_a_chain_with_which_a_near_miss_passes_is_built_again() -> None:
@@ -193,8 +192,7 @@ def test_controls_are_drawn_by_sample_so_that_every_game_has_the_same() -> None:
     )
 
     def drawn(seed: int, repeat: int) -> list[str]:
-        state = start("lot-1", repeat, f"lot-1/{repeat}")
-        return chain.controls(walking(state, "check", Settings(), data=(*DATA, *more), seed=seed))
+        return chain.controls(episode(Settings(), repeat=repeat, data=(*DATA, *more), seed=seed))
 
     assert len(drawn(0, 1)) == len(set(drawn(0, 1))) == 3
     assert drawn(0, 1) == drawn(0, 2) == drawn(7, 1)
@@ -292,12 +290,3 @@ async def test_a_chinese_judge_is_shown_the_chains_under_chinese_names() -> None
     ):
         assert line in text
     assert "=>" not in text
-
-
-def test_a_chain_is_shown_as_it_is_kept_by_a_pack_from_before_the_labels() -> None:
-    walk = walking(start("lot-1", 1, "lot-1/1"), "check", Settings())
-    kept = "a -> b\nc -> d\n= b is d\n=> noise"
-    lines = walk.prompts.files["en/lines.txt"]
-    old = pack({**walk.prompts.files, "en/lines.txt": lines[: lines.index("[told_chain]")]})
-    assert labelled(walk, kept).startswith("SCENE CHAIN: a -> b\n")
-    assert labelled(replace(walk, prompts=old), kept) == kept

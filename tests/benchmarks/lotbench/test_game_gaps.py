@@ -12,7 +12,7 @@ from lotbench.benchmarks.lotbench import task
 from lotbench.benchmarks.lotbench.settings import Settings, resolve
 from lotbench.benchmarks.lotbench.task import benchmark
 from lotbench.errors import CallFailed, LotbenchError, Unescapable, UsageError
-from lotbench.harness.state import Walk, start
+from lotbench.harness.state import start
 from tests.play import (
     FILLINGS,
     GARBAGE,
@@ -21,6 +21,7 @@ from tests.play import (
     YES,
     Game,
     Room,
+    asked_by,
     candidate,
     judge,
     oracle,
@@ -70,10 +71,10 @@ async def test_an_error_that_ends_the_run_goes_before_one_that_ends_the_game(tmp
 async def test_a_state_key_that_is_not_declared_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def reading(walk: Walk, answers: Any) -> dict[str, Any]:
+    async def respond(state: Any, runtime: Any) -> dict[str, Any]:
         return {"turn": {"status": "ok", "filling": "bell"}, "colour": "red"}
 
-    monkeypatch.setitem(task.STEPS, "respond", (task.STEPS["respond"][0], reading))
+    monkeypatch.setitem(task.NODES, "respond", respond)
     room = Room(tmp_path, candidate(), [judge(NO)], oracle())
     with room.journal, pytest.raises(LotbenchError, match="colour"):
         await room.games(("lot-1", 1))
@@ -81,12 +82,12 @@ async def test_a_state_key_that_is_not_declared_is_refused(
 
 async def test_asking_for_a_key_twice_raises(tmp_path: Path) -> None:
     room = Room(tmp_path, candidate(), [judge(NO)], oracle())
-    walk = room.view(start("lot-1", 1, "lot-1/1"), "respond")
-    (question,) = benchmark.ask(walk)
+    here = room.episode("lot-1", 1)
+    question = (await asked_by(task.NODES["respond"], start("lot-1", 1), here))[0]
     with room.journal:
-        await room.desk.ask(walk, question)
+        await room.desk.ask(here, question)
         with pytest.raises(LotbenchError, match="asked twice"):
-            await room.desk.ask(walk, question)
+            await room.desk.ask(here, question)
 
 
 # ---- The gaps of the paper ----

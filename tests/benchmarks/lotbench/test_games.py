@@ -7,7 +7,7 @@ import pytest
 from lotbench.benchmarks.lotbench.games import CausalChain, game, read_chains, read_rounds
 from lotbench.benchmarks.lotbench.replay import replay
 from lotbench.errors import UsageError
-from lotbench.harness.benchmark import remark
+from lotbench.harness.episode import remark
 from lotbench.site.annotations import Mark, _verdict
 from lotbench.site.game_rounds import thought
 from lotbench.site.run_tables import walk_row

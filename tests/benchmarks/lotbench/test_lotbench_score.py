@@ -13,7 +13,8 @@ from lotbench.benchmarks.lotbench.games import game
 from lotbench.benchmarks.lotbench.rules import worth
 from lotbench.benchmarks.lotbench.score import grade, metrics
 from lotbench.errors import LotbenchError
-from lotbench.harness.state import Walk, start
+from lotbench.harness.episode import AnyEpisode, Episode, nobody
+from lotbench.harness.state import start
 from lotbench.prompting.prompt import Pack
 from lotbench.types import Trace
 from tests.games import Rules, answer, ask, broken, check, lost, respond, trace, unread, unsolved, won
@@ -36,9 +37,9 @@ class Item:
     tier: str = "easy"
 
 
-def walk(rules: Rules, outcome: str | None, steps: list[dict[str, object]]) -> Walk:
-    state = {**start("lot-1", 0, "lot-1/0"), "outcome": outcome, "steps": steps, "why": "no reply"}
-    return Walk(Item(), 0, "check", rules, state, Pack({}, {}, ""), (), {}, 0, {})
+def walk(rules: Rules, outcome: str | None, steps: list[dict[str, object]]) -> AnyEpisode:
+    state = {**start("lot-1", 0), "outcome": outcome, "steps": steps, "why": "no reply"}
+    return Episode(Item(), 0, rules, Pack({}, {}, ""), (), {}, 0, {}, nobody, state)
 
 
 @pytest.mark.parametrize(("t", "value"), [(0, 1.0), (1, 0.8187), (5, 0.3679), (15, 0.0498)])

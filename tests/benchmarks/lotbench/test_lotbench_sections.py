@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from lotbench.benchmarks.lotbench.sections import sections
-from lotbench.harness.benchmark import remark
+from lotbench.harness.episode import remark
 from lotbench.report.sections import Section
 from lotbench.types import Trace
 from tests.games import Rules, answer, ask, broken, check, lost, respond, trace, unsolved, won

@@ -7,6 +7,7 @@ made of; what remains, a caption or clue that says the key text itself, is a fau
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterator
 from itertools import product
@@ -25,8 +26,8 @@ from lotbench.benchmarks.lotbench.task import benchmark
 from lotbench.benchmarks.lotbench.whole import frame_at
 from lotbench.edge.files import datasets
 from lotbench.harness.state import start
-from lotbench.types import Message
-from tests.play import PROMPTS, SAMPLE, walking
+from lotbench.types import Message, Question
+from tests.play import PROMPTS, SAMPLE, asked_by, episode
 
 SHIPPED: tuple[Item, ...] = datasets.samples(datasets.data_folder("", "lotbench_easy"), Item)
 ARMS = ("image+caption", "caption", "image")
@@ -47,7 +48,7 @@ def state_after(item: Item, chosen: Settings, rounds: int) -> dict[str, Any]:
         frame = frame_at(item, chosen, turn) if off == 0 else None
         history.append({**past, **asked, "clues": clues, **({"frame": frame} if frame else {})})
     kept = {"text": f"CHAIN OF {item.key_text}", "accepted": True, "builds": 1}
-    state = start(item.id, 1, f"{item.id}/1")
+    state = start(item.id, 1)
     return {**state, "round": rounds + 1, "history": history, "shared": {"chain 0": kept}}
 
 
@@ -55,13 +56,20 @@ def shown(item: Item, chosen: Settings, rounds: int = 14) -> list[tuple[Message,
     """Every message that the candidate can be sent in the round after those: all steps, asked once and again."""
     state = state_after(item, chosen, rounds)
     failed = {"filling": FILLINGS[item.language] + "0", "status": "ok", "verdict": False}
-    again = {"attempt": 1, "reason": "more than one line"}
     made = []
-    for draft in ({}, again, {"notes": "My notes."}, {"notes": "My notes.", **again}):
+    for said in ([], [{"notes": "My notes."}]):
         for step, turn in (("respond", {}), ("ask", failed)):
-            here = walking({**state, "turn": turn, "draft": draft}, step, chosen, data=(item,))
-            made += [question.messages for question in benchmark.ask(here)]
+            made += [
+                question.messages for question in asked_at(step, {**state, "turn": turn}, item, chosen, *said)
+            ]
     return made
+
+
+def asked_at(step: str, state: Any, item: Item, chosen: Settings, *said: Any) -> list[Question]:
+    """What the candidate is asked at a step: once, and again where it says nothing that can be read."""
+    return asyncio.run(
+        asked_by(benchmark.nodes[step], state, episode(chosen, sample=item.id, data=(item,)), *said)
+    )
 
 
 def texts(messages: list[tuple[Message, ...]], speaker: str = "user") -> Iterator[str]:
@@ -146,9 +154,7 @@ def test_no_round_shows_a_clue_before_its_time(how: Any) -> None:
         chosen = Settings(clue_reveal=how, clue_interval=interval, arm="caption")
         for rounds in range(15):
             known = revealed(item, chosen, rounds)
-            (question,) = benchmark.ask(
-                walking(state_after(item, chosen, rounds), "respond", chosen, data=(item,))
-            )
+            question = asked_at("respond", state_after(item, chosen, rounds), item, chosen)[0]
             (text,) = texts([question.messages])
             for clue in item.clues:
                 assert (clue in text) is (clue in known), (item.id, rounds)
@@ -224,9 +230,7 @@ def test_words_of_the_candidate_cannot_fill_a_field_of_a_prompt(typed: str, chos
     state = state_after(SAMPLE, chosen, 1)
     injected = f"{{{{caption}}}} {{{{explanation}}}} {typed}"
     state["history"][0]["filling"] = injected
-    for question in benchmark.ask(
-        walking(state, "respond", chosen.model_copy(update={"framework": "direct"}))
-    ):
+    for question in asked_at("respond", state, SAMPLE, chosen.model_copy(update={"framework": "direct"})):
         text = "\n".join(texts([question.messages]))
         assert text.count(SAMPLE.caption) == ("caption" in chosen.arm)
         assert SAMPLE.explanation not in text

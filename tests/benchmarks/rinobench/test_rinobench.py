@@ -14,9 +14,11 @@ from lotbench.benchmarks.rinobench import works
 from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.benchmarks.rinobench.settings import Settings, resolve
 from lotbench.benchmarks.rinobench.task import benchmark
+from lotbench.config import experiment as config
 from lotbench.edge.files import datasets
 from lotbench.errors import CallFailed, UsageError
-from lotbench.harness.state import Walk, start
+from lotbench.run import plan
+from lotbench.run.preview import previewed
 from tests.fakes import ScriptedModel
 from tests.ideas import answer, idea, judge, known, novel, row
 from tests.walking import Walked, walk
@@ -338,18 +340,13 @@ def test_a_row_with_a_fault_is_refused_by_field(change: Any, fault: str) -> None
 
 
 def test_every_question_can_be_shown_before_it_is_asked() -> None:
-    def look(**settings: Any) -> list[str]:
-        sample = idea()
-        view = Walk(
-            sample, 1, "preview", Settings(**settings), start("idea-1", 1, ""), datasets.prompts("rinobench"),
-            (sample,), {"judge": 1}, 0, {},
-        )  # fmt: skip
-        return [question.step for question in benchmark.preview(view)]
+    def look(*sets: str) -> set[str]:
+        flags = {"benchmark": "rinobench", "model": "m", "roles.judge": ["j"], "limit": 1}
+        return {question.step for question in previewed(plan.make(config.load(None, sets, flags)))}
 
-    common = ["respond", "gold_arguments", "claims", "alignment_steps"]
-    assert look() == [*common, "ground_known", "ground_novelty", "alignment"]
-    assert look(grounding="joint") == [*common, "ground", "alignment"]
-    assert look(justification=False) == ["respond"]
+    common = {"respond", "gold_arguments", "claims", "alignment_steps"}
+    assert look() == {*common, "ground_known", "ground_novelty", "alignment"}
+    assert look("grounding=joint") == {*common, "ground", "alignment"}
     assert benchmark.calls(Settings()) == {"candidate": 1, "judge": 10}
     assert benchmark.calls(Settings(grounding="joint", alignment_calls=1)) == {"candidate": 1, "judge": 5}
     assert benchmark.calls(Settings(justification=False)) == {"candidate": 1}

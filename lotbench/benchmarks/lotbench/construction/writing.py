@@ -7,9 +7,9 @@ the samples is asked for once more with the reason, then the picture is dropped 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from string import ascii_uppercase
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic import ValidationError
 
@@ -17,16 +17,18 @@ from lotbench.benchmarks.lotbench.construction.responses import Rules, Scene
 from lotbench.benchmarks.lotbench.lints import LINTS
 from lotbench.benchmarks.lotbench.sample import Item, Point, Rejected
 from lotbench.errors import Unread, faults_of
-from lotbench.harness import pieces, state
 from lotbench.harness.benchmark import Benchmark, Data, Role
-from lotbench.harness.pieces import Piece
-from lotbench.harness.state import Update
+from lotbench.harness.episode import Episode, Reading
+from lotbench.harness.state import EpisodeState, Update
 from lotbench.prompting.prompt import Value
-from lotbench.prompting.reply import Form, YesNo, prose, read_form, schema, shape
-from lotbench.types import Answer, Question, Sampling, Score
+from lotbench.prompting.reply import Form, YesNo, prose, read_form
+from lotbench.types import Answer, Sampling, Score
 
-Walk: TypeAlias = state.Walk[Scene, Rules]
-"""A picture's walk."""
+if TYPE_CHECKING:
+    from langgraph.runtime import Runtime
+
+PictureEpisode: TypeAlias = Episode[Scene, Rules]
+"""A picture's episode."""
 
 ROLES = {
     "writer": Role(
@@ -61,23 +63,38 @@ class Points(Form):
     points: str = prose(3000, "a line each: LETTER | why it is funny")
 
 
-def ask(walk: Walk) -> Sequence[Question]:
-    """What is open: the puzzle first, then the points of the runners-up if there are any."""
-    return pieces.ask(walk, _open(walk))
+async def respond(state: EpisodeState, runtime: Runtime[PictureEpisode]) -> Update:
+    """The puzzle first, then the points of the runners-up; a picture whose best response cannot be played is dropped."""
+    episode, scene = runtime.context, runtime.context.sample
+    puzzle = await _puzzle(episode)
+    if puzzle.value is None:
+        return _ended("puzzle", puzzle)
+    if not puzzle.value["usable"]:
+        return {"outcome": "dropped", "why": f"cannot be played: {puzzle.value['why']}"}
+    found = {"puzzle": puzzle.value}
+    if episode.settings.points and len(scene.responses) > 1:
+        points = await _runners_up(episode, puzzle.value)
+        if points.value is None:
+            return _ended("points", points)
+        found["points"] = points.value
+    return {"memory": found}
 
 
-def read_answers(walk: Walk, answers: Sequence[Answer]) -> Update:
-    """What the answers say; a picture whose best response cannot be played is dropped."""
-    if walk.step == "grade":
-        return {"outcome": "proposed", "memory": pieces.found(walk)}
-    update = pieces.read_pieces(walk, _open(walk), answers)
-    puzzle = update["draft"]["done"].get("puzzle", {})
-    if puzzle.get("usable") is False:
-        update |= {"outcome": "dropped", "why": f"cannot be played: {puzzle['why']}"}
-    elif "outcome" in update and update["steps"][-1]["value"]["status"] == NO_SAMPLE:
-        # The model answers as it should; this picture is beyond it, and no sign that others are.
-        update["outcome"] = "dropped"
-    return update
+async def nothing(state: EpisodeState, runtime: Runtime[PictureEpisode]) -> Update:
+    """Nobody judges here: people decide afterwards."""
+    return {}
+
+
+async def propose(state: EpisodeState, runtime: Runtime[PictureEpisode]) -> Update:
+    """What was not dropped is proposed."""
+    return {"outcome": "proposed"}
+
+
+def _ended(step: str, reading: Reading[Any]) -> Update:
+    """The end of a picture about which nothing could be written."""
+    # A model that answers as it should, of a picture that is beyond it, is no sign that others are.
+    outcome = "dropped" if reading.status == NO_SAMPLE else "writer_failed"
+    return {"outcome": outcome, "why": f"{step}: {reading.reason}"}
 
 
 def item(scene: Scene, done: Mapping[str, Any], source: str) -> Item:
@@ -117,64 +134,55 @@ def _points(scene: Scene, told: Mapping[str, str]) -> tuple[Point, ...]:
     )
 
 
-def _open(walk: Walk) -> list[Piece]:
-    """The next thing to find out, if any."""
-    done = pieces.found(walk)
-    if walk.step != "respond":
-        return []
-    if "puzzle" not in done:
-        return [_puzzle(walk)]
-    wanted = walk.settings.points and len(walk.sample.responses) > 1 and done["puzzle"]["usable"]
-    return [_runners_up(walk, done["puzzle"])] if wanted and "points" not in done else []
+async def _puzzle(episode: PictureEpisode) -> Reading[dict[str, Any]]:
+    scene = episode.sample
 
-
-def _puzzle(walk: Walk) -> Piece:
-    scene = walk.sample
-    values: dict[str, Value] = {"response": scene.responses[0].text}
-
-    def read(answer: Answer) -> Mapping[str, Any]:
+    def read(answer: Answer) -> dict[str, Any]:
         told = read_form(answer.reply, Puzzle).model_dump()
         if told["usable"]:
             _holds(scene, {"puzzle": told})
         return told
 
-    return _piece(walk, "puzzle", Puzzle, values, read)
+    return await _written(episode, "puzzle", Puzzle, {"response": scene.responses[0].text}, read)
 
 
-def _runners_up(walk: Walk, puzzle: Mapping[str, Any]) -> Piece:
-    scene = walk.sample
+async def _runners_up(episode: PictureEpisode, puzzle: Mapping[str, Any]) -> Reading[dict[str, Any]]:
+    scene, most = episode.sample, episode.settings.points
     voted = dict(zip(ascii_uppercase, scene.responses, strict=False))
     listed = [f"{letter}. {one.text}" for letter, one in voted.items()]
     values: dict[str, Value] = {
         "best": listed[0],
         "explanation": puzzle["explanation"],
         "responses": "\n".join(listed[1:]),
-        "most": str(walk.settings.points),
+        "most": str(most),
     }
 
-    def read(answer: Answer) -> Mapping[str, Any]:
+    def read(answer: Answer) -> dict[str, Any]:
         told = read_form(answer.reply, Points).points
         points = dict(_point(line, voted) for line in told.splitlines() if line.strip(" -"))
-        kept = {letter: points[letter] for letter in sorted(points)[: walk.settings.points]}
+        kept = {letter: points[letter] for letter in sorted(points)[:most]}
         _holds(scene, {"puzzle": puzzle, "points": kept})
         return kept
 
-    return _piece(walk, "points", Points, values, read)
+    return await _written(episode, "points", Points, values, read)
 
 
-def _piece(
-    walk: Walk, name: Literal["puzzle", "points"], form: type[Form], values: Mapping[str, Value], read: Any
-) -> Piece:
-    scene = walk.sample
-    beside = walk.prompt("labels").line("beside", text=scene.question) if scene.question else None
-
-    def asked(*, attempt: int, again: Any) -> Question:
-        messages = walk.prompt(name).messages(
-            image=walk.pictures[scene.id], question=beside, shape=shape(form), again=again, **values
-        )
-        return Question("writer", name, messages, schema(form), attempt=attempt, shared=True)
-
-    return Piece(name, asked, read)
+async def _written(
+    episode: PictureEpisode, name: str, form: type[Form], values: Mapping[str, Value], read: Any
+) -> Reading[dict[str, Any]]:
+    scene = episode.sample
+    beside = episode.prompt("labels").line("beside", text=scene.question) if scene.question else None
+    return await episode.ask(
+        "writer",
+        name,
+        episode.prompt(name),
+        form,
+        {"image": episode.pictures[scene.id], "question": beside, **values},
+        read=read,
+        value=lambda said: {"status": "ok", **said},
+        missing=lambda error: {"status": error.kind, "reason": error.reason},
+        shared=True,
+    )
 
 
 def _holds(scene: Scene, done: Mapping[str, Any]) -> None:
@@ -222,9 +230,8 @@ benchmark = Benchmark(
     roles=ROLES,
     Settings=Rules,
     Item=Item,
-    ask=ask,
-    read=read_answers,
-    grade=lambda walk: Score(None, why=walk.state["outcome"]),
+    nodes={"respond": respond, "judge": nothing, "grade": propose},
+    grade=lambda episode: Score(None, why=episode.state["outcome"]),
     metrics=lambda traces, settings, evidence: {},
     calls=lambda settings: {"writer": 2 if settings.points else 1},
     data=Data(needs_pictures=lambda settings: True),

@@ -7,24 +7,26 @@ justification, the judge looks at both. What does not hold is dropped with its r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from lotbench.benchmarks.rinobench import claims, judge
+from lotbench.benchmarks.rinobench import claims
 from lotbench.benchmarks.rinobench.candidate import says_something
 from lotbench.benchmarks.rinobench.claims import KINDS
 from lotbench.benchmarks.rinobench.construction.papers import SUMMARY, Paper, Rules, leak
 from lotbench.benchmarks.rinobench.sample import Idea, Item, Work
 from lotbench.benchmarks.rinobench.settings import Settings
 from lotbench.errors import Unread
-from lotbench.harness import pieces, state
 from lotbench.harness.benchmark import Benchmark, Role
-from lotbench.harness.pieces import Piece
-from lotbench.harness.state import AnyWalk, Update
-from lotbench.prompting.reply import Form, YesNo, prose, read_form, schema, shape
-from lotbench.types import Answer, Question, Sampling, Score
+from lotbench.harness.episode import AnyEpisode, Episode
+from lotbench.harness.state import EpisodeState, Update
+from lotbench.prompting.prompt import Value
+from lotbench.prompting.reply import Form, YesNo, prose, read_form
+from lotbench.types import Answer, Sampling, Score
+
+if TYPE_CHECKING:
+    from langgraph.runtime import Runtime
 
 ROLES = {
     "writer": Role("turns papers into ideas, and reviews into justifications", Sampling(temperature=0.0)),
@@ -58,8 +60,8 @@ class Draft:
         return None
 
 
-Walk: TypeAlias = state.Walk[Draft, Rules]
-"""A paper's walk."""
+PaperEpisode: TypeAlias = Episode[Draft, Rules]
+"""A paper's episode."""
 
 
 class Synthesis(Form):
@@ -122,21 +124,73 @@ def item(draft: Draft, found: Mapping[str, Any], writers: Sequence[str] = ()) ->
     )
 
 
-def ask(walk: Walk) -> Sequence[Question]:
-    """What is open at the step."""
+async def respond(state: EpisodeState, runtime: Runtime[PaperEpisode]) -> Update:
+    """The writer makes an idea of a paper, and a justification of its reviews; each is dropped if it does not hold."""
+    episode, paper = runtime.context, runtime.context.sample.paper
+    summaries = [str(reply.content[SUMMARY]) for reply in paper.replies if reply.content.get(SUMMARY)]
+    told = {"title": paper.title, "abstract": paper.abstract, "summaries": _parted(summaries)}
+    found = {"idea": await _written(episode, "idea", Synthesis, told)}
+    if not fault(found):
+        reviews = _parted([reply.text() for reply in paper.reviews])
+        idea = Idea.model_validate(found["idea"]).told()
+        told = {"idea": idea, "reviews": reviews, "score": str(episode.sample.score)}
+        found["justification"] = await _written(episode, "justification", Justification, told)
+    return {"turn": found, **_dropped(found)}
+
+
+async def look(state: EpisodeState, runtime: Runtime[PaperEpisode]) -> Update:
+    """The judge looks at both texts, then at what each argument rests on: works, or the idea; there is no gold."""
+    episode, found = runtime.context, dict(state["turn"])
+    made, rules = item(episode.sample, found), episode.settings
+    told = {"idea": made.research_idea.told(), "justification": made.novelty_reasoning}
+
+    async def first(at: PaperEpisode, name: str) -> Mapping[str, Any]:
+        if name == "claims":
+            return await claims.extract(at, made.novelty_reasoning, rules.max_claims, gold=True)
+        read = lambda answer: read_form(answer.reply, Formal).model_dump()  # noqa: E731 - as short as it can be
+        return await at.require("judge", name, at.prompt(name), Formal, told, read=read, shared=True)
+
+    names = ("formal", "claims")
+    found |= dict(zip(names, await episode.each(first, names), strict=True))
+    if why := _dropped(found):
+        return why
+    settings = Settings(works_chars=rules.works_chars, max_claims=rules.max_claims)
+    kinds = [kind for kind in KINDS if found["claims"][kind]]
+
+    async def grounds(at: AnyEpisode, kind: str) -> Mapping[str, Any]:
+        idea = replace(at, sample=made, settings=settings)
+        return await claims.check(
+            idea, [kind], NO_GOLD, found["claims"], shared=True, about=episode.sample.id
+        )
+
+    checked = await episode.each(grounds, kinds)
+    return _dropped(found | {kind: {"claims": said} for kind, said in zip(kinds, checked, strict=True)})
+
+
+async def keep(state: EpisodeState, runtime: Runtime[PaperEpisode]) -> Update:
+    """What was not dropped is kept."""
+    return {"outcome": "kept", "memory": state["turn"]}
+
+
+async def _written(
+    episode: PaperEpisode, name: str, form: type[Form], values: Mapping[str, Value]
+) -> dict[str, Any]:
+    """What the writer fills a form in with; each text of it has to say something."""
+
+    def read(answer: Answer) -> dict[str, Any]:
+        found = read_form(answer.reply, form).model_dump()
+        if blank := [field for field, text in found.items() if not says_something(text)]:
+            raise Unread("unparsed", f"{', '.join(blank)}: it says nothing")
+        return found
+
     # What depends on the paper alone outlives this build.
-    return [replace(question, shared=True) for question in pieces.ask(walk, _open(walk))]
+    return await episode.require("writer", name, episode.prompt(name), form, values, read=read, shared=True)
 
 
-def read_answers(walk: Walk, answers: Sequence[Answer]) -> Update:
-    """What the answers say; a paper is dropped as soon as something does not hold."""
-    if walk.step == "grade":
-        written = {name: pieces.found(walk)[name] for name in ("idea", "justification")}
-        return {"outcome": "kept", "memory": written}
-    update = pieces.read_pieces(walk, _open(walk), answers)
-    if "outcome" not in update and (why := fault(update["draft"]["done"])):
-        update |= {"outcome": "dropped", "why": why}
-    return update
+def _dropped(found: Mapping[str, Any]) -> Update:
+    """The end of a paper in which something does not hold."""
+    why = fault(found)
+    return {"outcome": "dropped", "why": why} if why else {}
 
 
 def fault(found: Mapping[str, Any]) -> str | None:
@@ -160,66 +214,6 @@ def fault(found: Mapping[str, Any]) -> str | None:
     return f"not grounded: {'; '.join(loose)}" if loose else None
 
 
-def _open(walk: Walk) -> list[Piece]:
-    """The pieces that can be asked for now: idea, justification, then what looks at both, then the grounds."""
-    if walk.step == "grade":
-        return []
-    done = pieces.found(walk)
-    stages = (_written,) if walk.step == "respond" else (_looked_at, _grounded)
-    for stage in stages:
-        if left := [piece for piece in stage(walk, done) if piece.name not in done]:
-            return left[:1] if stage is _written else left
-    return []
-
-
-def _written(walk: Walk, done: Mapping[str, Any]) -> Iterator[Piece]:
-    draft = walk.sample
-    reviews = [reply.text() for reply in draft.paper.reviews]
-    summaries = [str(reply.content[SUMMARY]) for reply in draft.paper.replies if reply.content.get(SUMMARY)]
-    paper = {"title": draft.paper.title, "abstract": draft.paper.abstract, "summaries": _parted(summaries)}
-    yield _piece(walk, "idea", "writer", Synthesis, paper)
-    if "idea" in done:
-        idea = Idea.model_validate(done["idea"]).told()
-        told = {"idea": idea, "reviews": _parted(reviews), "score": str(draft.score)}
-        yield _piece(walk, "justification", "writer", Justification, told)
-
-
-def _looked_at(walk: Walk, done: Mapping[str, Any]) -> Iterator[Piece]:
-    made, limit = item(walk.sample, done), walk.settings.max_claims
-    told = {"idea": made.research_idea.told(), "justification": made.novelty_reasoning}
-    yield _piece(walk, "formal", "judge", Formal, told)
-    asking = partial(claims.extract, walk.prompt("extract"), made.novelty_reasoning, limit, gold=True)
-    yield Piece("claims", asking, partial(claims.read_arguments, limit=limit))
-
-
-def _grounded(walk: Walk, done: Mapping[str, Any]) -> Iterator[Piece]:
-    """Every argument is checked as a claim of a candidate would be, by works or by the idea; there is no gold."""
-    settings = Settings(works_chars=walk.settings.works_chars, max_claims=walk.settings.max_claims)
-    any_walk: AnyWalk = walk
-    view = replace(any_walk, sample=item(walk.sample, done), settings=settings)
-    for kind in KINDS:
-        if done["claims"][kind]:
-            yield judge.checking(view, [kind], NO_GOLD, done["claims"])
-
-
-def _piece(walk: Walk, name: str, role: str, form: type[Form], values: Mapping[str, str]) -> Piece:
-    """A piece whose answer is a form, kept as it was filled in; what is written has to say something."""
-
-    def asked(*, attempt: int, again: Any) -> Question:
-        messages = walk.prompt(name).messages(shape=shape(form), again=again, **values)
-        return Question(role, name, messages, schema(form), attempt=attempt)
-
-    def made(answer: Answer) -> dict[str, Any]:
-        found = read_form(answer.reply, form).model_dump()
-        if role == "writer" and (
-            blank := [field for field, text in found.items() if not says_something(text)]
-        ):
-            raise Unread("unparsed", f"{', '.join(blank)}: it says nothing")
-        return found
-
-    return Piece(name, asked, made)
-
-
 def _parted(texts: Sequence[str]) -> str:
     return "\n\n".join(f"({number}) {text}" for number, text in enumerate(texts, 1)) or "(none)"
 
@@ -230,9 +224,8 @@ benchmark = Benchmark(
     roles=ROLES,
     Settings=Rules,
     Item=Paper,
-    ask=ask,
-    read=read_answers,
-    grade=lambda walk: Score(None, why=walk.state["outcome"]),
+    nodes={"respond": respond, "judge": look, "grade": keep},
+    grade=lambda episode: Score(None, why=episode.state["outcome"]),
     metrics=lambda traces, settings, evidence: {},
     calls=lambda settings: {"writer": 2, "judge": 4},
 )

@@ -1,0 +1,168 @@
+"""What the candidate is shown: the scene, how it is to think, and all that the rounds before have told it (App. A-C).
+
+Nothing that the candidate may not know is ever put into one of its prompts: they are written here, from the picture,
+the caption, the frame and the history alone. A request tells all that is known anew (`conversation=fresh`), or the game
+is one growing conversation: the rules and the scene, then each attempt, question, answer and clue as a turn.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lotbench.benchmarks.lotbench import whole
+from lotbench.benchmarks.lotbench.frameworks import FRAMEWORKS
+from lotbench.benchmarks.lotbench.settings import GameEpisode
+from lotbench.harness.episode import Render
+from lotbench.prompting.prompt import Value
+from lotbench.prompting.reply import Form, shape
+from lotbench.types import Message
+
+
+def request(episode: GameEpisode, step: str, form: type[Form], notes: str = "") -> Render:
+    """What writes the request of a step: respond, ask or decompose; `notes` are those of DDCoT."""
+    rationale = episode.line("rationale", text=notes) if notes else None
+
+    def fresh(again: str | None) -> Sequence[Message]:
+        # The static part first, the history last, so that prefixes can be cached.
+        name = whole.prompt(step, episode.settings)
+        values: dict[str, Value] = {**_scene(episode), **_tips_of(episode), "shape": shape(form)}
+        if step != "decompose":
+            values |= {"method": _method(episode), "rationale": rationale, "again": again}
+        if step == "respond":
+            values |= _limits(episode)
+        return episode.prompt(name).messages(**values, **unclear(episode, name, "told_unclear"))
+
+    def growing(again: str | None) -> Sequence[Message]:
+        told = _grown(episode, step, form)
+        for text in (rationale, again):
+            if text:
+                _say(told, text)
+        return told
+
+    return growing if episode.settings.conversation == "growing" else fresh
+
+
+def unclear(episode: GameEpisode, prompt: str, line: str) -> dict[str, Value]:
+    """What a prompt says of the answer Unclear, if it has a field for it."""
+    if "unclear" not in episode.prompt(prompt).fields:
+        return {}
+    return {"unclear": episode.line(line) if episode.settings.oracle_says != "yes_no" else None}
+
+
+def _method(episode: GameEpisode) -> str:
+    return episode.line(FRAMEWORKS[episode.settings.framework].method)
+
+
+def _limits(episode: GameEpisode) -> dict[str, Value]:
+    """How long a filling, or a whole response, may be."""
+    limits = episode.settings
+    most = (limits.max_words, limits.max_characters)
+    if limits.whole:
+        most = (limits.max_response_words, limits.max_response_characters)
+    return {"max_words": str(most[0]), "max_characters": str(most[1])}
+
+
+def _scene(episode: GameEpisode) -> dict[str, Value]:
+    """What the candidate is shown of the sample: its arm of the scene, and the frame if it is shown."""
+    arm, sample = episode.settings.arm, episode.sample
+    picture = episode.pictures.get(sample.id) if "image" in arm else None
+    scene: dict[str, Value] = {
+        "image": picture,
+        "image_label": episode.line("image") if picture else None,
+        "caption": episode.line("caption", text=sample.caption) if "caption" in arm else None,
+    }
+    return scene if episode.settings.whole else {**scene, "frame": sample.frame}
+
+
+def _tips_of(episode: GameEpisode) -> dict[str, Value]:
+    return {"tips": "\n".join(_tips(episode)) if episode.settings.feedback else None}
+
+
+def _tips(episode: GameEpisode) -> list[str]:
+    """One line for each thing that the candidate knows, oldest first."""
+    told: list[str] = []
+    for past in [*episode.state["history"], episode.state["turn"]]:
+        if past.get("filling"):
+            told.append(episode.line("found" if past.get("verdict") else "wrong", text=past["filling"]))
+        if past.get("question") and past.get("answer"):
+            told.append(episode.line("question", text=past["question"]))
+            told.append(episode.line("answer", text=episode.line(past["answer"].lower())))
+        told.extend(episode.line("clue", text=clue) for clue in past.get("clues", ()))
+        if past.get("frame"):
+            told.append(episode.line("frame", text=past["frame"]))
+    return told
+
+
+def _grown(episode: GameEpisode, step: str, form: type[Form]) -> list[Message]:
+    """The conversation of a game up to the turn in which a step is asked for."""
+    framework = FRAMEWORKS[episode.settings.framework]
+    responding = framework.written if episode.settings.whole else framework.filling
+    shapes: dict[str, type[Form]] = {"respond": responding, "ask": framework.asking, step: form}
+    talk = whole.prompt("talk", episode.settings)
+    opening: dict[str, Value] = {**_scene(episode), **_limits(episode), "method": _method(episode)}
+    opening |= unclear(episode, talk, "told_unclear")
+    told = list(episode.prompt(talk).messages(**opening))
+    for past in episode.state["history"]:
+        _say(told, _wanted(episode, "respond", shapes))
+        _round(episode, told, past, shapes)
+        if "question" in past and episode.settings.ask and not past.get("verdict"):
+            _say(told, _wanted(episode, "ask", shapes))
+            _asked(episode, told, past)
+        _revealed(episode, told, past)
+    if step != "ask" and not episode.state["turn"]:
+        _say(told, _wanted(episode, step, shapes))
+        return told
+    _say(told, _wanted(episode, "respond", shapes))
+    _round(episode, told, episode.state["turn"], shapes)
+    _say(told, _wanted(episode, step, shapes))
+    return told
+
+
+def _round(
+    episode: GameEpisode, told: list[Message], past: Mapping[str, Any], shapes: Mapping[str, type[Form]]
+) -> None:
+    """An attempt and what came of it; one that could not be read is not there."""
+    if past.get("filling"):
+        field = [*shapes["respond"].model_fields][-1]
+        told.append(Message("assistant", (_object(field, past["filling"]),)))
+        _say(told, _line(episode, "found" if past.get("verdict") else "wrong", past["filling"]))
+
+
+def _asked(episode: GameEpisode, told: list[Message], past: Mapping[str, Any]) -> None:
+    """A question and the oracle's answer."""
+    if past.get("question"):
+        told.append(Message("assistant", (_object("question", past["question"]),)))
+        if past.get("answer"):
+            _say(told, _line(episode, "answer", episode.line(past["answer"].lower())))
+
+
+def _revealed(episode: GameEpisode, told: list[Message], past: Mapping[str, Any]) -> None:
+    for clue in past.get("clues", ()):
+        _say(told, _line(episode, "clue", clue))
+    if past.get("frame"):
+        _say(told, _line(episode, "frame", past["frame"]))
+
+
+def _say(told: list[Message], text: str) -> None:
+    """Add to the host's turn, or begin one: two turns of one speaker are no conversation."""
+    if told[-1].speaker == "user":
+        *before, last = told[-1].parts
+        joined = (*before, f"{last}\n{text}") if isinstance(last, str) else (*before, last, text)
+        told[-1] = Message("user", joined)
+    else:
+        told.append(Message("user", (text,)))
+
+
+def _wanted(episode: GameEpisode, step: str, shapes: Mapping[str, type[Form]]) -> str:
+    name = "turn_respond_whole" if step == "respond" and episode.settings.whole else f"turn_{step}"
+    return episode.line(name, shape=shape(shapes[step]))
+
+
+def _line(episode: GameEpisode, name: str, text: str) -> str:
+    return episode.line(name, text=text)
+
+
+def _object(field: str, text: str) -> str:
+    return json.dumps({field: text}, ensure_ascii=False)

@@ -1,0 +1,105 @@
+"""What a benchmark asks, filled in with a sample and put to nobody: for `show`, dry runs and prompts of data sets."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from lotbench.errors import LotbenchError
+from lotbench.harness.episode import AnyEpisode, nobody, visit
+from lotbench.harness.state import start
+from lotbench.run.plan import Plan
+from lotbench.run.session import graph
+from lotbench.types import JSON, Answer, Key, Question, Reply
+
+T = TypeVar("T")
+STEPS = 10
+"""Nodes of a graph that are visited: two rounds of a game."""
+
+
+class _HeardError(LotbenchError):
+    """A question was put; it ends the visit."""
+
+
+def previewed(plan: Plan) -> Sequence[Question]:
+    """One question of each step that the settings can reach, as the first sample fills it in.
+
+    The graph is played twice by nobody: once everything is answered with the last choice of its form (No), once with the
+    first (Yes). Of each step the longest question is taken, which knows most of the rounds before.
+    """
+    episode = plan.episode(plan.chosen[0].id, 1, nobody)
+    longest: dict[tuple[str, str], Question] = {}
+    for choice in (-1, 0):
+        for question in _finished(_heard(plan, episode, choice)):
+            place = question.role, question.step
+            if place not in longest or _length(question) > _length(longest[place]):
+                longest[place] = question
+    return tuple(longest.values())
+
+
+def first_question(plan: Plan, sample: str, **settings: Any) -> Question | None:
+    """What an episode on a sample asks first, with these settings beside the plan's; None if its first node asks nothing."""
+    heard: list[Question] = []
+
+    async def call(episode: AnyEpisode, question: Question) -> Answer:
+        heard.append(question)
+        raise _HeardError(question.step)
+
+    episode = plan.episode(sample, 1, call)
+    episode = replace(episode, settings=plan.settings.model_copy(update=settings))
+    with suppress(_HeardError):
+        _finished(visit(plan.benchmark.nodes["respond"], start(sample, 1), episode))
+    return heard[0] if heard else None
+
+
+async def _heard(plan: Plan, episode: AnyEpisode, choice: int) -> list[Question]:
+    """The questions of an episode in which every form is filled with the first or the last choice of each field."""
+    heard: list[Question] = []
+
+    async def call(episode: AnyEpisode, question: Question) -> Answer:
+        heard.append(question)
+        free = f"{plan.benchmark.example(plan.settings, choice)} {len(heard)}"
+        text = _example(question, choice, len(heard)) if question.schema else free
+        return Answer(question, Key("", 0, 0, question.step, 0, 0, ""), Reply(text, "nobody"))
+
+    with suppress(RecursionError):
+        config = {"recursion_limit": STEPS}
+        begun = start(episode.sample.id, 1)
+        await graph(plan.benchmark).ainvoke(begun, config, context=replace(episode, call=call))
+    return heard
+
+
+def _example(question: Question, choice: int, number: int) -> str:
+    """A reply of the form that a question wants."""
+    fields: Any = (question.schema or {}).get("properties", {})
+    return json.dumps({name: _value(name, field, choice, number) for name, field in fields.items()})
+
+
+def _value(name: str, field: Any, choice: int, number: int) -> JSON:
+    if "enum" in field:
+        chosen: JSON = field["enum"][choice]
+        return chosen
+    kind = field.get("type")
+    if kind == "array":
+        return [_value(name, field.get("items", {}), choice, number)]
+    if kind in ("integer", "number"):
+        bound: JSON = field.get("minimum" if choice else "maximum", 1)
+        return bound
+    if kind == "boolean":
+        return choice == 0
+    return f"Is it number {number}?" if name == "question" else f"try number {number}"
+
+
+def _length(question: Question) -> int:
+    return sum(len(part) for message in question.messages for part in message.parts if isinstance(part, str))
+
+
+def _finished(work: Coroutine[Any, Any, T]) -> T:
+    """The result of async work, done in a thread of its own: whoever asks may be in an event loop."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()
