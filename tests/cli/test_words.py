@@ -17,7 +17,7 @@ import pytest
 
 from lotbench.cli import main
 from lotbench.site.runs import Gallery
-from tests.old_runs import FOLDER, RUNS, copied
+from tests.recorded import FOLDER, RUNS, copied
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(

@@ -26,7 +26,7 @@ from lotbench.edge.models import chat, chat_format
 from lotbench.edge.models.chat import ChatModel, Waiting
 from lotbench.errors import CallFailed, Unescapable, UsageError
 from lotbench.types import Key, Message, Reply, Request, Sampling
-from tests.old_runs import FOLDER
+from tests.recorded import FOLDER
 
 QUESTION = Request(Key("s", 1, 1, "respond", 0, 0, "d"), "m", (Message("user", ("?",)),), None, Sampling(1.0))
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]

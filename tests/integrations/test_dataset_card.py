@@ -14,7 +14,7 @@ from lotbench import benchmarks
 from lotbench.cli import main
 from lotbench.edge.files import datasets
 from lotbench.integrations.dataset_card import card, croissant
-from tests.old_runs import FOLDER, RUNS
+from tests.recorded import FOLDER, RUNS
 
 
 def texts(value: Any) -> list[str]:

@@ -18,7 +18,7 @@ from lotbench.integrations import EXPORTERS, PEOPLE, export
 from lotbench.integrations.huggingface import model_id
 from lotbench.run import recorded
 from lotbench.run.results import load_run
-from tests.old_runs import FOLDER, RUNS
+from tests.recorded import FOLDER, RUNS
 
 FAILED = {"value": None, "why": "judge_failed: it said nothing", "parts": {}}
 

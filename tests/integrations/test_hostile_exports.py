@@ -18,7 +18,7 @@ from lotbench.edge.files.jsonl import sealed
 from lotbench.integrations import EXPORTERS, inspect_log
 from lotbench.run.rescore import Transcript
 from lotbench.run.results import Run
-from tests.old_runs import FOLDER, RUNS
+from tests.recorded import FOLDER, RUNS
 
 GAME = next(name for name in RUNS if "-lotbench-" in name)
 

@@ -18,7 +18,7 @@ from lotbench.edge.files import datasets
 from lotbench.integrations.dataset_card import card, croissant
 from lotbench.run.results import load_run
 from tests.environments import environment
-from tests.old_runs import FOLDER, RUNS
+from tests.recorded import FOLDER, RUNS
 
 pytestmark = pytest.mark.slow
 

@@ -18,8 +18,8 @@ from lotbench.run.evaluate import evaluate_sync
 from lotbench.run.results import Run, load_run
 from tests.environments import environment
 from tests.fakes import RuleModel
-from tests.old_runs import FOLDER, RUNS
 from tests.pages import ROOT
+from tests.recorded import FOLDER, RUNS
 from tests.rules import Rule, Said, game_rule, hear
 from tests.server import FakeServer
 

@@ -20,8 +20,8 @@ import yaml
 
 from lotbench.cli import main
 from lotbench.integrations import EXPORTERS
-from tests.old_runs import FOLDER, RUNS
 from tests.pages import ROOT
+from tests.recorded import FOLDER, RUNS
 
 PAGE = ROOT / "docs" / "integrations.md"
 PLACE = re.compile(r"(?<=<!-- survival: `make golden` writes it anew -->\n).*?(?=<!-- end -->)", re.DOTALL)

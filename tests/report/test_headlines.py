@@ -23,7 +23,7 @@ from lotbench.run.results import entry, load_run
 from lotbench.site.home import boards
 from lotbench.types import Score, Trace
 from tests.games import Rules, lost, respond, trace, unread, unsolved, won
-from tests.old_runs import FOLDER, RUNS
+from tests.recorded import FOLDER, RUNS
 from tests.report.test_leaderboard import CONDITIONS, THREE
 
 IDEAS = 62

@@ -14,7 +14,7 @@ from lotbench.cli import main
 from lotbench.run.folder_shapes import later
 from lotbench.site.runs import Gallery
 
-OLD = Path(__file__).parents[1] / "cases" / "old_runs"
+OLD = Path(__file__).parents[1] / "cases" / "recorded"
 DEEP = "[" * 100_000
 
 

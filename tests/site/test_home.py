@@ -19,7 +19,7 @@ from lotbench.site.home import Badge, badge, boards
 from lotbench.site.run_summary import read_run
 from lotbench.site.run_tables import WalkRow
 from lotbench.site.runs import REPORT_POLICY, Gallery
-from tests.old_runs import FOLDER, RUNS
+from tests.recorded import FOLDER, RUNS
 from tests.report.test_leaderboard import CONDITIONS, THREE
 
 UNCHECKED = "the judge was never checked (unchecked: j)"

@@ -16,7 +16,7 @@ from lotbench.edge.calls.journal import read_journal
 from lotbench.run.rescore import sent
 from lotbench.run.results import load_run
 from lotbench.site.runs import Gallery
-from tests.old_runs import FOLDER as OLD
+from tests.recorded import FOLDER as OLD
 
 RUNS = sorted(place.parent.name for place in OLD.glob("*/run.json"))
 WHOLE = [name for name in RUNS if "killed" not in name]

@@ -34,8 +34,8 @@ from lotbench.site.vote import Polls
 from lotbench.types import Reply, Request
 from tests import hostile
 from tests.full_disk import full_disk
-from tests.old_runs import FOLDER, RUNS
 from tests.playing import SETTINGS, play
+from tests.recorded import FOLDER, RUNS
 from tests.rules import game_rule
 from tests.server import FakeServer
 from tests.views import retold

@@ -11,7 +11,7 @@ import pytest
 from lotbench.site.runs import Gallery
 from lotbench.site.walk_story import story
 from lotbench.types import Score, Trace
-from tests.old_runs import FOLDER
+from tests.recorded import FOLDER
 
 RUNS = {name.parent.name.split("-")[2]: name.parent.name for name in FOLDER.glob("*/run.json")}
 

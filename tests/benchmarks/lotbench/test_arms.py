@@ -30,9 +30,9 @@ from tests.benchmarks.lotbench.test_frames import CALM, HEART, POINTED
 from tests.fakes import RuleModel
 from tests.games import Rules, unsolved, won
 from tests.judging import shipped, write
-from tests.old_runs import cut_off, walks
 from tests.play import CHAIN, NO, PROMPTS, TRIAL, YES, candidate, judge, play
 from tests.playing import play as play_run
+from tests.recorded import cut_off, walks
 from tests.rules import hear
 from tests.server import FakeServer
 
