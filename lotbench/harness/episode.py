@@ -237,17 +237,18 @@ class Episode(Generic[Item, Settings]):
         self.steps.append(remark(step, self.round if round is None else round, value))
 
     def again(self, reason: str) -> str:
-        """The line that says what was wrong with a reply, in the language of the sample.
+        """The line that says what was wrong with a reply, in the language of the sample; the reason itself without `lines`.
 
         The pack's `reasons` are looked up by the words of the reason; numbers in it fill the fields `first` and `second`.
         """
-        told = self.prompts.prompts.get(self.sample.language, {}).get("reasons")
+        pack = self.prompts.prompts.get(self.sample.language, {})
+        told = pack.get("reasons")
         if told is not None:
             name = re.sub(r"[^a-z]+", "_", reason.lower()).strip("_")
             section = name if name in told.sections else "other"
             numbers = dict(zip(("first", "second"), re.findall(r"\d+", reason), strict=False))
             reason = told.line(section, **(numbers if section == name else {}))
-        return self.line("again", reason=reason)
+        return self.line("again", reason=reason) if "lines" in pack else reason
 
     def _filling(self, prompt: Prompt, form: type[Form] | None, values: Mapping[str, Value]) -> Render:
         """A function that fills the prompt; `shape` and `again` are filled in where it has these fields."""

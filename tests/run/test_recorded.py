@@ -7,15 +7,12 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import pytest
 
 from lotbench import benchmarks
-from lotbench.benchmarks.lotbench.sample import Item
-from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.cli import main
-from lotbench.config.before import Before
 from lotbench.edge.files import datasets
 from lotbench.run.evaluate import evaluate, resume
 from tests.recorded import FOLDER, RUNS, copied, cut_off, own, players, summary, walks
@@ -148,34 +145,15 @@ def call_with_a_picture(run: Path, capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().out
 
 
-def test_what_was_sent_is_shown_when_the_data_set_has_another_name(
-    tmp_path: Path, shelf: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("change", [renamed, gone])
+def test_what_was_sent_is_shown_whatever_becomes_of_the_data_set(
+    change: Any, tmp_path: Path, shelf: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = copied(LOTBENCH, tmp_path)
     before = call_with_a_picture(run, capsys)
-    renamed(shelf / "lotbench_easy")
+    change(shelf / "lotbench_easy")
     assert "[picture " in before
     assert call_with_a_picture(run, capsys) == before
-
-
-def test_what_was_sent_is_not_shown_without_the_picture_and_says_so(
-    tmp_path: Path, shelf: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = copied(LOTBENCH, tmp_path)
-    key = next(step["call"] for step in walks(run)[0]["steps"] if step["step"] == "respond")
-    gone(shelf / "lotbench_easy")
-    assert main(["show", str(run), "--call", str(key)]) == 2
-    assert "no longer what it was" in (text := capsys.readouterr().err) or "lot-0001.png" in text
-
-
-class LaterSettings(Settings):
-    hurry: Annotated[int, Before(0)] = 3
-    calm: bool = True
-
-
-class LaterItem(Item):
-    mood: Annotated[str, Before("none")] = "any"
-    theme: str = ""
 
 
 def test_a_sample_that_is_another_one_now_refuses_by_name(
