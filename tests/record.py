@@ -24,7 +24,7 @@ WANTED: dict[str, dict[str, Any]] = {
     "standard": {"limit": 12, "settings": {"kind": "all"}},
     "liveideabench": {"limit": 3, "settings": {"ideas": 2}},
     "hicbench": {"limit": 3, "settings": {"answers": 3, "answer_tokens": 70, "judges": 2}},
-    "rinobench": {"limit": 3, "settings": {"alignment_calls": 1, "permutations": 99}},
+    "rinobench": {"data": "rinobench_easy", "limit": 3, "settings": {"alignment_calls": 1}},
 }
 """What each recording is of, by the word in its folder's name."""
 

@@ -23,7 +23,7 @@ from lotbench.errors import (
     Unescapable,
     Unread,
 )
-from lotbench.harness.loop import Loop, Planned
+from lotbench.harness.loop import Course, Loop, Planned
 from lotbench.prompting.reply import read_form
 from lotbench.run.evaluate import resume
 from lotbench.run.results import load_run
@@ -498,15 +498,14 @@ async def test_a_bug_in_the_scoring_of_one_walk_is_reported_too() -> None:
         async def ainvoke(self, input: Any, config: Any = None, *, context: Any = None) -> Any:
             return dict(input) | {"outcome": "solved"}
 
-    def grade(walk: Any) -> Score:
-        if walk == "b":
+    def grade(episode: Any) -> Score:
+        if episode["sample"] == "b":
             raise ZeroDivisionError
         return Score(1.0)
 
-    context = SimpleNamespace(
-        benchmark=SimpleNamespace(grade=grade), view=lambda state, step: state["sample"]
-    )
-    loop = Loop(Graph(), context, {}, supersteps=10, concurrency=1, max_failed=0)  # type: ignore[arg-type]
+    episode: Any = SimpleNamespace(at=lambda state: state)
+    course = Course(Graph(), lambda sample, repeat: episode, grade, supersteps=10)
+    loop = Loop(course, {}, concurrency=1, max_failed=0)
 
     done = [trace.sample async for trace in loop.traces([[Planned(name, 1, name)] for name in "abc"])]
 
