@@ -147,7 +147,9 @@ def _written(made: Prepared, calls: Calls, judged: Sequence[Judged]) -> Checked:
     place = calls.folder
     place.write("checks.jsonl", "".join(f"{_line(one)}\n" for one in rows))
     labels = made.rows.about.labels
-    sentences = judge_rates.sentences(found, names, made.validation.deciding(made.plan.settings), labels)
+    sentences = judge_rates.sentences(
+        found, names, made.validation.deciding(made.plan.settings), labels, made.validation.bounds
+    )
     told = judge_comparison.sections(
         judge_comparison.of_measures(found, names), made.plan.experiment.seed, pairs=False
     )

@@ -521,7 +521,7 @@ def good_enough(judges: Sequence[JudgeVerdicts], seed: int = 0) -> Section:
         for criterion, language in dict.fromkeys((one.criterion, one.language) for one in judge.rulings):
             mine = [one for one in judge.rulings if (one.criterion, one.language) == (criterion, language)]
             found = tested(counted(measure(mine, JudgePanel("judge", (0,), "", None), criterion, seed)))
-            told.append(sentence(Check("judge", f"{judge.name}, {language}", found, criterion), Bounds()))
+            told.append(sentence(Check("judge", f"{judge.name}, {language}", found, criterion)))
     return Section("Good enough?", tuple(told))
 
 

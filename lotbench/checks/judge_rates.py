@@ -18,7 +18,7 @@ from lotbench.metrics.correlation import pearson, spearman
 from lotbench.report.markdown import bullets, number, plain, table
 from lotbench.report.report import Spent, laid_out
 from lotbench.report.sections import Section, Table
-from lotbench.report.trust import Bounds, Check, sentence
+from lotbench.report.trust import Check, sentence
 from lotbench.types import JSON, Metric
 
 Cell = str | float | int | None
@@ -211,19 +211,25 @@ def counted(one: Measure) -> dict[str, Any]:
 
 
 def sentences(
-    found: Sequence[Measure], names: Mapping[str, Sequence[str]], deciding: Sequence[str], labels: str
+    found: Sequence[Measure],
+    names: Mapping[str, Sequence[str]],
+    deciding: Sequence[str],
+    labels: str,
+    bounds: Mapping[str, str],
 ) -> list[str]:
-    """What each measure that a score could rest on came to, and whether that is good enough by the rule of trust."""
+    """What each measure that a score could rest on came to, and whether that is good enough by the rule of trust.
+
+    `bounds` names those that a role is held to (`report.trust.BOUNDS`).
+    """
     told = []
     for one in found:
         if one.criterion not in deciding:
             continue
-        bounds = one.settings if isinstance(one.settings, Bounds) else Bounds()
         who = " + ".join(names[one.role][seat] for seat in one.seats)
         way = "" if one.criterion else f" ({', '.join(filter(None, (one.role, one.variant, one.what)))})"
-        bound = "max_oracle_error" if one.role == "oracle" else ""
         rates = tested(counted(one))
-        told.append(sentence(Check(one.role, who + way, rates, one.criterion, labels, bound=bound), bounds))
+        bound = bounds.get(one.role, "")
+        told.append(sentence(Check(one.role, who + way, rates, one.criterion, labels, bound=bound)))
     return told
 
 

@@ -209,6 +209,7 @@ class Validation:
         read: What became of a probe, from the state after its step.
         key: What a role's verdicts depend on beside the models: settings, prompts, data.
         rulings: What a panel's results come to, from all probes that it was put once.
+        bounds: Whose bounds a role's verdicts are held to (`report.trust.BOUNDS`), where not those of every judge.
         deciding: The criteria that a score rests on, from the settings; the game's rulings are of one, "".
         built: Probes that a data set brings itself, without any judge set.
         published: What others published of people's judgments, by name, as a judge set of this benchmark.
@@ -228,6 +229,7 @@ class Validation:
     read: Callable[[Probe, State], ProbeResult]
     key: Callable[[str, Any, Pack, JSON, str], dict[str, JSON]]
     rulings: Callable[[Sequence[tuple[Probe, ProbeResult]]], Sequence[Ruling]] = decided
+    bounds: Mapping[str, str] = field(default_factory=dict)
     deciding: Callable[[Any], tuple[str, ...]] = lambda settings: ("",)
     built: Callable[[str, Mapping[str, Any]], Sequence[Probe]] = lambda role, data: ()
     published: Mapping[str, Callable[[Source], JudgedSet]] = field(default_factory=dict)

@@ -12,11 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
-
-from lotbench.config.before import Before
 from lotbench.config.makers import PEOPLE, one_maker
 from lotbench.config.model_names import Kind, related, without_address
 
@@ -26,31 +22,40 @@ KNOWS_NOTHING = "the headline metric knows nothing"
 """How the reason begins of a run whose headline leaves out more."""
 
 
-class Bounds(BaseModel):
-    """The named settings of the rule; the settings of every benchmark have them, and none of them changes a score."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    max_fpr: Annotated[float, Before(0.05)] = Field(default=0.05, ge=0, le=1)
-    """The judge's false positive rate above which a run is not trusted."""
-    max_fnr: Annotated[float, Before(0.3)] = Field(default=0.3, ge=0, le=1)
-    """The judge's false negative rate above which a run is not trusted."""
-    min_kappa: Annotated[float, Before(0.6)] = Field(default=0.6, ge=-1, le=1)
-    """Cohen's kappa of a judge or oracle with the labels, below which a run is not trusted."""
-    min_rho: Annotated[float, Before(0.3)] = Field(default=0.3, ge=-1, le=1)
-    """Spearman's rho of a judge's marks with people's, below which a run is not trusted."""
-    max_unreadable: Annotated[float, Before(0.05)] = Field(default=0.05, ge=0, le=1)
-    """The share of a check's verdicts that could not be read, above which a run is not trusted."""
-    min_negatives: Annotated[int, Before(30)] = Field(default=30, ge=0)
-    """Labelled negatives that a check needs to say anything of the false positive rate."""
-    min_positives: Annotated[int, Before(30)] = Field(default=30, ge=0)
-    """Labelled positives that a check needs to say anything of the false negative rate."""
-    min_samples: Annotated[int, Before(50)] = Field(default=50, ge=0)
-    """Independent samples that a run needs to be trusted; the whole data set is enough where it is smaller."""
+MIN_SAMPLES = 50
+"""Independent samples that a run needs to be trusted; the whole data set is enough where it is smaller."""
 
 
-BOUNDS = frozenset(Bounds.model_fields)
-"""The names of these settings: part of every benchmark's `score_only`."""
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How well somebody's verdicts have to hold for scores to rest on them.
+
+    Attributes:
+        max_fpr: The false positive rate above which a run is not trusted; `max_fnr` the false negative rate.
+        min_kappa: Cohen's kappa with the labels, below which a run is not trusted.
+        min_rho: Spearman's rho of marks with people's, below which a run is not trusted.
+        max_unreadable: The share of a check's verdicts that could not be read, above which a run is not trusted.
+        min_negatives: Labelled negatives that a check needs to say anything of the false positive rate.
+        min_positives: Labelled positives that a check needs to say anything of the false negative rate.
+    """
+
+    max_fpr: float = 0.05
+    max_fnr: float = 0.3
+    min_kappa: float = 0.6
+    min_rho: float = 0.3
+    max_unreadable: float = 0.05
+    min_negatives: int = 30
+    min_positives: int = 30
+
+
+BOUNDS = {
+    "": Bounds(),
+    # A game has fifteen guesses, and 0 of 100 is compatible with an FPR of 3.7 % (Wilson).
+    "game": Bounds(min_negatives=100),
+    # An oracle errs with less harm than a judge: no verdict of its own ends a game.
+    "oracle": Bounds(max_fpr=0.2, max_fnr=0.2),
+}
+"""The bounds of every judge, and those of the game's judge and of its oracle; no setting changes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +95,7 @@ class Check:
         task: What it is asked to do, if its role has several tasks: `originality`.
         labels: Whose labels it was held against: `author`, `people`, `planted`.
         drifted: It no longer judges as it did when it was checked.
-        bound: The setting of the benchmark that bounds both error rates of this role in the place of max_fpr and max_fnr.
+        bound: Whose bounds it is held to: a name in BOUNDS.
     """
 
     role: str
@@ -130,11 +135,9 @@ class Case:
         walks: Walks that are done, and that the run is to have.
         seen: Samples that the candidate's adapter was trained on; None if it does not say.
         demands: What the benchmark itself asks of a run and does not find.
-        bounds: The settings of the run.
     """
 
     candidate: Player
-    bounds: Bounds
     others: Mapping[str, Player] = field(default_factory=dict)
     impartial: Collection[str] = ()
     checked: Collection[str] = ()
@@ -157,7 +160,7 @@ def reasons(case: Case) -> tuple[str, ...]:
     )
 
 
-def sentence(check: Check, bounds: Bounds) -> str:
+def sentence(check: Check) -> str:
     """What a check came to, in words: what the judge does wrong in 100, and whether that is good enough."""
     rates, name = check.rates, f"{check.who}" + (f", {check.task}" if check.task else "")
     if rates is None:
@@ -168,7 +171,7 @@ def sentence(check: Check, bounds: Bounds) -> str:
         says = "one of its error rates is not known"
     else:
         says = f"wrongly accepts {_in_100(rates.fpr)} in 100 and misses {_in_100(rates.fnr)}"
-    why = tuple(faults(check, bounds))
+    why = tuple(faults(check))
     return f"{name}: {says}: " + (f"not good enough, because {'; '.join(why)}." if why else "good enough.")
 
 
@@ -239,20 +242,20 @@ def _checked(case: Case) -> Iterator[str]:
             sits = case.others[role]
             mine = [Check(role, ", ".join(sits.answered or sits.asked), None)]
         for check in mine:
-            yield from faults(check, case.bounds)
+            yield from faults(check)
 
 
-def faults(check: Check, bounds: Bounds) -> Iterator[str]:
+def faults(check: Check) -> Iterator[str]:
     """What a check leaves to be wished for: why no score may rest on these verdicts."""
     name = f"the {check.role}" + (f" of {check.task}" if check.task else "")
-    rates = check.rates
+    rates, bounds = check.rates, BOUNDS[check.bound]
     if rates is None:
         yield f"{name} was never checked (unchecked: {check.who})"
         return
     if rates.rho is not None:
         yield from _marks(name, rates, bounds)
     else:
-        yield from _decisions(name, rates, bounds, check.bound)
+        yield from _decisions(name, rates, bounds)
     if rates.unreadable > bounds.max_unreadable:
         yield (
             f"{rates.unreadable:.1%} of the verdicts of {name}'s check could not be read, above max_unreadable "
@@ -262,22 +265,20 @@ def faults(check: Check, bounds: Bounds) -> Iterator[str]:
         yield f"{name} no longer judges as it did when it was checked (anchors)"
 
 
-def _decisions(name: str, rates: Rates, bounds: Bounds, bound: str) -> Iterator[str]:
+def _decisions(name: str, rates: Rates, bounds: Bounds) -> Iterator[str]:
     """Verdicts of yes and no: both error rates, agreement beyond chance, and enough rows of either side."""
-    sides = (("FPR", rates.fpr, bound or "max_fpr"), ("FNR", rates.fnr, bound or "max_fnr"))
-    for rate, value, setting in sides:
-        most = getattr(bounds, setting)
+    sides = (("FPR", rates.fpr, bounds.max_fpr), ("FNR", rates.fnr, bounds.max_fnr))
+    for rate, value, most in sides:
         if value is None:
             yield f"{name}'s {rate} {rates.where} is not known"
         elif value > most:
-            yield f"{name}'s {rate} {rates.where} is {value:.3f}, above {setting} {most:g}"
+            yield f"{name}'s {rate} {rates.where} is {value:.3f}, above max_{rate.lower()} {most:g}"
     if rates.kappa is None:
         yield f"{name}'s kappa with the labels is not known"
     elif rates.kappa < bounds.min_kappa:
         yield f"{name}'s kappa with the labels is {rates.kappa:.3f}, below min_kappa {bounds.min_kappa:g}"
     for what, n, least in (
-        # How many negatives it takes is a matter of max_fpr.
-        ("negatives", rates.negatives, bounds.min_positives if bound else bounds.min_negatives),
+        ("negatives", rates.negatives, bounds.min_negatives),
         ("positives", rates.positives, bounds.min_positives),
     ):
         if n < least:
@@ -295,9 +296,9 @@ def _marks(name: str, rates: Rates, bounds: Bounds) -> Iterator[str]:
 
 def _size(case: Case) -> Iterator[str]:
     """Whether there is enough of the run, and all of it."""
-    wanted = case.bounds.min_samples if case.whole is None else min(case.bounds.min_samples, case.whole)
+    wanted = MIN_SAMPLES if case.whole is None else min(MIN_SAMPLES, case.whole)
     if case.samples < wanted:
-        least = f"min_samples {wanted}" if wanted == case.bounds.min_samples else f"the data set's {wanted}"
+        least = str(wanted) if wanted == MIN_SAMPLES else f"the data set's {wanted}"
         yield f"the run is of {case.samples} samples, fewer than {least}"
     if case.unanswered > MOST_UNANSWERED * case.samples:
         yield f"{KNOWS_NOTHING} of {case.unanswered} of the {case.samples} samples"

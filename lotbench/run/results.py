@@ -447,7 +447,6 @@ def _case(
     most = benchmark.calls(settings)
     return trust.Case(
         candidate=players["candidate"],
-        bounds=settings if isinstance(settings, trust.Bounds) else trust.Bounds(),
         others={role: players[role] for role in roles},
         impartial=[role for role in roles if benchmark.roles[role].impartial],
         checked=[

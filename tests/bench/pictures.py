@@ -111,7 +111,7 @@ async def played(root: Path, count: int) -> list[Run]:
     return [
         await evaluate(
             model=candidate(name, skill), roles={"judge": judge, "oracle": oracle}, data="lotbench_easy",
-            samples=chosen, repeats=1, out=root, settings={"arm": "image+caption", "min_samples": count, "chain": "per_call"},
+            samples=chosen, repeats=1, out=root, settings={"arm": "image+caption", "chain": "per_call"},
         )
         for name, skill in SKILLS.items()
     ]  # fmt: skip

@@ -21,6 +21,7 @@ from lotbench.edge.calls import judge_records
 from lotbench.edge.calls.journal import read_journal
 from lotbench.edge.files import datasets, judge_set
 from lotbench.errors import DataError, LimitReached, UsageError
+from lotbench.report import trust
 from lotbench.run import results
 from lotbench.types import Reply, Request
 from tests.fakes import reply_from
@@ -207,6 +208,14 @@ def candidate(request: Any) -> Mapping[str, Any]:
     return {"filling": left[number(heard.text, heard.seed) % len(left)]}
 
 
+@pytest.fixture(autouse=True)
+def few_positives(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty labelled positives are enough, and of the oracle as many negatives."""
+    for name, bounds in trust.BOUNDS.items():
+        negatives = bounds.min_negatives if name == "game" else 20
+        monkeypatch.setitem(trust.BOUNDS, name, replace(bounds, min_negatives=negatives, min_positives=20))
+
+
 async def game(data: Path, out: Path, judge: Any, **more: Any) -> results.Run:
     """A run of six rounds whose judge is a rule."""
     players: dict[str, Any] = {"judge": Player(judge, "judge-0"), "oracle": Player(PlantedJudge(ITEMS), "o")}
@@ -217,7 +226,7 @@ async def game(data: Path, out: Path, judge: Any, **more: Any) -> results.Run:
         out=out,
         data=str(data),
         repeats=more.pop("repeats", 1),
-        settings={"max_rounds": 6, "min_positives": 20, **more.pop("settings", {})},
+        settings={"max_rounds": 6, **more.pop("settings", {})},
         **more,
     )
 

@@ -13,7 +13,6 @@ from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.benchmarks.lotbench.task import benchmark
 from lotbench.config.experiment import load
 from lotbench.edge.files import datasets
-from lotbench.report.trust import BOUNDS
 from lotbench.run.plan import make
 
 EVERY = sorted(datasets.shipped("configs").glob("**/*.toml"))
@@ -60,7 +59,7 @@ def test_the_defaults_written_out_are_the_defaults() -> None:
 def test_the_defaults_of_liveideabench_written_out_are_the_defaults() -> None:
     written = load(datasets.shipped("configs", "liveideabench-v2.toml")).experiment
     assert settings.Settings(**written.settings) == settings.Settings()
-    assert set(written.settings) == set(settings.Settings.model_fields) - {"panel"} - BOUNDS
+    assert set(written.settings) == set(settings.Settings.model_fields) - {"panel"}
     first = load(datasets.shipped("configs", "liveideabench-v1.toml")).experiment
     assert settings.Settings(**first.settings) == settings.Settings(version="v1")
     assert (written.repeats, written.roles) == (ideas_benchmark.walks.repeats, {})

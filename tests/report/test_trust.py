@@ -5,26 +5,18 @@ from typing import Any
 
 import pytest
 
-from lotbench.report.trust import Bounds, Case, Check, Player, Rates, reasons, remarks
+from lotbench.report.trust import Case, Check, Player, Rates, reasons, remarks
 
 GOOD = Rates(fpr=0.02, fnr=0.1, kappa=0.85, negatives=120, positives=60, unreadable=0.01)
 JUDGE = Check("judge", "gpt-4o-mini-2024-07-18", GOOD, labels="author")
 ORACLE = Check("oracle", "o", replace(GOOD, fpr=0.1, fnr=0.15, kappa=0.75))
 
-
-class Game(Bounds):
-    """The settings of a game with an oracle."""
-
-    max_oracle_error: float = 0.2
-
-
 TRUSTED = Case(
     candidate=Player(("openai/gpt-4.1", "gpt-4.1-2025-04-14"), frozenset({"api"})),
-    bounds=Game(),
     others={"judge": Player(("deepseek/deepseek-chat",)), "oracle": Player(("gemini/gemini-2.0-flash",))},
     impartial=("judge", "oracle"),
     checked=("judge", "oracle"),
-    checks=(JUDGE, replace(ORACLE, bound="max_oracle_error")),
+    checks=(JUDGE, replace(ORACLE, bound="oracle")),
     writers={"claude": 108},
     samples=108,
     whole=108,
@@ -107,7 +99,7 @@ def test_a_run_of_which_all_is_known_is_trusted() -> None:
             "the judge was checked on 10 rows only, fewer than 30",
         ),
         # Size and completeness.
-        (case(samples=1), case(samples=50), "the run is of 1 samples, fewer than min_samples 50"),
+        (case(samples=1), case(samples=50), "the run is of 1 samples, fewer than 50"),
         (
             case(samples=19, whole=20),
             case(samples=20, whole=20),
@@ -115,9 +107,9 @@ def test_a_run_of_which_all_is_known_is_trusted() -> None:
         ),
         (case(samples=49, whole=None), case(samples=50, whole=None), "the run is of 49 samples, fewer than"),
         (
-            case(bounds=Game(min_samples=109), whole=200),
-            case(bounds=Game(min_samples=108)),
-            "min_samples 109",
+            case(checks=(replace(JUDGE, bound="game", rates=replace(GOOD, negatives=99)), TRUSTED.checks[1])),
+            case(checks=(replace(JUDGE, bound="game"), TRUSTED.checks[1])),
+            "was checked on 99 negatives only, fewer than 100",
         ),
         (case(walks=(323, 324)), TRUSTED, "the run is not complete: 323 of 324 tasks are done"),
         (

@@ -17,6 +17,7 @@ from lotbench.checks.judge_comparison import decided, options, tallies
 from lotbench.config.experiment import Config, Experiment, Limits
 from lotbench.edge.files import datasets
 from lotbench.errors import UsageError
+from lotbench.report import trust
 from tests.bench import planted_rates
 from tests.checks.test_planted import rino
 from tests.fakes import RuleModel
@@ -30,6 +31,12 @@ NAMES: Mapping[str, Callable[[int], str]] = {
 DATA = {"hicbench": "hicbench", "liveideabench": "liveideabench", "rinobench": "rinobench_easy"}
 ROWS = {name: getattr(planted_rates, name)(NAMES[name]) for name in NAMES}
 Rule = Callable[[Any], Mapping[str, Any]]
+
+
+@pytest.fixture(autouse=True)
+def few_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six samples are enough."""
+    monkeypatch.setattr(trust, "MIN_SAMPLES", 6)
 
 
 def between(text: str, first: str, last: str) -> str:
@@ -131,7 +138,7 @@ async def run(benchmark: str, out: Path) -> Any:
         data=DATA[benchmark],
         limit=6,
         repeats=1,
-        settings={"min_samples": 6, **SETTINGS[benchmark]},
+        settings={**SETTINGS[benchmark]},
     )
 
 
@@ -259,7 +266,7 @@ async def test_anchors_find_a_judge_that_changed_under_its_name(benchmark: str, 
         out=tmp_path,
         data=str(data),
         repeats=1,
-        settings={"min_samples": 6, "anchors": 30, **SETTINGS[benchmark]},
+        settings={"anchors": 30, **SETTINGS[benchmark]},
     )
     anchors = json.loads((done.path / "anchors.json").read_text("utf-8"))["judges"]
     by_id = {found: one for found, one in zip(order(done), anchors, strict=True)}

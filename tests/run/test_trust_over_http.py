@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 
 from lotbench import benchmarks
 from lotbench.cli import main
+from lotbench.report import trust
 from tests.judging import PlantedJudge, asked, data_set, filled, shipped, write
 from tests.rules import game_rule, hear
 from tests.run.test_checked_judges import JUDGES, PERFECT, SETTINGS, candidate, planted
@@ -29,6 +30,15 @@ class Everybody:
 
     def __call__(self, body: Mapping[str, Any]) -> Any:
         return (self.plays if hear(body).model == "candidate" else self.judges)(body)
+
+
+@pytest.fixture(autouse=True)
+def few_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six samples are enough, and 20 rows of a check."""
+    monkeypatch.setattr(trust, "MIN_SAMPLES", 6)
+    for name, bounds in trust.BOUNDS.items():
+        few = replace(bounds, min_negatives=20, min_positives=20)
+        monkeypatch.setitem(trust.BOUNDS, name, few)
 
 
 def summary(out: Path) -> dict[str, Any]:
@@ -54,7 +64,7 @@ def unchecked_then_checked(
 def test_a_panel_benchmark_is_rankable_once_its_judges_are_checked(benchmark: str, tmp_path: Path) -> None:
     with FakeServer(rule=Everybody(candidate, PERFECT[benchmark])) as server:
         judges = [f"--judge=judge-{seat}@{server.url}" for seat in range(JUDGES[benchmark])]
-        named = {"min_samples": 6, **SETTINGS[benchmark]}
+        named = {**SETTINGS[benchmark]}
         settings = [f"--set={name}={value}" for name, value in named.items()]
         play = ["--model", f"candidate@{server.url}", "--limit", "6", *settings]
         checking = ["--judge-set", str(planted(benchmark, tmp_path / "set")), "--repeats", "1"]
@@ -71,7 +81,7 @@ def test_the_game_is_rankable_once_judge_and_oracle_are_checked(tmp_path: Path) 
     rows = write(tmp_path / "set", daeso=filled(GAMES), oracle=asked(GAMES))
     with FakeServer(rule=Everybody(game_rule(), PlantedJudge(GAMES))) as server:
         judges = [f"--judge=judge@{server.url}", f"--oracle=oracle@{server.url}"]
-        bounds = ["--set=max_rounds=2", "--set=min_positives=20", "--set=min_negatives=20"]
+        bounds = ["--set=max_rounds=2"]
         play = ["--model", f"candidate@{server.url}", "--data", str(data), *bounds]
         checking = ["--judge-set", str(rows), "--data", str(data), "--repeats", "1"]
         before, after = unchecked_then_checked("lotbench", tmp_path, play, judges, checking)
@@ -86,6 +96,6 @@ def test_standard_evaluation_is_rankable_without_any_check(tmp_path: Path) -> No
     assert not benchmarks.get("standard").judged
     with FakeServer(rule=lambda body: {"answer": "A"}) as server:
         play = ["--model", f"candidate@{server.url}", "--limit", "6", "--set=kind=2t1", "--set=arm=blind"]
-        assert main(["evaluate", "standard", *play, "--set=min_samples=6", "--out", str(tmp_path)]) == 0
+        assert main(["evaluate", "standard", *play, "--out", str(tmp_path)]) == 0
     found = summary(tmp_path)
     assert (found["rankable"], found["reasons"]) == (True, [])

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from lotbench import benchmarks, evaluate
+from lotbench import evaluate
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.config.experiment import Config, Experiment, Limits
 from lotbench.edge.files import adapter_texts, datasets
 from lotbench.edge.files.run_folder import Folder, read_json
 from lotbench.errors import DataError
-from lotbench.report.trust import Bounds
+from lotbench.report import trust
 from lotbench.run import plan, recorded
 from tests.fakes import RuleModel
 from tests.rules import game_rule
@@ -49,21 +49,25 @@ async def test_a_run_with_judges_that_were_never_checked_is_not_rankable(
     assert f"the judge was never checked (unchecked: {', '.join(judges)})" in found["reasons"]
 
 
-async def test_scores_that_need_no_judge_need_no_check(tmp_path: Path) -> None:
-    settings = {"justification": False, "min_samples": 3}
+async def test_scores_that_need_no_judge_need_no_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"justification": False}
+    few = await run("rinobench", tmp_path, settings=settings)
+    assert few["reasons"] == ["the run is of 3 samples, fewer than 50"]
+    monkeypatch.setattr(trust, "MIN_SAMPLES", 3)
     found = await run("rinobench", tmp_path, settings=settings)
     assert found["rankable"] is True and found["arm"] == "justification=false"
-    few = await run("rinobench", tmp_path, settings={"justification": False})
-    assert few["reasons"] == ["the run is of 3 samples, fewer than min_samples 50"]
 
 
 @pytest.mark.parametrize(
     ("candidate", "barred"), [("claude-sonnet-4-5", True), ("anthropic/claude-x", True), ("gpt-x", False)]
 )
 async def test_a_candidate_of_the_writers_maker_is_not_rankable(
-    candidate: str, barred: bool, tmp_path: Path
+    candidate: str, barred: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = {"justification": False, "min_samples": 3}
+    monkeypatch.setattr(trust, "MIN_SAMPLES", 3)
+    settings = {"justification": False}
     found = await run("rinobench", tmp_path, candidate, settings=settings)
     assert found["reasons"] == (
         ["the candidate is of the family that wrote 3 of the 3 samples or their gold (claude)"]
@@ -133,7 +137,3 @@ def test_what_an_adapter_began_from_is_among_what_it_has_seen(tmp_path: Path) ->
 def test_every_shipped_sample_says_who_wrote_it(folder: Path) -> None:
     rows = [json.loads(line) for line in (folder / "samples.jsonl").read_text(encoding="utf-8").splitlines()]
     assert rows and all(row["writer"] for row in rows)
-
-
-def test_every_benchmark_has_the_settings_of_the_rule() -> None:
-    assert all(issubclass(benchmarks.get(name).Settings, Bounds) for name in benchmarks.NAMES)

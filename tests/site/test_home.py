@@ -65,7 +65,7 @@ def test_each_variant_has_a_table_of_its_own() -> None:
     [
         (UNCHECKED, "not checked"),
         ("an embedded model played: it is for trying the tool, and its score means nothing", "embedded"),
-        ("the run is of 3 samples, fewer than min_samples 50", "partial"),
+        ("the run is of 3 samples, fewer than 50", "partial"),
         ("the run is not complete: 3 of 9 tasks are done", "partial"),
         ("the candidate and the judge are one model or siblings", "not trusted"),
     ],
@@ -81,7 +81,7 @@ def test_a_run_without_a_reason_is_trusted_unless_it_is_not_complete() -> None:
 
 def test_of_several_reasons_the_gravest_is_the_badge_and_all_are_said() -> None:
     few, kin = (
-        "the run is of 3 samples, fewer than min_samples 50",
+        "the run is of 3 samples, fewer than 50",
         "the candidate and the judge are siblings",
     )
     assert badge([UNCHECKED, few]) == Badge("partial", (UNCHECKED, few))

@@ -8,17 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from lotbench.benchmarks.hicbench.sample import Item
 from lotbench.config.arm import SETS_ARM
 from lotbench.config.before import Before
 from lotbench.errors import UsageError
 from lotbench.harness.episode import Episode
-from lotbench.report.trust import BOUNDS, Bounds
 
 
-class Settings(Bounds):
+class Settings(BaseModel):
     """How answers are drawn, judged and counted (Sec. 3, 4; App. A-D)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -73,7 +72,7 @@ TaskEpisode: TypeAlias = Episode[Item, Settings]
 """An episode of this benchmark: what its sample and its settings are."""
 
 
-SCORE_ONLY = BOUNDS | {"anchors", "panel_rule", "classes", "w1", "encoder", "flips"}
+SCORE_ONLY = frozenset({"anchors", "panel_rule", "classes", "w1", "encoder", "flips"})
 """Settings that change the score of a finished trace and not the walk."""
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from lotbench.benchmarks.liveideabench.sample import Item
 from lotbench.config.arm import SETS_ARM
@@ -20,7 +20,6 @@ from lotbench.config.model_names import ModelName, kin
 from lotbench.errors import UsageError
 from lotbench.harness.benchmark import Names
 from lotbench.harness.episode import Episode
-from lotbench.report.trust import BOUNDS, Bounds
 
 JUDGES = 3
 """How many judges an idea has (v2, Methods: Judge LLM panel formation)."""
@@ -55,7 +54,7 @@ VERSIONS = {
 }
 
 
-class Settings(Bounds):
+class Settings(BaseModel):
     """How ideas are asked for, judged and scored (v1, Methods; v2, Methods)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -106,7 +105,7 @@ KeywordEpisode: TypeAlias = Episode[Item, Settings]
 """An episode of this benchmark: what its sample and its settings are."""
 
 
-SCORE_ONLY = BOUNDS | {"anchors", "flexibility_unit", "encoder"}
+SCORE_ONLY = frozenset({"anchors", "flexibility_unit", "encoder"})
 """Settings that change the score of a finished trace, and not the walk."""
 
 

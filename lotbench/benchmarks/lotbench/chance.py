@@ -14,14 +14,13 @@ from lotbench.benchmarks.lotbench import leaps
 from lotbench.benchmarks.lotbench.score import expected, metrics
 from lotbench.config.before import as_before
 from lotbench.harness.judge_validation import JudgeContext
-from lotbench.report.trust import BOUNDS
 from lotbench.types import JSON
 
 Record = Mapping[str, Any]
-UNSEEN = BOUNDS | {
+UNSEEN = frozenset({
     "arm", "ask", "clues", "clue_interval", "clue_reveal", "framework", "votes", "oracle_sees", "oracle_says",
-    "max_oracle_error", "anchors", "conversation", "frame_ladder",
-}  # fmt: skip
+    "anchors", "conversation", "frame_ladder",
+})  # fmt: skip
 """Settings that change nothing for a candidate that reads nothing."""
 NAMES = (
     "creativity_score",

@@ -92,7 +92,8 @@ def _check(inquiry: JudgeContext, record: Record | None) -> Check:
             positives=rates.positives + sum(one.true for one in field.strata),
             where="in the field",
         )
-    return Check(role, who, rates, labels=record["set"].get("labels", ""), drifted=_drifted(inquiry))
+    labels = record["set"].get("labels", "")
+    return Check(role, who, rates, labels=labels, drifted=_drifted(inquiry), bound="game")
 
 
 def _oracle(inquiry: JudgeContext, record: Record | None) -> Check:
@@ -100,7 +101,7 @@ def _oracle(inquiry: JudgeContext, record: Record | None) -> Check:
     if record is None:
         return Check("oracle", who, None)
     labels = record["set"].get("labels", "")
-    return Check("oracle", who, tested(record), labels=labels, bound="max_oracle_error")
+    return Check("oracle", who, tested(record), labels=labels, bound="oracle")
 
 
 def _ids(inquiry: JudgeContext, role: str, seat: int) -> Sequence[str]:

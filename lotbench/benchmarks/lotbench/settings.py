@@ -8,17 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.config.arm import SETS_ARM
 from lotbench.config.before import Before
 from lotbench.errors import UsageError
 from lotbench.harness.episode import Episode
-from lotbench.report.trust import BOUNDS, Bounds
 
 
-class Settings(Bounds):
+class Settings(BaseModel):
     """How the game is played and scored (Alg. 1, Eq. 8, App. A-D)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -76,13 +75,6 @@ class Settings(Bounds):
     """What an unsolved game is worth: nothing, or exp(-alpha N) (the paper's)."""
     alpha: float = Field(default=0.2, gt=0)
     beta: float = Field(default=1.0, gt=0)
-    max_fpr: float = Field(default=0.05, ge=0, le=1)
-    """The judge's false positive rate above which a run is not trusted."""
-    max_oracle_error: Annotated[float, Before(0.2)] = Field(default=0.2, ge=0, le=1)
-    """The share of questions with either answer that the oracle may answer wrongly, above which a run is not trusted."""
-    min_negatives: Annotated[int, Before(100)] = Field(default=100, ge=0)
-    """Labelled negatives that a check needs to say anything of the false positive rate: a game has fifteen guesses, and
-    0 of 100 is compatible with 3.7 % (Wilson)."""
     anchors: int = Field(default=50, ge=0)
     """Rows of the judge set that a full run judges again, to see whether the judge is still what it was."""
 
@@ -96,7 +88,7 @@ GameEpisode: TypeAlias = Episode[Item, Settings]
 """An episode of this benchmark: what its sample and its settings are."""
 
 
-SCORE_ONLY = BOUNDS | {"round_origin", "unsolved", "alpha", "beta", "max_oracle_error", "anchors"}
+SCORE_ONLY = frozenset({"round_origin", "unsolved", "alpha", "beta", "anchors"})
 """Settings that change the score of a finished trace, or what is said of it, and not the walk."""
 
 

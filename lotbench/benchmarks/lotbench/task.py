@@ -90,6 +90,7 @@ benchmark = Benchmark(
     judges=Judges(
         validation=Validation(
             folder="judge_sets",
+            bounds={"judge": "game", "oracle": "oracle"},
             rows=judge_rows.ROWS,
             files=judge_rows.files,
             rulings=validation.rulings,

@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.config.arm import SETS_ARM
 from lotbench.errors import UsageError
 from lotbench.harness.episode import Episode
-from lotbench.report.trust import BOUNDS, Bounds
 
 
-class Settings(Bounds):
+class Settings(BaseModel):
     """How ideas are shown, justifications taken apart and claims counted (Sec. 4.2)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -44,7 +43,7 @@ IdeaEpisode: TypeAlias = Episode[Item, Settings]
 """An episode of this benchmark: what its sample and its settings are."""
 
 
-SCORE_ONLY = BOUNDS | {"hallucination"}
+SCORE_ONLY = frozenset({"hallucination"})
 """Settings that change what is counted in a finished trace, and not the walk."""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.benchmarks.standard.oogiri.building import problems
@@ -17,7 +17,6 @@ from lotbench.config.arm import SETS_ARM
 from lotbench.config.before import Before
 from lotbench.errors import UsageError
 from lotbench.harness.episode import Episode
-from lotbench.report.trust import BOUNDS, Bounds
 
 KINDS: Mapping[str, tuple[Kind, ...]] = {
     "all": ("2t1", "3t1", "4t1", "5t2", "rank"),
@@ -31,7 +30,7 @@ KINDS: Mapping[str, tuple[Kind, ...]] = {
 }
 
 
-class Settings(Bounds):
+class Settings(BaseModel):
     """What is asked, of which rows, in which way, and how rankings are scored (Sec. 4, 6.1, 7.1)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -84,7 +83,7 @@ ProblemEpisode: TypeAlias = Episode[Problem, Settings]
 """An episode of this benchmark: what its sample and its settings are."""
 
 
-SCORE_ONLY = BOUNDS | {"gain"}
+SCORE_ONLY = frozenset({"gain"})
 """Settings that change the score of a finished trace and not the walk."""
 
 

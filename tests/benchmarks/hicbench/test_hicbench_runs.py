@@ -24,7 +24,6 @@ from lotbench.edge.calls import embeddings
 from lotbench.edge.files import datasets
 from lotbench.edge.importers.published import Files
 from lotbench.errors import DataError, UsageError
-from lotbench.report.trust import BOUNDS
 from lotbench.run import plan, results
 from lotbench.run.evaluate import resume
 from lotbench.run.results import Run
@@ -228,7 +227,7 @@ def test_a_file_of_examples_that_cannot_be_read_is_named(tmp_path: Path, name: s
 def test_the_defaults_written_out_are_the_defaults() -> None:
     written = config.load(datasets.shipped("configs", "hicbench.toml")).experiment
     assert Settings(**written.settings) == Settings()
-    assert set(written.settings) == set(Settings.model_fields) - {"judges", "examples"} - BOUNDS
+    assert set(written.settings) == set(Settings.model_fields) - {"judges", "examples"}
     assert written.repeats == benchmark.walks.repeats
 
 

@@ -18,7 +18,6 @@ from lotbench.benchmarks.hicbench.score import ifs, overlap, rescaled, sampling_
 from lotbench.benchmarks.hicbench.settings import SCORE_ONLY, Settings, also_walked
 from lotbench.benchmarks.hicbench.task import benchmark
 from lotbench.report.sections import Section
-from lotbench.report.trust import BOUNDS, Bounds
 from tests.benchmarks.hicbench.test_hicbench import (
     DH,
     IH,
@@ -339,9 +338,7 @@ async def test_settings_that_change_the_score_only_change_no_question(name: str)
         "flips": 100,
         "anchors": 7,
     }
-    # What else there is are bounds on the errors of judges, of which no share is 0.25 by default.
-    bound = 0.25 if name in BOUNDS and Bounds.model_fields[name].annotation is float else 7
-    other = bound if name in BOUNDS else others[name]
+    other = others[name]
     candidate, changed = counting(), counting()
     one, two = judge(lambda _: BOTH), judge(lambda _: BOTH)
     # With dhp the classes choose the examples: that setting changes the score alone only without.

@@ -12,7 +12,6 @@ from lotbench.benchmarks.lotbench.settings import SCORE_ONLY, Settings
 from lotbench.benchmarks.lotbench.task import benchmark
 from lotbench.config.experiment import load
 from lotbench.edge.files import datasets
-from lotbench.report.trust import BOUNDS
 from lotbench.run.plan import reference
 from tests.play import SAMPLE, candidate, play, said_to_candidate
 
@@ -36,8 +35,8 @@ LITERAL: dict[str, Any] = {
     "alpha": 0.2,
     "beta": 1.0,
 }
-PAPER_SILENT = {"votes", "max_words", "max_characters", "max_oracle_error", "anchors"} | BOUNDS
-"""The paper says nothing of these: votes of CoT-SC here, length of a filling, when a judge is good enough."""
+PAPER_SILENT = {"votes", "max_words", "max_characters", "anchors"}
+"""The paper says nothing of these: votes of CoT-SC here, length of a filling, rows judged again."""
 ARMS_OF_OURS = {
     "frame": "shown",
     "frame_ladder": "half_whole",
@@ -90,7 +89,7 @@ def test_the_preset_opens_with_the_command_that_runs_it() -> None:
 
 def test_settings_that_change_the_score_alone_are_those_that_no_message_depends_on() -> None:
     scored = {"round_origin", "unsolved", "alpha", "beta"}
-    assert scored | {"max_oracle_error", "anchors"} | BOUNDS == SCORE_ONLY
+    assert scored | {"anchors"} == SCORE_ONLY
     assert benchmark.comparison.score_only == SCORE_ONLY
 
 

@@ -15,7 +15,6 @@ from lotbench.benchmarks.rinobench.task import benchmark
 from lotbench.cli import main
 from lotbench.config import experiment as config
 from lotbench.edge.files import datasets
-from lotbench.report.trust import BOUNDS
 from lotbench.run.evaluate import resume
 from lotbench.run.results import Run
 from tests.fakes import RuleModel, ScriptedModel
@@ -82,7 +81,7 @@ async def test_a_judge_that_could_not_be_read_is_asked_anew_when_a_run_is_gone_o
 def test_the_defaults_written_out_are_the_defaults() -> None:
     written = config.load(datasets.shipped("configs", "rinobench.toml")).experiment
     assert Settings(**written.settings) == Settings()
-    assert set(written.settings) == set(Settings.model_fields) - BOUNDS
+    assert set(written.settings) == set(Settings.model_fields)
     assert written.repeats == benchmark.walks.repeats
     for role, sampling in written.sampling.items():
         assert sampling.temperature == benchmark.roles[role].sampling.temperature

@@ -23,7 +23,6 @@ from lotbench.config.arm import arm as arm_of
 from lotbench.config.experiment import load
 from lotbench.edge.files import datasets
 from lotbench.errors import CallFailed, Unescapable
-from lotbench.report.trust import BOUNDS
 from lotbench.run.evaluate import evaluate_sync
 from lotbench.run.plan import make
 from lotbench.run.rescore import rewalk, sent
@@ -316,7 +315,7 @@ async def test_the_report_says_that_likes_are_guessed() -> None:
 def test_the_defaults_written_out_are_the_defaults_and_the_papers_preset_runs() -> None:
     written = load(datasets.shipped("configs", "standard.toml")).experiment
     assert Settings(**written.settings) == Settings()
-    assert set(written.settings) == set(Settings.model_fields) - {"captions", "rewrites"} - BOUNDS
+    assert set(written.settings) == set(Settings.model_fields) - {"captions", "rewrites"}
     paper = load(datasets.shipped("configs", "paper", "standard.toml"), ["share=0.5"], {"model": "human"})
     assert make(paper).settings.captions == "captioner"
 
