@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
 
+from lotbench.edge.files.recorded_verdicts import read_verdicts
 from pydantic import ValidationError
 
 from lotbench.benchmarks.hicbench.reviewing import Label
@@ -26,7 +27,6 @@ from lotbench.cli.ballot import read_items, read_names
 from lotbench.config import experiment as config
 from lotbench.edge.calls.journal import Journal, entry
 from lotbench.edge.files import jsonl, judge_set
-from lotbench.edge.files.recorded_verdicts import read_verdicts
 from lotbench.edge.files.traces import Traces
 from lotbench.edge.importers import oogiri_go
 from lotbench.edge.importers.published import Files

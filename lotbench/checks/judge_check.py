@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from lotbench.checks import judge_comparison, judge_rates
+from lotbench.checks import judge_rates
 from lotbench.checks.judge_check_plan import Prepared, Wanted, prepare
 from lotbench.checks.judge_rates import Judged, Measure
 from lotbench.config.before import completed
@@ -150,15 +150,11 @@ def _written(made: Prepared, calls: Calls, judged: Sequence[Judged]) -> Checked:
     sentences = judge_rates.sentences(
         found, names, made.validation.deciding(made.plan.settings), labels, made.validation.bounds
     )
-    told = judge_comparison.sections(
-        judge_comparison.of_measures(found, names), made.plan.experiment.seed, pairs=False
-    )
-    marks = [one for one in told if one.title == judge_comparison.MARKS]
-    place.write("report.md", judge_rates.to_markdown(found, names, notes, spent, sentences, marks))
+    place.write("report.md", judge_rates.to_markdown(found, names, notes, spent, sentences))
     everybody = list(dict.fromkeys(name for given in names.values() for name in given))
     title = f"Judge check: {', '.join(everybody)}"
     about = Section("What was checked", (*sentences, *notes))
-    place.write("report.html", judges_page(title, everybody, [about, *told]))
+    place.write("report.html", judges_page(title, everybody, [about, *judge_rates.sections(found, names)]))
     place.write_json(
         "summary.json",
         {

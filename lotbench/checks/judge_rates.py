@@ -284,13 +284,25 @@ def interval(rate: Rate | Mapping[str, Any]) -> str | None:
     return " to ".join("open" if end is None else number(end) for end in (low, high))
 
 
+def sections(found: Sequence[Measure], names: Mapping[str, Sequence[str]]) -> list[Section]:
+    """What a judge check found, as sections of its report."""
+    notes = (
+        "FPR: negatives accepted (oracle: No answered Yes). FNR: positives not accepted.",
+        "Rows of easy and hard: the negatives of that kind, with all positives.",
+        "Intervals: Wilson's, widened by what rows of one sample have in common; kappa's by drawing samples again.",
+    )
+    return [
+        Section("Rates", notes, (rates(found, names),)),
+        Section("Readability and flips", (), (steadiness(found, names),)),
+    ]
+
+
 def to_markdown(
     found: Sequence[Measure],
     names: Mapping[str, Sequence[str]],
     notes: Sequence[str],
     spent: Mapping[str, Spent],
     told: Sequence[str] = (),
-    marks: Sequence[Section] = (),
 ) -> str:
     """The content of a judge check's report.md."""
     cost = Table(
@@ -311,19 +323,7 @@ def to_markdown(
         f"# Judge check: {plain(title)}",
         bullets(notes),
         *(["## Good enough?", bullets(told)] if told else []),
-        "## Rates",
-        table(rates(found, names)),
-        bullets(
-            [
-                "FPR: negatives accepted (oracle: No answered Yes). FNR: positives not accepted.",
-                "Rows of easy and hard: the negatives of that kind, with all positives.",
-                "Intervals: Wilson's, widened by what rows of one sample have in common; kappa's by drawing "
-                "samples again.",
-            ]
-        ),
-        *(block for section in marks for block in laid_out(section)),
-        "## Readability and flips",
-        table(steadiness(found, names)),
+        *(block for section in sections(found, names) for block in laid_out(section)),
         "## Calls",
         table(cost),
     ]

@@ -190,7 +190,7 @@ def sheet(parsed: argparse.Namespace) -> int:
 
 def imported(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data import`."""
-    from lotbench.edge.importers import caption_contest, importing, oogiri_go, people_judged, published
+    from lotbench.edge.importers import caption_contest, importing, oogiri_go, published
 
     if parsed.name == IDEAS:
         from lotbench.run.import_ideas import import_ideas
@@ -198,13 +198,10 @@ def imported(parsed: argparse.Namespace) -> int:
         runs = import_ideas(Path(parsed.source), Path(parsed.out))
         print(f"{parsed.out}: {len(runs)} runs of {parsed.source}, and their keywords")
         return 0
-    if parsed.name in (judged := people_judged.readers()):
-        print("\n".join(people_judged.bring(parsed.name, Path(parsed.source), Path(parsed.out))))
-        return 0
     sources = {"oogiri-go": oogiri_go.source, "caption-contest": caption_contest.source}
     if parsed.name not in sources:
         if parsed.name not in (readers := published.readers()):
-            known = ", ".join([*sources, *readers, IDEAS, *judged])
+            known = ", ".join([*sources, *readers, IDEAS])
             raise UsageError(f"data import: no data set {parsed.name!r} of others; there are: {known}")
         found = readers[parsed.name](published.Files(Path(parsed.source)))
         print(f"{parsed.out}: {published.write(found, Path(parsed.out))} samples of {parsed.source}")

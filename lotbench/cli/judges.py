@@ -7,26 +7,22 @@ import asyncio
 import signal
 import sys
 from collections.abc import Coroutine, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 import numpy as np
 
 from lotbench.checks import judge_rates
-from lotbench.checks.compare_judges import gathered
 from lotbench.checks.judge_check import Checked, Watch, judge_check
 from lotbench.checks.judge_check_plan import Prepared, Wanted
-from lotbench.checks.judge_comparison import MARKS, WORTH, write_comparison
 from lotbench.checks.judge_rates import Measure
 from lotbench.checks.stage_marks import read_marks, success
 from lotbench.cli.evaluate import LIMITS
 from lotbench.config import experiment as config
 from lotbench.edge.files.datasets import config_file
-from lotbench.edge.files.recorded_verdicts import JudgeVerdicts, read_verdicts
 from lotbench.errors import LotbenchError
 from lotbench.metrics.agreement import Rate
-from lotbench.report.html.comparison_page import to_text
 from lotbench.run.results import load_run
 from lotbench.types import Metric
 
@@ -42,10 +38,6 @@ def check(parsed: argparse.Namespace) -> int:
         return _labels([Path(file) for file in parsed.labels])
     if parsed.from_run:
         return _draw(parsed)
-    if parsed.recorded:
-        return _side_by_side(
-            parsed, [one for file in parsed.recorded for one in read_verdicts(Path(file), parsed.unknown)]
-        )
     flags: dict[str, Any] = {
         "benchmark": parsed.benchmark,
         "data": parsed.data,
@@ -68,9 +60,6 @@ def check(parsed: argparse.Namespace) -> int:
         preflight=not parsed.no_preflight,
     )
     try:
-        if parsed.compare:
-            work = gathered(parsed.compare, wanted, watch=_watch(sys.stderr))
-            return _side_by_side(parsed, _interruptible(work))
         return print_result(_interruptible(judge_check(wanted, watch=_watch(sys.stderr))))
     except LotbenchError as error:
         if error.exit_code in (3, 4):
@@ -124,23 +113,6 @@ def _value(rate: Rate | Metric) -> str:
         return "none"
     ends = judge_rates.interval(asdict(rate))
     return f"{rate.value:.3f}" + (f" [{ends}]" if ends else "")
-
-
-def _side_by_side(parsed: argparse.Namespace, judges: Sequence[JudgeVerdicts]) -> int:
-    """Print and write what several judges come to."""
-    names = list(dict.fromkeys(one.name for one in judges))
-    title = f"Judge check: {len(names)} judges side by side" if len(names) > 1 else f"Judge check: {names[0]}"
-    written = write_comparison(judges, title, Path(parsed.out), parsed.seed or 0)
-    # Every pair would be a screenful: of these only what sums them up.
-    shown = ("Judges", MARKS)
-    each = [
-        one if one.title in shown else replace(one, tables=(), plots=())
-        for one in written.sections
-        if one.title != WORTH
-    ]
-    print(to_text([one for one in each if one.tables or one.notes]), end="")
-    print(f"report: {written.path / 'report.html'}")
-    return 0
 
 
 def _draw(parsed: argparse.Namespace) -> int:

@@ -394,21 +394,7 @@ def _judges(commands: Commands) -> None:
     what.add_argument("--set", metavar="K=V", action="append", default=[], dest="sets", help="any setting")
     what.add_argument("--seed", metavar="N", type=int)
     what.add_argument("--stages", metavar="DIR", help="write the causal chains there, for people to mark")
-    known = one.add_argument_group("several judges side by side")
-    known.add_argument(
-        "--recorded",
-        metavar="FILE",
-        nargs="+",
-        help="judge nothing: read verdicts that others recorded (TurtleBench logs, predictions of ocsai, lines of row, "
-        "truth and said)",
-    )
-    known.add_argument(
-        "--compare",
-        metavar="J",
-        nargs="+",
-        help="judges side by side and in pairs, with prices: models, folders of finished checks, or recorded files",
-    )
-    known.add_argument(
+    what.add_argument(
         "--unknown",
         choices=["incorrect", "left_out"],
         default="incorrect",
@@ -532,8 +518,7 @@ def _import(data: Commands) -> None:
         metavar="NAME",
         help="oogiri-go, caption-contest (a folder, or a name on the hub); hicbench (CDID.csv); "
         "liveideabench (the folder with kws.csv and keyword_classifications.csv); rinobench (train.json or test.json); "
-        "liveideabench-ideas (released ideas and critiques as CSV, which become runs); "
-        "as judge sets: turtlebench, ocsai (their folders)",
+        "liveideabench-ideas (released ideas and critiques as CSV, which become runs); ",
     )
     one.add_argument("source", metavar="SRC", help="the file or the folder that was published")
     one.add_argument("out", metavar="DEST", help="the folder that is made")

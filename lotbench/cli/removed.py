@@ -11,6 +11,8 @@ COMMANDS: dict[str, str] = {
 }
 """By the command as it was typed, `data panel` or `clot pairs` included."""
 FLAGS: dict[str, str] = {
+    "--compare": "judge-check --judge A --judge B checks each judge alone, and the pair",
+    "--recorded": "judge-check --judge M asks the judge itself on the labelled rows",
     "--held-out": "publish summary.json: no text of a sample is in it (docs/samples.md)",
     "--difference": "compare says which difference each pair of runs would show as it is",
     "--otlp": "export --to inspect writes a log of inspect_ai, --to huggingface files for the hub",

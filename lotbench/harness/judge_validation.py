@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 from pydantic import BaseModel
 
 from lotbench.config.experiment import digest
-from lotbench.harness.published import JudgedSet, Source
 from lotbench.harness.state import State
 from lotbench.prompting.prompt import Pack
 from lotbench.report.sections import Section
@@ -212,7 +211,6 @@ class Validation:
         bounds: Whose bounds a role's verdicts are held to (`report.trust.BOUNDS`), where not those of every judge.
         deciding: The criteria that a score rests on, from the settings; the game's rulings are of one, "".
         built: Probes that a data set brings itself, without any judge set.
-        published: What others published of people's judgments, by name, as a judge set of this benchmark.
         fillings: Verdicts of a run, stratified, at most so many; None if people label none.
         standing: How well a run's judges are known to judge; None if that is not said of a run.
         anchors: How many rows a full run judges again.
@@ -232,7 +230,6 @@ class Validation:
     bounds: Mapping[str, str] = field(default_factory=dict)
     deciding: Callable[[Any], tuple[str, ...]] = lambda settings: ("",)
     built: Callable[[str, Mapping[str, Any]], Sequence[Probe]] = lambda role, data: ()
-    published: Mapping[str, Callable[[Source], JudgedSet]] = field(default_factory=dict)
     fillings: Callable[[Sequence[Trace], Mapping[str, Mapping[str, Any]], Any, int, int], Draw] | None = None
     standing: Callable[[JudgeContext], JudgeQuality] | None = None
     anchors: Callable[[Any], int] = lambda settings: 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -12,8 +11,6 @@ from numpy.typing import NDArray
 from pydantic import BaseModel
 
 M = TypeVar("M", bound=BaseModel)
-ANSWERS = {"Correct": "yes", "Incorrect": "no", "Unknown": "unknown", "T": "yes", "F": "no", "N": "unknown"}
-"""What players of TurtleBench are told, in English and in Chinese."""
 
 
 class Source(Protocol):
@@ -43,17 +40,3 @@ class Source(Protocol):
     def vectors(self, texts: Sequence[str]) -> Mapping[str, NDArray[np.float32]]:
         """The embedding of each text; UsageError where embeddings are not installed."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedSet:
-    """What people judged, as a judge set that brings its own samples.
-
-    Attributes:
-        rows: By the file that they stand in.
-        blank: The name of a picture that shows nothing, where samples must have one.
-    """
-
-    samples: Sequence[BaseModel]
-    rows: Mapping[str, Sequence[BaseModel]]
-    blank: str = ""

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lotbench.checks.compare_judges import gathered, of_check
+from lotbench.checks.judge_comparison import decided, options, tallies
 
 from lotbench import evaluate
-from lotbench.checks.compare_judges import gathered, of_check
 from lotbench.checks.judge_check import judge_check
 from lotbench.checks.judge_check_plan import Wanted
-from lotbench.checks.judge_comparison import decided, options, tallies
 from lotbench.config.experiment import Config, Experiment, Limits
 from lotbench.edge.files import datasets
 from lotbench.errors import UsageError

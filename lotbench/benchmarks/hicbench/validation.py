@@ -12,9 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, StrictBool, model_validator
 
 from lotbench.benchmarks.hicbench.ratings import LEAST, MARKS
-from lotbench.benchmarks.hicbench.sample import Item
 from lotbench.benchmarks.hicbench.settings import Settings
-from lotbench.config.makers import PEOPLE
 from lotbench.harness.judge_standing import standing_alone
 from lotbench.harness.judge_validation import (
     JudgePanel,
@@ -25,8 +23,6 @@ from lotbench.harness.judge_validation import (
     prompts_heard,
 )
 from lotbench.harness.planted import PlantedRow, Text, faults_of_rows
-from lotbench.harness.published import JudgedSet, Source
-from lotbench.harness.rated_uses import USES, RatedUse, read_uses, use_probe, use_rulings
 from lotbench.harness.state import State
 from lotbench.prompting.prompt import Pack
 from lotbench.types import JSON
@@ -70,22 +66,12 @@ class Planted(PlantedRow):
         return any(None not in pair and pair[0] is not pair[1] for pair in pairs)
 
 
-ROWS: Mapping[str, Mapping[str, type[BaseModel]]] = {
-    "judge": {"answers.jsonl": Planted, "uses.jsonl": RatedUse}
-}
+ROWS: Mapping[str, Mapping[str, type[BaseModel]]] = {"judge": {"answers.jsonl": Planted}}
 
 
-def probes(
-    role: str, rows: Sequence[Planted | RatedUse], data: Mapping[str, Any]
-) -> tuple[list[Probe], list[str]]:
+def probes(role: str, rows: Sequence[Planted], data: Mapping[str, Any]) -> tuple[list[Probe], list[str]]:
     """The probes of a file's rows, and its faults as `ROW: field: reason`, rows counted from 1."""
-    made = [
-        use_probe(role, row, turn={"answers": [row.use]})
-        if isinstance(row, RatedUse)
-        else _answer_probe(role, row)
-        for row in rows
-    ]
-    return made, faults_of_rows(rows, data.keys())
+    return [_answer_probe(role, row) for row in rows], faults_of_rows(rows, data.keys())
 
 
 def _answer_probe(role: str, row: Planted) -> Probe:
@@ -108,7 +94,7 @@ def _answer_probe(role: str, row: Planted) -> Probe:
 def panels(role: str, seats: int, settings: Settings, every: bool) -> list[JudgePanel]:
     """Each judge alone: a panel's verdicts are taken one by one."""
     alone = settings.model_copy(update={"dhp": False, "judges": 1})
-    return [JudgePanel(role, (seat,), "", alone, task=task) for seat in range(seats) for task in ("", USES)]
+    return [JudgePanel(role, (seat,), "", alone) for seat in range(seats)]
 
 
 def probe_result(probe: Probe, state: State) -> ProbeResult:
@@ -123,13 +109,10 @@ def probe_result(probe: Probe, state: State) -> ProbeResult:
 
 
 def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
-    """Of a planted answer: false or not, inventive or not, and IH or not; of a rated use its originality."""
+    """Of a planted answer: false or not, inventive or not, and IH or not."""
     made: list[Ruling] = []
     for probe, result in judged:
         said = result.values
-        if probe.task == USES:
-            made += use_rulings(probe, said and said["originality"])
-            continue
         made += [
             Ruling(criterion, probe.id, probe.sample, probe.kind, probe.language, bool(truth), verdict)
             for criterion, truth, verdict in _ruled(probe.known, said)
@@ -166,25 +149,6 @@ def deciding(settings: Settings) -> tuple[str, ...]:
     return ("hallucination", "IH")
 
 
-def rated_uses(source: Source) -> JudgedSet:
-    """The uses of ocsai: for each thing the task to name an unusual use, each use an answer to it."""
-    things, rows = read_uses(source)
-    samples = [
-        Item(
-            id=name,
-            language="en",
-            writer=PEOPLE,
-            field="Everyday life",
-            principle=f"What a {thing} is made for",
-            challenge="Another use for it",
-            question=f"What is an unusual use for a {thing}?",
-            knowledge=f"A {thing} is a thing of everyday life.",
-        )
-        for name, thing in things.items()
-    ]
-    return JudgedSet(samples, {"uses.jsonl": rows})
-
-
 CHECKED = Validation(
     folder="judge_sets/hicbench",
     rows=ROWS,
@@ -195,7 +159,6 @@ CHECKED = Validation(
     rulings=rulings,
     deciding=deciding,
     standing=standing_alone(key, deciding),
-    published={"ocsai": rated_uses},
     anchors=lambda settings: int(settings.anchors),
     alone=True,
 )

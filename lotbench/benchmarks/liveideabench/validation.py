@@ -12,9 +12,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, model_validator
 
-from lotbench.benchmarks.liveideabench.sample import Item
 from lotbench.benchmarks.liveideabench.settings import Settings
-from lotbench.config.makers import PEOPLE
 from lotbench.harness.judge_standing import standing_alone
 from lotbench.harness.judge_validation import (
     JudgePanel,
@@ -25,8 +23,6 @@ from lotbench.harness.judge_validation import (
     prompts_heard,
 )
 from lotbench.harness.planted import PlantedRow, Text, faults_of_rows
-from lotbench.harness.published import JudgedSet, Source
-from lotbench.harness.rated_uses import USES, RatedUse, read_uses, use_probe, use_rulings
 from lotbench.harness.state import State
 from lotbench.prompting.prompt import Pack
 from lotbench.types import JSON
@@ -87,23 +83,17 @@ class Triple(PlantedRow):
         return self.blind_order not in (None, (0, 1, 2))
 
 
-ROWS: Mapping[str, Mapping[str, type[BaseModel]]] = {
-    "judge": {"pairs.jsonl": Pair, "triples.jsonl": Triple, "uses.jsonl": RatedUse}
-}
+ROWS: Mapping[str, Mapping[str, type[BaseModel]]] = {"judge": {"pairs.jsonl": Pair, "triples.jsonl": Triple}}
 
 
 def probes(
-    role: str, rows: Sequence[Pair | Triple | RatedUse], data: Mapping[str, Any]
+    role: str, rows: Sequence[Pair | Triple], data: Mapping[str, Any]
 ) -> tuple[list[Probe], list[str]]:
     """The probes of a file's rows, and its faults as `ROW: field: reason`, rows counted from 1."""
     faults = faults_of_rows(rows, data.keys())
     made: list[Probe] = []
     for row in rows:
-        if isinstance(row, RatedUse):
-            thing = data[row.sample].keyword if row.sample in data else ""
-            idea = f"An unusual use for a {thing}: {row.use}"
-            made.append(use_probe(role, row, turn={}, state=_walked(idea)))
-        elif isinstance(row, Pair):
+        if isinstance(row, Pair):
             made.append(_pair_probe(role, row))
         else:
             made.extend(_triple_probes(role, row))
@@ -165,7 +155,7 @@ def panels(role: str, seats: int, settings: Settings, every: bool) -> list[Judge
     """Each judge alone, on ideas that it scores and on pairs that it compares."""
     # Without judges an idea is compared and not scored.
     scores, compares = (settings.model_copy(update={"judges": n}) for n in (1, 0))
-    tasks = {"triples": scores, USES: scores, "pairs": compares}
+    tasks = {"triples": scores, "pairs": compares}
     return [
         JudgePanel(role, (seat,), settings.version, asked, task=task)
         for seat in range(seats)
@@ -193,7 +183,7 @@ def probe_result(probe: Probe, state: State) -> ProbeResult:
 
 
 def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
-    """Of a pair alike or not, and its letter; of a triple which of two is better; of a use its originality."""
+    """Of a pair alike or not, and its letter; of a triple which of two is better."""
     triples: dict[str, dict[int, tuple[Probe, Mapping[str, Any]]]] = {}
     made: list[Ruling] = []
     for probe, result in judged:
@@ -202,8 +192,6 @@ def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
             triples.setdefault(probe.group, {})[int(str(probe.known["place"]))] = probe, said
         elif probe.task == "pairs":
             made.extend(_compared(probe, said))
-        else:
-            made += use_rulings(probe, said.get("originality"))
     return made + [ruling for versions in triples.values() for ruling in _ordered(versions)]
 
 
@@ -248,16 +236,6 @@ def deciding(settings: Settings) -> tuple[str, ...]:
     return ("alike", "feasibility") if settings.version == "v1" else ("alike", "clarity", "feasibility")
 
 
-def rated_uses(source: Source) -> JudgedSet:
-    """The uses of ocsai: each thing a keyword, each use an idea on it."""
-    things, rows = read_uses(source)
-    samples = [
-        Item(id=name, language="en", writer=PEOPLE, keyword=thing, category="thing")
-        for name, thing in things.items()
-    ]
-    return JudgedSet(samples, {"uses.jsonl": rows})
-
-
 CHECKED = Validation(
     folder="judge_sets/liveideabench",
     rows=ROWS,
@@ -268,7 +246,6 @@ CHECKED = Validation(
     rulings=rulings,
     deciding=deciding,
     standing=standing_alone(key, deciding),
-    published={"ocsai": rated_uses},
     anchors=lambda settings: int(settings.anchors),
     alone=True,
 )

@@ -15,7 +15,6 @@ from lotbench.benchmarks.lotbench import (
     judge_rows,
     lints,
     placebo,
-    turtlebench,
     validation,
 )
 from lotbench.benchmarks.lotbench.ballot import BALLOT
@@ -98,7 +97,6 @@ benchmark = Benchmark(
             panels=validation.panels,
             read=validation.probe_result,
             key=validation.key,
-            published={"turtlebench": turtlebench.judged},
             fillings=validation.fillings,
             standing=standing,
             anchors=lambda settings: settings.anchors,
