@@ -14,7 +14,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
 
-from lotbench.edge.files.recorded_verdicts import read_verdicts
 from pydantic import ValidationError
 
 from lotbench.benchmarks.hicbench.reviewing import Label
@@ -208,12 +207,6 @@ def published(data: bytes) -> None:
             read(Files(held(data, "published.json")))
 
 
-def verdicts(data: bytes) -> None:
-    """Verdicts that others recorded: a log, a table or lines."""
-    with suppress(UsageError):
-        read_verdicts(held(data, "verdicts.txt"))
-
-
 def judge_sets(data: bytes) -> None:
     """A judge set: set.toml, and rows of every kind."""
     folder = Path(PLACE.name) / "judge-set"
@@ -260,7 +253,6 @@ TARGETS: Mapping[str, Callable[[bytes], None]] = {
     "drawing": drawing,
     "oogiri": oogiri,
     "published": published,
-    "verdicts": verdicts,
     "judge_sets": judge_sets,
     "ballot_keys": ballot_keys,
 }

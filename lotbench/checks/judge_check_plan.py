@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from lotbench import benchmarks
 from lotbench.config.before import as_before
@@ -17,7 +17,6 @@ from lotbench.config.experiment import Config, Experiment, digest
 from lotbench.config.model_names import ModelName
 from lotbench.edge.calls.caller import CallStats
 from lotbench.edge.files import datasets, judge_set
-from lotbench.edge.files.recorded_verdicts import Unknown
 from lotbench.errors import DataError, UsageError
 from lotbench.harness.judge_validation import JudgePanel, Probe, Validation, stratified
 from lotbench.run import plan
@@ -46,7 +45,7 @@ class Wanted:
     judge_set: str = ""
     split: str = "test"
     limit: int | None = None
-    unknown: Unknown = "incorrect"
+    unknown: Literal["incorrect", "left_out"] = "incorrect"
     every: bool = False
     stages: Path | None = None
     out: Path = Path("runs")

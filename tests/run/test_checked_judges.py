@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lotbench.checks.compare_judges import gathered, of_check
-from lotbench.checks.judge_comparison import decided, options, tallies
 
 from lotbench import evaluate
 from lotbench.checks.judge_check import judge_check
@@ -21,7 +19,7 @@ from lotbench.report import trust
 from tests.bench import planted_rates
 from tests.checks.test_planted import rino
 from tests.fakes import RuleModel
-from tests.rules import chance, hear, number
+from tests.rules import hear, number
 
 NAMES: Mapping[str, Callable[[int], str]] = {
     "hicbench": lambda number: f"hic-{number + 1:03}",
@@ -179,39 +177,6 @@ async def test_a_judge_that_sees_no_falsehood_bars_a_run_and_is_told_so(tmp_path
     assert "FNR" in told and "max_fnr" in told
     bad = await run("hicbench", tmp_path)
     assert any("the judge of hallucination's FNR" in reason for reason in bad.summary["reasons"])
-
-
-async def test_judges_are_compared_by_checks_that_are_done_and_models_that_are_checked_now(
-    tmp_path: Path,
-) -> None:
-    folder = planted("hicbench", tmp_path / "set")
-
-    def erring(share: float) -> Rule:
-        def rule(request: Any) -> Mapping[str, Any]:
-            right = hic(request)
-            answer = between(hear(request).text, "ANSWER", "END OF ANSWER")
-            wrong = chance("compare", share, answer) < share
-            flipped = {"Yes": "No", "No": "Yes"}[right["hallucination"]]
-            return {**right, "hallucination": flipped if wrong else right["hallucination"]}
-
-        return rule
-
-    asked = wanted("hicbench", folder, tmp_path)
-    own = {
-        "python:j": RuleModel(erring(0.0), model_id="judge-0"),
-        "python:k": RuleModel(erring(0.2), model_id="judge-1"),
-    }
-    done = await judge_check(asked, own=own)
-    judges = await gathered([str(done.path), "python:k"], asked, own=own)
-    assert [one.name for one in judges] == ["python:j", "python:k"]
-    assert judges[0].verdicts == 400 and judges[0].tokens
-    rows = {row["judge"]: row for row in tallies(decided(judges)) if row["criterion"] == "hallucination"}
-    assert rows["python:j"]["accuracy"] == 1.0 and 0.7 < rows["python:k"]["accuracy"] < 0.9
-    both = [one for one in options(decided(judges)) if len(one.names) == 2]
-    assert {one.names for one in both} == {("python:j", "python:k"), ("python:k", "python:j")}
-    assert of_check(done.path)[0].rulings == judges[0].rulings
-    with pytest.raises(UsageError, match="one judge stands beside nobody"):
-        await gathered([str(done.path)], asked, own=own)
 
 
 async def test_a_check_goes_on_in_its_folder_whatever_its_data_set_is_called(tmp_path: Path) -> None:
