@@ -14,7 +14,6 @@ from lotbench.checks.judge_check import judge_check
 from lotbench.checks.judge_check_plan import Wanted
 from lotbench.config.experiment import Config, Experiment, Limits
 from lotbench.edge.files import datasets
-from lotbench.errors import UsageError
 from lotbench.report import trust
 from tests.bench import planted_rates
 from tests.checks.test_planted import rino
