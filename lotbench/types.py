@@ -118,6 +118,8 @@ class Request:
     schema: Mapping[str, JSON] | None
     sampling: Sampling
     logprobs: bool = False
+    role: str = ""
+    """Who is asked, for whoever listens to the calls; no part of what is asked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import parse
-from lotbench.edge.models.chat import ChatModel, Waiting
+from lotbench.edge.models.chat import ChatModel
+from lotbench.edge.models.retrying import Waiting
 from lotbench.prompting.reply import Form, prose, schema, shape
 from lotbench.types import Image, Key, Message, Request, Sampling
 

@@ -141,7 +141,7 @@ def clean_environment(
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The seconds that calls waited to be tried again, none of which pass."""
-    from lotbench.edge.models.chat import Waiting
+    from lotbench.edge.models.retrying import Waiting
 
     waited: list[float] = []
 

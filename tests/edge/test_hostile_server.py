@@ -23,7 +23,8 @@ from lotbench.config.experiment import Limits
 from lotbench.config.model_names import parse
 from lotbench.edge.calls.journal import Entry, Journal, read_totals
 from lotbench.edge.models import chat, chat_format
-from lotbench.edge.models.chat import ChatModel, Waiting
+from lotbench.edge.models.chat import ChatModel
+from lotbench.edge.models.retrying import Waiting
 from lotbench.errors import CallFailed, Unescapable, UsageError
 from lotbench.types import Key, Message, Reply, Request, Sampling
 from tests.recorded import FOLDER

@@ -144,7 +144,15 @@ class Caller:
             meant["logprobs"] = True
         canonical = orjson.dumps(meant, option=orjson.OPT_SORT_KEYS)
         key = Key(*place, digest=hashlib.sha256(canonical).hexdigest()[:16])
-        return Request(key, role_model.name, question.messages, question.schema, sampling, question.logprobs)
+        return Request(
+            key,
+            role_model.name,
+            question.messages,
+            question.schema,
+            sampling,
+            question.logprobs,
+            question.role,
+        )
 
     async def close(self) -> None:
         """Give up the questions that no walk waits for any more: the journal is about to be closed."""

@@ -11,10 +11,14 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from lotbench.prompting.reply import HALVES
+from lotbench.report.markdown import visible
 from lotbench.types import JSON, Finish, Image, Message, Reply, Request, Usage
+
+if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
 
 Structured: TypeAlias = Literal["json_schema", "json_schema_unbounded", "json_object", "text"]
 LADDER: tuple[Structured, ...] = ("json_schema", "json_schema_unbounded", "json_object", "text")
@@ -89,40 +93,84 @@ def sent(made: Mapping[str, Any], able: Abilities) -> dict[str, JSON]:
     return kept | {"structured": able.structured if "response_format" in made else "text"}
 
 
-def reply(answer: object, seconds: float, how: Mapping[str, JSON]) -> Reply | None:
-    """A reply from the body of a response, or None if the body is no chat completion."""
+def completion(answer: object, secret: str = "") -> dict[str, Any] | None:
+    """The body of a response with its parts as they should be, or None if it is no chat completion."""
     if not isinstance(answer, dict) or not isinstance(answer.get("choices"), list) or not answer["choices"]:
         return None
     choice = answer["choices"][0]
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(message, dict):
         return None
-    text = said(message.get("content"))
-    reasoning = _optional(message.get("reasoning_content") or message.get("reasoning"))
-    longest = max(len(text), len(reasoning or ""))
+    said_of = {
+        "content": said(message.get("content")),
+        "reasoning": _optional(message.get("reasoning_content") or message.get("reasoning")) or "",
+        "refusal": _optional(message.get("refusal")) or "",
+    }
+    longest = max(len(said_of["content"]), len(said_of["reasoning"]))
+    texts = {name: _storable(text[:MAX_CHARACTERS]) for name, text in said_of.items()}
+    used, likely = usage(answer.get("usage")), choice.get("logprobs")
+    return {
+        "model": _storable(masked(str(answer.get("model") or ""), secret))[:MAX_ID],
+        "choices": [
+            {
+                "message": {"role": "assistant", **texts},
+                "finish_reason": "length" if longest > MAX_CHARACTERS else str(choice.get("finish_reason")),
+                # Only the first token is read, and a table of all may take megabytes.
+                "logprobs": {"content": likely["content"][:1]} if _has_tokens(likely) else None,
+            }
+        ],
+        "usage": {
+            "prompt_tokens": used.input_tokens,
+            "completion_tokens": used.output_tokens,
+            "total_tokens": used.input_tokens + used.output_tokens,
+            "prompt_tokens_details": {"cached_tokens": used.cached_input_tokens},
+        },
+        "service_tier": _storable(str(answer.get("service_tier")))[:MAX_ID],
+        "malformed": _malformed(answer, choice),
+        "cut_from": longest if longest > MAX_CHARACTERS else None,
+    }
+
+
+def reply(message: Any, seconds: float, how: Mapping[str, JSON]) -> Reply:
+    """A reply from a message of any LangChain chat model."""
+    about: Mapping[str, Any] = message.response_metadata
+    more: Mapping[str, Any] = message.additional_kwargs
+    told: Mapping[str, Any] = message.usage_metadata or {}
+    cached = [
+        _count(count)
+        for name, count in (told.get("input_token_details") or {}).items()
+        # OpenAI's tiers have names of their own for it.
+        if name.endswith("cache_read")
+    ]
+    kept = {name: about[name] for name in ("malformed", "cut_from") if about.get(name)}
+    if "service_tier" in how:
+        # It may be another than the one that was asked for: its price is paid.
+        kept["service_tier"] = about.get("service_tier")
     return Reply(
-        text=text[:MAX_CHARACTERS],
-        model=str(answer.get("model") or "")[:MAX_ID],
-        finish="length" if longest > MAX_CHARACTERS else finish(choice.get("finish_reason")),
-        reasoning=reasoning and reasoning[:MAX_CHARACTERS],
-        refusal=(_optional(message.get("refusal")) or "")[:MAX_CHARACTERS] or None,
-        usage=usage(answer.get("usage")),
+        text=said(message.content),
+        model=str(about.get("model_name") or ""),
+        finish=finish(about.get("finish_reason") or about.get("stop_reason") or "stop"),
+        reasoning=_optional(more.get("reasoning_content")),
+        refusal=_optional(more.get("refusal")),
+        usage=Usage(_count(told.get("input_tokens")), sum(cached), _count(told.get("output_tokens"))),
         seconds=round(seconds, 3),
-        sent=dict(how)
-        | ({"cut_from": longest} if longest > MAX_CHARACTERS else {})
-        | _tier(answer, how)
-        | _malformed(answer, choice),
-        logprobs=_logprobs(choice.get("logprobs")),
+        sent=dict(how) | kept,
+        logprobs=_logprobs(about.get("logprobs")),
     )
 
 
-def _tier(answer: Mapping[str, Any], how: Mapping[str, JSON]) -> dict[str, JSON]:
-    """The service tier that answered, which may be another than the one that was asked for: its price is paid."""
-    return {"service_tier": str(answer.get("service_tier"))[:MAX_ID]} if "service_tier" in how else {}
+def told(request: Request) -> RunnableConfig:
+    """What callbacks hear of a call: which it is in its run."""
+    key = request.key
+    names = ("sample", "repeat", "round", "step", "draw", "attempt")
+    return {
+        "run_name": f"{request.role or 'model'} {key.step}",
+        "metadata": {"role": request.role} | {name: getattr(key, name) for name in names},
+    }
 
 
-def _malformed(answer: Mapping[str, Any], choice: Mapping[str, Any]) -> dict[str, JSON]:
-    """The parts of a completion that no server should send, which are read as missing; nothing if there are none."""
+def _malformed(answer: Mapping[str, Any], choice: Mapping[str, Any]) -> list[JSON]:
+    """The parts of a completion that no server should send, which are read as missing."""
     used, model = answer.get("usage"), answer.get("model")
     counts = [used.get(name) for name in COUNTS] if isinstance(used, dict) else []
     found = {
@@ -131,8 +179,7 @@ def _malformed(answer: Mapping[str, Any], choice: Mapping[str, Any]) -> dict[str
         or any(count not in (None, 0) and not _count(count) for count in counts),
         "logprobs": choice.get("logprobs") is not None and not _whole(choice["logprobs"]),
     }
-    names: list[JSON] = [name for name, is_so in found.items() if is_so]
-    return {"malformed": names} if names else {}
+    return [name for name, is_so in found.items() if is_so]
 
 
 def _whole(table: object) -> bool:
@@ -175,6 +222,12 @@ def usage(table: object) -> Usage:
         ),
         output_tokens=written + max(0, thought),
     )
+
+
+def counted(answer: object) -> Usage | None:
+    """What a response that is no chat completion says that it used, if it does."""
+    used = usage(answer.get("usage")) if isinstance(answer, dict) else Usage()
+    return used if used != Usage() else None
 
 
 def lessened(able: Abilities, error: str, made: Mapping[str, Any]) -> Abilities | None:
@@ -239,13 +292,28 @@ def error_message(content: bytes) -> str:
         return "no reason given"
     error = answer.get("error", answer) if isinstance(answer, dict) else answer
     message = error.get("message") if isinstance(error, dict) else None
-    return f"{message} {json.dumps(error)}" if isinstance(message, str) else json.dumps(error)
+    told = json.dumps(error, ensure_ascii=False)
+    return f"{message} {told}" if isinstance(message, str) else told
 
 
 def complaint(answer: object) -> str:
     """What a body that is no chat completion says is wrong; some servers send errors with status 200."""
     told = answer.get("error") if isinstance(answer, dict) else None
-    return json.dumps(told, default=str) if told else ""
+    return json.dumps(told, default=str, ensure_ascii=False) if told else ""
+
+
+def masked(text: str, secret: str) -> str:
+    """Text without our key, which some servers repeat; also where characters that nobody sees stand within it."""
+    if secret in ("", "none"):
+        return text
+    return re.sub(r"[^!-~]*".join(map(re.escape, secret)), "***", text)
+
+
+def short(text: str, secret: str) -> str:
+    """An error message for one line, without our key; JSON only if there is no more."""
+    clean = masked(text, secret)
+    clean = clean.partition(' {"')[0] or clean
+    return " ".join(visible(clean).split())[:300]
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
@@ -318,7 +386,7 @@ def said(content: object) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        texts = (part.get("text") for part in content if isinstance(part, dict))
+        texts = (part.get("text") if isinstance(part, dict) else part for part in content)
         return "".join(text for text in texts if isinstance(text, str))
     return "" if content is None else json.dumps(content)
 
@@ -331,7 +399,7 @@ def _logprobs(table: object) -> dict[str, float] | None:
     others = content[0].get("top_logprobs")
     told = [content[0], *(others if isinstance(others, list) else ())]
     return {
-        HALVES.sub("\ufffd", one["token"]): float(one["logprob"])
+        _storable(one["token"]): float(one["logprob"])
         for one in told
         if isinstance(one, dict) and isinstance(one.get("token"), str) and _number(one.get("logprob"))
     }
@@ -339,6 +407,14 @@ def _logprobs(table: object) -> dict[str, float] | None:
 
 def _number(value: object) -> bool:
     return isinstance(value, int | float) and abs(value) <= MAX_NUMBER
+
+
+def _storable(text: str) -> str:
+    return HALVES.sub("\ufffd", text)
+
+
+def _has_tokens(table: object) -> bool:
+    return isinstance(table, dict) and isinstance(table.get("content"), list)
 
 
 def _optional(value: object) -> str | None:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import ModelName, address
@@ -15,17 +15,20 @@ from lotbench.edge.calls.caller import RoleModel
 from lotbench.edge.calls.prices import price
 from lotbench.edge.files.datasets import Pictures
 from lotbench.edge.models import predictions
-from lotbench.edge.models.chat import ChatModel, Waiting
+from lotbench.edge.models.chat import ChatModel
 from lotbench.edge.models.concurrency import Pace
-from lotbench.edge.models.connections import Connections
 from lotbench.edge.models.embedded import Embedded, weights
 from lotbench.edge.models.person import PersonModel
 from lotbench.edge.models.placebo import PlaceboModel
 from lotbench.edge.models.python_models import CallableModel, LangChainModel
 from lotbench.edge.models.recorded import RecordedModel
+from lotbench.edge.models.retrying import Waiting
 from lotbench.errors import UsageError
 from lotbench.harness.judge_validation import PlaceboLines
 from lotbench.types import Model
+
+if TYPE_CHECKING:
+    from lotbench.edge.models.connections import Connections
 
 LOCAL_SLOTS = 3
 """Requests that the embedded model works on together."""
@@ -65,14 +68,16 @@ class Models:
         self._rates: dict[str, tuple[Bucket, Bucket]] = {}
         self.paces: dict[str, Pace] = {}
         """The places of each endpoint that is reached over the network."""
-        self._connections = Connections()
+        self._connections: dict[str, Connections] = {}
+        """By address, so that three roles on one server open no more than one would."""
         self._open = AsyncExitStack()
-        self._open.push_async_callback(self._connections.close)
 
     async def __aenter__(self) -> Models:
         return self
 
     async def __aexit__(self, *error: object) -> None:
+        for connections in self._connections.values():
+            await connections.aclose()
         await self._open.aclose()
 
     def role_models(self, names: Mapping[str, Sequence[ModelName]]) -> dict[str, tuple[RoleModel, ...]]:
@@ -101,7 +106,7 @@ class Models:
     def _build(self, role: str, name: ModelName) -> Model:
         if name.kind == "api":
             pace = self.paces.setdefault(name.url or name.text, Pace(self._limits.concurrency))
-            model = ChatModel(
+            return ChatModel(
                 name,
                 self._pictures.data_url,
                 self._limits,
@@ -109,8 +114,6 @@ class Models:
                 pace=pace,
                 connections=self._connections,
             )
-            self._open.push_async_callback(model.close)
-            return model
         if name.kind == "local":
             return self._embedded(name)
         if name.kind == "hf":
