@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Annotated, Any
 
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import parse
+from lotbench.edge.models import chat_format
 from lotbench.edge.models.chat import ChatModel
 from lotbench.edge.models.retrying import Waiting
 from lotbench.prompting.reply import Form, prose, schema, shape
-from lotbench.types import Image, Key, Message, Request, Sampling
+from lotbench.types import Image, Key, Message, Reply, Request, Sampling
 
 
 class Filling(Form):
@@ -37,6 +39,26 @@ def question(
     messages = (Message("system", (f"Game {number}.",)), Message("user", parts))
     key = Key("lot-0001", 1, number, "respond", 0, 0, "0123456789abcdef")
     return Request(key, "m", messages, schema(form) if form else None, sampling)
+
+
+@cache
+def _chat() -> Any:
+    from lotbench.edge.models.connections import Connections
+    from lotbench.edge.models.openai_chat import Chat
+
+    return Chat.at("http://127.0.0.1:1", "m", "none", Connections("http://127.0.0.1:1", 1.0))
+
+
+def reply_of(answer: object, how: Mapping[str, Any] | None = None) -> Reply | None:
+    """What the client makes of the JSON of a response."""
+    read = chat_format.completion(answer)
+    if read is None:
+        return None
+    result = _chat()._create_chat_result(read)
+    [generation] = result.generations
+    message = generation.message
+    message.response_metadata |= result.llm_output | generation.generation_info
+    return chat_format.reply(message, 0.12345, how or {})
 
 
 @asynccontextmanager

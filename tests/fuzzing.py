@@ -44,6 +44,7 @@ from lotbench.site.annotations import Annotations
 from lotbench.site.call_tokens import CallTokens
 from lotbench.site.run_summary import Samples
 from lotbench.types import Reply, Score, Trace
+from tests.asking import reply_of
 
 PLACE = TemporaryDirectory(prefix="lotbench-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
 CORPUS = Path(__file__).parent / "cases" / "corpus"
@@ -87,7 +88,7 @@ def completion(data: bytes) -> None:
         answer = json.loads(data)
     except (ValueError, RecursionError):
         return
-    chat_format.reply(answer, 0.1, {})
+    reply_of(answer)
     chat_format.complaint(answer)
 
 

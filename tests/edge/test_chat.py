@@ -18,10 +18,10 @@ from lotbench.config.model_names import parse
 from lotbench.edge.files import datasets
 from lotbench.edge.files.datasets import Pictures
 from lotbench.edge.models.chat import ChatModel
-from lotbench.edge.models.retrying import Waiting
 from lotbench.edge.models.chat_format import Abilities
 from lotbench.edge.models.python_models import CallableModel, LangChainModel
 from lotbench.edge.models.registry import Models
+from lotbench.edge.models.retrying import Waiting
 from lotbench.errors import CallFailed, Unescapable, UsageError
 from lotbench.prompting.reply import read_form, visible
 from lotbench.types import Image, Reply, Sampling

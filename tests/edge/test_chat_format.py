@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from lotbench.edge.models import chat_format
 from lotbench.edge.models.chat_format import BOUNDS, LADDER, Abilities, body, lessened, sent
 from lotbench.types import Image, Key, Message, Reply, Request, Sampling, Usage
+from tests.asking import reply_of
 
 SCHEMA: dict[str, Any] = {
     "title": "Filling",
@@ -203,7 +204,7 @@ def completion(message: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def reply(answer: object) -> Reply | None:
-    return chat_format.reply(answer, 0.12345, {"structured": "text"})
+    return reply_of(answer, {"structured": "text"})
 
 
 def test_a_reply_holds_what_came() -> None:

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 from lotbench.edge.calls.caller import _storable
 from lotbench.edge.models import chat_format
-from lotbench.edge.models.chat import short
-from lotbench.edge.models.chat_format import LADDER, PARAMETERS, Abilities
+from lotbench.edge.models.chat_format import LADDER, PARAMETERS, Abilities, short
 from lotbench.errors import Unread
 from lotbench.prompting.reply import fills, read_form, schema
 from lotbench.types import Finish, Reply, Usage
-from tests.asking import Filling, question
+from tests.asking import Filling, question, reply_of
 
 # Text as JSON can spell it: also halves of character pairs, which Python strings hold and files do not.
 texts = st.text(st.characters(), max_size=20) | st.sampled_from(
@@ -56,7 +55,7 @@ completions = st.fixed_dictionaries(
 
 @given(values | completions)
 def test_any_json_is_a_reply_or_none(answer: Any) -> None:
-    found = chat_format.reply(answer, 0.1, {"structured": "text"})
+    found = reply_of(answer)
 
     assert isinstance(chat_format.complaint(answer), str)
     if found is None:
@@ -70,7 +69,7 @@ def test_any_json_is_a_reply_or_none(answer: Any) -> None:
 
 @given(completions)
 def test_any_completion_is_a_reply_that_can_be_written_down_and_read_or_refused(answer: Any) -> None:
-    found = chat_format.reply(answer, 0.1, {})
+    found = reply_of(answer)
     assert found is not None
     stored = _storable(found)
 

@@ -25,7 +25,7 @@ from lotbench.cli import main
 from lotbench.edge.calls.journal import Journal
 from lotbench.edge.files.datasets import shipped
 from lotbench.edge.files.run_folder import Folder
-from lotbench.edge.models import chat
+from lotbench.edge.models import retrying
 from lotbench.errors import RunFolderError
 from lotbench.run.results import Run, load_run
 from tests.faults import FAULTS, Fault, Plan, Status
@@ -130,8 +130,8 @@ class Seen:
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOTBENCH_API_KEY", PLANTED)
-    monkeypatch.setattr(chat, "FIRST_WAIT_S", 0.01)
-    monkeypatch.setattr(chat, "LONGEST_WAIT_S", 0.01)
+    monkeypatch.setattr(retrying, "FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr(retrying, "LONGEST_WAIT_S", 0.01)
 
 
 def command(server: FakeServer, out: Path, timeout_s: float = 5.0) -> list[str]:

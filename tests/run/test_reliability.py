@@ -13,7 +13,7 @@ import pytest
 
 from lotbench.edge.calls.journal import Journal
 from lotbench.edge.files.run_folder import Folder
-from lotbench.edge.models.chat import LONGEST_WAIT_S, MALFORMED_TRIES, Waiting
+from lotbench.edge.models.retrying import LONGEST_WAIT_S, MALFORMED_TRIES, Waiting
 from lotbench.errors import (
     CallFailed,
     LimitReached,

@@ -23,7 +23,7 @@ from lotbench.types import Reply, Request
 
 if TYPE_CHECKING:
     from lotbench.edge.models.connections import Connections
-    from lotbench.edge.models.openai_chat import Chat, Refusal
+    from lotbench.edge.models.openai_chat import Chat, RefusedError
 
 CROWDED = frozenset({429, 503, 529})
 """Statuses of an endpoint that has too much to do."""
@@ -115,7 +115,7 @@ class ChatModel:
 
     async def _once(self, request: Request, made: dict[str, Any], able: Abilities) -> Reply | Abilities:
         """Send a body once: a reply, less to ask for, or an error that says whether to try again."""
-        from lotbench.edge.models.openai_chat import Refusal
+        from lotbench.edge.models.openai_chat import RefusedError
 
         chat = self._chat or self._opened(made["model"])
         asked = {name: value for name, value in made.items() if name not in ("model", "messages")}
@@ -124,7 +124,7 @@ class ChatModel:
             async with self._pace.place():
                 started = time.monotonic()
                 said = await chat.ainvoke(made["messages"], chat_format.told(request), **asked)
-        except Refusal as refusal:
+        except RefusedError as refusal:
             return self._refused(refusal, made, able)
         except Unescapable as error:
             raise Unescapable(f"{self.name.text}: {error}") from None
@@ -133,7 +133,7 @@ class ChatModel:
         self._pace.kept_up(found.seconds)
         return found
 
-    def _refused(self, refusal: Refusal, made: dict[str, Any], able: Abilities) -> Reply | Abilities:
+    def _refused(self, refusal: RefusedError, made: dict[str, Any], able: Abilities) -> Reply | Abilities:
         """What a status other than 200 means."""
         status, text, said = refusal.status, refusal.text, f"{self.name.text}: {refusal}"
         sent = chat_format.sent(made, able)

@@ -29,7 +29,16 @@ INTERIM = 20
 IDLE_S = 5.0
 """How long a connection is kept for the next call."""
 PUBLIC = frozenset(
-    "accept accept-encoding authorization connection content-length content-type host user-agent".split()
+    [
+        "accept",
+        "accept-encoding",
+        "authorization",
+        "connection",
+        "content-length",
+        "content-type",
+        "host",
+        "user-agent",
+    ]
 )
 """The headers that any address may see; openai's client has more, some of them out of the environment."""
 
@@ -108,9 +117,7 @@ class Connections(openai.DefaultAioHttpClient):
                 raise PassingError(f"{self._url} redirects to no address", tries=MALFORMED_TRIES) from None
             if _origin(target) != _origin(address):
                 raise Unescapable(f"{self._url} redirects to another host: name that one")
-            request = httpx2.Request(
-                request.method, target, headers=request.headers, content=request.content
-            )
+            request = httpx2.Request(request.method, target, headers=request.headers, content=request.content)
         raise PassingError(f"{self._url} redirects in a circle")
 
 

@@ -25,7 +25,7 @@ from lotbench.edge.models.connections import Connections
 from lotbench.edge.models.retrying import MALFORMED_TRIES, PassingError
 
 
-class Refusal(Exception):
+class RefusedError(Exception):
     """A status other than 200.
 
     Attributes:
@@ -43,7 +43,7 @@ class Chat(ChatOpenAI):
     """A chat model at an address.
 
     Raises from `ainvoke`:
-        Refusal: The server refuses.
+        RefusedError: The server refuses.
         PassingError: Nothing came that can be read.
         Unescapable: The server sends elsewhere.
     """
@@ -94,7 +94,7 @@ class Chat(ChatOpenAI):
                 "/chat/completions", body=payload, cast_to=httpx2.Response, options={"headers": headers}
             )
         except openai.APIStatusError as error:
-            raise Refusal(error.response, secret) from None
+            raise RefusedError(error.response, secret) from None
         except openai.APIConnectionError as error:
             raise (error.__cause__ or error) from None
         return self._create_chat_result(_read(response.content, secret))
@@ -108,7 +108,10 @@ class Chat(ChatOpenAI):
         if reasoning := answer["choices"][0]["message"].get("reasoning"):
             message.additional_kwargs["reasoning_content"] = reasoning
         message.additional_kwargs["refusal"] = answer["choices"][0]["message"].get("refusal")
-        message.response_metadata |= {"malformed": answer.get("malformed"), "cut_from": answer.get("cut_from")}
+        message.response_metadata |= {
+            "malformed": answer.get("malformed"),
+            "cut_from": answer.get("cut_from"),
+        }
         return result
 
 
