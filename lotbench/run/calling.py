@@ -127,6 +127,6 @@ def budget(plan: Plan, journal: Journal) -> Budget:
     """The budget of a run, less what the calls in its journal have used."""
     left = Budget(plan.limits)
     for origin, total in journal.totals.by_origin.items():
-        if origin.source == "call":
+        if origin.source != "store":
             left.count(total.usage, total.cost_usd or 0.0)
     return left

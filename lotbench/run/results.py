@@ -411,8 +411,9 @@ def spent(
     works: dict[str, dict[tuple[str, str], Work]] = {role: {} for role in names}
     known_as = {name.text: name for given in names.values() for name in given}
     for origin, total in totals.by_origin.items():
-        ids.setdefault(origin.role, set()).add(origin.model)
-        if origin.source != "call" or origin.role not in spending:
+        if origin.source != "discarded":
+            ids.setdefault(origin.role, set()).add(origin.model)
+        if origin.source == "store" or origin.role not in spending:
             continue
         name = known_as.get(origin.asked)
         spending[origin.role] += Spent(
@@ -423,6 +424,8 @@ def spent(
             cost_usd=total.cost_usd,
             malformed=total.malformed,
         )
+        if origin.source == "discarded":
+            continue
         place = (name.provider if name else "", origin.model)
         work = works[origin.role].setdefault(place, Work(*place))
         work.output_tokens += total.output_tokens

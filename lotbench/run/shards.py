@@ -21,7 +21,7 @@ from typing import Any
 from lotbench import errors
 from lotbench.config.experiment import Limits, validate
 from lotbench.edge.calls.budget import Budget
-from lotbench.edge.calls.journal import Journal, read_journal
+from lotbench.edge.calls.journal import DISCARDED, Journal, read_journal
 from lotbench.edge.calls.store import Store
 from lotbench.edge.files import jsonl, run_folder
 from lotbench.edge.files.ray_workers import side_by_side
@@ -186,6 +186,10 @@ def merge(path: Path, opened: Journal | None = None) -> None:
                 if there is None or (there.started != entry.started and key not in merged):
                     journal.put(entry)
                     merged.add(key)
+            counted = list(read_journal(path / DISCARDED)) if (path / DISCARDED).is_file() else []
+            for entry in read_journal(place / DISCARDED) if (place / DISCARDED).is_file() else ():
+                if entry not in counted:
+                    journal.discard(entry)
             traces = Traces(place / run_folder.TRACES, strict=False)
             new = [name for name in traces.names if known.get(name, FAILED).endswith(FAILED)]
             jsonl.append(

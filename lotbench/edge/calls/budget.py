@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from lotbench.config.experiment import Limits
@@ -16,6 +17,14 @@ from lotbench.config.model_names import ModelName
 from lotbench.edge.calls.prices import price, price_date
 from lotbench.errors import LimitReached, UsageError
 from lotbench.types import Usage
+
+
+def _count_nothing(usage: Usage | None) -> None:
+    """What is done about a discarded reply outside a run."""
+
+
+discarded: ContextVar[Callable[[Usage | None], None]] = ContextVar("discarded", default=_count_nothing)
+"""Counts a reply that is paid for and cannot be used; None: what it used is not known. Raises where no other try fits."""
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 
 from lotbench.config.experiment import RoleSampling
-from lotbench.edge.calls.budget import Bucket, Budget
+from lotbench.edge.calls.budget import Bucket, Budget, discarded
 from lotbench.edge.calls.journal import Entry, Journal, Source
 from lotbench.edge.calls.prices import Price, cost
 from lotbench.edge.calls.store import Store, by_content
@@ -205,6 +205,8 @@ class Caller:
         used, spent = Usage(), 0.0
         self.stats.in_flight += 1
         place = str(request.key)
+        wasted = partial(self._discarded, question, request, role_model, Usage(asked, 0, told))
+        counting = discarded.set(wasted)
         try:
             await role_model.requests.take(calls)
             await role_model.tokens.take(tokens)
@@ -217,11 +219,13 @@ class Caller:
             self._write(question, request, role_model, reply, "call", started)
             self.stats.replied = time.monotonic()
         finally:
+            discarded.reset(counting)
             self.stats.in_flight -= 1
             self.stats.open.pop(place, None)
             self.budget.settle(tokens, held, used, spent)
         before = self._mean_reply.get(question.step, used.output_tokens)
         self._mean_reply[question.step] = 0.9 * before + 0.1 * used.output_tokens
+        self.stats.calls += 1
         self._count(question.role, role_model, reply)
         return reply
 
@@ -239,9 +243,26 @@ class Caller:
         )
         self.journal.put(entry)
 
+    def _discarded(
+        self, question: Question, request: Request, role_model: RoleModel, most: Usage, used: Usage | None
+    ) -> None:
+        """Count a reply that is paid for and cannot be used; what it used, if that is not told, as it was reserved.
+
+        Raises:
+            LimitReached: Another try could exceed a limit.
+        """
+        longest = max(most.output_tokens, request.sampling.max_tokens or 0)
+        usage = used or replace(most, output_tokens=longest)
+        reply, now = Reply("", role_model.model_id, usage=usage), round(time.time(), 3)
+        self.journal.discard(
+            Entry(request.key, question.role, question.seat, role_model.name, "discarded", now, reply)
+        )
+        self.budget.count(usage, role_model.price.of(usage) if role_model.price else 0.0)
+        self._count(question.role, role_model, reply)
+        self.budget.reserve(0, 0.0)
+
     def _count(self, role: str, role_model: RoleModel, reply: Reply) -> None:
         stats = self.stats
-        stats.calls += 1
         stats.usage[role] = added(stats.usage.get(role, Usage()), reply.usage)
         before = stats.cost.get(role, 0.0)
         stats.cost[role] = (

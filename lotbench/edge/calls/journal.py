@@ -21,11 +21,13 @@ from typing import Any, Literal, TypeAlias
 import orjson
 
 from lotbench.edge.calls.prices import Price, cost, total_cost
-from lotbench.edge.files.jsonl import fields, no_link, put, sealed, unsealed
+from lotbench.edge.files.jsonl import append, fields, no_link, put, sealed, unsealed
 from lotbench.errors import LotbenchError, RunFolderError
 from lotbench.types import Key, Reply, Usage
 
-Source: TypeAlias = Literal["call", "store"]
+Source: TypeAlias = Literal["call", "store", "discarded"]
+DISCARDED = "discarded.jsonl"
+"""Beside the journal: what came, was paid for and could not be used; lines like the journal's, without a text."""
 TEXT, WHOLE, NUMBER, TABLE, NOTHING = (str,), (int,), (int, float), (dict,), (type(None),)
 ENTRY = {"role": TEXT, "seat": WHOLE, "asked": TEXT, "source": TEXT, "started": NUMBER}
 KEY = {name: TEXT if name in ("sample", "step", "digest") else WHOLE for name in Key.__slots__}
@@ -48,7 +50,7 @@ class Entry:
         role: The role that was asked.
         seat: Which of the role's models.
         asked: The model as it was named.
-        source: Whether the reply came from a call of this run or was taken from the store.
+        source: Whether the reply came from a call of this run, was taken from the store, or could not be used.
         started: When the call began, in seconds since the epoch.
     """
 
@@ -106,7 +108,7 @@ class Totals:
         """Count a line."""
         origin = Origin(made.role, made.seat, made.asked, made.source, made.reply.model)
         total, usage = self.by_origin.setdefault(origin, Total()), made.reply.usage
-        total.calls += 1
+        total.calls += made.source != "discarded"
         total.input_tokens += usage.input_tokens
         total.cached_input_tokens += usage.cached_input_tokens
         total.output_tokens += usage.output_tokens
@@ -118,12 +120,14 @@ class Totals:
     @property
     def paid_usd(self) -> float | None:
         """What the calls that were made cost, in US dollars; None if the price of one is not known."""
-        return total_cost(one.cost_usd for origin, one in self.by_origin.items() if origin.source == "call")
+        return total_cost(one.cost_usd for origin, one in self.by_origin.items() if origin.source != "store")
 
     def ids(self) -> dict[str, list[list[str]]]:
         """The ids that each seat of each role returned."""
         by_role: dict[str, dict[int, set[str]]] = {}
         for origin in self.by_origin:
+            if origin.source == "discarded":
+                continue
             by_role.setdefault(origin.role, {}).setdefault(origin.seat, set()).add(origin.model)
         return {
             role: [sorted(seats.get(seat, ())) for seat in range(max(seats) + 1)]
@@ -169,6 +173,8 @@ class Journal:
         except OSError as error:
             raise RunFolderError(f"{path}: {error.strerror}") from None
         self._index(writes)
+        for made in _lines(path.with_name(DISCARDED)):
+            self.totals.add(made)
 
     def __enter__(self) -> Journal:
         return self
@@ -238,6 +244,15 @@ class Journal:
         self._end += len(text)
         self.totals.add(made)
 
+    def discard(self, made: Entry) -> None:
+        """Note what was paid for and could not be used, so that a resumed run counts it too.
+
+        Raises:
+            RunFolderError: The disk is full or the file cannot be written.
+        """
+        append(self.path.with_name(DISCARDED), [journal_line(made)], "the run can be resumed")
+        self.totals.add(made)
+
     def _index(self, writes: bool) -> None:
         with open(self._file.fileno(), "rb", closefd=False) as lines:
             lines.seek(0)
@@ -283,9 +298,13 @@ def called(path: Path) -> tuple[float, float]:
 def read_totals(path: Path, prices: Mapping[str, Price | None] | None = None) -> Totals:
     """What the lines of a journal add up to; of one that is not there, nothing."""
     totals = Totals(prices or {})
-    for made in read_journal(path) if path.is_file() else ():
+    for made in (*_lines(path), *_lines(path.with_name(DISCARDED))):
         totals.add(made)
     return totals
+
+
+def _lines(path: Path) -> Iterator[Entry]:
+    return read_journal(path) if path.is_file() else iter(())
 
 
 def entry(table: Mapping[str, Any]) -> Entry:

@@ -6,11 +6,11 @@ import asyncio
 import itertools
 import random
 from collections.abc import Awaitable, Callable
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TypeVar
 
 from lotbench.config.experiment import Limits
+from lotbench.edge.calls.budget import discarded
 from lotbench.errors import CallFailed, Unreachable
 from lotbench.types import Key, Usage
 
@@ -21,14 +21,6 @@ TEST, REFUSED_TRIES = "preflight", 3
 """Times that a connection test is tried where nothing listens: a server that is down is named in two seconds."""
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 8.0
 """Where the server names no time, each wait doubles from the first to the longest."""
-
-
-def _count_nothing(usage: Usage | None) -> None:
-    """What is done about a discarded reply outside a run."""
-
-
-discarded: ContextVar[Callable[[Usage | None], None]] = ContextVar("discarded", default=_count_nothing)
-"""Counts a reply that is paid for and cannot be used; None: what it used is not known. Raises where no other try fits."""
 
 
 @dataclass(slots=True)
