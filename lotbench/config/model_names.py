@@ -1,6 +1,7 @@
 """Model names: what a name means, and when two ids are one model; pure.
 
-A name is read from left to right: `hf:`, `local`, `file:`, `human` or `human:WHO`, `placebo`, `python:`; then a trailing `@http(s)://...`; then
+A name is read from left to right: `hf:`, `local`, `file:`, `human` or `human:WHO`, `placebo`, `python:`,
+`langchain:PROVIDER:NAME`; then a trailing `@http(s)://...`; then
 `provider/name`; else it is an OpenAI model. An unknown provider is an error that lists the known ones.
 """
 
@@ -10,12 +11,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 from urllib.parse import urlsplit
 
 from lotbench.errors import UsageError
 
-Kind: TypeAlias = Literal["api", "hf", "local", "file", "human", "placebo", "python"]
+Kind: TypeAlias = Literal["api", "hf", "local", "file", "human", "placebo", "python", "langchain"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +114,12 @@ def parse(name: str) -> ModelName:
 
 
 def _parsed(name: str) -> ModelName:
-    if name.startswith("python:"):
-        return ModelName(name, "python", name[7:])
+    kind, colon, rest = name.partition(":")
+    if colon and kind in ("python", "file"):
+        return ModelName(name, cast(Kind, kind), rest)
+    if colon and kind == "langchain":
+        provider, _, model = rest.partition(":")
+        return ModelName(name, "langchain", model, provider=provider)
     if name == "human" or name.startswith("human:"):
         return ModelName(name, "human", name[6:].strip() if ":" in name else name)
     if name == "placebo":
@@ -124,8 +129,6 @@ def _parsed(name: str) -> ModelName:
     if name.startswith("hf:"):
         base, _, adapter = name[3:].partition("+")
         return ModelName(name, "hf", base, adapter)
-    if name.startswith("file:"):
-        return ModelName(name, "file", name[5:])
     if found := _URL.match(name):
         url = checked_url(f"{found['model']}@...", found["url"].rstrip("/"), "$LOTBENCH_API_KEY")
         return ModelName(name, "api", found["model"], url=url, key="LOTBENCH_API_KEY", provider="url")
@@ -183,7 +186,7 @@ def address(name: ModelName) -> str:
 
 def identity(name: ModelName, model_id: str = "") -> str:
     """Who a model is: the id that it returned, or was asked for by, and its address where that belongs to it."""
-    known_as = model_id or (name.model if name.kind == "api" else name.text)
+    known_as = model_id or (name.model if name.kind in ("api", "langchain") else name.text)
     return f"{known_as}@{address(name)}" if address(name) else known_as
 
 

@@ -31,7 +31,7 @@ FEW_WALKS = 10
 
 Amount: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 SUMMED = ("calls", "input_tokens", "cached_input_tokens", "output_tokens")
-COUNTING = ("api", "hf", "local")
+COUNTING = ("api", "hf", "local", "langchain")
 """The kinds of models that tell how many tokens they used."""
 
 

@@ -6,19 +6,22 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
+from langchain_core.callbacks import AsyncCallbackHandler
 from PIL import Image as Pillow
 
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import parse
 from lotbench.edge.files import datasets
 from lotbench.edge.files.datasets import Pictures
+from lotbench.edge.models import chat_format
 from lotbench.edge.models.chat import ChatModel
-from lotbench.edge.models.chat_format import Abilities
+from lotbench.edge.models.chat_format import Abilities, told
 from lotbench.edge.models.python_models import CallableModel, LangChainModel
 from lotbench.edge.models.registry import Models
 from lotbench.edge.models.retrying import Waiting
@@ -26,6 +29,7 @@ from lotbench.errors import CallFailed, Unescapable, UsageError
 from lotbench.prompting.reply import read_form, visible
 from lotbench.types import Image, Reply, Sampling
 from tests.asking import Filling, asked, question
+from tests.faults import Status
 from tests.server import FakeServer
 
 OPENAI = "https://api.openai.com/v1"
@@ -516,11 +520,75 @@ async def test_a_langchain_model_whose_key_is_refused_stops_the_run() -> None:
         status_code = 401
 
     class Chat:
-        async def ainvoke(self, messages: Any) -> Any:
+        async def ainvoke(self, messages: Any, config: Any) -> Any:
             raise Refused("no")
 
     with pytest.raises(Unescapable, match="Chat: Refused: no"):
-        await LangChainModel(Chat(), lambda sha256: "")(question())
+        await LangChainModel(lambda _: Chat(), lambda sha256: "")(question())
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "langchain:anthropic:claude-sonnet-4-5",
+            "candidate: langchain:anthropic:.*pip install langchain-anthropic",
+        ),
+        ("langchain:nobody:m", "Unsupported provider"),
+        ("langchain:openai:gpt-4o", "OPENAI_API_KEY"),
+    ],
+)
+async def test_what_a_named_langchain_model_lacks_is_said(name: str, message: str) -> None:
+    async with models({}) as made:
+        with pytest.raises(UsageError, match=message) as caught:
+            made.role_models({"candidate": [parse(name)]})
+    assert "\n" not in str(caught.value)
+
+
+async def test_a_langchain_model_answers_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    with FakeServer(keep_bodies=True) as server:
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
+        monkeypatch.setenv("OPENAI_API_BASE", server.url)
+        async with models({}) as made:
+            (seat,) = made.role_models({"candidate": [parse("langchain:openai:gpt-4o-mini")]})["candidate"]
+            reply = await seat.model(question())
+        [body] = server.bodies
+
+    assert read_form(reply, Filling).filling
+    assert (body["model"], body["temperature"]) == ("gpt-4o-mini", 0.5)
+    assert reply.usage.input_tokens > 0 and seat.price is not None
+
+
+class Listening(AsyncCallbackHandler):
+    """Keeps what callbacks are told of the calls."""
+
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+        self.failed: list[BaseException] = []
+
+    async def on_chat_model_start(self, serialized: Any, messages: Any, **told: Any) -> None:
+        self.told.append((serialized, told))
+
+    async def on_llm_error(self, error: BaseException, **told: Any) -> None:
+        self.failed.append(error)
+
+
+async def test_callbacks_hear_of_each_call_which_it_is_and_never_the_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LOTBENCH_API_KEY", "sk-sesame-123")
+    listening = Listening()
+    monkeypatch.setattr(chat_format, "told", lambda request: told(request) | {"callbacks": [listening]})
+    refused = Status(500, "you sent sk-sesame-123")
+    with FakeServer(faults=[refused]) as server:
+        async with asked(server.url) as model:
+            await model(replace(question(number=3), role="judge"))
+
+    assert len(listening.told) == 2 and len(listening.failed) == 1
+    first = listening.told[0][1]["metadata"]
+    wanted = {"role": "judge", "sample": "lot-0001", "repeat": 1, "round": 3, "step": "respond", "draw": 0}
+    assert first | wanted == first
+    assert "sesame" not in f"{listening.told} {listening.failed!r}"
 
 
 async def test_one_model_in_two_roles_is_built_once() -> None:

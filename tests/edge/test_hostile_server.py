@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import gzip
 import json
+import logging
 import re
 import shutil
+import time
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, closing, suppress
@@ -21,12 +24,13 @@ from aiohttp.test_utils import TestServer
 from lotbench.cli import main
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import parse
+from lotbench.edge.calls.budget import discarded
 from lotbench.edge.calls.journal import Entry, Journal, read_totals
 from lotbench.edge.models import chat, chat_format
 from lotbench.edge.models.chat import ChatModel
 from lotbench.edge.models.retrying import Waiting
 from lotbench.errors import CallFailed, Unescapable, UsageError
-from lotbench.types import Key, Message, Reply, Request, Sampling
+from lotbench.types import Key, Message, Reply, Request, Sampling, Usage
 from tests.recorded import FOLDER
 
 QUESTION = Request(Key("s", 1, 1, "respond", 0, 0, "d"), "m", (Message("user", ("?",)),), None, Sampling(1.0))
@@ -217,6 +221,118 @@ async def test_an_id_is_no_page_and_never_our_key(monkeypatch: pytest.MonkeyPatc
     reply = await reply_to(completion(model="you sent sk-sesame-123" + "x" * 999))
     assert reply.model.startswith("you sent ***x")
     assert len(reply.model) <= chat_format.MAX_ID
+
+
+@pytest.mark.parametrize(
+    "told", ["sk-sesame-123", "sk-se\u200bsame-123", "s\u200bk\u2060-\ufe0fsesame-1\n23"]
+)
+@pytest.mark.parametrize("before", [0, 190, 198])
+async def test_no_part_of_our_key_is_in_an_id_or_an_error(
+    told: str, before: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOTBENCH_API_KEY", "sk-sesame-123")
+    reply = await reply_to(completion(model="x" * before + told))
+    assert reply.model == ("x" * before + "***")[: chat_format.MAX_ID]
+    for error in ({"error": {"message": told}}, {"detail": told}):
+        with pytest.raises(CallFailed) as caught:
+            await reply_to(error, status=400)
+        assert "***" in str(caught.value) and "sesame" not in str(caught.value)
+
+
+@pytest.mark.parametrize("packed", ["gzip, gzip", "zstd", "br"])
+async def test_a_body_packed_as_was_not_asked_for_is_not_unpacked(packed: str) -> None:
+    """Packed twice, 16 kB unpack to 16 GB."""
+    with pytest.raises(CallFailed, match="packed as was not asked for"):
+        await reply_to(b"1", headers={"Content-Encoding": packed})
+
+
+@asynccontextmanager
+async def talking(said: bytes, times: int = 1) -> AsyncIterator[ChatModel]:
+    """A model whose server says these bytes to whatever it is asked, so many times, and hangs up."""
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError), closing(writer):
+            await reader.readuntil(b"\r\n\r\n")
+            for _ in range(times):
+                writer.write(said)
+                await writer.drain()
+
+    server = await asyncio.start_server(talk, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    model = ChatModel(parse(f"m@{url}"), lambda sha: "", Limits(retries=0, timeout_s=20), Waiting())
+    try:
+        yield model
+    finally:
+        await model.close()
+        server.close()
+
+
+async def test_interim_responses_without_end_are_given_up() -> None:
+    started = time.monotonic()
+    async with talking(b"HTTP/1.1 102 Processing\r\n\r\n" * 1000, times=100_000) as model:
+        with pytest.raises(CallFailed, match="no connection"):
+            await model(QUESTION)
+    assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"",
+        b"HTTP/1.1 2",
+        b"HTTP/1.1 200 OK\r\nContent-Le",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n{",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc",
+        b"no HTTP at all\r\n\r\n",
+    ],
+)
+async def test_a_dropped_connection_is_a_failed_call_and_prints_nothing(
+    said: bytes, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    async with talking(said) as model:
+        with pytest.raises(CallFailed, match="no connection to"):
+            await model(QUESTION)
+    del model
+    gc.collect()
+    await asyncio.sleep(0.01)
+    assert capfd.readouterr() == ("", "")
+    assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
+
+
+USED = {"prompt_tokens": 70, "completion_tokens": 30}
+
+
+@pytest.mark.parametrize(
+    ("said", "counted"),
+    [
+        ({"choices": [], "usage": USED}, [Usage(70, 0, 30)] * 4),
+        ({"choices": []}, [None] * 4),
+        (b"no JSON", [None] * 4),
+        ({"error": "overloaded"}, []),
+        (completion(usage=USED), []),
+    ],
+)
+async def test_what_was_billed_and_thrown_away_is_counted(said: Any, counted: list[Usage | None]) -> None:
+    seen: list[Usage | None] = []
+    discarded.set(seen.append)
+    async with asked(answering(said), retries=3) as model:
+        with suppress(CallFailed):
+            await model(QUESTION)
+    assert seen == counted
+
+
+@pytest.mark.parametrize(("status", "counted"), [(200, [None]), (500, [])])
+async def test_an_answer_that_stops_after_its_head_is_counted(
+    status: int, counted: list[None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Usage | None] = []
+    discarded.set(seen.append)
+    async with talking(b"HTTP/1.1 %d OK\r\nContent-Length: 999\r\n\r\n{" % status) as model:
+        with pytest.raises(CallFailed):
+            await model(QUESTION)
+    assert seen == counted
 
 
 @pytest.mark.parametrize(

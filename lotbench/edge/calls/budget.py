@@ -111,7 +111,13 @@ def refuse_tier(limits: Limits, names: Iterable[ModelName]) -> None:
     Raises:
         UsageError: A model is asked at an endpoint that is not OpenAI's.
     """
-    others = sorted({name.text for name in names if name.kind == "api" and name.provider != "openai"})
+    others = sorted(
+        {
+            name.text
+            for name in names
+            if name.kind == "langchain" or (name.kind == "api" and name.provider != "openai")
+        }
+    )
     if limits.service_tier == "flex" and others:
         raise UsageError(
             f"service_tier=flex is OpenAI's, and {', '.join(others)} is asked elsewhere: leave it out, or name models of OpenAI alone"

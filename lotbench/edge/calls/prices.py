@@ -24,7 +24,9 @@ FREE_KINDS = ("hf", "local", "file", "human", "placebo", "python")
 FREE_PROVIDERS = ("ollama", "vllm")
 FLEX = 0.5
 """The share of its price that a call of OpenAI's service tier `flex` costs."""
-LISTED_AS = {name: name for name in ("openai", "openrouter", "deepseek", "anthropic")} | {"gemini": "google"}
+LISTED_AS = {name: name for name in ("openai", "openrouter", "deepseek", "anthropic")} | dict.fromkeys(
+    ("gemini", "google_genai"), "google"
+)
 """Our providers under the names that genai-prices has for them; it does not list the others."""
 
 

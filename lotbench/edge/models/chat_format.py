@@ -41,6 +41,9 @@ LIKELY_TOKENS = 20
 BOUNDS = ("max_tokens", "max_completion_tokens")
 COUNTS = ("prompt_tokens", "completion_tokens")
 
+_UNSEEN = r"(?:[^!-~]|\\[bfnrt]|\\u[0-9a-f]{4})*"
+"""What a reader may not see within a key: blanks and all that is no ASCII, as they are or as JSON spells them."""
+
 Picture: TypeAlias = Callable[[str], str]
 """A picture's data URL, by the sha256 of its bytes."""
 
@@ -306,7 +309,7 @@ def masked(text: str, secret: str) -> str:
     """Text without our key, which some servers repeat; also where characters that nobody sees stand within it."""
     if secret in ("", "none"):
         return text
-    return re.sub(r"[^!-~]*".join(map(re.escape, secret)), "***", text)
+    return re.sub(_UNSEEN.join(map(re.escape, secret)), "***", text)
 
 
 def short(text: str, secret: str) -> str:

@@ -20,7 +20,7 @@ from lotbench.edge.models.concurrency import Pace
 from lotbench.edge.models.embedded import Embedded, weights
 from lotbench.edge.models.person import PersonModel
 from lotbench.edge.models.placebo import PlaceboModel
-from lotbench.edge.models.python_models import CallableModel, LangChainModel
+from lotbench.edge.models.python_models import CallableModel, LangChainModel, chat_maker
 from lotbench.edge.models.recorded import RecordedModel
 from lotbench.edge.models.retrying import Waiting
 from lotbench.errors import UsageError
@@ -114,6 +114,9 @@ class Models:
                 pace=pace,
                 connections=self._connections,
             )
+        if name.kind == "langchain":
+            made_by = chat_maker(name, self._limits)
+            return LangChainModel(made_by, self._pictures.data_url, self._limits.timeout_s, name.model)
         if name.kind == "local":
             return self._embedded(name)
         if name.kind == "hf":
@@ -163,7 +166,7 @@ class Models:
         if isinstance(given, CallableModel | LangChainModel):
             return given
         if hasattr(given, "ainvoke"):
-            return LangChainModel(given, self._pictures.data_url, self._limits.timeout_s)
+            return LangChainModel(lambda _: given, self._pictures.data_url, self._limits.timeout_s)
         if getattr(given, "takes_requests", False):
             ready: Model = given
             return ready
