@@ -13,11 +13,12 @@ from lotbench.config.experiment import Limits
 from lotbench.config.model_names import parse
 from lotbench.edge.calls.budget import Budget, refuse_tier
 from lotbench.edge.calls.caller import CallStats
-from lotbench.edge.calls.journal import read_journal
+from lotbench.edge.calls.journal import DISCARDED, read_journal
 from lotbench.edge.calls.prices import price
+from lotbench.edge.models import retrying
 from lotbench.errors import LimitReached, UsageError
 from lotbench.run.evaluate import resume
-from lotbench.run.results import load_run
+from lotbench.run.results import Run, load_run
 from lotbench.types import Usage
 from tests.playing import play
 from tests.server import FakeServer
@@ -79,6 +80,35 @@ async def test_a_cost_ceiling_and_a_higher_one(server: FakeServer, tmp_path: Pat
     done = await resume(caught.value.run, cost_limit=100.0)
     assert done.summary["complete"] is True
     assert done.summary["scores"] == whole.summary["scores"]
+
+
+@pytest.mark.parametrize(("fault", "told"), [("no_choices", True), ("invalid_json", False)])
+async def test_what_was_thrown_away_counts_to_the_ceilings_also_when_resumed(
+    server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str, told: bool
+) -> None:
+    """$3.28 were spent of $0.50."""
+    monkeypatch.setattr(retrying, "FIRST_WAIT_S", 0.0)
+    server.change(faults=lambda index, body: fault if index >= 6 else None)
+    with pytest.raises(LimitReached, match="cost limit") as caught:
+        await play(server, tmp_path / "runs", cost_limit=0.02, concurrency=IN_FLIGHT, max_failed=1.0)
+    run, requests = caught.value.run, server.log()["requests"]
+    lost = list(read_journal(run / DISCARDED))
+    assert len(lost) == requests - 6
+    assert all((one.reply.usage.output_tokens == 4096) != told for one in lost)
+    usage = load_run(run).summary["usage"]
+    assert usage["calls"] == 6 == len(spent(run))
+    assert usage["cost_usd"] + 0.17 * IN_FLIGHT > 0.02
+
+    with pytest.raises(LimitReached):
+        await resume(run)
+    assert server.log()["requests"] - requests <= IN_FLIGHT
+    assert (await resume_well(server, run)).summary["complete"] is True
+
+
+async def resume_well(server: FakeServer, run: Path) -> Run:
+    """The run gone on with where the server is well."""
+    server.change(faults=None)
+    return await resume(run, cost_limit=100.0)
 
 
 async def test_flex_halves_the_price_where_the_server_says_flex(
