@@ -15,9 +15,10 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeAlias
 
-from tests.bench.calls import REPEATS, Body, players, scripts
+from tests.bench.calls import REPEATS, Body, pictures_of, players, scripts
 
 Play: TypeAlias = Callable[[Sequence[Body]], Awaitable[None]]
 Work: TypeAlias = Callable[[int, int], int]
@@ -76,6 +77,52 @@ def bare_openai(url: str, options: argparse.Namespace) -> Work:
             return await _pooled(play, recorded, games, flight)
 
     return lambda games, flight: asyncio.run(main(games, flight))
+
+
+def client(url: str, options: argparse.Namespace) -> Work:
+    """An asyncio loop on the client of lotbench: ChatOpenAI, guarded, without games and journal."""
+    from lotbench.config.experiment import Limits
+    from lotbench.config.model_names import parse
+    from lotbench.edge.models.registry import Models
+
+    recorded = scripts(options.scripts)
+    pictures = {part["url"][-64:]: part["url"] for part in pictures_of(recorded)}
+    requests = {id(body): _request(body) for game in recorded for body in game}
+
+    async def main(games: int, flight: int) -> int:
+        seen = SimpleNamespace(data_url=pictures.__getitem__)
+        async with Models(seen, Limits(concurrency=flight), {}) as models:
+            roles = {name: [parse(f"{name}@{url}")] for name in "cjo"}
+            [*seats] = models.role_models(roles).items()
+            by_name = {name: seat.model for name, (seat,) in seats}
+
+            async def play(game: Sequence[Body]) -> None:
+                for body in game:
+                    answer = await by_name[body["model"]](requests[id(body)])
+                    assert answer.text
+
+            return await _pooled(play, recorded, games, flight)
+
+    return lambda games, flight: asyncio.run(main(games, flight))
+
+
+def _request(body: Body) -> Any:
+    from lotbench.types import Image, Key, Message, Request, Sampling
+
+    messages = []
+    for message in body["messages"]:
+        parts = message["content"]
+        if isinstance(parts, str):
+            parts = [{"type": "text", "text": parts}]
+        read = (
+            part["text"] if part["type"] == "text" else Image(part["image_url"]["url"][-64:])
+            for part in parts
+        )
+        messages.append(Message(message["role"], tuple(read)))
+    schema = body.get("response_format", {}).get("json_schema", {}).get("schema")
+    names = ("temperature", "top_p", "seed", "max_tokens")
+    sampling = Sampling(**{name: body[name] for name in names if name in body})
+    return Request(Key("s", 1, 1, "respond", 0, 0, "d"), body["model"], tuple(messages), schema, sampling)
 
 
 def lotbench(url: str, options: argparse.Namespace) -> Work:
@@ -174,6 +221,7 @@ def _messages(body: Body) -> list[Any]:
 VARIANTS: dict[str, Callable[[str, argparse.Namespace], Work]] = {
     "aiohttp": bare_aiohttp,
     "openai": bare_openai,
+    "client": client,
     "lotbench": lotbench,
     "inspect_ai": inspect_ai,
 }
