@@ -54,7 +54,7 @@ def reply_of(answer: object, how: Mapping[str, Any] | None = None) -> Reply | No
     read = chat_format.completion(answer)
     if read is None:
         return None
-    result = _chat()._create_chat_result(read)
+    result = _chat()._create_chat_result(read, read.pop("beyond"))
     [generation] = result.generations
     message = generation.message
     message.response_metadata |= result.llm_output | generation.generation_info

@@ -97,7 +97,10 @@ def sent(made: Mapping[str, Any], able: Abilities) -> dict[str, JSON]:
 
 
 def completion(answer: object, secret: str = "") -> dict[str, Any] | None:
-    """The body of a response with its parts as they should be, or None if it is no chat completion."""
+    """The body of a response with its parts as they should be, or None if it is no chat completion.
+
+    `beyond` holds what ChatOpenAI would drop.
+    """
     if not isinstance(answer, dict) or not isinstance(answer.get("choices"), list) or not answer["choices"]:
         return None
     choice = answer["choices"][0]
@@ -106,17 +109,17 @@ def completion(answer: object, secret: str = "") -> dict[str, Any] | None:
         return None
     said_of = {
         "content": said(message.get("content")),
-        "reasoning": _optional(message.get("reasoning_content") or message.get("reasoning")) or "",
+        "reasoning_content": _optional(message.get("reasoning_content") or message.get("reasoning")) or "",
         "refusal": _optional(message.get("refusal")) or "",
     }
-    longest = max(len(said_of["content"]), len(said_of["reasoning"]))
+    longest = max(len(said_of["content"]), len(said_of["reasoning_content"]))
     texts = {name: _storable(text[:MAX_CHARACTERS]) for name, text in said_of.items()}
     used, likely = usage(answer.get("usage")), choice.get("logprobs")
     return {
         "model": _storable(masked(str(answer.get("model") or ""), secret))[:MAX_ID],
         "choices": [
             {
-                "message": {"role": "assistant", **texts},
+                "message": {"role": "assistant", "content": texts.pop("content")},
                 "finish_reason": "length" if longest > MAX_CHARACTERS else str(choice.get("finish_reason")),
                 # Only the first token is read, and a table of all may take megabytes.
                 "logprobs": {"content": likely["content"][:1]} if _has_tokens(likely) else None,
@@ -129,15 +132,17 @@ def completion(answer: object, secret: str = "") -> dict[str, Any] | None:
             "prompt_tokens_details": {"cached_tokens": used.cached_input_tokens},
         },
         "service_tier": _storable(str(answer.get("service_tier")))[:MAX_ID],
-        "malformed": _malformed(answer, choice),
-        "cut_from": longest if longest > MAX_CHARACTERS else None,
+        "beyond": texts
+        | {
+            "malformed": _malformed(answer, choice),
+            "cut_from": longest if longest > MAX_CHARACTERS else None,
+        },
     }
 
 
 def reply(message: Any, seconds: float, how: Mapping[str, JSON]) -> Reply:
     """A reply from a message of any LangChain chat model."""
-    about: Mapping[str, Any] = message.response_metadata
-    more: Mapping[str, Any] = message.additional_kwargs
+    about: Mapping[str, Any] = message.additional_kwargs | message.response_metadata
     told: Mapping[str, Any] = message.usage_metadata or {}
     cached = [
         _count(count)
@@ -153,8 +158,8 @@ def reply(message: Any, seconds: float, how: Mapping[str, JSON]) -> Reply:
         text=said(message.content),
         model=str(about.get("model_name") or ""),
         finish=finish(about.get("finish_reason") or about.get("stop_reason") or "stop"),
-        reasoning=_optional(more.get("reasoning_content")),
-        refusal=_optional(more.get("refusal")),
+        reasoning=_optional(about.get("reasoning_content")),
+        refusal=_optional(about.get("refusal")),
         usage=Usage(_count(told.get("input_tokens")), sum(cached), _count(told.get("output_tokens"))),
         seconds=round(seconds, 3),
         sent=dict(how) | kept,

@@ -21,7 +21,6 @@ MAX_BYTES = 16_000_000
 """Bytes of a response, unpacked, at most: 4,096 tokens with their likeliest alternatives take some 7 MB."""
 REDIRECTS = 3
 """Redirections that are followed, each on the same host: a prompt goes nowhere that was not named."""
-REDIRECTING = frozenset({301, 302, 303, 307, 308})
 PACKED = ("gzip", "deflate")
 """How a response may be packed: these unpack to a thousand times their size at most."""
 INTERIM = 20
@@ -106,13 +105,12 @@ class Connections(openai.DefaultAioHttpClient):
             response = await super().send(request, stream=True, follow_redirects=False)
             arrived.append(response)
             try:
-                location = response.headers.get("location") if response.status_code in REDIRECTING else None
-                if location is None:
+                if not response.has_redirect_location:
                     return await _whole(response)
             finally:
                 await response.aclose()
             try:
-                target = address.join(location)
+                target = address.join(response.headers["location"])
             except httpx2.InvalidURL:
                 raise PassingError(f"{self._url} redirects to no address", tries=MALFORMED_TRIES) from None
             if _origin(target) != _origin(address):
@@ -145,32 +143,22 @@ async def _whole(response: httpx2.Response) -> httpx2.Response:
 
 def _session(transport: Any) -> aiohttp.ClientSession:
     """Connections for as many calls as there are: the places of an endpoint are all the limit there is."""
-    connector = Silent(limit=0, keepalive_timeout=IDLE_S, ssl=transport.ssl_context)
+    connector: Any = aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_S, ssl=transport.ssl_context)
+    connector._factory = partial(Patient, loop=asyncio.get_running_loop())
     return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
 
 
-class Silent(aiohttp.TCPConnector):
-    """Takes no connection again over which something came that nobody had asked for.
+class Patient(ResponseHandler):
+    """One connection: hears so many interim responses out, and is not used again after words that nobody asked for.
 
-    aiohttp would take it for the answer to the next question. The clients on httpcore look for that too.
+    aiohttp would take those for the answer to the next question. The clients on httpcore look for that too.
     """
 
-    def __init__(self, **how: Any) -> None:
-        super().__init__(**how)
-        self._factory: Any = partial(Patient, loop=asyncio.get_running_loop())
-
-    async def _get(self, *place: Any, **more: Any) -> Any:
-        kept: Any = await super()._get(*place, **more)
-        while kept is not None and kept.protocol.should_close:
-            kept.close()
-            kept = await super()._get(*place, **more)
-        return kept
-
-
-class Patient(ResponseHandler):
-    """Waits for a response through so many interim ones, and no longer."""
-
     interim = 0
+
+    def is_connected(self) -> bool:
+        """Whether it can be used again; aiohttp asks no one else."""
+        return super().is_connected() and not self.should_close
 
     async def read(self) -> Any:
         """The next response, interim or not.

@@ -11,7 +11,6 @@ from typing import Any
 
 import httpx2
 import openai
-import orjson
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import BaseMessage
@@ -97,22 +96,8 @@ class Chat(ChatOpenAI):
             raise RefusedError(error.response, secret) from None
         except openai.APIConnectionError as error:
             raise (error.__cause__ or error) from None
-        return self._create_chat_result(_read(response.content, secret))
-
-    def _create_chat_result(
-        self, response: dict[str, Any] | openai.BaseModel, generation_info: dict[str, Any] | None = None
-    ) -> ChatResult:
-        answer = response if isinstance(response, dict) else response.model_dump()
-        result = super()._create_chat_result(answer, generation_info)
-        message = result.generations[0].message
-        if reasoning := answer["choices"][0]["message"].get("reasoning"):
-            message.additional_kwargs["reasoning_content"] = reasoning
-        message.additional_kwargs["refusal"] = answer["choices"][0]["message"].get("refusal")
-        message.response_metadata |= {
-            "malformed": answer.get("malformed"),
-            "cut_from": answer.get("cut_from"),
-        }
-        return result
+        answer = _read(response.content, secret)
+        return self._create_chat_result(answer, answer.pop("beyond"))
 
 
 def _read(content: bytes, secret: str) -> dict[str, Any]:
@@ -122,7 +107,7 @@ def _read(content: bytes, secret: str) -> dict[str, Any]:
         PassingError: It is none.
     """
     try:
-        answer = from_json(content)
+        answer = json.loads(content)
     except (ValueError, RecursionError):
         raise PassingError("the server's answer is not JSON", tries=MALFORMED_TRIES, billed=True) from None
     read = chat_format.completion(answer, secret)
@@ -136,15 +121,3 @@ def _read(content: bytes, secret: str) -> dict[str, Any]:
             usage=chat_format.counted(answer),
         )
     return read
-
-
-def from_json(content: bytes) -> Any:
-    """The JSON of a body; by the slower decoder where a server writes what the faster one refuses (NaN).
-
-    Raises:
-        ValueError, RecursionError: It is none.
-    """
-    try:
-        return orjson.loads(content)
-    except orjson.JSONDecodeError:
-        return json.loads(content)

@@ -38,10 +38,12 @@ class Waiting:
             self.retries -= 1
 
 
+@dataclass(eq=False)
 class PassingError(Exception):
     """A trouble that another try may not meet.
 
     Attributes:
+        reason: What is said of it.
         wait: The seconds that the server asks to wait, if it names any.
         tries: How often it is worth trying, whatever the limits say.
         refused: Whether nothing listens at the address.
@@ -49,22 +51,15 @@ class PassingError(Exception):
         usage: What it used, if it said so.
     """
 
-    def __init__(
-        self,
-        reason: str,
-        wait: float | None = None,
-        tries: float = float("inf"),
-        *,
-        refused: bool = False,
-        billed: bool = False,
-        usage: Usage | None = None,
-    ) -> None:
-        self.wait = wait
-        self.tries = tries
-        self.refused = refused
-        self.billed = billed
-        self.usage = usage
-        super().__init__(reason)
+    reason: str
+    wait: float | None = None
+    tries: float = float("inf")
+    refused: bool = False
+    billed: bool = False
+    usage: Usage | None = None
+
+    def __str__(self) -> str:
+        return self.reason
 
 
 async def retried(
