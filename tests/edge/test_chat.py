@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -13,10 +14,12 @@ from typing import Any
 import pytest
 from aiohttp import web
 from langchain_core.callbacks import AsyncCallbackHandler
+from langchain_core.runnables import RunnableLambda
 from PIL import Image as Pillow
 
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import parse
+from lotbench.edge.calls.journal import read_journal
 from lotbench.edge.files import datasets
 from lotbench.edge.files.datasets import Pictures
 from lotbench.edge.models import chat_format
@@ -27,9 +30,11 @@ from lotbench.edge.models.registry import Models
 from lotbench.edge.models.retrying import Waiting
 from lotbench.errors import CallFailed, Unescapable, UsageError
 from lotbench.prompting.reply import read_form, visible
+from lotbench.run.results import Run
 from lotbench.types import Image, Reply, Sampling
 from tests.asking import Filling, asked, question
 from tests.faults import Status
+from tests.playing import play
 from tests.server import FakeServer
 
 OPENAI = "https://api.openai.com/v1"
@@ -589,6 +594,20 @@ async def test_callbacks_hear_of_each_call_which_it_is_and_never_the_key(
     wanted = {"role": "judge", "sample": "lot-0001", "repeat": 1, "round": 3, "step": "respond", "draw": 0}
     assert first | wanted == first
     assert "sesame" not in f"{listening.told} {listening.failed!r}"
+
+
+async def test_chat_openai_makes_every_call_of_a_run_and_outer_callbacks_hear_of_it(tmp_path: Path) -> None:
+    listening = Listening()
+
+    async def outer(_: object) -> Run:
+        return await play(server, tmp_path)
+
+    with FakeServer() as server:
+        run = await RunnableLambda(outer).ainvoke(None, {"callbacks": [listening]})
+        assert server.log()["requests"] == len(listening.told)
+    told = Counter((one["metadata"]["role"], one["metadata"]["step"]) for _, one in listening.told)
+    assert told == Counter((one.role, one.key.step) for one in read_journal(run.path / "calls.jsonl"))
+    assert {one["name"] for _, one in listening.told} >= {"candidate respond", "judge preflight"}
 
 
 async def test_one_model_in_two_roles_is_built_once() -> None:
