@@ -242,6 +242,11 @@ def _reports(commands: Commands) -> None:
     one.add_argument(
         "runs", metavar="RUN", nargs="+", help="a run; or several, for `compare` as Markdown and no file"
     )
+    one.add_argument(
+        "--full",
+        action="store_true",
+        help="with every section, all settings, calls and digests in the report",
+    )
     one.add_argument("--png", action="store_true", help="every plot as a picture and as CSV too, in plots/")
     one.add_argument(
         "--table",

@@ -78,7 +78,7 @@ def report(parsed: argparse.Namespace) -> int:
 
         print(to_markdown(compared(runs, Path(parsed.table) if parsed.table else None)), end="")
         return 0
-    run, made = results.rewritten(runs[0])
+    run, made = results.rewritten(runs[0], full=parsed.full)
     if parsed.png:
         from lotbench.cli.compare import drawn
         from lotbench.report.html.run_report import drawings

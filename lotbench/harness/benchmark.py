@@ -141,6 +141,7 @@ class Comparison:
     """What scores are compared with, and what keeps them from being compared.
 
     Attributes:
+        tables: Titles of the sections with the paper's tables: those that a report has without `--full`.
         reference: The preset under configs/ that reports compare with; the default settings if empty.
         headline: The metric by which runs are ranked; `by_labels` is taken where each has labels of its verdicts.
         score_only: Settings that change the score of a finished trace, not the walk; `also_walked`, under some, both.
@@ -150,6 +151,7 @@ class Comparison:
         ends: The least and the most that a score can be, by the settings; None for 0 and 1.
     """
 
+    tables: tuple[str, ...] = ()
     reference: str = ""
     headline: Callable[[Sequence[Trace], Any], Headline] = of_traces
     by_labels: ByLabels = lambda traces, settings, labels: None

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lotbench.report import bounds
@@ -20,6 +20,11 @@ from lotbench.report.sections import Grid, Section, Table
 from lotbench.types import JSON, Metric, Trace
 
 Cell = str | float | int | None
+READINGS = 5
+"""Readings of a report that is not whole."""
+SHORT = 600
+"""Characters of a reading there."""
+MORE = "lotbench report RUN --full adds every other section, all settings, calls and digests."
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +104,8 @@ class Report:
 
     `n_scored` counts the walks that have a score of their own; a metric's n counts what entered it, which
     may hold more (walks that broke off and are censored) or less. `reference_scores` are the metrics of
-    the same traces under the reference preset's score-only settings.
+    the same traces under the reference preset's score-only settings. One that is not `whole` has the sections that
+    everybody reads, and says how to get the rest.
     """
 
     facts: Facts
@@ -109,6 +115,7 @@ class Report:
     scores: Mapping[str, Metric]
     reference_scores: Mapping[str, Metric] = field(default_factory=dict)
     sections: tuple[Section, ...] = ()
+    whole: bool = True
 
     @property
     def complete(self) -> bool:
@@ -185,18 +192,61 @@ def to_summary(report: Report) -> dict[str, JSON]:
     }
 
 
+def brief(report: Report, titles: Collection[str]) -> Report:
+    """The report with what everybody reads: the sections of these titles, and the first five readings."""
+    kept, left = [], READINGS
+    for section in report.sections:
+        if section.title in titles:
+            kept.append(section)
+        elif section.readings and left:
+            kept.append(replace(section, readings=section.readings[:left]))
+            left -= len(section.readings[:left])
+    return replace(report, sections=tuple(kept), whole=False)
+
+
 def to_markdown(report: Report) -> str:
     """The content of report.md; its first line says why the run is not rankable, if it is not."""
+    return _whole(report) if report.whole else _brief(report)
+
+
+def _brief(report: Report) -> str:
+    settings = settings_table(report)
+    differing = replace(settings, rows=tuple(row for row in settings.rows if row[3] != "no"))
+    preset = report.facts.preset
+    blocks = [
+        *_head(report),
+        *(block for section in report.sections for block in _in_short(section)),
+        "## Settings",
+        table(differing) if differing.rows else f"As {preset} has them.",
+        bullets([MORE]),
+    ]
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _in_short(section: Section) -> list[str]:
+    """A section with each of its readings in a line."""
+    lines = [
+        f"{reading.title}: " + " / ".join(f"{name}: {' '.join(text.split())}" for name, text in reading.texts)
+        for reading in section.readings
+    ]
+    cut = [line if len(line) <= SHORT else f"{line[:SHORT]} …" for line in lines]
+    return [*laid_out(replace(section, readings=())), *([bullets(cut)] if cut else [])]
+
+
+def _head(report: Report) -> list[str]:
+    """What stands first in every report: whether it may be ranked, who played, and the scores."""
     facts = report.facts
     candidate = ", ".join(facts.models.get("candidate", ())) or "no candidate"
     blocks = [f"# {plain(facts.benchmark)}: {plain(candidate)}"]
     if not report.rankable:
         blocks.insert(0, f"**Not trusted:** {'; '.join(plain(reason) for reason in report.reasons)}")
-    blocks += [
-        _about(report),
-        "## Scores",
-        table(scores_table(report)),
-        bullets(score_notes(report)),
+    return [*blocks, _about(report), "## Scores", table(scores_table(report)), bullets(score_notes(report))]
+
+
+def _whole(report: Report) -> str:
+    facts = report.facts
+    blocks = [
+        *_head(report),
         *(block for section in report.sections for block in laid_out(section)),
         "## Settings",
         table(settings_table(report)),
@@ -229,9 +279,15 @@ def _about(report: Report) -> str:
             *([f"variant: {facts.arm}"] if facts.arm is not None else []),
             *lines,
             f"{report.n_traces} of {facts.n_walks} tasks on {facts.n_samples} samples: {ended}",
-            f"time: {facts.wall_s:.1f} s",
+            f"time: {facts.wall_s:.1f} s{_paid(total(facts))}",
         ]
     )
+
+
+def _paid(spent: Spent) -> str:
+    """Calls and cost of all roles together."""
+    cost = "no price known" if spent.cost_usd is None else f"{spent.cost_usd:.4f} USD"
+    return f"; {spent.calls:,} calls, {cost}"
 
 
 def scores_table(report: Report) -> Table:

@@ -42,12 +42,13 @@ def section(headline: Headline, scale: tuple[float, float] | None) -> Section:
     # Of the difference between two models whose scores have nothing to do with each other.
     paired = math.sqrt(2) * sd
     found, takes = detectable(n) * paired, _needed(gap / paired)
+    seen = "no gap" if found > high - low else f"a gap of {number(found)}"
     notes = (
-        f"{n} samples show a gap of {number(found)} in {headline.name} to another model on the same samples, with a power "
-        f"of {POWER:.0%} at the level of {ALPHA:.0%} (paired t test).",
+        f"{n} samples show {seen} in {headline.name} to another model on the same samples, with a power of {POWER:.0%} at the "
+        f"level of {ALPHA:.0%} (paired t test).",
         f"A gap of {number(gap)} takes {takes:,} samples.",
         f"Taken for that: the other model's scores vary as these do (standard deviation {number(sd)} over samples), and are "
-        "independent of them. Pairing helps where both find the same samples easy: `lotbench compare` says what two runs show.",
+        "independent of them. Pairing helps where both find the same samples easy: lotbench compare says what two runs show.",
     )
     return Section(
         TITLE,

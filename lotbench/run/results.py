@@ -33,7 +33,7 @@ from lotbench.metrics.headline import Headline
 from lotbench.metrics.likeness import Answers
 from lotbench.report import likeness, trust, what_it_shows
 from lotbench.report.leaderboard import Entry, walked
-from lotbench.report.report import Facts, Report, Spent, build, to_markdown, to_summary
+from lotbench.report.report import Facts, Report, Spent, brief, build, to_markdown, to_summary
 from lotbench.report.sections import Plot, Reading, Section
 from lotbench.run import calibration, diagnostics, estimate, plan, recorded, run_card
 from lotbench.run.folder_shapes import later, read_run_json, read_samples, read_summary
@@ -156,6 +156,7 @@ def write(
     totals: Totals,
     *,
     embed: bool = False,
+    full: bool = False,
 ) -> tuple[Run, Report]:
     """Write summary.json, report.md and report.html of a run as far as it has come; returns both, as they are now.
 
@@ -166,6 +167,7 @@ def write(
         wall_s: The seconds of all its sessions.
         totals: What its journal adds up to.
         embed: See `evidence`.
+        full: Whether the report has all that there is to say, not only what everybody reads.
     """
     # Drawing takes matplotlib, which nothing before the end of a run has a use for.
     from lotbench.report.html.run_report import page  # noqa: PLC0415
@@ -176,8 +178,10 @@ def write(
         if quality.used:
             out.write_json("judge.json", {"schema": 1, "records": list(quality.used)})
         out.write_json("summary.json", summary)
-        out.write("report.md", to_markdown(report))
-        out.write("report.html", page(report))
+        always = [what_it_shows.TITLE, *(one.title for one in quality.sections)]
+        shown = report if full else brief(report, [*always, *made.benchmark.comparison.tables])
+        out.write("report.md", to_markdown(shown))
+        out.write("report.html", page(shown))
         if quality.played is not None:
             judge_records.keep(quality.played)
     # As whoever reads the file has it: its lists are no tuples.
@@ -585,9 +589,9 @@ def _drawn(run: Run) -> Sequence[Section]:
     return _measured(made, run.path, run.traces, 0.0, run.totals())[0].sections
 
 
-def rewritten(run: Run) -> tuple[Run, Report]:
+def rewritten(run: Run, *, full: bool = False) -> tuple[Run, Report]:
     """Write the report of a run folder anew, if it can be written to, from what is in it; returns both, as they are now."""
     made, wall_s = planned(run, Limits()), run.summary.get("wall_s", 0.0)
     prices = {name.text: price(name) for given in made.names.values() for name in given}
     with run_folder.opened(run.path) as out:
-        return write(run, made, out, wall_s, run.totals(prices))
+        return write(run, made, out, wall_s, run.totals(prices), full=full)

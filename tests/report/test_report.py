@@ -14,8 +14,10 @@ from lotbench.report import report as module
 from lotbench.report.markdown import LONGEST, bullets, number, plain, table
 from lotbench.report.report import Facts, Report, Spent, build, to_markdown, to_summary
 from lotbench.report.sections import Plot, Reading, Section, Table
+from lotbench.run.results import load_run, rewritten
 from lotbench.types import Metric
 from tests.games import Rules, broken, unsolved, won
+from tests.recorded import RUNS, copied
 
 TRACES = (won("a", 0, 1), broken("a", 1, 2), won("b", 0, 2), unsolved("b", 1, 3))
 FACTS = Facts(
@@ -299,3 +301,19 @@ def test_an_open_interval_is_explained_and_a_closed_one_shown() -> None:
     half = to_markdown(build((), {"s": Metric(0.5, None, 0.75, 3)}, (), FACTS))
     assert row(half, "s (image+caption)")[2] == "open to 0.75"
     assert "missing or open" in half
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_report_is_short_and_full_has_the_rest(name: str, tmp_path: Path) -> None:
+    run = load_run(copied(name, tmp_path))
+    for full in (False, True):
+        before = run.summary
+        run, _ = rewritten(run, full=full)
+        text = run.report.read_text(encoding="utf-8")
+        titles = [line for line in text.splitlines() if line.startswith("## ")]
+        page = (run.path / "report.html").read_text(encoding="utf-8")
+        assert {"## Scores", "## What this can show", "## Settings"} <= set(titles)
+        assert (len(titles) <= 8 and len(text.splitlines()) <= 120) is not full
+        assert ("## Digests" in titles) is full is ('id="calls"' in page)
+        assert ("report RUN --full" in text) is ("--full" in page) is not full
+        assert run.summary == before or not full

@@ -26,7 +26,7 @@ async def played(folder: Path) -> Run:
         data=str(folder / "data"),
         out=folder,
         check=False,
-        settings={"alignment_calls": 1, "permutations": 9},
+        settings={"alignment_calls": 1},
     )
 
 

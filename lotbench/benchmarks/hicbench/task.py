@@ -114,6 +114,7 @@ benchmark = Benchmark(
     judges=Judges(seat=seat, validation=CHECKED),
     people=People(review=rows, Label=Label),
     comparison=Comparison(
+        tables=("Readings of IH and DH", "Similarity of answers", "Human review"),
         reference="paper/hicbench.toml",
         headline=headline,
         score_only=SCORE_ONLY,

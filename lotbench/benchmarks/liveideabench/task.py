@@ -84,6 +84,7 @@ benchmark = Benchmark(
     judges=Judges(seat=seat, validation=CHECKED),
     people=People(review=review, Label=Label),
     comparison=Comparison(
+        tables=("By category", "Length and quality", "Refusals", "People and judges"),
         reference="paper/liveideabench-v2.toml",
         headline=headline,
         score_only=SCORE_ONLY,

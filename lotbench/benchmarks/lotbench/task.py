@@ -105,6 +105,7 @@ benchmark = Benchmark(
         ),
     ),
     comparison=Comparison(
+        tables=("Survival by round", "Outcomes"),
         reference="paper/lotbench.toml",
         headline=headline,
         by_labels=by_labels,

@@ -68,6 +68,7 @@ benchmark = Benchmark(
     judges=Judges(validation=CHECKED),
     people=People(review=review, Label=Label),
     comparison=Comparison(
+        tables=("The paper's columns", "Justifications", "People and the judge"),
         reference="paper/rinobench.toml",
         headline=headline,
         score_only=SCORE_ONLY,

@@ -71,6 +71,7 @@ benchmark = Benchmark(
         ballot=Ballot("evaluate standard with --set kind=generate", responses, Problem.model_validate)
     ),
     comparison=Comparison(
+        tables=("Choices", "Ranking", "By type and language"),
         reference="paper/standard.toml",
         headline=headline,
         score_only=SCORE_ONLY,
