@@ -193,15 +193,19 @@ def to_summary(report: Report) -> dict[str, JSON]:
 
 
 def brief(report: Report, titles: Collection[str]) -> Report:
-    """The report with what everybody reads: the sections of these titles, and the first five readings."""
+    """The report with what everybody reads: the sections of these titles, warnings, and the first five readings."""
     kept, left = [], READINGS
+    warnings: list[str] = []
     for section in report.sections:
         if section.title in titles:
             kept.append(section)
         elif section.readings and left:
             kept.append(replace(section, readings=section.readings[:left]))
             left -= len(section.readings[:left])
-    return replace(report, sections=tuple(kept), whole=False)
+        else:
+            warnings += [note for note in section.notes if note.startswith("WARNING")]
+    facts = replace(report.facts, notes=(*report.facts.notes, *warnings))
+    return replace(report, facts=facts, sections=tuple(kept), whole=False)
 
 
 def to_markdown(report: Report) -> str:

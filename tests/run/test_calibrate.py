@@ -71,6 +71,7 @@ async def test_games_of_a_run_are_added_once_and_reports_show_where_a_run_stands
     results.rewritten(run)
     assert "Beside blind plays" not in run.report.read_text("utf-8")
     other = await played(data, tmp_path / "runs", seed=2)
+    results.rewritten(other, full=True)
     report = other.report.read_text("utf-8")
     assert "## Beside blind plays" in report and "a reader, by hand" in report
     (tmp_path / "page").mkdir()
@@ -82,7 +83,7 @@ async def test_games_of_a_run_are_added_once_and_reports_show_where_a_run_stands
     assert "other prompts" not in told
     rewritten = [{**one, "prompts": "another pack"} if at < 3 else one for at, one in enumerate(lines)]
     (data / "calibration.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rewritten), "utf-8")
-    results.rewritten(other)
+    results.rewritten(other, full=True)
     report = other.report.read_text("utf-8")
     assert "3 of the 12 plays beside" in report and "were made with other prompts than it has" in report
 

@@ -14,7 +14,7 @@ from lotbench.config.experiment import Config, Limits
 from lotbench.run import plan
 from lotbench.run.estimate import FILE, estimated
 from lotbench.run.evaluate import begin
-from lotbench.run.results import Run
+from lotbench.run.results import Run, rewritten
 from tests.playing import SETTINGS, players
 from tests.rules import game_rule
 from tests.server import FakeServer
@@ -47,6 +47,7 @@ async def test_a_run_like_earlier_ones_takes_about_what_they_took(tmp_path: Path
     assert found.by_role["candidate"].calls < 18 * made.benchmark.calls(made.settings)["candidate"]
     kept = json.loads((second.path / FILE).read_text(encoding="utf-8"))
     assert kept["by_role"]["judge"]["calls"] == found.by_role["judge"].calls
+    rewritten(second, full=True)
     report = second.report.read_text(encoding="utf-8")
     assert (
         "## Estimate and actual" in report

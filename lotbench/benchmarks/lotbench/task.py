@@ -105,7 +105,7 @@ benchmark = Benchmark(
         ),
     ),
     comparison=Comparison(
-        tables=("Survival by round", "Outcomes"),
+        tables=("Survival by round", "Leaps", "Outcomes"),
         reference="paper/lotbench.toml",
         headline=headline,
         by_labels=by_labels,
