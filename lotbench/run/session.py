@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from lotbench.edge.calls.caller import CallStats
+from lotbench.edge.calls.caller import Caller, CallStats
 from lotbench.edge.models.registry import Models
 from lotbench.errors import LimitReached, LotbenchError
 from lotbench.harness.benchmark import Benchmark
@@ -125,7 +125,7 @@ class Session:
             LotbenchError: What stopped the run; its `run` is the folder.
         """
         caller = self._calls.caller
-        walks = self._loop(self._ask)
+        walks = self._loop(_noting(self._calls.caller, self._latest))
         try:
             async with watched(watch, self._status(walks)):
                 if check:
@@ -162,10 +162,6 @@ class Session:
                     self._folder.append(trace)
                     self._done[trace.sample, trace.repeat] = _ended(trace)
 
-    async def _ask(self, walk: AnyEpisode, question: Question) -> Answer:
-        self._latest.walk, self._latest.question = walk, question
-        return await self._calls.caller.ask(walk, question)
-
     def _status(self, walks: Loop) -> Status:
         total, caller = sum(map(len, self._plan.lanes())), self._calls.caller
         return Status(
@@ -190,6 +186,19 @@ class Session:
         run = replace(self._run, traces=self._folder.order(order))
         totals = self._calls.caller.journal.totals
         self._run = results.write(run, self._plan, self._folder, wall_s, totals, embed=True)[0]
+
+
+def _noting(caller: Caller, latest: Latest) -> Call:
+    """Asks through a caller, and notes what was asked last.
+
+    No method of a session, so that an episode that somebody still holds does not keep the run's files open.
+    """
+
+    async def ask(episode: AnyEpisode, question: Question) -> Answer:
+        latest.walk, latest.question = episode, question
+        return await caller.ask(episode, question)
+
+    return ask
 
 
 _collecting: list[tuple[int, int, int]] = []
