@@ -1,17 +1,17 @@
 """What a run folder carries of what the run plays: written when the run begins, read whenever it is looked at again.
 
-A run is read with its own samples and prompts. The data set is looked for to find its pictures, to see whether
-a sample is another one now, and, for runs of before there was data.jsonl, for what walks see of other samples.
+A run is read with its own samples and prompts. The data set is looked for to find its pictures, and to see whether
+a sample is another one now.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NoReturn
+from typing import Any
 
 from lotbench import benchmarks
 from lotbench.config.before import completed
@@ -24,16 +24,11 @@ from lotbench.errors import DataError, RunFolderError, UsageError
 from lotbench.harness.benchmark import Benchmark
 from lotbench.prompting.prompt import Pack, pack
 from lotbench.run.folder_shapes import read_samples
-from lotbench.run.plan import Plan, Recorded, glimpses
+from lotbench.run.plan import Plan, Recorded
 from lotbench.types import JSON
 
 DATA = "data.jsonl"
 """What walks see of every sample of the data set, in its order; not there if they see none but the played ones."""
-BEFORE = "before.jsonl"
-"""What samples of a data set said before they were corrected: a line of their ids, with the fields as they were."""
-
-EARLIER = {"lotbench": "lotbench_easy", "rinobench": "rinobench_easy"}
-"""Names under which runs were made on a first edition, and what it is called since there is a second."""
 
 
 def freeze(made: Plan, place: run_folder.Folder) -> None:
@@ -90,13 +85,11 @@ class Home:
     Attributes:
         items: Its samples; none if it is gone, or the benchmark composes samples of them.
         changed: The fields of the run's samples that it says otherwise.
-        pictures: The sha256 of pictures that were others when the run began, by sample.
     """
 
     folder: Path
     items: Sequence[Any] = ()
     changed: tuple[str, ...] = ()
-    pictures: Mapping[str, str] = field(default_factory=dict)
 
 
 def home(run: Path, config: Experiment, folder: Path | None = None) -> Home:
@@ -104,9 +97,8 @@ def home(run: Path, config: Experiment, folder: Path | None = None) -> Home:
     benchmark, samples = benchmarks.get(config.benchmark), _samples(run)
     named = _named(config, benchmark)
     near = () if Path(config.data, "samples.jsonl").is_file() else datasets.data_sets()
-    mine = (named, *(folder for folder in near if folder.name == EARLIER.get(config.data)))
     fallback = Home(named)
-    for place in (folder,) if folder else dict.fromkeys((*mine, *near)):
+    for place in (folder,) if folder else dict.fromkeys((named, *near)):
         if benchmark.data.Composed is not None:
             if all((place / sample["image"]).is_file() for sample in samples if sample.get("image")):
                 return Home(place)
@@ -114,11 +106,9 @@ def home(run: Path, config: Experiment, folder: Path | None = None) -> Home:
         found = _compared(place, _items(place, benchmark), samples)
         if found is None:
             continue
-        # What the run says may be what the data set said before a correction.
-        found = _corrected(found, samples) if _beside(run) is None or found.changed else found
         if not found.changed and {sample["id"] for sample in samples} <= {item.id for item in found.items}:
             return found
-        if folder or place in mine:
+        if folder or place == named:
             fallback = found
     return fallback
 
@@ -129,19 +119,6 @@ def _compared(folder: Path, items: Sequence[Any], samples: Sequence[Mapping[str,
     there = [sample for sample in samples if sample["id"] in known]
     changed = [name for one in there for name in _differing(one, known[one["id"]], f"data.{one['id']}")]
     return Home(folder, items, tuple(changed)) if there else None
-
-
-def _corrected(found: Home, samples: Sequence[Mapping[str, Any]]) -> Home:
-    """The data set as it was before it was corrected, if the run's samples are those; else as it is."""
-    path = found.folder / BEFORE
-    if not path.is_file():
-        return found
-    before = {str(table.pop("id")): table for table in (dict(one) for _, one in tables(path))}
-    shas = {name: str(table.pop("image_sha256")) for name, table in before.items() if "image_sha256" in table}
-    items = [type(item).model_validate(item.model_dump() | before.get(item.id, {})) for item in found.items]
-    earlier = _compared(found.folder, items, samples)
-    nearer = earlier is not None and len(earlier.changed) <= len(found.changed)
-    return replace(earlier, pictures=shas) if earlier is not None and nearer else found
 
 
 def read(run: Path, config: Experiment, table: Mapping[str, Any]) -> Recorded:
@@ -166,13 +143,8 @@ def read(run: Path, config: Experiment, table: Mapping[str, Any]) -> Recorded:
     played = tuple(one for _, one in rows(path, lambda table: model.model_validate(completed(model, table))))
     pictures, of = kept.get("pictures", {}), kept.get("of")
     beside: Sequence[Any] | None = played if benchmark.data.beside is None else _beside(run)
-    if not kept and place.items:
-        shown = datasets.Pictures(place.folder, place.items, config.max_image_px, place.pictures)
-        if _as_it_was(samples, place.items, shown, digests["data"]):
-            pictures, of = {one.id: shown[one.id].sha256 for one in played if one.image}, len(place.items)
-            beside = beside or glimpses(benchmark, place.items)
     if beside is None:
-        beside = Unrecorded(run, config.data)
+        raise RunFolderError(f"{run / DATA}: is not there")
     seen = kept.get("seen", () if not parse(config.model).adapter else None)
     seen = None if seen is None else tuple(seen)
     return Recorded(played, beside, of, place.folder, pictures, prompts, digests, seen)
@@ -216,32 +188,6 @@ def refuse_lost_pictures(made: Plan, run: Path) -> None:
             changed.append(f"data.{name}.image")
     if changed:
         raise changed_since(run, ["data", *changed])
-
-
-class Unrecorded(Sequence[Any]):
-    """The rest of a data set that a run of before did not write down, and that is no longer what it was.
-
-    Raises:
-        RunFolderError: Somebody looks at it.
-    """
-
-    def __init__(self, run: Path, data: str) -> None:
-        self._why = (
-            f"{run}: what tasks see of samples that are not played was not written down when the run began, and the "
-            f"data set {data} is no longer what it was: this task cannot be taken as it would have been"
-        )
-
-    def _refuse(self) -> NoReturn:
-        raise RunFolderError(self._why)
-
-    def __len__(self) -> int:
-        self._refuse()
-
-    def __getitem__(self, index: Any) -> Any:
-        self._refuse()
-
-    def __iter__(self) -> Iterator[Any]:
-        self._refuse()
 
 
 def _samples(run: Path) -> list[dict[str, Any]]:
@@ -293,36 +239,3 @@ def _differing(was: JSON, now: JSON, path: str) -> list[str]:
         pairs = enumerate(zip(was, now, strict=True))
         return [name for index, pair in pairs for name in _differing(*pair, f"{path}.{index}")]
     return [] if was == now else [path]
-
-
-def _as_it_was(
-    samples: Sequence[Any], items: Sequence[Any], pictures: datasets.Pictures, recorded: str
-) -> bool:
-    """Whether a data set is the recorded one, fields left out that samples did not have then."""
-    had = _shape(samples)
-    try:
-        now = [
-            [_cut(item.model_dump(mode="json"), had), getattr(pictures.get(item.id), "sha256", None)]
-            for item in items
-        ]
-    except DataError:
-        return False
-    return digest(now) == recorded
-
-
-def _shape(values: Sequence[Any]) -> Any:
-    """The fields of records alike, nested ones too; a list stands for what its elements have in common."""
-    records = [value for value in values if isinstance(value, Mapping)]
-    if records:
-        names = dict.fromkeys(name for record in records for name in record)
-        return {name: _shape([record[name] for record in records if name in record]) for name in names}
-    return _shape([one for value in values if isinstance(value, list) for one in value]) if values else None
-
-
-def _cut(value: Any, had: Any) -> Any:
-    """A value without the fields that are not in the shape."""
-    if not had:
-        return value
-    if isinstance(value, Mapping):
-        return {name: _cut(inner, had[name]) for name, inner in value.items() if name in had}
-    return [_cut(one, had) for one in value] if isinstance(value, list) else value

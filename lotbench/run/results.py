@@ -134,9 +134,14 @@ def planned(run: Run, limits: Limits) -> plan.Plan:
 
     Raises:
         RunFolderError: Its experiment, samples or prompts are no longer what they were, by name; or it was begun by a
-            later version of its benchmark.
+            later version of its benchmark, or by an older lotbench.
     """
     table = read_run_json(run.path)
+    if "recorded" not in table:
+        written = run.digests.get("code", "unknown")
+        raise RunFolderError(
+            f"{run.path}: was written by an older lotbench ({written}), which this one does not read"
+        )
     newest = benchmarks.get(run.config.benchmark).version
     if later(version := table.get("version") or "", newest):
         raise RunFolderError(
