@@ -16,7 +16,6 @@ from typing import Any, TypeAlias
 from lotbench.checks import judge_rates
 from lotbench.checks.judge_check_plan import Prepared, Wanted, prepare
 from lotbench.checks.judge_rates import Judged, Measure
-from lotbench.config.before import completed
 from lotbench.config.experiment import digest
 from lotbench.config.model_names import slug
 from lotbench.edge.calls import judge_records
@@ -130,7 +129,7 @@ def _begun(made: Prepared, stem: str) -> str | None:
 def _asked_for(frozen: Mapping[str, Any], settings: type[Any]) -> dict[str, Any]:
     """What a check was asked for, by content: the data set by its digest, settings as they would be today."""
     experiment = {name: value for name, value in frozen["experiment"].items() if name != "data"}
-    known = settings.model_validate(completed(settings, experiment["settings"]))
+    known = settings.model_validate(experiment["settings"])
     digests = {name: frozen["digests"][name] for name in ("data", "prompts")}
     return {**frozen, "experiment": experiment | {"settings": known}, "digests": digests}
 

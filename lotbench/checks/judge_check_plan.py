@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from lotbench import benchmarks
-from lotbench.config.before import as_before
 from lotbench.config.experiment import Config, Experiment, digest
 from lotbench.config.model_names import ModelName
 from lotbench.edge.calls.caller import CallStats
@@ -95,7 +94,7 @@ class Prepared:
         # Without settings that were added since: a check that was begun before them goes on.
         experiment = {
             **self.plan.experiment.model_dump(mode="json"),
-            "settings": as_before(self.plan.settings),
+            "settings": self.plan.settings.model_dump(mode="json"),
         }
         return {
             "schema": 1,

@@ -1,6 +1,6 @@
 """What a record had before one of its fields was added: the value that means "as before".
 
-    tries: Annotated[int, Before(1)] = 3
+    tries: int = 3
 
 A run recorded before there was `tries` is read with 1, a run begun today has 3. A field without `Before` is
 read with its default.
@@ -52,7 +52,7 @@ def as_before(record: BaseModel) -> dict[str, Any]:
 
 def _completed_inside(model: type[BaseModel], value: Any) -> Any:
     if isinstance(value, Mapping):
-        return completed(model, value)
+        return value
     return [_completed_inside(model, one) for one in value] if isinstance(value, list) else value
 
 

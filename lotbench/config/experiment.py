@@ -12,11 +12,10 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from lotbench.config.before import Before
 from lotbench.errors import UsageError, faults_of, suggestion
 from lotbench.types import JSON
 
@@ -54,7 +53,7 @@ class Experiment(BaseModel):
     """Only so many samples, drawn by the seed and spread over languages, tiers and the like; a larger number adds to them."""
     samples: tuple[str, ...] = ()
     """Only the samples of these ids."""
-    languages: Annotated[tuple[str, ...], Before([])] = ()
+    languages: tuple[str, ...] = ()
     """Only the samples in these languages; a person plays those that the person knows (Sec. 6.2)."""
     repeats: int = Field(default=0, ge=0)
     """Independent tasks a sample; 0 means the benchmark's own number."""

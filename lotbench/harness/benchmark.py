@@ -170,7 +170,7 @@ class Benchmark:
 
     Attributes:
         roles: By name; `candidate` is the model under test.
-        Settings: Frozen pydantic model of the named settings; `Before` says what runs had before one was there.
+        Settings: Frozen pydantic model of the named settings.
         Item: Pydantic model of one line of samples.jsonl.
         nodes: The nodes of its graph, by name: `respond`, `judge`, `grade` of a panel; `respond`, `check`, `ask`,
             `answer`, `reveal` of a game. An `outcome` in what a node changes ends the episode.

@@ -14,7 +14,6 @@ from typing import Annotated, TypeAlias
 from pydantic import Field, TypeAdapter, ValidationError
 
 from lotbench.config.arm import arm
-from lotbench.config.before import completed
 from lotbench.config.model_names import ModelName, parse
 from lotbench.edge.calls.prices import asked_cost, total_cost
 from lotbench.edge.files.run_folder import Folder, read_json
@@ -118,7 +117,7 @@ def _alike(made: Plan, root: Path) -> Iterator[Earlier]:
             asked = table["experiment"]
             if table["benchmark"] != made.benchmark.name or not summary["complete"]:
                 continue
-            settings = model.model_validate(completed(model, asked["settings"]))
+            settings = model.model_validate(asked["settings"])
             players = {"candidate": [asked["model"]], **asked["roles"]}
             if (
                 arm(settings) == arm(made.settings)

@@ -14,7 +14,6 @@ from types import SimpleNamespace
 from typing import Any
 
 from lotbench import benchmarks
-from lotbench.config.before import completed
 from lotbench.config.experiment import Experiment, digest, validate
 from lotbench.config.model_names import parse
 from lotbench.edge.calls.journal import read_journal
@@ -68,10 +67,10 @@ def experiment(path: Path, table: Mapping[str, Any]) -> Experiment:
     Raises:
         UsageError: It is damaged, with the fields.
     """
-    read = validate(Experiment, completed(Experiment, table), path)
+    read = validate(Experiment, table, path)
     try:
         declared = benchmarks.get(read.benchmark).Settings
-        settings = validate(declared, completed(declared, read.settings)).model_dump(mode="json")
+        settings = validate(declared, read.settings).model_dump(mode="json")
     except UsageError:
         # Said when the run is planned; until then it can be told without.
         return read
@@ -140,7 +139,7 @@ def read(run: Path, config: Experiment, table: Mapping[str, Any]) -> Recorded:
         raise changed_since(run, changed)
     model = benchmark.data.Composed or benchmark.Item
     path = run / "samples.jsonl"
-    played = tuple(one for _, one in rows(path, lambda table: model.model_validate(completed(model, table))))
+    played = tuple(one for _, one in rows(path, lambda table: model.model_validate(table)))
     pictures, of = kept.get("pictures", {}), kept.get("of")
     beside: Sequence[Any] | None = played if benchmark.data.beside is None else _beside(run)
     if beside is None:

@@ -7,11 +7,10 @@ from pydantic import BaseModel, Field
 
 from lotbench import benchmarks
 from lotbench.config.arm import SETS_ARM, arm
-from lotbench.config.before import Before
 
 
 class Plain(BaseModel):
-    frame: Annotated[Literal["shown", "hidden"], Before("shown"), SETS_ARM] = "shown"
+    frame: Annotated[Literal["shown", "hidden"], SETS_ARM] = "shown"
     encore: Annotated[bool, SETS_ARM] = Field(default=False)
     alpha: float = 0.2
 

@@ -9,8 +9,6 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
-from lotbench.config.before import Before
-
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
@@ -32,7 +30,7 @@ class Item(BaseModel):
     knowledge: Text
     """What is known of the principle, in a few sentences."""
     source: str = ""
-    writer: Annotated[str, Before("", counts=False)] = ""
+    writer: str = ""
     """Who wrote it: a model's name or family, or `people`; empty where it is not said."""
     licence: str = ""
     canary: str = ""

@@ -12,7 +12,6 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from lotbench.benchmarks.hicbench.sample import Item
 from lotbench.config.arm import SETS_ARM
-from lotbench.config.before import Before
 from lotbench.errors import UsageError
 from lotbench.harness.episode import Episode
 
@@ -43,7 +42,7 @@ class Settings(BaseModel):
     """Whether a hallucinated answer can still be an IH (Algorithm 1); decides on the examples of dhp too."""
     w1: float = Field(default=0.6, ge=0, le=1)
     """The weight of IH in IFS; w2 is 1 - w1 (Eq. 3)."""
-    anchors: Annotated[int, Before(0)] = Field(default=50, ge=0)
+    anchors: int = Field(default=50, ge=0)
     """Rows of the judge set that a full run has each checked judge judge again; 0 for none."""
     encoder: str = "minilm"
     """What embeds answers: minilm, a sentence-transformers name or folder, or NAME#pooler."""

@@ -6,8 +6,6 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
-from lotbench.config.before import Before
-
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
@@ -22,7 +20,7 @@ class Item(BaseModel):
     category: Text
     similarity: float | None = None
     """How near the keyword is to its category, where the category was found by embedding similarity."""
-    writer: Annotated[str, Before("", counts=False)] = ""
+    writer: str = ""
     """Who wrote it: a model's name or family, or `people`; empty where it is not said."""
     licence: str = ""
     canary: str = ""

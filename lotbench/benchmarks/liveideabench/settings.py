@@ -15,7 +15,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from lotbench.benchmarks.liveideabench.sample import Item
 from lotbench.config.arm import SETS_ARM
-from lotbench.config.before import Before
 from lotbench.config.model_names import ModelName, kin
 from lotbench.errors import UsageError
 from lotbench.harness.benchmark import Names
@@ -85,7 +84,7 @@ class Settings(BaseModel):
     """Whether each pair is compared in both orders, or in one (the paper's)."""
     flexibility_unit: Literal["keyword", "idea", "row"] = "keyword"
     """What the 30th percentile is taken over; row, a judge's verdict on an idea, is what the public code does."""
-    anchors: Annotated[int, Before(0)] = Field(default=50, ge=0)
+    anchors: int = Field(default=50, ge=0)
     """Rows of the judge set that a full run has each checked judge judge again; 0 for none."""
     encoder: str = "minilm"
     """What embeds the ideas, to see how alike those of several models are."""

@@ -12,7 +12,6 @@ from typing import Any
 
 from lotbench.benchmarks.lotbench import leaps
 from lotbench.benchmarks.lotbench.score import expected, metrics
-from lotbench.config.before import as_before
 from lotbench.harness.judge_validation import JudgeContext
 from lotbench.types import JSON
 
@@ -56,7 +55,7 @@ def chance_line(
         alone: The check of the first judge alone.
     """
     if judge is not None:
-        shape = {k: v for k, v in as_before(inquiry.settings).items() if k not in UNSEEN}
+        shape = {k: v for k, v in inquiry.settings.model_dump(mode="json").items() if k not in UNSEEN}
         key: dict[str, JSON] = {**judge, "role": "placebo", "game": shape}
         mine = _own(inquiry, key)
         known = [*([mine] if mine else []), *(one for one in inquiry.records if one["key"] == key)]

@@ -14,7 +14,6 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 from lotbench.benchmarks.lotbench import whole, words
 from lotbench.benchmarks.lotbench.sample import Item, Text
 from lotbench.benchmarks.lotbench.settings import Settings
-from lotbench.config.before import Before
 from lotbench.config.experiment import digest
 from lotbench.harness.judge_validation import Probe
 from lotbench.types import JSON
@@ -33,7 +32,7 @@ class _Row(BaseModel):
     """The first labelling and the second, blind one."""
     contested: bool = False
     why: str = ""
-    writer: Annotated[str, Before("", counts=False)] = ""
+    writer: str = ""
     """Who wrote the row: a model's name or family, or `people`."""
     canary: str = ""
 
@@ -50,7 +49,7 @@ class _Judged(_Row):
     """An answer that both criteria are asked of."""
 
     difficulty: Literal["easy", "hard"] | None
-    fails: Annotated[Literal["point", "function", "both"] | None, Before(None, counts=False)] = None
+    fails: Literal["point", "function", "both"] | None = None
     """The criterion that a negative fails, where both labellings say the same one."""
 
     @model_validator(mode="after")
@@ -81,7 +80,7 @@ class Asked(_Row):
     kind: Literal[
         "plain", "negation", "double", "edge", "picture", "scene", "either_or", "figurative", "guess"
     ]
-    unknown: Annotated[StrictBool, Before(False)] = False
+    unknown: StrictBool = False
     """Whether the truth says neither: then the label is no, or the row is left out (`judge-check --unknown`)."""
 
 

@@ -13,7 +13,6 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from lotbench.benchmarks.lotbench import words
-from lotbench.config.before import Before
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
@@ -74,14 +73,14 @@ class Item(BaseModel):
     """The kind of leap between picture and response."""
     accept: tuple[Text, ...] = ()
     reject: tuple[Rejected, ...] = ()
-    points: Annotated[tuple[Point, ...], Before([])] = ()
+    points: tuple[Point, ...] = ()
     """Further responses that solve a game without a shown frame, each by a point of its own."""
-    near: Annotated[tuple[Text, ...], Before([])] = ()
+    near: tuple[Text, ...] = ()
     """Near misses: like the key text and no other approach to the joke; a judge's chain is tried on them."""
-    votes: Annotated[Votes | None, Before(None)] = None
+    votes: Votes | None = None
     """How people liked the response, where it was people's and they voted."""
     source: str = ""
-    writer: Annotated[str, Before("", counts=False)] = ""
+    writer: str = ""
     """Who wrote it: a model's name or family, or `people`; empty where it is not said."""
     licence: str = ""
     canary: str = ""

@@ -12,7 +12,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.config.arm import SETS_ARM
-from lotbench.config.before import Before
 from lotbench.errors import UsageError
 from lotbench.harness.episode import Episode
 
@@ -26,14 +25,14 @@ class Settings(BaseModel):
     """N: attempts at most."""
     arm: Literal["image+caption", "caption", "image"] = "image+caption"
     """What the candidate sees of the scene."""
-    frame: Annotated[Literal["shown", "earned", "hidden"], SETS_ARM, Before("shown")] = "shown"
+    frame: Annotated[Literal["shown", "earned", "hidden"], SETS_ARM] = "shown"
     """shown: the candidate fills the mask (the paper's); hidden: it sees the scene alone and writes a whole response;
     earned: as hidden, and the frame is revealed by `frame_ladder`."""
-    frame_ladder: Annotated[Literal["half_whole", "whole"], SETS_ARM, Before("half_whole")] = "half_whole"
+    frame_ladder: Annotated[Literal["half_whole", "whole"], SETS_ARM] = "half_whole"
     """What an earned frame shows at each reveal of the clues: half of it and then all, or all at the first."""
-    encore: Annotated[bool, SETS_ARM, Before(False)] = False
+    encore: Annotated[bool, SETS_ARM] = False
     """Whether the game goes on after a solve: another answer, by another idea, until the attempts are spent."""
-    conversation: Annotated[Literal["fresh", "growing"], SETS_ARM, Before("fresh")] = "fresh"
+    conversation: Annotated[Literal["fresh", "growing"], SETS_ARM] = "fresh"
     """fresh: every request tells all that is known; growing: one conversation a game, to which each adds a turn."""
     ask: Annotated[bool, SETS_ARM] = True
     """Whether the candidate may ask questions."""
@@ -53,9 +52,9 @@ class Settings(BaseModel):
     """Words of a guess, at most."""
     max_characters: Annotated[int, SETS_ARM] = Field(default=16, gt=0)
     """CJK characters of a guess, at most."""
-    max_response_words: Annotated[int, SETS_ARM, Before(20)] = Field(default=20, gt=0)
+    max_response_words: Annotated[int, SETS_ARM] = Field(default=20, gt=0)
     """Words of a whole response, at most."""
-    max_response_characters: Annotated[int, SETS_ARM, Before(30)] = Field(default=30, gt=0)
+    max_response_characters: Annotated[int, SETS_ARM] = Field(default=30, gt=0)
     """CJK characters of a whole response, at most."""
     judge_mode: Literal["zero_shot", "explained", "causal"] = "causal"
     """What E1 is given: neither explanation nor chain, the explanation, or both (Fig. 15 right)."""
@@ -67,7 +66,7 @@ class Settings(BaseModel):
     """A second yes that a first yes needs; by default of another judge if there is one."""
     oracle_sees: Literal["key_text", "response", "scene"] = "scene"
     """What E2 knows: the key text (the paper's), with the response, with the caption too."""
-    oracle_says: Annotated[Literal["yes_no", "yes_no_unclear"], Before("yes_no")] = "yes_no_unclear"
+    oracle_says: Literal["yes_no", "yes_no_unclear"] = "yes_no_unclear"
     """What E2 may answer: Yes and No alone (the paper's), or Unclear where neither is true or can be known."""
     round_origin: Literal[0, 1] = 0
     """t_r of a game solved at the first attempt."""

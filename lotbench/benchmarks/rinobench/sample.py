@@ -10,8 +10,6 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from lotbench.config.before import Before
-
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Lines: TypeAlias = Text | Annotated[tuple[Text, ...], Field(min_length=1)]
 """A text, or the points it is made of."""
@@ -61,7 +59,7 @@ class Item(BaseModel):
     id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
     language: Literal["en"] = "en"
     field: str = ""
-    block: Annotated[str, Before("")] = ""
+    block: str = ""
     """Rows that share an idea or a list of related works: two ideas, each beside the same two lists. They are one unit in
     every interval."""
     research_idea: Idea
@@ -71,7 +69,7 @@ class Item(BaseModel):
     gold_writers: tuple[str, ...] = ()
     """Models or families (`claude`) that wrote the gold justification: they do not compete on equal terms."""
     source: str = ""
-    writer: Annotated[str, Before("", counts=False)] = ""
+    writer: str = ""
     """Who wrote idea and related works: a model's name or family, or `people`; empty where it is not said."""
     licence: str = ""
     canary: str = ""

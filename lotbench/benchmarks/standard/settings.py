@@ -14,7 +14,6 @@ from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.benchmarks.standard.oogiri.building import problems
 from lotbench.benchmarks.standard.oogiri.problems import Kind, Problem, Rules
 from lotbench.config.arm import SETS_ARM
-from lotbench.config.before import Before
 from lotbench.errors import UsageError
 from lotbench.harness.episode import Episode
 
@@ -53,7 +52,7 @@ class Settings(BaseModel):
     """Who captions pictures: a model, or the rows; where they do not, a response to another picture stands in. By default the captioner if one is named."""
     rewrites: Literal["rewriter", "rows"] | None = None
     """The rewritten response: a model's, or a little liked response to the same picture or question. By default the rewriter's if one is named."""
-    rewriting: Annotated[Literal["plain", "paraphrase"], Before("plain")] = "plain"
+    rewriting: Literal["plain", "paraphrase"] = "plain"
     """What the rewriter is told: to let go of the wit, so that the rewrite is no second right answer, or only to rewrite (the paper's)."""
     part: Annotated[Literal["all", "held_out"], SETS_ARM] = "all"
     """Which rows problems are made of."""

@@ -21,7 +21,6 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from lotbench import benchmarks
-from lotbench.config.before import as_before
 from lotbench.config.experiment import digest
 from lotbench.edge.files.jsonl import rows, tables
 from lotbench.edge.pictures.picture_file import PictureError, encoded, media_type, opened
@@ -187,7 +186,9 @@ def picture_faults(folder: Path, relative: str) -> list[str]:
 
 def data_digest(folder: Path, items: Sequence[Any], pictures: Pictures) -> str:
     """The digest of the samples and their pictures: what the data set is, whatever its file looks like."""
-    return digest([[as_before(item), getattr(pictures.get(item.id), "sha256", None)] for item in items])
+    return digest(
+        [[item.model_dump(mode="json"), getattr(pictures.get(item.id), "sha256", None)] for item in items]
+    )
 
 
 class Pictures(Mapping[str, Image]):

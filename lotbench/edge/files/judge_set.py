@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from lotbench.config.before import as_before
 from lotbench.config.experiment import digest, read_toml, validate
 from lotbench.edge.files import jsonl
 from lotbench.edge.files.datasets import data_folder, shipped
@@ -102,5 +101,5 @@ def load(folder: Path, files: Mapping[str, type[BaseModel]]) -> JudgeSet:
         rows[name] = tuple(jsonl.rows(folder / name, model.model_validate, faults))
     if faults:
         raise DataError(faults)
-    whole = {name: [as_before(row) for _, row in found] for name, found in rows.items()}
+    whole = {name: [row.model_dump(mode="json") for _, row in found] for name, found in rows.items()}
     return JudgeSet(folder, about, rows, digest(whole))

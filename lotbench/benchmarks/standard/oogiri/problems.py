@@ -9,12 +9,11 @@ import math
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from lotbench.benchmarks.standard.oogiri.row import Language, Ratings, Row, Type
-from lotbench.config.before import Before
 
 Kind: TypeAlias = Literal["2t1", "3t1", "4t1", "5t2", "rank", "generate"]
 """mTn: choose n creative responses from m options; rank five responses; write one."""
@@ -75,7 +74,7 @@ class Problem(BaseModel):
     caption: str | None = None
     guessed: bool = False
     """Whether the likes that say what is right are a guess of the writers."""
-    writer: Annotated[str, Before("", counts=False)] = ""
+    writer: str = ""
     """Who wrote the responses to its prompt, by the first of them; see `Row`."""
     options: tuple[Option, ...] = ()
     left_out: dict[str, int] = Field(default_factory=dict)

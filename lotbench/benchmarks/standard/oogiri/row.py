@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from typing import Annotated, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
-
-from lotbench.config.before import Before
 
 Type: TypeAlias = Literal["I2T", "T2T", "IT2T"]
 Language: TypeAlias = Literal["en", "zh", "ja"]
@@ -70,7 +68,7 @@ class Row(BaseModel):
     guessed: bool = False
     """Whether the likes are a guess of whoever wrote the row: nobody voted."""
     ratings: Ratings | None = None
-    writer: Annotated[str, Before("", counts=False)] = ""
+    writer: str = ""
     """Who wrote it: a model's name or family, or `people`; empty where it is not said."""
 
     @model_validator(mode="after")
