@@ -163,7 +163,7 @@ def reply(message: Any, seconds: float, how: Mapping[str, JSON]) -> Reply:
         usage=Usage(_count(told.get("input_tokens")), sum(cached), _count(told.get("output_tokens"))),
         seconds=round(seconds, 3),
         sent=dict(how) | kept,
-        logprobs=_logprobs(about.get("logprobs")),
+        logprobs=_likely(about.get("logprobs"))[0],
     )
 
 
@@ -185,26 +185,9 @@ def _malformed(answer: Mapping[str, Any], choice: Mapping[str, Any]) -> list[JSO
         "model": not (model is None or (isinstance(model, str) and len(model) <= MAX_ID)),
         "usage": not (used is None or isinstance(used, dict))
         or any(count not in (None, 0) and not _count(count) for count in counts),
-        "logprobs": choice.get("logprobs") is not None and not _whole(choice["logprobs"]),
+        "logprobs": choice.get("logprobs") is not None and not _likely(choice["logprobs"])[1],
     }
     return [name for name, is_so in found.items() if is_so]
-
-
-def _whole(table: object) -> bool:
-    """Whether every logprob of the first token can be read; a reply without tokens has none."""
-    content = table.get("content") if isinstance(table, dict) else table
-    if content is None or content == []:
-        return True
-    if not isinstance(content, list) or not isinstance(content[0], dict):
-        return False
-    others = content[0].get("top_logprobs") or []
-    return isinstance(others, list) and all(
-        isinstance(one, dict)
-        and isinstance(one.get("token"), str)
-        and not HALVES.search(one["token"])
-        and _number(one.get("logprob"))
-        for one in (content[0], *others)
-    )
 
 
 def finish(reason: object) -> Finish:
@@ -399,18 +382,23 @@ def said(content: object) -> str:
     return "" if content is None else json.dumps(content)
 
 
-def _logprobs(table: object) -> dict[str, float] | None:
-    """How likely each first token was, from the `logprobs` of a choice; None if it does not say."""
-    content = table.get("content") if isinstance(table, dict) else None
-    if not isinstance(content, list) or not content or not isinstance(content[0], dict):
-        return None
-    others = content[0].get("top_logprobs")
+def _likely(table: object) -> tuple[dict[str, float] | None, bool]:
+    """How likely each first token was, None if it is not told; and whether all that is told of it can be read."""
+    content = table.get("content") if isinstance(table, dict) else table
+    if content is None or content == []:
+        return None, True
+    if not isinstance(content, list) or not isinstance(content[0], dict):
+        return None, False
+    others = content[0].get("top_logprobs") or []
     told = [content[0], *(others if isinstance(others, list) else ())]
-    return {
-        _storable(one["token"]): float(one["logprob"])
+    known = [
+        one
         for one in told
         if isinstance(one, dict) and isinstance(one.get("token"), str) and _number(one.get("logprob"))
-    }
+    ]
+    clean = isinstance(others, list) and not any(HALVES.search(one["token"]) for one in known)
+    read = {_storable(one["token"]): float(one["logprob"]) for one in known}
+    return read, clean and len(known) == len(told)
 
 
 def _number(value: object) -> bool:
