@@ -11,6 +11,7 @@ import asyncio
 import hmac
 import ipaddress
 import json
+import logging
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from typing import Protocol, TypeAlias
 from urllib.parse import SplitResult, urlsplit
 
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
 
 from lotbench.errors import UsageError
 from lotbench.types import JSON
@@ -233,8 +235,14 @@ async def serve(pages: Pages, port: int, ready: Callable[[str], None], host: str
         UsageError: The port is taken, or the host is none of this machine's.
     """
     token, busy = secrets.token_urlsafe(24), set[object]()
+    log = logging.getLogger(__name__)
+    log.addFilter(_is_ours)
     runner = web.AppRunner(
-        application(pages, token, host, busy), access_log=None, shutdown_timeout=0.5, keepalive_timeout=IDLE_S
+        application(pages, token, host, busy),
+        access_log=None,
+        shutdown_timeout=0.5,
+        keepalive_timeout=IDLE_S,
+        logger=log,
     )
     await runner.setup()
     loop, doors = asyncio.get_running_loop(), partial(_admitted, runner, busy)
@@ -251,6 +259,12 @@ async def serve(pages: Pages, port: int, ready: Callable[[str], None], host: str
         if listening is not None:
             listening.close()
         await runner.cleanup()
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    """Whether a fault is of this program: not a request that is none, nor somebody who hung up."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, HttpProcessingError | ConnectionError)
 
 
 def _admitted(runner: web.AppRunner, busy: set[object]) -> asyncio.Protocol:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
+import logging
 import os
 import socket
+import struct
 from collections.abc import AsyncIterator, Mapping
 from urllib.parse import urlsplit
 
@@ -71,6 +74,34 @@ async def test_half_requests_keep_nobody_out(
     for _, writer in held:
         writer.close()
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("rude", [True, False])
+async def test_a_dropped_connection_prints_nothing(
+    address: str, rude: bool, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    place = urlsplit(address)
+    head = f"{place.path} HTTP/1.1\r\nHost: {place.netloc}\r\n"
+    post = f"POST {head}Content-Type: application/json\r\n"
+    for said in (
+        "GE",
+        f"GET {head}",
+        f"GET {head}\r\n",
+        f"{post}Content-Length: 90\r\n\r\n{{",
+        f"{post}Transfer-Encoding: chunked\r\n\r\n5\r\nab",
+        f"{post}Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+        "\x00\xff\r\n\r\n",
+    ):
+        one = socket.create_connection((place.hostname, place.port))
+        if rude:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        one.sendall(said.encode("latin-1"))
+        await asyncio.sleep(0.02)
+        one.close()
+    await asyncio.sleep(0.1)
+    gc.collect()
+    assert capfd.readouterr() == ("", "")
+    assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
 
 
 async def test_a_burst_of_half_requests_leaves_no_more_open_than_there_may_be(
