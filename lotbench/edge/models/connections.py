@@ -23,21 +23,14 @@ REDIRECTS = 3
 """Redirections that are followed, each on the same host: a prompt goes nowhere that was not named."""
 PACKED = ("gzip", "deflate")
 """How a response may be packed: these unpack to a thousand times their size at most."""
+SPENT = (b"content-encoding", b"content-length", b"transfer-encoding")
+"""The headers that say nothing any more of a body that is unpacked."""
 INTERIM = 20
 """Interim responses (1xx) before a response, at most."""
 IDLE_S = 5.0
 """How long a connection is kept for the next call."""
 PUBLIC = frozenset(
-    [
-        "accept",
-        "accept-encoding",
-        "authorization",
-        "connection",
-        "content-length",
-        "content-type",
-        "host",
-        "user-agent",
-    ]
+    b"accept accept-encoding authorization connection content-length content-type host user-agent".split()
 )
 """The headers that any address may see; openai's client has more, some of them out of the environment."""
 
@@ -81,7 +74,7 @@ class Connections(openai.DefaultAioHttpClient):
             Unescapable: The server sends elsewhere.
         """
         if not self._openai_itself:
-            seen = {name: value for name, value in request.headers.items() if name.lower() in PUBLIC}
+            seen = [(name, value) for name, value in request.headers.raw if name.lower() in PUBLIC]
             request.headers = httpx2.Headers(seen)
         arrived: list[httpx2.Response] = []
         try:
@@ -131,11 +124,7 @@ async def _whole(response: httpx2.Response) -> httpx2.Response:
         if size > MAX_BYTES:
             over = f"the server's answer is larger than {MAX_BYTES:,} bytes"
             raise PassingError(over, tries=2, billed=response.is_success)
-    headers = [
-        (name, value)
-        for name, value in response.headers.multi_items()
-        if name.lower() not in ("content-encoding", "content-length", "transfer-encoding")
-    ]
+    headers = [(name, value) for name, value in response.headers.raw if name.lower() not in SPENT]
     return httpx2.Response(
         response.status_code, headers=headers, content=b"".join(pieces), request=response.request
     )
