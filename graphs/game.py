@@ -22,9 +22,12 @@ def assemble(graph: StateGraph[Any, Any, Any, Any], nodes: Mapping[str, Any], en
     """Add the nodes of a round, and the edges between them; an outcome leads to `end`."""
 
     def ends_or(name: str) -> Any:
-        return lambda state: end if state["outcome"] is not None else name
+        def next_node(state: EpisodeState) -> str:
+            return end if state["outcome"] is not None else name
 
-    def asked(state: EpisodeState) -> str:
+        return next_node
+
+    def next_node(state: EpisodeState) -> str:
         """After ask: to the oracle, or past it where there is no question."""
         if state["outcome"] is not None:
             return end
@@ -34,7 +37,7 @@ def assemble(graph: StateGraph[Any, Any, Any, Any], nodes: Mapping[str, Any], en
         graph.add_node(name, nodes[name])
     graph.add_conditional_edges("respond", ends_or("check"), ["check", end])
     graph.add_conditional_edges("check", ends_or("ask"), ["ask", end])
-    graph.add_conditional_edges("ask", asked, ["answer", "reveal", end])
+    graph.add_conditional_edges("ask", next_node, ["answer", "reveal", end])
     graph.add_conditional_edges("answer", ends_or("reveal"), ["reveal", end])
     graph.add_edge("reveal", "respond")
 

@@ -23,7 +23,10 @@ def build(nodes: Mapping[str, Node]) -> Panel:
     """The graph of a benchmark that is a panel, from its nodes by name."""
 
     def ends_or(name: str) -> Any:
-        return lambda state: END if state["outcome"] is not None else name
+        def next_node(state: EpisodeState) -> str:
+            return END if state["outcome"] is not None else name
+
+        return next_node
 
     graph = StateGraph(EpisodeState, context_schema=Episode)
     for name in NODES:
