@@ -41,8 +41,8 @@ from lotbench.prompting.reply import Form, YesNo, prose, read_form
 from lotbench.run import recorded
 from lotbench.run.folder_shapes import read_run_json, read_samples, read_summary
 from lotbench.site.annotations import Annotations
-from lotbench.site.call_tokens import CallTokens
 from lotbench.site.run_summary import Samples
+from lotbench.site.said import lines
 from lotbench.types import Reply, Score, Trace
 from tests.asking import reply_of
 
@@ -149,7 +149,7 @@ def run_lines(data: bytes) -> None:
         list(jsonl.rows(held(data, "labels.jsonl"), Label.model_validate))
     with suppress(UsageError):
         RecordedModel(held(data, "calls.jsonl"), "candidate")
-    CallTokens(held(data, "calls.jsonl")).read_on()
+    lines(held(data, "calls.jsonl"), ["s/1/1/respond/0/0/d"])
     with Journal(held(data, "calls.jsonl")) as opened:
         assert len(opened) >= 0
 

@@ -28,7 +28,7 @@ def view(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench view`."""
     from lotbench.site.annotations import Annotations
     from lotbench.site.review import clock
-    from lotbench.site.runs import PATIENCE_S, Gallery, export
+    from lotbench.site.runs import Gallery, export
 
     root, first = _looked_at(parsed.root)
     if first and parsed.export:
@@ -43,7 +43,7 @@ def view(parsed: argparse.Namespace) -> int:
             f"{parsed.export}: {count} files, {size / 1e6:.1f} MB; open {Path(parsed.export) / 'index.html'}"
         )
         return 0
-    return _serve(Gallery(root, Annotations(root, parsed.name, clock), PATIENCE_S), parsed, first=first)
+    return _serve(Gallery(root, Annotations(root, parsed.name, clock)), parsed, first=first)
 
 
 def _looked_at(given: str) -> tuple[Path, str]:

@@ -1,7 +1,8 @@
 """The pages of a runs folder: what is asked for is read from disk then, and nothing outside the folder is shown.
 
 A run is known by its name in the folder's list, never by a path; a picture by the digest of its bytes. What
-is kept in memory of a run are the ends of its walks, until its files change; it is read beside the requests.
+is kept in memory of a run are the ends of its walks, until its files change. Reading is plain: good for runs of
+5,000 games, slow for longer ones.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from threading import RLock
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from lotbench.edge.pictures.picture_file import encoded
@@ -23,13 +25,12 @@ from lotbench.errors import LotbenchError, UsageError
 from lotbench.report.bounds import in_words
 from lotbench.report.html.page import harmless
 from lotbench.run import recorded
+from lotbench.run.calling import CALLS
 from lotbench.site import game_rounds as thought
 from lotbench.site import home, said, walk_story
 from lotbench.site.annotations import Annotations
-from lotbench.site.background import Background, NotYetError
-from lotbench.site.call_tokens import CallTokens
 from lotbench.site.page import FRAMES, Screen, screen
-from lotbench.site.run_summary import Shelf, file_stamp, read_run, stamp
+from lotbench.site.run_summary import Shelf, read_run, stamp
 from lotbench.types import JSON, Trace, Usage
 
 MAX_PX, THUMB_PX = 1024, 112
@@ -44,17 +45,36 @@ REPORT_POLICY = (
     + FRAMES
 )
 """Of a report: nothing in it runs, whoever wrote it."""
-PATIENCE_S = 0.2
-"""Seconds that a page of a server waits for what is still being read."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The runs of a folder: those that are read, why others cannot be, and which are being read."""
+    """The runs of a folder: those that are read, and why others cannot be."""
 
     shelves: Sequence[Shelf]
     unreadable: Mapping[str, str]
-    reading: Sequence[str]
+
+
+@dataclass
+class _Kept:
+    """What was worked out for pages, by name, with what it rests on: it is worked out anew when that has changed."""
+
+    known: dict[str, tuple[object, Any]] = field(default_factory=dict)
+    lock: RLock = field(default_factory=RLock)
+
+    def get(self, name: str, rests_on: object, work: Callable[[], T]) -> T:
+        with self.lock:
+            if name not in self.known or self.known[name][0] != rests_on:
+                self.known[name] = rests_on, work()
+            made: T = self.known[name][1]
+            return made
+
+    def keep(self, names: set[str]) -> None:
+        """Forget all but these."""
+        with self.lock:
+            for name in self.known.keys() - names:
+                del self.known[name]
 
 
 @dataclass
@@ -65,38 +85,19 @@ class Gallery:
         root: The folder of runs.
         annotations: The marks on verdicts.
         live: Whether marks can be made; not in an export, which shows those that there are.
-        patience_s: Seconds that a page waits for a run that is being read; None for as long as it takes.
     """
 
     root: Path
     annotations: Annotations | None = None
-    patience_s: float | None = None
     live: bool = True
     _pictures: dict[str, Path] = field(default_factory=dict)
     _thumbs: dict[str, Path] = field(default_factory=dict)
     _digests: dict[tuple[Path, int], str] = field(default_factory=dict)
-    _tokens: dict[str, CallTokens] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._reading = Background(self.patience_s)
-        # Apart: the journal and the ranking of a long run take longest, and no other page waits for them.
-        self._counting = Background(self.patience_s)
-        self._ranking = Background(self.patience_s)
-
-    @property
-    def _done(self) -> int:
-        """Moves whenever something that a page waits for is done."""
-        return self._reading.done + self._counting.done + self._ranking.done
+    _known: _Kept = field(default_factory=_Kept)
 
     def get(self, path: str) -> Served:
-        """The page or picture at a path; where its run is still being read, a page that says so and comes again."""
-        done = self._done
-        if path == "state.json":
-            return Served(f'{{"version": {done}}}'.encode(), "application/json")
-        try:
-            return self._page(path.split("/"))
-        except NotYetError:
-            return served(screen("reading", "../" * path.count("/"), version=done))
+        """The page or picture at a path; a run is read when it is first looked at, and again when it has changed."""
+        return self._page(path.split("/"))
 
     def _page(self, parts: Sequence[str]) -> Served:
         match parts:
@@ -136,13 +137,10 @@ class Gallery:
         """Keep what a person says of a verdict."""
         if path != "annotate" or self.annotations is None or not self.live:
             raise LookupError(path)
-        try:
-            return {"said": await asyncio.to_thread(self.annotations.add, self, sent)}
-        except NotYetError:
-            raise UsageError("the run is still being read; send it again in a moment") from None
+        return {"said": await asyncio.to_thread(self.annotations.add, self, sent)}
 
     def trace(self, run: str, sample: str, repeat: int) -> Trace:
-        """A walk; raises LookupError if there is none, NotYetError if its run is still being read."""
+        """A walk; raises LookupError if there is none."""
         shelf = self.shelf(run)
         return shelf.traces[shelf.at(sample, repeat)]
 
@@ -153,11 +151,8 @@ class Gallery:
         )
 
     def keep(self, names: Collection[str]) -> None:
-        """Forget what is known of all runs but these: each holds an open file, and the tokens of its calls."""
-        self._reading.keep({f"{kind} {name}" for kind in ("run", "data") for name in names})
-        self._counting.keep(set(names))
-        for gone in [name for name in list(self._tokens) if name not in names]:
-            self._tokens.pop(gone, None)
+        """Forget what is known of all runs but these: each holds an open file."""
+        self._known.keep({"boards", *(f"{kind} {name}" for kind in ("run", "data") for name in names)})
 
     def _ours(self, name: str) -> bool:
         place = self.root / name / "run.json"
@@ -165,19 +160,16 @@ class Gallery:
         return inside and place.is_file()
 
     def found(self) -> Found:
-        """Every run, as far as it can be read by now; the page waits once for all of them."""
+        """Every run."""
         names, shelves = self.names(), []
         unreadable: dict[str, str] = {}
-        reading: list[str] = []
         self.keep(names)
         for name in names:
             try:
-                shelves.append(self._shelf(name, 0.0 if reading else None))
-            except NotYetError:
-                reading.append(name)
+                shelves.append(self._shelf(name))
             except Exception as error:  # noqa: BLE001 - a folder that somebody else wrote must not hide the others
                 unreadable[name] = _fault(error)
-        return Found(shelves, unreadable, reading)
+        return Found(shelves, unreadable)
 
     def shelf(self, name: str) -> Shelf:
         """A run by its name.
@@ -185,25 +177,24 @@ class Gallery:
         Raises:
             LookupError: There is none of that name.
             UsageError: It cannot be read.
-            NotYetError: It is being read for the first time.
         """
         if not self._ours(name):
             raise LookupError(name)
         return self._shelf(name)
 
-    def _shelf(self, name: str, patience_s: float | None = None) -> Shelf:
+    def _shelf(self, name: str) -> Shelf:
         path = self.root / name
-        return self._reading.get(f"run {name}", stamp(path), lambda: read_run(path), patience_s)
+        return self._known.get(f"run {name}", stamp(path), lambda: read_run(path))
 
     def index(self) -> Screen:
         """The leaderboards: every run that has ended in the table of what it played, and the runs that have not."""
-        done, found = self._done, self.found()
+        found = self.found()
         ended = [one for one in found.shelves if one.run.summary]
         boards, faults = self._ranked(ended)
         return screen(
             "index",
-            boards=boards or (),
-            pictures={one.name: self._strip(one, ended) for one in boards or ()},
+            boards=boards,
+            pictures={one.name: self._strip(one, ended) for one in boards},
             reports={one.name for one in ended if self._report(one)},
             unended=[
                 {
@@ -215,18 +206,13 @@ class Gallery:
                 for one in found.shelves
                 if not one.run.summary
             ],
-            reading=found.reading,
-            version=done if found.reading or boards is None else None,
             unreadable=sorted({**found.unreadable, **faults}.items()),
         )
 
-    def _ranked(self, ended: Sequence[Shelf]) -> tuple[list[home.Board] | None, Mapping[str, str]]:
-        """The leaderboards, None while they are first worked out, and why runs are on none that should be."""
+    def _ranked(self, ended: Sequence[Shelf]) -> tuple[list[home.Board], Mapping[str, str]]:
+        """The leaderboards, and why runs are on none that should be."""
         stamps = [(one.name, one.stamp) for one in ended]
-        try:
-            return self._ranking.get("boards", stamps, lambda: _boards(ended))
-        except NotYetError:
-            return None, {}
+        return self._known.get("boards", stamps, lambda: _boards(ended))
 
     def _strip(self, board: home.Board, shelves: Sequence[Shelf]) -> list[str]:
         """Small pictures of a few samples of a table."""
@@ -287,13 +273,8 @@ class Gallery:
         """What was asked and said in a walk, call by call."""
         known, trace = self.known(shelf, _walk(shelf, file))
         keys = [str(step["call"]) for step in trace.steps if step.get("call")]
-        lines = self._journal(shelf).lines(keys)
-        piece = f"said {shelf.name} {file}"
-        calls, missing = self._reading.get(
-            piece, (shelf.stamp, len(lines)), lambda: said.said(shelf.run, trace, lines)
-        )
-        # Once it has come it is not kept: a walk may have a megabyte of messages.
-        self._reading.drop(piece)
+        lines = said.lines(shelf.run.path / CALLS, keys)
+        calls, missing = said.said(shelf.run, trace, lines)
         values = [(one, thought.fields(one.read)) for one in calls]
         return screen(
             "said", "../../", calls=values, missing=missing, file=file, played=shelf.played, **known
@@ -324,27 +305,18 @@ class Gallery:
     def told(self, shelf: Shelf, trace: Trace, up: str, template: str, known: Mapping[str, Any]) -> Screen:
         """A game as a thought trace; a walk of anything else as it is read, or else step by step."""
         around, used = thought.masked(known["sample"]), self._used(shelf, trace)
-        given = {**known, "counting": used is None}
+        given = dict(known)
         if around is None:
-            steps = thought.calls(trace, used or {})
+            steps = thought.calls(trace, used)
             parts = thought.fields(trace.score.parts)
             read = walk_story.story(shelf.run.config.benchmark, known["sample"], trace)
             return screen("walk", up, calls=steps, parts=parts, story=read, **given)
-        return screen(template, up, thought=thought.thought(trace, used or {}), around=around, **given)
+        return screen(template, up, thought=thought.thought(trace, used), around=around, **given)
 
-    def _used(self, shelf: Shelf, trace: Trace) -> Mapping[str, Usage] | None:
-        """What the calls of a walk used; None while the journal of its run is read for the first time."""
-        try:
-            known = self._journal(shelf)
-        except NotYetError:
-            return None
-        return known.of(str(step["call"]) for step in trace.steps if step.get("call"))
-
-    def _journal(self, shelf: Shelf) -> CallTokens:
-        """What the journal of a run has; raises NotYetError while it is read for the first time."""
-        path = shelf.run.path / "calls.jsonl"
-        tokens = self._tokens.setdefault(shelf.name, CallTokens(path))
-        return self._counting.get(shelf.name, file_stamp(path) or 0, tokens.read_on)
+    def _used(self, shelf: Shelf, trace: Trace) -> Mapping[str, Usage]:
+        """What the calls of a walk used, by key."""
+        keys = [str(step["call"]) for step in trace.steps if step.get("call")]
+        return said.used(said.lines(shelf.run.path / CALLS, keys))
 
     def sides_page(self, group: str, sample: str) -> Screen:
         """Every game on one sample, of which two are shown side by side."""
@@ -356,7 +328,7 @@ class Gallery:
         }
         played = [one for one in every.shelves if places.get(one.name)]
         if not played:
-            raise NotYetError(sample) if every.reading else LookupError(sample)
+            raise LookupError(sample)
         told = played[0].samples[sample]
         around = thought.masked(told)
         if around is None:
@@ -422,7 +394,7 @@ class Gallery:
                 return None
             return folder if folder.is_dir() else None
 
-        return self._reading.get(f"data {shelf.name}", shelf.stamp, look)
+        return self._known.get(f"data {shelf.name}", shelf.stamp, look)
 
     def addresses(self) -> Iterator[str]:
         """The path of every page, then of every picture that they show."""

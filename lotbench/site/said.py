@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 from lotbench.edge.calls.journal import Entry, entry
 from lotbench.edge.files.jsonl import unsealed
 from lotbench.errors import LotbenchError
 from lotbench.run.rescore import requests
 from lotbench.run.results import Run
-from lotbench.types import JSON, Image, Message, Request, Trace
+from lotbench.types import JSON, Image, Message, Request, Trace, Usage
 
+T = TypeVar("T")
 LONG = 240
 """Characters from which a message that came before is not written out again."""
 
@@ -55,6 +59,36 @@ class Said:
     read: Mapping[str, JSON]
 
 
+def _finished(work: Coroutine[Any, Any, T]) -> T:
+    """The result of async work, done in a thread of its own: whoever asks may be in an event loop."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()
+
+
+def lines(journal: Path, keys: Sequence[str]) -> dict[str, bytes]:
+    """The lines of some calls, by key; of two lines of one key the later counts. None without the file."""
+    found: dict[str, bytes] = {}
+    if not journal.is_file():
+        return found
+    wanted = set(keys)
+    samples = {key.rsplit("/", 6)[0] for key in wanted}
+    named = [f'"sample":{json.dumps(one, ensure_ascii=False)}'.encode() for one in samples]
+    with journal.open("rb") as every:
+        for text in every:
+            # Most lines are of other samples: they are not taken apart.
+            if any(name in text for name in named):
+                with suppress(ValueError, KeyError, TypeError):
+                    key = str(entry(unsealed(text)).key)
+                    if key in wanted:
+                        found[key] = text
+    return found
+
+
+def used(found: Mapping[str, bytes]) -> dict[str, Usage]:
+    """What calls used, by key, from their lines."""
+    return {key: entry(unsealed(text)).reply.usage for key, text in found.items()}
+
+
 def said(run: Run, trace: Trace, lines: Mapping[str, bytes]) -> tuple[list[Said], str]:
     """Every call of a walk, and why messages are wanting, if they are.
 
@@ -65,7 +99,7 @@ def said(run: Run, trace: Trace, lines: Mapping[str, bytes]) -> tuple[list[Said]
     """
     why, sent = "", dict[str, Request]()
     try:
-        sent = asyncio.run(requests(run, trace, list(lines.values())))
+        sent = _finished(requests(run, trace, list(lines.values())))
     except (LotbenchError, LookupError) as error:
         why = str(error)
     seen: dict[tuple[Any, ...], int] = {}

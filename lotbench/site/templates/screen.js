@@ -188,17 +188,4 @@ for (const form of all("form[data-post]")) {
   });
 }
 
-// A page that waits asks now and then whether there is something new.
-const waiting = document.querySelector("[data-wait]");
-async function look() {
-  try {
-    const told = await (await fetch(waiting.dataset.wait)).json();
-    if (String(told.version) !== waiting.dataset.version) return location.reload();
-    waiting.querySelector("[role=status]").textContent = "";
-  } catch {
-    waiting.querySelector("[role=status]").textContent = "The server cannot be reached; what you sent so far is kept.";
-  }
-  setTimeout(look, 700);
-}
-if (waiting) setTimeout(look, 400);
 document.querySelector("[data-focus]")?.focus();
