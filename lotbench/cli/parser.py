@@ -63,6 +63,7 @@ def parser() -> argparse.ArgumentParser:
     _evaluate(commands)
     _runs(commands)
     _reports(commands)
+    _exports(commands)
     _inside(commands)
     _judges(commands)
     _people(commands)
@@ -254,6 +255,31 @@ def _reports(commands: Commands) -> None:
         help="a CSV file with scores of models, to be compared with those of several runs",
     )
     one = _command(
+        commands,
+        "compare",
+        "compare:compare",
+        "rank runs, say which models were clearly different, and tabulate all metrics",
+        _kept(),
+    )
+    one.add_argument(
+        "runs", metavar="RUN", nargs="+", help="runs of several models, of one benchmark or more"
+    )
+    one.add_argument(
+        "--table", metavar="FILE", help="a CSV file with scores of models: is the order of its columns ours?"
+    )
+    one.add_argument(
+        "--out",
+        metavar="DIR",
+        default="compare",
+        help="where compare.html, .md and .json are written (default: compare)",
+    )
+    one.add_argument(
+        "--png", action="store_true", help="every plot as a picture and as CSV too, in DIR/plots/"
+    )
+
+
+def _exports(commands: Commands) -> None:
+    one = _command(
         commands, "export", "runs:export", "the tasks of a run as a table, or its answers to label", _kept()
     )
     one.add_argument("runs", metavar="RUN", nargs="+", help=f"{RUN}; several with --preferences")
@@ -279,28 +305,6 @@ def _reports(commands: Commands) -> None:
     )
     one.add_argument(
         "--out", metavar="FILE", help="where rows are written: .csv, else a JSON line each (default: here)"
-    )
-    one = _command(
-        commands,
-        "compare",
-        "compare:compare",
-        "rank runs, say which models were clearly different, and tabulate all metrics",
-        _kept(),
-    )
-    one.add_argument(
-        "runs", metavar="RUN", nargs="+", help="runs of several models, of one benchmark or more"
-    )
-    one.add_argument(
-        "--table", metavar="FILE", help="a CSV file with scores of models: is the order of its columns ours?"
-    )
-    one.add_argument(
-        "--out",
-        metavar="DIR",
-        default="compare",
-        help="where compare.html, .md and .json are written (default: compare)",
-    )
-    one.add_argument(
-        "--png", action="store_true", help="every plot as a picture and as CSV too, in DIR/plots/"
     )
 
 

@@ -1,4 +1,4 @@
-"""A question to a judge: its form is shown and sent, and its answer is a verdict or an error, never a no."""
+"""An answer of a judge is a verdict or an error, never a no."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field
 
-from lotbench.errors import JudgeError, UsageError
-from lotbench.prompting.judge import JudgeQuestion
-from lotbench.prompting.prompt import parse
-from lotbench.prompting.reply import Form, YesNo, schema, shape
-from lotbench.types import Answer, Key, Reply, Verdict
+from lotbench.errors import JudgeError
+from lotbench.prompting.judge import verdict
+from lotbench.prompting.reply import Form, YesNo
+from lotbench.types import Answer, Key, Question, Reply, Verdict
 
 
 class Fit(Form):
@@ -20,39 +19,16 @@ class Fit(Form):
     fits: YesNo
 
 
-JUDGE = JudgeQuestion("judge", "check", Fit, lambda form: form.fits)
-PROMPT = parse("fit", "[system]\nDecide.\n{{shape}}\n[user]\n{{filling}}\n{{again}}")
-
-
-def answered(text: str, **reply: Any) -> Answer:
-    question = JUDGE.ask(PROMPT, round=3, filling="bell", again=None)
-    return Answer(question, Key("s", 1, 3, "check", 0, 0, "d"), Reply(text, "m", **reply))
-
-
-def test_the_question_shows_the_form_and_asks_for_it() -> None:
-    question = JUDGE.ask(PROMPT, round=3, seat=1, attempt=1, filling="bell", again="Again.")
-    assert (question.role, question.step, question.round, question.seat, question.attempt) == (
-        "judge",
-        "check",
-        3,
-        1,
-        1,
+def read(text: str, **reply: Any) -> Verdict:
+    answer = Answer(
+        Question("judge", "check", ()), Key("s", 1, 3, "check", 0, 0, "d"), Reply(text, "m", **reply)
     )
-    assert question.messages[0].parts == (f"Decide.\n{shape(Fit)}",)
-    assert question.messages[1].parts == ("bell\nAgain.",)
-    assert question.schema == schema(Fit)
-
-
-def test_a_prompt_without_a_field_for_what_is_judged_is_refused() -> None:
-    for text in ("[user]\n{{shape}}\n{{again}}", "[user]\n{{filling}}\n{{again}}"):
-        with pytest.raises(UsageError):
-            JUDGE.ask(parse("fit", text), round=1, filling="bell", again=None)
+    return verdict(answer, Fit, lambda form: form.fits)
 
 
 @pytest.mark.parametrize("fits", [True, False])
 def test_an_answer_is_a_verdict_with_its_parts(fits: bool) -> None:
-    verdict = JUDGE.read(answered(json.dumps({"why": "so", "fits": fits})))
-    assert verdict == Verdict(fits, {"why": "so", "fits": fits})
+    assert read(json.dumps({"why": "so", "fits": fits})) == Verdict(fits, {"why": "so", "fits": fits})
 
 
 @pytest.mark.parametrize(
@@ -70,5 +46,5 @@ def test_an_answer_is_a_verdict_with_its_parts(fits: bool) -> None:
 )
 def test_a_judge_that_cannot_be_read_is_an_error_and_no_verdict(text: str, reply: Any, kind: str) -> None:
     with pytest.raises(JudgeError) as caught:
-        JUDGE.read(answered(text, **reply))
+        read(text, **reply)
     assert caught.value.kind == kind
