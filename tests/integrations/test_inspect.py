@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import zipfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -306,47 +305,3 @@ def test_what_inspect_cannot_play_is_said_before_anything_is_asked(tool: Tool) -
         done = tool.run(*mine, *flags, code=1, OPENAI_API_KEY="none")
         assert said in done.stdout + done.stderr, done
         assert "Traceback" not in done.stderr
-
-
-THEIRS = """
-import json, sys
-from inspect_ai import Task, eval
-from inspect_ai.dataset import Sample
-from inspect_ai.model import ModelOutput, ModelUsage, get_model
-from inspect_ai.solver import generate
-prompts, answers, folder = json.loads(sys.argv[1])
-outputs = [ModelOutput.from_content("theirs-2026", text) for text in answers]
-for output in outputs:
-    output.usage = ModelUsage(input_tokens=7, output_tokens=5, total_tokens=12)
-model = get_model("mockllm/model", custom_outputs=lambda asked, *rest: outputs[prompts.index(asked[0].text)])
-[log] = eval(Task(dataset=[Sample(input=one) for one in prompts], solver=generate()), model=model, log_dir=folder)
-assert log.status == "success", log.error
-"""
-
-
-def test_answers_in_a_log_of_the_real_tool_are_replayed(tool: Tool, tmp_path: Path) -> None:
-    ideas = [
-        json.loads(line) for line in (ROOT / "data/rinobench/samples.jsonl").read_text("utf-8").splitlines()
-    ]
-    # The same idea beside two lists of works is two samples, which the works tell apart.
-    ideas = [idea for idea in ideas if idea["research_idea"] == ideas[0]["research_idea"]] + ideas[-1:]
-    assert len(ideas) == 3
-    titles = ["\n".join(work["title"] for work in idea["related_works"]) for idea in ideas]
-    reasons = [f"It is told apart from the works by point {number}, which none has." for number in range(3)]
-    prompts = [
-        f"Is this new?\n{idea['research_idea']['objective']}\n{beside}\n" + "x" * 4000
-        for idea, beside in zip(ideas, titles, strict=True)
-    ]
-    answers = [json.dumps({"reasoning": one, "novelty_score": 3}) for one in reasons]
-    tool.run("python", "-c", THEIRS, json.dumps([prompts, answers, str(tmp_path / "logs")]))
-    [log] = (tmp_path / "logs").glob("*.eval")
-    with zipfile.ZipFile(log) as packed:
-        assert {one.compress_type for one in packed.infolist()} == {93}
-    out = tmp_path / "answers"
-    assert main(["data", "import", "inspect", str(log), str(out), "--benchmark", "rinobench"]) == 0
-    run = own_run(
-        tmp_path / "runs", "rinobench", {"judge": 1}, {"config_file": out / "evaluate.toml"}, game_rule()
-    )
-    told = {one.sample: one.steps[0]["value"]["reasoning"] for one in run.traces}
-    assert told == {idea["id"]: reason for idea, reason in zip(ideas, reasons, strict=True)}
-    assert run.summary["models"]["candidate"] == ["theirs-2026"]
