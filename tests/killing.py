@@ -102,10 +102,12 @@ def the_run(out: Path) -> Path:
     return path.parent
 
 
-def essence(run: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The summary and the traces of a run without what a clock put there."""
+def essence(run: Path, *, usage: bool = True) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The summary and the traces of a run without what a clock put there; without `usage`, also without what was used."""
     summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
     del summary["wall_s"]
+    if not usage:
+        del summary["usage"]
     text = re.sub(r'"seconds":[0-9.e-]+', '"seconds":0', (run / "traces.jsonl").read_text(encoding="utf-8"))
     traces = [json.loads(line) for line in text.splitlines()]
     return summary, [{name: trace[name] for name in trace if name != "crc"} for trace in traces]

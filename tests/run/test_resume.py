@@ -161,7 +161,8 @@ def test_three_kills_cost_the_calls_in_flight_and_nothing_else(
         finish(home, *arguments)
         log = server.log()
 
-    assert essence(the_run(out)) == essence(the_run(first))
+    # Replies that faults cut short were paid for, and there were none in the unbroken run.
+    assert essence(the_run(out), usage=False) == essence(the_run(first), usage=False)
     assert len(set(keys(the_run(out)))) == journaled(out) == calls
     # Every reply beyond the journal's was on its way when the process died.
     assert log["finished"] - calls == lost(log) <= 3 * CONCURRENCY

@@ -23,7 +23,7 @@ from lotbench.edge.calls import embeddings
 from lotbench.edge.files import datasets
 from lotbench.edge.models import embedded
 from lotbench.errors import UsageError
-from lotbench.run.results import load_run
+from lotbench.run.results import load_run, rewritten
 from tests.killing import ROOT, essence, serving, stop_at, the_run
 from tests.rules import hear
 from tests.server import FakeServer
@@ -98,7 +98,7 @@ def test_the_full_run_over_all_shipped_keywords_has_the_values_worked_by_hand(tm
         step["value"]["model"] for one in run.traces for step in one.steps if step["step"] == "judge"
     )
     assert set(seats.values()) == {484}
-    report = run.report.read_text(encoding="utf-8")
+    report = rewritten(run, full=True)[0].report.read_text(encoding="utf-8")
     for name, severity in SEVERITY.items():
         (row,) = [line for line in report.splitlines() if line.startswith(f"| {name}") and "484" in line]
         found = [float(cell) for cell in row.split("|")[3:6]]
@@ -257,4 +257,4 @@ def test_the_embedded_model_plays_to_the_end(tmp_path: Path) -> None:
     assert run.summary["complete"] and not run.summary["rankable"]
     assert "an embedded model played" in run.summary["reasons"][0]
     assert set(run.summary["outcomes"]) <= {"scored", "judge_failed"}
-    assert "## Judges" in run.report.read_text(encoding="utf-8")
+    assert "## Judges" in rewritten(run, full=True)[0].report.read_text(encoding="utf-8")
