@@ -24,10 +24,10 @@ from lotbench.edge.serve import Served
 from lotbench.errors import LotbenchError, UsageError
 from lotbench.report.bounds import in_words
 from lotbench.report.html.page import harmless
-from lotbench.run import recorded
+from lotbench.run import recorded, results
 from lotbench.run.calling import CALLS
 from lotbench.site import game_rounds as thought
-from lotbench.site import home, said, walk_story
+from lotbench.site import home, said
 from lotbench.site.annotations import Annotations
 from lotbench.site.page import FRAMES, Screen, screen
 from lotbench.site.run_summary import Shelf, read_run, stamp
@@ -303,14 +303,14 @@ class Gallery:
         return values, trace
 
     def told(self, shelf: Shelf, trace: Trace, up: str, template: str, known: Mapping[str, Any]) -> Screen:
-        """A game as a thought trace; a walk of anything else as it is read, or else step by step."""
+        """A game as a thought trace; a walk of anything else by its benchmark's readings and step by step."""
         around, used = thought.masked(known["sample"]), self._used(shelf, trace)
         given = dict(known)
         if around is None:
             steps = thought.calls(trace, used)
             parts = thought.fields(trace.score.parts)
-            read = walk_story.story(shelf.run.config.benchmark, known["sample"], trace)
-            return screen("walk", up, calls=steps, parts=parts, story=read, **given)
+            read = results.readings(shelf.run, trace)
+            return screen("walk", up, calls=steps, parts=parts, readings=read, **given)
         return screen(template, up, thought=thought.thought(trace, used), around=around, **given)
 
     def _used(self, shelf: Shelf, trace: Trace) -> Mapping[str, Usage]:

@@ -24,7 +24,7 @@ from lotbench.config import experiment as config
 from lotbench.edge import serve
 from lotbench.errors import DataError, UsageError
 from lotbench.run.evaluate import begin
-from lotbench.run.results import Run, load_run
+from lotbench.run.results import Run, load_run, readings
 from lotbench.site import play as play_site
 from lotbench.site.annotations import Annotations
 from lotbench.site.people_runs import person, play_next
@@ -690,3 +690,15 @@ def test_a_ballot_with_a_fault_is_refused_by_line(tmp_path: Path) -> None:
     file.write_text(file.read_text("utf-8") + '{"id": "p3"}\nnot json\n', "utf-8")
     with pytest.raises(DataError, match=r"ballot.jsonl:3: type: (?s:.*)ballot.jsonl:4: not JSON"):
         Polls(file, tmp_path / "votes.jsonl")
+
+
+@pytest.mark.parametrize("benchmark", ["rinobench", "liveideabench", "hicbench", "standard"])
+def test_a_page_of_another_benchmark_has_its_readings_and_every_call_one_click_away(benchmark: str) -> None:
+    gallery = Gallery(FOLDER)
+    shelf = next(one for one in gallery.found().shelves if one.run.config.benchmark == benchmark)
+    shown = html.unescape(gallery.get(f"game/{shelf.name}/{shelf.file(0)}").body.decode())
+    for reading in readings(shelf.run, shelf.traces[0]):
+        assert reading.title in shown and all(text in shown for _, text in reading.texts)
+    assert "{'" not in shown.split("<main")[1]
+    calls = {at for at, step in enumerate(shelf.traces[0].steps, 1) if step.get("call")}
+    assert {int(at) for at in re.findall(r"/said/[^\"]*#c(\d+)", shown)} == calls

@@ -122,8 +122,9 @@ def _readings(keywords: Sequence[Keyword], version: Version, evidence: Evidence)
     """The best, the median and the worst idea by the mean of the judged dimensions, and what was refused."""
     judged = [(one, idea) for one in keywords for idea in one.ideas if idea.rows]
     judged.sort(key=lambda pair: -pair[1].quality(version))
-    places = {"Best": 0, "Median": (len(judged) - 1) // 2, "Worst": len(judged) - 1} if judged else {}
-    made = [_reading(title, *judged[place], version, evidence) for title, place in places.items()]
+    last = len(judged) - 1
+    titles = {last: "Worst", last // 2: "Median", 0: "Best"} if judged else {}
+    made = [_reading(titles[place], *judged[place], version, evidence) for place in sorted(titles)]
     refused = [
         (one, idea) for one in keywords for idea in one.ideas if idea.status == "refused" or idea.declines
     ]
