@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from lotbench.environment.games import games
     from lotbench.run.evaluate import evaluate, evaluate_sync
-    from lotbench.run.results import load_run
+    from lotbench.run.loading import load_run
 
 __all__ = ["evaluate", "evaluate_sync", "games", "load_run"]
 
@@ -26,7 +26,7 @@ def __getattr__(name: str) -> object:
 
         return games
     if name == "load_run":
-        from lotbench.run.results import load_run as found  # noqa: PLC0415 - see above
+        from lotbench.run.loading import load_run as found  # noqa: PLC0415 - see above
 
         return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from lotbench.run.evaluate import evaluate
-from lotbench.run.results import Run
+from lotbench.run.loading import Run
 from tests.server import FakeServer
 
 SETTINGS = {"max_rounds": 3, "clue_interval": 2, "arm": "caption"}

@@ -20,9 +20,9 @@ from lotbench.edge.files.jsonl import tables
 from lotbench.errors import DataError, UsageError, at, faults_of
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.evidence import Evidence
-from lotbench.run import results
+from lotbench.run.loading import Run, planned
 from lotbench.run.plan import Plan
-from lotbench.run.results import LABELS, Run
+from lotbench.run.results import LABELS
 from lotbench.types import JSON
 
 
@@ -43,7 +43,7 @@ def rows(run: Run) -> Sequence[Mapping[str, JSON]]:
     Raises:
         UsageError: The benchmark has nothing that people label.
     """
-    return [{**row, "who": None} for row in _rows(results.planned(run, Limits()), run)]
+    return [{**row, "who": None} for row in _rows(planned(run, Limits()), run)]
 
 
 def keep(run: Run, files: Sequence[Path]) -> Kept:
@@ -56,7 +56,7 @@ def keep(run: Run, files: Sequence[Path]) -> Kept:
             filled in.
         UsageError: No file has a label, or the benchmark takes none.
     """
-    made = results.planned(run, Limits())
+    made = planned(run, Limits())
     known = {str(row["row"]): row for row in _rows(made, run)}
     faults: list[str] = []
     found: dict[tuple[str, str], dict[str, JSON]] = {}

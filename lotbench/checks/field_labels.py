@@ -19,9 +19,8 @@ from lotbench.edge.files.jsonl import tables
 from lotbench.errors import DataError, UsageError, at
 from lotbench.metrics.agreement import Field, Rate, Stratum
 from lotbench.metrics.people_agreement import ceiling
-from lotbench.run import results
 from lotbench.run.anchors import key_of
-from lotbench.run.results import Run
+from lotbench.run.loading import Run, planned
 
 DRAWN = ("sample", "filling")
 """By these fields a row of somebody's file is known to be that of the draw; a file may leave them out."""
@@ -50,7 +49,7 @@ def draw(run: Run, n: int, out: Path) -> Path:
     Raises:
         UsageError: The run has no verdicts of a judge, or labels stand there already.
     """
-    made = results.planned(run, Limits())
+    made = planned(run, Limits())
     validation = made.benchmark.judges.validation
     if validation is None or validation.fillings is None:
         raise UsageError(f"{made.benchmark.name} has no judge whose verdicts people could label")

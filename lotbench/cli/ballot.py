@@ -34,7 +34,7 @@ from lotbench.harness.ballot import (
 )
 from lotbench.metrics.correlation import LEAST, coefficient
 from lotbench.report.markdown import visible
-from lotbench.run.results import Run, load_run
+from lotbench.run.loading import Run, load_run
 
 RANKED = 5
 """Responses that a ranking is of."""

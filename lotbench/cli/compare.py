@@ -12,7 +12,7 @@ from lotbench.report.comparison import to_json, to_markdown
 from lotbench.report.markdown import visible
 from lotbench.report.sections import Grid, Plot
 from lotbench.run.compare_runs import compared
-from lotbench.run.results import load_run
+from lotbench.run.loading import load_run
 
 
 def compare(parsed: argparse.Namespace) -> int:

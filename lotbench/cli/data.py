@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,10 +60,8 @@ def check(parsed: argparse.Namespace) -> int:
     faults += [f"{at(path, lines[f.sample], f.field)}: {f.text}" for f in findings if f.grave]
     if faults:
         raise DataError(faults)
-    if declared.data.calibration and (counts := calibration.tiers(folder, declared)):
-        print(
-            f"{folder / calibration.FILE}: {', '.join(f'{count} {name}' for name, count in counts.items())}"
-        )
+    if parsed.benchmark == calibration.GAME and (plays := calibration.read(folder)):
+        print(f"{folder / calibration.FILE}: {_counted(plays)}")
     print(f"{folder}: {len(items)} samples, no faults")
     return 0
 
@@ -83,20 +82,22 @@ def digest(parsed: argparse.Namespace) -> int:
 
 def calibrate(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data calibrate`."""
-    from lotbench.run.calibrate import calibrate as add
-    from lotbench.run.results import load_run
+    from lotbench.run.loading import load_run
 
     runs = [load_run(name, parsed.kept) for name in parsed.runs]
     folder = datasets.data_folder(parsed.data, "") if parsed.data else None
-    added = add(runs, folder, parsed.player)
-    counts = calibration.tiers(added.path.parent, benchmarks.get(runs[0].config.benchmark))
+    added = calibration.calibrate(runs, folder, parsed.player)
     print(f"{added.path}: {added.new} plays added, {added.there} stood there already")
-    print(", ".join(f"{count} {name}" for name, count in counts.items()))
+    print(_counted(calibration.read(added.path.parent)))
     for run in runs:
         if reasons := run.summary.get("reasons"):
             told = f"{run.path.name} is not trusted, its plays count all the same: {'; '.join(reasons)}"
             print(visible(f"note: {told}"))
     return 0
+
+
+def _counted(plays: Sequence[calibration.Play]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in calibration.counts(plays).items())
 
 
 def _check_judge_set(folder: Path) -> int:

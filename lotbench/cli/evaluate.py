@@ -22,7 +22,7 @@ from lotbench.report import bounds
 from lotbench.report.markdown import visible
 from lotbench.run import plan
 from lotbench.run.evaluate import begin
-from lotbench.run.results import Run
+from lotbench.run.loading import Run
 
 T = TypeVar("T")
 EMBEDDED = "an embedded model played"

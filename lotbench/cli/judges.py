@@ -23,7 +23,7 @@ from lotbench.config import experiment as config
 from lotbench.edge.files.datasets import config_file
 from lotbench.errors import LotbenchError
 from lotbench.metrics.agreement import Rate
-from lotbench.run.results import load_run
+from lotbench.run.loading import load_run
 from lotbench.types import Metric
 
 PIPE_S = 15.0

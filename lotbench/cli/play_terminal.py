@@ -18,7 +18,7 @@ from lotbench.config.experiment import Config
 from lotbench.edge.pictures.picture_file import PictureError, decoded
 from lotbench.errors import DataError, Unescapable, UsageError
 from lotbench.report.markdown import visible
-from lotbench.run.results import Run, load_run
+from lotbench.run.loading import Run, load_run
 from lotbench.run.session import Status
 from lotbench.site.others import Others
 from lotbench.site.people_runs import play_next

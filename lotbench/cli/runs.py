@@ -22,8 +22,8 @@ from lotbench.report.markdown import visible
 from lotbench.run import plan, results
 from lotbench.run.evaluate import resume as go_on
 from lotbench.run.folder_shapes import read_run_json
+from lotbench.run.loading import Run, load_run
 from lotbench.run.preview import previewed
-from lotbench.run.results import Run, load_run
 from lotbench.types import JSON, Message
 
 

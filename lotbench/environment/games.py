@@ -28,11 +28,11 @@ from lotbench.errors import RunFolderError, Unreachable, UsageError
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.episode import AnyEpisode
 from lotbench.harness.loop import Planned, play
-from lotbench.run import plan, recorded, results
+from lotbench.run import plan, recorded
 from lotbench.run.calling import CALLS, Calls, calling
 from lotbench.run.evaluate import Player, configured
+from lotbench.run.loading import load_run, planned
 from lotbench.run.plan import Plan
-from lotbench.run.results import load_run
 from lotbench.run.session import course
 from lotbench.types import JSON, Answer, Question, Reply, Request
 
@@ -253,7 +253,7 @@ def _placed(asked: Config, folder: Path | None, out: Path) -> tuple[Plan, Any, b
     ours, theirs = (one.model_dump(mode="json") for one in (made.experiment, before.config))
     if differing := differences(ours, theirs):
         raise RunFolderError(f"{folder}: was begun with another {', '.join(differing)}")
-    made = results.planned(before, asked.limits)
+    made = planned(before, asked.limits)
     recorded.refuse_lost_pictures(made, folder)
     return made, partial(Folder, folder), True
 

@@ -14,7 +14,6 @@ from pydantic import BaseModel
 
 from lotbench.config.model_names import ModelName
 from lotbench.harness.ballot import Ballot
-from lotbench.harness.calibration import Calibration
 from lotbench.harness.data_findings import Finding, Guess, Sight
 from lotbench.harness.episode import Node
 from lotbench.harness.evidence import Evidence
@@ -66,7 +65,6 @@ class Data:
         predicted: The field by which a JSON list is known as released predictions; none if empty.
         published: The samples in what others have published of it.
         guess: How a model is tried on samples without their pictures.
-        calibration: How blind plays stand beside a data set; None where there are none.
         right: The texts of a sample that are right answers: who was trained on one of them is not measured by it.
     """
 
@@ -82,7 +80,6 @@ class Data:
     predicted: str = ""
     published: Callable[[Source], Sequence[BaseModel]] | None = None
     guess: Guess | None = None
-    calibration: Calibration | None = None
     right: Callable[[Any], Sequence[str]] = lambda sample: ()
 
 

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, FiniteFloat
 from lotbench.config.experiment import validate
 from lotbench.config.model_names import parse
 from lotbench.errors import UsageError
-from lotbench.run.results import Run
+from lotbench.run.loading import Run
 
 
 @dataclass(frozen=True, slots=True)

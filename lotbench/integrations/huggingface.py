@@ -24,7 +24,7 @@ from lotbench.integrations import Exported, canaries, played_by, slug
 from lotbench.integrations.dataset_card import card, croissant
 from lotbench.report import trace_rows
 from lotbench.report.markdown import plain
-from lotbench.run.results import Run, planned
+from lotbench.run.loading import Run, planned
 from lotbench.types import JSON
 
 MODEL, BENCHMARK, CARD = "model_repository", "benchmark_repository", "data_set_card"

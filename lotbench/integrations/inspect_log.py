@@ -24,8 +24,8 @@ from lotbench.edge.files import atomic_write
 from lotbench.edge.files.run_folder import read_json
 from lotbench.errors import UsageError
 from lotbench.integrations import Exported, canaries, played_by, slug
+from lotbench.run.loading import Run
 from lotbench.run.rescore import Call, Transcript, transcripts
-from lotbench.run.results import Run
 from lotbench.types import JSON, Image, Message, Reply, Request, Usage
 
 VERSION = 2

@@ -45,9 +45,9 @@ from lotbench.integrations.inspect_log import message_text, replies, turns
 from lotbench.integrations.inspect_model import SPEAKERS, InspectModel, inspects, name
 from lotbench.run import plan, recorded, results
 from lotbench.run.calling import journaled
+from lotbench.run.loading import Run, load_run, planned
 from lotbench.run.preview import first_question
 from lotbench.run.rescore import Call, Transcript
-from lotbench.run.results import Run, load_run
 from lotbench.run.session import loop
 from lotbench.types import Answer, Question, Trace
 
@@ -298,7 +298,7 @@ def lotbench() -> Scorer:
 
 def measured(run: Run, traces: Mapping[tuple[str, int], Trace]) -> dict[str, float]:
     """The metrics of a run as far as it has come, NAME with NAME_low and NAME_high."""
-    made = results.planned(run, Limits())
+    made = planned(run, Limits())
     order = [(one.sample, one.repeat) for lane in made.lanes() for one in lane]
     walked = [traces[place] for place in order if place in traces]
     answers = made.benchmark.comparison.answers(walked, made.settings) if len(walked) == len(order) else {}

@@ -16,9 +16,9 @@ from lotbench.benchmarks.lotbench.games import Game, Round, game
 from lotbench.benchmarks.lotbench.words import same
 from lotbench.config.experiment import Limits
 from lotbench.errors import UsageError
+from lotbench.run.loading import Run, planned
 from lotbench.run.plan import Plan
 from lotbench.run.preview import first_question
-from lotbench.run.results import Run, planned
 from lotbench.types import Image, Message
 
 Row: TypeAlias = dict[str, Any]

@@ -1,35 +1,89 @@
-"""Blind plays beside a data set: read, and a report's section on where runs stand beside them."""
+"""Blind plays beside the game's data sets: who played a sample without having seen it, and whether they solved it.
+
+`calibration.jsonl` stands beside samples.jsonl, a line a play. `lotbench data calibrate` adds the games of finished runs; how
+hard a sample is follows from the plays, and a report shows a run's first attempts beside those of the blind players.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+import datetime
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from statistics import fmean
+from typing import Any, Literal, TypeAlias
 
-from lotbench.edge.files import datasets
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from lotbench import benchmarks
+from lotbench.benchmarks.lotbench.games import game
+from lotbench.benchmarks.lotbench.sample import Text
+from lotbench.config.arm import arm
+from lotbench.config.experiment import validate
+from lotbench.edge.files import atomic_write, datasets
 from lotbench.edge.files.jsonl import rows
-from lotbench.errors import DataError, UsageError, at
-from lotbench.harness.benchmark import Benchmark, Runs
-from lotbench.harness.calibration import Calibration
-from lotbench.report.sections import Section
-from lotbench.types import JSON
+from lotbench.errors import DataError, RunFolderError, UsageError, at
+from lotbench.report.sections import Section, Table
+from lotbench.run import recorded
+from lotbench.run.loading import Run
+from lotbench.types import JSON, Trace
 
 FILE = "calibration.jsonl"
+GAME = "lotbench"
+"""The benchmark whose samples are played."""
+Tier: TypeAlias = Literal["easy", "medium", "hard"]
+FEWEST = 4
+"""Plays of a sample, all arms together, below which it has no tier."""
+EASY, HARD = 0.75, 0.25
+"""A sample is easy from the first share of solved first attempts on, and hard down to the second."""
+LATER = ("max_rounds=", "ask=", "clues=", "clue_interval=", "clue_reveal=", "feedback=")
+"""Parts of an arm's name that a first attempt knows nothing of."""
 
 
-def declared(benchmark: Benchmark) -> Calibration:
-    """How a benchmark's data sets are calibrated.
+class Play(BaseModel):
+    """One blind play: a line of calibration.jsonl."""
 
-    Raises:
-        UsageError: They are not.
-    """
-    if benchmark.data.calibration is None:
-        raise UsageError(f"{benchmark.name}: its data sets have no blind plays")
-    return benchmark.data.calibration
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    sample: Text
+    arm: Text
+    """As summary.json names it."""
+    player: Text
+    """Who played, and how: a model's name, `by hand` where somebody wrote its replies."""
+    solved: int | None = Field(ge=1)
+    """The attempt that solved it, from 1; null if none did."""
+    attempts: int = Field(ge=1)
+    """How many attempts the player had at most."""
+    prompts: Text
+    """The digest of the prompts, as run.json has it."""
+    date: datetime.date
+    run: str = ""
+    """The run that it is from."""
+    repeat: int = Field(default=1, ge=1)
+
+    @model_validator(mode="after")
+    def _solved_in_time(self) -> Play:
+        if self.solved is not None and self.solved > self.attempts:
+            raise ValueError(f"solved: is attempt {self.solved} of {self.attempts}")
+        return self
+
+    @property
+    def name(self) -> tuple[JSON, ...]:
+        """What no two plays have in common."""
+        return self.sample, self.arm, self.player, self.run, self.repeat
 
 
-def read(folder: Path, benchmark: Benchmark) -> list[Any]:
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What `calibrate` did: the file, how many plays it added, and how many stood there already."""
+
+    path: Path
+    new: int
+    there: int
+
+
+def read(folder: Path) -> list[Play]:
     """The plays beside a data set; none without calibration.jsonl.
 
     Raises:
@@ -39,10 +93,10 @@ def read(folder: Path, benchmark: Benchmark) -> list[Any]:
     if not path.is_file():
         return []
     faults: list[str] = []
-    found: list[Any] = []
+    found: list[Play] = []
     seen: dict[tuple[JSON, ...], int] = {}
     samples = datasets.lines(folder)
-    for number, play in rows(path, declared(benchmark).Play.model_validate, faults):
+    for number, play in rows(path, Play.model_validate, faults):
         if play.sample not in samples:
             faults.append(at(path, number, "sample") + f": no sample {play.sample!r} in the data set")
         if (first := seen.setdefault(play.name, number)) != number:
@@ -53,54 +107,140 @@ def read(folder: Path, benchmark: Benchmark) -> list[Any]:
     return found
 
 
-def tiers(folder: Path, benchmark: Benchmark) -> dict[str, JSON]:
-    """How many plays and players a data set has, and how many samples of each tier; empty without plays."""
-    plays = read(folder, benchmark)
-    if not plays:
-        return {}
-    found = declared(benchmark).tiers(plays)
-    counts: dict[str, JSON] = {"plays": len(plays), "players": len({one.player for one in plays})}
-    for tier in (*dict.fromkeys(one for one in found.values() if one), None):
-        counts[tier or "no tier yet"] = sum(one == tier for one in found.values())
-    return counts
-
-
-def sections(benchmark: Benchmark, homes: Mapping[str, tuple[Path, str, str]], runs: Runs) -> list[Section]:
-    """Where runs stand beside the plays of the data set that each was made on; its own are none beside it.
+def calibrate(runs: Sequence[Run], folder: Path | None = None, player: str = "") -> Added:
+    """Add the games of finished runs to the plays of their data set; a game that broke off is none.
 
     Args:
-        benchmark: Of all the runs.
-        homes: The data set of each run, the name of the run's folder, and the digest of its prompts.
-        runs: The walks and settings of each, by the same names.
+        runs: All of one data set.
+        folder: Where calibration.jsonl is, beside samples.jsonl; by default the data set of the first run.
+        player: Who played; by default the id that the candidate's model returned.
+
+    Raises:
+        UsageError: A run is not of the game, is not complete, or was made on other samples.
+        DataError: What stands there has faults.
+        RunFolderError: The file cannot be written.
     """
-    if benchmark.data.calibration is None:
-        return []
-    made: list[Section] = []
-    plays: dict[Path, list[Any]] = {}
-    for folder in dict.fromkeys(folder for folder, *_ in homes.values()):
-        try:
-            plays[folder] = read(folder, benchmark)
-        except DataError as error:
-            told = f"{folder / FILE} has faults, the first: {str(error).splitlines()[0]}"
-            made.append(Section("Beside blind plays", (told,)))
-    beside = {
-        name: [one for one in plays.get(folder, ()) if one.run != own]
-        for name, (folder, own, _) in homes.items()
-    }
-    if any(beside.values()):
-        others = _of_other_prompts(homes, beside)
-        stand = benchmark.data.calibration.standing(runs, beside)
-        made += [replace(section, notes=(*section.notes, *others)) for section in stand]
-    return made
+    homes = [recorded.home(run.path, run.config, folder) for run in runs]
+    folder = folder or homes[0].folder
+    plays = {play.name: play for play in read(folder)}
+    before, there = len(plays), 0
+    for run, home in zip(runs, homes, strict=True):
+        _refuse(run, folder, home.changed)
+        for play in _plays(run, player):
+            there += play.name in plays
+            plays.setdefault(play.name, play)
+    path = folder / FILE
+    try:
+        atomic_write.write(path, "".join(play.model_dump_json() + "\n" for play in plays.values()))
+    except OSError as error:
+        raise RunFolderError(f"{path}: {error.strerror}") from None
+    return Added(path, len(plays) - before, there)
 
 
-def _of_other_prompts(
-    homes: Mapping[str, tuple[Path, str, str]], beside: Mapping[str, list[Any]]
-) -> list[str]:
-    """Of which run's plays some were made with other prompts than its own, which nothing else would tell."""
-    found = {name: sum(one.prompts != homes[name][2] for one in plays) for name, plays in beside.items()}
+def _refuse(run: Run, folder: Path, changed: Sequence[str]) -> None:
+    """Raise UsageError unless all games of a run were played on this data set as it is."""
+    if run.config.benchmark != GAME:
+        raise UsageError(f"{run.config.benchmark}: its data sets have no blind plays")
+    if not run.summary.get("complete"):
+        raise UsageError(f"{run.path}: is not complete: a play that was left out may be the hard one")
+    lacking = set(run.samples) - set(datasets.lines(folder))
+    if lacking or changed:
+        what = f"no sample {min(lacking)!r}" if lacking else f"changed: {', '.join(changed)}"
+        raise UsageError(f"{run.path}: was not played on {folder} as it is ({what})")
+
+
+def _plays(run: Run, player: str) -> list[Play]:
+    settings = validate(benchmarks.get(GAME).Settings, run.config.settings)
     return [
-        f"{count} of the {len(beside[name])} plays beside {name} were made with other prompts than it has."
-        for name, count in found.items()
-        if count
+        Play(
+            sample=one.sample,
+            arm=arm(settings) or "",
+            player=player or " + ".join(run.summary["models"]["candidate"]),
+            solved=one.solved,
+            attempts=settings.max_rounds,
+            prompts=run.digests["prompts"],
+            date=datetime.datetime.fromtimestamp(
+                (run.path / "run.json").stat().st_mtime, datetime.UTC
+            ).date(),
+            run=run.path.name,
+            repeat=one.repeat,
+        )
+        for one in map(game, run.traces)
+        if not one.censored
     ]
+
+
+def opening(name: str) -> str:
+    """The arm of a first attempt: what of an arm's name it knows of."""
+    return ", ".join(part for part in name.split(", ") if not part.startswith(LATER))
+
+
+def tiers(plays: Sequence[Play]) -> dict[str, Tier | None]:
+    """How hard each sample is by the first attempts at it; None where it was played too seldom.
+
+    The shares of the arms that were played count alike, however many plays each has.
+    """
+    arms: dict[str, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
+    for one in plays:
+        arms[one.sample][opening(one.arm)].append(one.solved == 1)
+    return {name: _tier(list(hits.values())) for name, hits in arms.items()}
+
+
+def _tier(arms: Sequence[Sequence[bool]]) -> Tier | None:
+    if sum(map(len, arms)) < FEWEST:
+        return None
+    share = fmean(fmean(hits) for hits in arms)
+    return "easy" if share >= EASY else "hard" if share <= HARD else "medium"
+
+
+def counts(plays: Sequence[Play]) -> dict[str, int]:
+    """How many plays and players there are, and how many samples of each tier."""
+    found = list(tiers(plays).values())
+    named: dict[str, int] = {tier or "no tier yet": found.count(tier) for tier in dict.fromkeys(found)}
+    return {"plays": len(plays), "players": len({one.player for one in plays}), **named}
+
+
+def section(folder: Path, run: str, traces: Sequence[Trace], settings: Any) -> list[Section]:
+    """The first attempts of a run beside those of blind players in the same variant; none where there are no plays.
+
+    Args:
+        folder: The data set of the run.
+        run: The name of the run's folder: its own plays are left out.
+        traces: Its games.
+        settings: Its settings.
+    """
+    try:
+        plays = [one for one in read(folder) if one.run != run]
+    except DataError as error:
+        told = f"{folder / FILE} has faults, the first: {str(error).splitlines()[0]}"
+        return [Section("Beside blind plays", (told,))]
+    cells = _shares(traces, opening(arm(settings) or ""), plays)
+    if not cells:
+        return []
+    notes = (
+        "The share of first attempts that solved a sample: before any question, clue or verdict, in the same variant. Each "
+        "sample that both played counts once, however often it was played. Tiers are read off the blind plays.",
+        f"The players: {', '.join(sorted({one.player for one in plays}))}. What is easy for players of one kind may be hard "
+        "for others.",
+    )
+    columns = ("tier", "samples", "blind plays", "blind players solved", "the run solved")
+    return [Section("Beside blind plays", notes, (Table(columns, tuple(cells)),))]
+
+
+def _shares(traces: Sequence[Trace], variant: str, plays: Sequence[Play]) -> list[tuple[str | float, ...]]:
+    """A row for all samples that a run and blind players have in common, then one for each tier."""
+    theirs, mine = defaultdict[str, list[bool]](list), defaultdict[str, list[bool]](list)
+    for play in plays:
+        if opening(play.arm) == variant:
+            theirs[play.sample].append(play.solved == 1)
+    for one in map(game, traces):
+        if one.sample in theirs and one.span(max(1, one.played)).rounds:
+            mine[one.sample].append(one.solved == 1)
+    found = tiers(plays)
+    made: list[tuple[str | float, ...]] = []
+    for tier in ("all", "easy", "medium", "hard"):
+        shared = [sample for sample in mine if tier in ("all", found[sample])]
+        if shared:
+            shares = (fmean(fmean(side[sample]) for sample in shared) for side in (theirs, mine))
+            made.append((tier, len(shared), sum(len(theirs[sample]) for sample in shared), *shares))
+    return made

@@ -11,8 +11,8 @@ from lotbench.edge.files.published_scores import read_published_scores
 from lotbench.errors import UsageError
 from lotbench.report.comparison import Comparison, compare
 from lotbench.report.sections import Section
-from lotbench.run import calibration, recorded, results
-from lotbench.run.results import Run
+from lotbench.run import results
+from lotbench.run.loading import Run
 
 
 def compared(runs: Sequence[Run], table: Path | None = None) -> Comparison:
@@ -37,14 +37,7 @@ def compared(runs: Sequence[Run], table: Path | None = None) -> Comparison:
             shown: (run.traces, validate(declared.Settings, run.config.settings))
             for shown, run in played.items()
         }
-        homes = {
-            shown: (recorded.home(run.path, run.config).folder, run.path.name, run.digests.get("prompts", ""))
-            for shown, run in played.items()
-        }
-        return [
-            *declared.comparison.across(walked),
-            *calibration.sections(declared, homes, walked),
-        ]
+        return declared.comparison.across(walked)
 
     entries = [results.entry(run, curves=True) for run in runs]
     return compare(entries, across, read_published_scores(table) if table else None)

@@ -17,10 +17,10 @@ from lotbench.edge.calls.store import Store
 from lotbench.edge.files import run_folder
 from lotbench.edge.files.traces import Traces
 from lotbench.errors import LotbenchError, Unreachable
-from lotbench.run import estimate, plan, recorded, results
+from lotbench.run import estimate, plan, recorded
 from lotbench.run import shards as sharded
 from lotbench.run.calling import Calls, budget, calling
-from lotbench.run.results import Run, load_run
+from lotbench.run.loading import Run, load_run, planned
 from lotbench.run.session import Session, Watch
 
 P = ParamSpec("P")
@@ -228,7 +228,7 @@ async def resume(
         sharded.merge(path)
         place.keep(Traces(path / run_folder.TRACES, strict=False))
         run_before = load_run(path)
-        made = results.planned(run_before, config.validate(Limits, {**run_before.limits, **limits}))
+        made = planned(run_before, config.validate(Limits, {**run_before.limits, **limits}))
         recorded.refuse_lost_pictures(made, path)
         if shards > 1:
             sharded.refuse_alone(made)

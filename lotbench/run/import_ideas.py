@@ -19,7 +19,7 @@ from lotbench.errors import UsageError
 from lotbench.harness.episode import nobody
 from lotbench.harness.state import start
 from lotbench.run import plan, recorded, results
-from lotbench.run.results import load_run
+from lotbench.run.loading import load_run
 from lotbench.types import Trace
 
 SETTINGS = {

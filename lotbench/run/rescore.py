@@ -23,8 +23,8 @@ from lotbench.errors import CallFailed, UsageError
 from lotbench.harness.episode import AnyEpisode
 from lotbench.harness.loop import Graph, Loop, Planned
 from lotbench.run.calling import CALLS, journaled
+from lotbench.run.loading import Run, planned
 from lotbench.run.plan import Plan
-from lotbench.run.results import Run, planned
 from lotbench.run.session import loop
 from lotbench.types import Answer, Question, Reply, Request, Trace
 

@@ -22,8 +22,8 @@ from lotbench.harness.loop import Course, Graph, Loop, Planned
 from lotbench.run import results
 from lotbench.run.anchors import anchors
 from lotbench.run.calling import Calls
+from lotbench.run.loading import Run
 from lotbench.run.plan import Plan
-from lotbench.run.results import Run
 from lotbench.types import Answer, Question, Trace
 
 T = TypeVar("T")

@@ -27,8 +27,8 @@ from lotbench.edge.files import jsonl, run_folder
 from lotbench.edge.files.ray_workers import side_by_side
 from lotbench.edge.files.traces import Traces
 from lotbench.errors import LotbenchError, RunFolderError, UsageError
-from lotbench.run import results
 from lotbench.run.calling import CALLS, Calls, budget, calling
+from lotbench.run.loading import load_run, planned
 from lotbench.run.plan import Plan
 from lotbench.run.session import Session
 
@@ -144,8 +144,8 @@ def play(shard: Shard) -> Ended:
 
 async def _played(shard: Shard) -> None:
     """Take a share; one that another process began is gone on with."""
-    run, (number, _) = results.load_run(shard.run), shard.share
-    made = replace(results.planned(run, validate(Limits, dict(shard.limits))), share=shard.share)
+    run, (number, _) = load_run(shard.run), shard.share
+    made = replace(planned(run, validate(Limits, dict(shard.limits))), share=shard.share)
     place = run.path / SHARDS / str(number)
     folder, store = partial(run_folder.Folder, place), Store(fresh=shard.fresh)
     async with calling(made, folder, store=store, before=run.path) as calls:

@@ -11,7 +11,7 @@ from typing import Any
 from lotbench.benchmarks.lotbench.games import game
 from lotbench.edge.files import run_folder
 from lotbench.errors import LotbenchError
-from lotbench.run.results import load_run
+from lotbench.run.loading import load_run
 from lotbench.site.run_summary import stamp
 from lotbench.types import Trace
 

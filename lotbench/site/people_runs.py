@@ -19,8 +19,8 @@ from lotbench.edge.files import run_folder
 from lotbench.errors import UsageError
 from lotbench.run import plan
 from lotbench.run.evaluate import begin, resume
+from lotbench.run.loading import Run, load_run
 from lotbench.run.plan import Plan
-from lotbench.run.results import Run, load_run
 from lotbench.run.session import Watch
 
 LONGEST_NAME = 40

@@ -22,7 +22,7 @@ from lotbench.edge.pictures.picture_file import media_type
 from lotbench.edge.serve import Served
 from lotbench.errors import LotbenchError, UsageError, faults_of
 from lotbench.prompting.person_form import interview
-from lotbench.run.results import Run
+from lotbench.run.loading import Run
 from lotbench.run.session import Status
 from lotbench.site import game_rounds
 from lotbench.site.others import Others

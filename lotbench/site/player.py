@@ -16,7 +16,7 @@ from lotbench.edge.files import atomic_write
 from lotbench.edge.models.person import PageModel
 from lotbench.errors import UsageError
 from lotbench.prompting.person_form import Field, interview
-from lotbench.run.results import Run
+from lotbench.run.loading import Run
 from lotbench.run.session import Status
 from lotbench.types import Trace
 

@@ -21,7 +21,7 @@ from lotbench.edge.files.traces import Traces
 from lotbench.errors import UsageError, at
 from lotbench.report.leaderboard import Entry
 from lotbench.run import results
-from lotbench.run.results import Run
+from lotbench.run.loading import Run, load_run
 from lotbench.site import run_tables
 from lotbench.types import Trace
 
@@ -183,7 +183,7 @@ def read_run(path: Path) -> Shelf:
         graded = graded or trace.score.value not in (None, 0, 1)
         failed += trace.score.value is None
 
-    run = results.load_run(path, seen=seen)
+    run = load_run(path, seen=seen)
     assert isinstance(run.traces, Traces)
     return Shelf(run, run.traces, outcomes, Samples(path / "samples.jsonl"), played, graded, failed, before)
 

@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 from lotbench.edge.calls.journal import Entry, entry
 from lotbench.edge.files.jsonl import unsealed
 from lotbench.errors import LotbenchError
+from lotbench.run.loading import Run
 from lotbench.run.rescore import requests
-from lotbench.run.results import Run
 from lotbench.types import JSON, Image, Message, Request, Trace, Usage
 
 T = TypeVar("T")

@@ -21,7 +21,7 @@ from typing import Any
 
 from lotbench.edge.files import datasets
 from lotbench.run.evaluate import evaluate
-from lotbench.run.results import Run
+from lotbench.run.loading import Run
 from lotbench.site.runs import Gallery
 from tests.rules import hear
 

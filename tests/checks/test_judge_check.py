@@ -23,6 +23,7 @@ from lotbench.edge.files import datasets, judge_set
 from lotbench.errors import DataError, LimitReached, UsageError
 from lotbench.report import trust
 from lotbench.run import results
+from lotbench.run.loading import Run
 from lotbench.types import Reply, Request
 from tests.fakes import reply_from
 from tests.judging import PlantedJudge, asked, data_set, filled, shipped, write
@@ -216,7 +217,7 @@ def few_positives(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(trust.BOUNDS, name, replace(bounds, min_negatives=negatives, min_positives=20))
 
 
-async def game(data: Path, out: Path, judge: Any, **more: Any) -> results.Run:
+async def game(data: Path, out: Path, judge: Any, **more: Any) -> Run:
     """A run of six rounds whose judge is a rule."""
     players: dict[str, Any] = {"judge": Player(judge, "judge-0"), "oracle": Player(PlantedJudge(ITEMS), "o")}
     return await evaluate(
@@ -231,7 +232,7 @@ async def game(data: Path, out: Path, judge: Any, **more: Any) -> results.Run:
     )
 
 
-def section(run: results.Run) -> str:
+def section(run: Run) -> str:
     """The report's section on the judge."""
     text = run.report.read_text(encoding="utf-8")
     return text[text.index("## Judge\n") : text.index("## Settings")]

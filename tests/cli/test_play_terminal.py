@@ -14,7 +14,7 @@ from rich.console import Console
 
 from lotbench.cli.play_terminal import WIDTH, drawn, play_here
 from lotbench.errors import Unescapable
-from lotbench.run.results import Run
+from lotbench.run.loading import Run
 from tests.rules import game_rule
 from tests.server import FakeServer
 from tests.site.test_view import game

@@ -30,7 +30,7 @@ from lotbench.edge.models.registry import Models
 from lotbench.edge.models.retrying import Waiting
 from lotbench.errors import CallFailed, Unescapable, UsageError
 from lotbench.prompting.reply import read_form, visible
-from lotbench.run.results import Run
+from lotbench.run.loading import Run
 from lotbench.types import Image, Reply, Sampling
 from tests.asking import Filling, asked, question
 from tests.faults import Status

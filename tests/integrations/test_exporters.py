@@ -17,7 +17,7 @@ from lotbench.cli import main
 from lotbench.integrations import EXPORTERS, PEOPLE, export
 from lotbench.integrations.huggingface import model_id
 from lotbench.run import recorded
-from lotbench.run.results import load_run
+from lotbench.run.loading import load_run
 from tests.recorded import FOLDER, RUNS
 
 FAILED = {"value": None, "why": "judge_failed: it said nothing", "parts": {}}

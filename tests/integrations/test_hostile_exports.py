@@ -16,8 +16,8 @@ import pytest
 from lotbench.cli import main
 from lotbench.edge.files.jsonl import sealed
 from lotbench.integrations import EXPORTERS, inspect_log
+from lotbench.run.loading import Run
 from lotbench.run.rescore import Transcript
-from lotbench.run.results import Run
 from tests.recorded import FOLDER, RUNS
 
 GAME = next(name for name in RUNS if "-lotbench-" in name)

@@ -16,7 +16,7 @@ from lotbench import benchmarks
 from lotbench.cli import main
 from lotbench.edge.files import datasets
 from lotbench.integrations.dataset_card import card, croissant
-from lotbench.run.results import load_run
+from lotbench.run.loading import load_run
 from tests.environments import environment
 from tests.recorded import FOLDER, RUNS
 

@@ -14,7 +14,7 @@ import pytest
 
 from lotbench.cli import main
 from lotbench.run.evaluate import evaluate_sync
-from lotbench.run.results import Run, load_run
+from lotbench.run.loading import Run, load_run
 from tests.environments import environment
 from tests.fakes import RuleModel
 from tests.pages import ROOT

@@ -15,7 +15,7 @@ import pytest
 from lotbench import evaluate
 from lotbench.benchmarks.lotbench.games import game
 from lotbench.cli import main
-from lotbench.run.results import Run
+from lotbench.run.loading import Run
 from lotbench.types import Request
 from tests.fakes import RuleModel
 from tests.judging import PlantedJudge, data_set, shipped

@@ -16,7 +16,7 @@ from lotbench.report.html.run_report import page
 from lotbench.report.leaderboard import board
 from lotbench.report.ranking_sections import sections
 from lotbench.report.report import build, to_markdown, to_summary
-from lotbench.run.results import Run
+from lotbench.run.loading import Run
 from lotbench.site.home import boards
 from lotbench.types import Trace
 from tests.games import Rules, broken, unsolved, won

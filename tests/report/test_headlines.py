@@ -19,7 +19,8 @@ from lotbench.report.comparison import compare, to_markdown
 from lotbench.report.html.comparison_page import page
 from lotbench.report.leaderboard import Entry, board
 from lotbench.report.ranking_sections import sections, summed_up
-from lotbench.run.results import entry, load_run
+from lotbench.run.loading import load_run
+from lotbench.run.results import entry
 from lotbench.site.home import boards
 from lotbench.types import Score, Trace
 from tests.games import Rules, lost, respond, trace, unread, unsolved, won

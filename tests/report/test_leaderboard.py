@@ -20,7 +20,8 @@ from lotbench.report.ranking_sections import correlations, sections
 from lotbench.report.sections import Plot, Section
 from lotbench.report.what_it_shows import detectable
 from lotbench.run.evaluate import evaluate_sync
-from lotbench.run.results import Run, entry, load_run
+from lotbench.run.loading import Run, load_run
+from lotbench.run.results import entry
 from lotbench.types import Score
 from tests.fakes import RuleModel, game_rule
 from tests.games import trace, won

@@ -14,7 +14,8 @@ from lotbench.report import report as module
 from lotbench.report.markdown import LONGEST, bullets, number, plain, table
 from lotbench.report.report import Facts, Report, Spent, build, to_markdown, to_summary
 from lotbench.report.sections import Plot, Reading, Section, Table
-from lotbench.run.results import load_run, rewritten
+from lotbench.run.loading import load_run
+from lotbench.run.results import rewritten
 from lotbench.types import Metric
 from tests.games import Rules, broken, unsolved, won
 from tests.recorded import RUNS, copied

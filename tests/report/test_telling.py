@@ -9,7 +9,7 @@ import pytest
 
 from lotbench import evaluate
 from lotbench.cli import main
-from lotbench.run.results import Run
+from lotbench.run.loading import Run
 from tests.fakes import ScriptedModel
 from tests.ideas import answer, judge, known, novel, row
 

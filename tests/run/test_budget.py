@@ -18,7 +18,7 @@ from lotbench.edge.calls.prices import price
 from lotbench.edge.models import retrying
 from lotbench.errors import LimitReached, UsageError
 from lotbench.run.evaluate import resume
-from lotbench.run.results import Run, load_run
+from lotbench.run.loading import Run, load_run
 from lotbench.types import Usage
 from tests.playing import play
 from tests.server import FakeServer

@@ -15,6 +15,7 @@ from lotbench.edge.files import datasets
 from lotbench.errors import DataError
 from lotbench.run import calibration, results
 from lotbench.run.evaluate import evaluate
+from lotbench.run.loading import Run
 from tests.fakes import RuleModel
 from tests.judging import data_set, shipped
 from tests.rules import game_rule
@@ -27,7 +28,7 @@ def data(tmp_path: Path) -> Path:
     return data_set(tmp_path / "second", ITEMS)
 
 
-async def played(data: Path, out: Path, **more: Any) -> results.Run:
+async def played(data: Path, out: Path, **more: Any) -> Run:
     """Two games a sample of two rounds, played by a rule."""
     rule = game_rule(solve=0.5, unreadable=0.0, seed=3)
     model = RuleModel(rule, model_id="candidate")
@@ -46,7 +47,7 @@ async def played(data: Path, out: Path, **more: Any) -> results.Run:
 
 
 async def test_games_of_a_run_are_added_once_and_reports_show_where_a_run_stands(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = await played(data, tmp_path / "runs")
     before = {path.name: path.read_bytes() for path in data.iterdir() if path.is_file()}
@@ -74,18 +75,6 @@ async def test_games_of_a_run_are_added_once_and_reports_show_where_a_run_stands
     results.rewritten(other, full=True)
     report = other.report.read_text("utf-8")
     assert "## Beside blind plays" in report and "a reader, by hand" in report
-    (tmp_path / "page").mkdir()
-    monkeypatch.chdir(tmp_path / "page")
-    assert main(["compare", str(run.path), str(other.path)]) == 0
-    told = (tmp_path / "page" / "compare" / "compare.md").read_text("utf-8")
-    rows = told[told.index("## Beside blind plays") :].split("\n\n")[1].splitlines()[2:]
-    assert [row.split("|")[1].strip() for row in rows] == ["2", "2"]
-    assert "other prompts" not in told
-    rewritten = [{**one, "prompts": "another pack"} if at < 3 else one for at, one in enumerate(lines)]
-    (data / "calibration.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rewritten), "utf-8")
-    results.rewritten(other, full=True)
-    report = other.report.read_text("utf-8")
-    assert "3 of the 12 plays beside" in report and "were made with other prompts than it has" in report
 
 
 async def test_plays_are_held_against_the_folder_that_is_named(
@@ -128,12 +117,12 @@ def test_faults_of_plays_are_named_by_line_and_a_report_says_that_it_cannot_use_
     lines = [good, good, {**good, "sample": "lot-9"}, {**good, "player": "q", "solved": 3}]
     (data / "calibration.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines), "utf-8")
     with pytest.raises(DataError) as caught:
-        calibration.read(data, benchmark)
+        calibration.read(data)
     told = str(caught.value)
     for part in ("jsonl:2: is the play of line 1", "jsonl:3: sample: no sample 'lot-9'", "jsonl:4: solved"):
         assert part in told, told
     assert main(["data", "check", str(data)]) == 2
-    (section,) = calibration.sections(benchmark, {"m": (data, "", "")}, {"m": ((), None)})
+    (section,) = calibration.section(data, "", (), None)
     assert "has faults, the first" in section.notes[0]
 
 

@@ -14,7 +14,8 @@ from lotbench.config.experiment import Config, Limits
 from lotbench.run import plan
 from lotbench.run.estimate import FILE, estimated
 from lotbench.run.evaluate import begin
-from lotbench.run.results import Run, rewritten
+from lotbench.run.loading import Run
+from lotbench.run.results import rewritten
 from tests.playing import SETTINGS, players
 from tests.rules import game_rule
 from tests.server import FakeServer

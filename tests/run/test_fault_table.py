@@ -27,7 +27,7 @@ from lotbench.edge.files.datasets import shipped
 from lotbench.edge.files.run_folder import Folder
 from lotbench.edge.models import retrying
 from lotbench.errors import RunFolderError
-from lotbench.run.results import Run, load_run
+from lotbench.run.loading import Run, load_run
 from tests.faults import FAULTS, Fault, Plan, Status
 from tests.killing import PATIENCE_S, ROOT, finish, lost, running, serving, stop_at, the_run
 from tests.rules import game_rule

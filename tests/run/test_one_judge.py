@@ -17,7 +17,7 @@ from lotbench.config.model_names import address, identity, parse
 from lotbench.edge.calls.journal import read_journal
 from lotbench.report.leaderboard import differing
 from lotbench.run import results
-from lotbench.run.results import Run
+from lotbench.run.loading import Run
 from tests.playing import play
 from tests.server import FakeServer
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lotbench.cli import main
-from lotbench.run.results import Run
+from lotbench.run.loading import Run
 from tests.judging import data_set, shipped
 from tests.playing import play
 from tests.rules import game_rule

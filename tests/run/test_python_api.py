@@ -20,7 +20,7 @@ from lotbench import evaluate, evaluate_sync, load_run
 from lotbench.edge.calls.journal import read_journal
 from lotbench.errors import RunFolderError, TooManyFailures, Unescapable, Unreachable, UsageError
 from lotbench.run.evaluate import resume
-from lotbench.run.results import Run
+from lotbench.run.loading import Run
 from lotbench.run.session import YOUNG
 from tests.playing import SETTINGS, outcomes, steps
 from tests.rules import game_rule, hear

@@ -26,7 +26,7 @@ from lotbench.errors import (
 from lotbench.harness.loop import Course, Loop, Planned
 from lotbench.prompting.reply import read_form
 from lotbench.run.evaluate import resume
-from lotbench.run.results import load_run
+from lotbench.run.loading import load_run
 from lotbench.types import Finish, Reply, Request, Score
 from tests.asking import Filling, asked, question
 from tests.fakes import RuleModel, game_rule

@@ -14,9 +14,8 @@ import pytest
 
 from lotbench.edge.files.datasets import shipped
 from lotbench.errors import RunFolderError, UsageError
-from lotbench.run import results
 from lotbench.run.evaluate import resume
-from lotbench.run.results import Run, load_run
+from lotbench.run.loading import Run, load_run
 from lotbench.run.session import Status
 from tests.fakes import game_rule
 from tests.faults import Mixed
@@ -396,7 +395,7 @@ async def test_a_run_folder_is_complete_without_store_and_server(
     again = await resume(run.path, check=False, max_failed=1.0)
 
     assert essence(again.path) == before
-    assert results.load_run(run.path).summary["complete"] is True
+    assert load_run(run.path).summary["complete"] is True
 
 
 @pytest.mark.parametrize("damage", ["zeros", "a letter"])

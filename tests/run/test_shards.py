@@ -22,9 +22,9 @@ from lotbench.edge.calls.budget import Budget
 from lotbench.edge.calls.journal import Journal, read_journal
 from lotbench.edge.files.run_folder import Folder
 from lotbench.errors import LimitReached, LotbenchError, RunFolderError, Unescapable, UsageError
-from lotbench.run import plan, results, shards
+from lotbench.run import plan, shards
 from lotbench.run.evaluate import begin, resume
-from lotbench.run.results import Run
+from lotbench.run.loading import Run, load_run
 from lotbench.types import Usage
 from tests.killing import essence, finish, running, serving, the_run
 from tests.playing import SETTINGS, players
@@ -76,7 +76,7 @@ async def test_a_limit_stops_every_shard_and_a_higher_one_goes_on(threads: None,
         with pytest.raises(LimitReached) as caught:
             await played(server, tmp_path, 3, token_limit=9000)
         assert caught.value.run is not None
-        left = results.load_run(caught.value.run)
+        left = load_run(caught.value.run)
         assert left.summary["complete"] is False
         usage = left.summary["usage"]
         assert 0 < usage["input_tokens"] + usage["output_tokens"] <= 9000 * 1.2
@@ -218,7 +218,7 @@ def test_a_signal_ends_a_run_on_ray_in_order(number: int, tmp_path: Path) -> Non
     assert process.returncode == 130, said
     assert "go on with: lotbench resume" in said
     assert "Traceback" not in said
-    run = results.load_run("latest", tmp_path / "runs")
+    run = load_run("latest", tmp_path / "runs")
     assert run.summary["complete"] is False
     assert not (run.path / "shards").exists()
 

@@ -14,7 +14,7 @@ from lotbench.edge.serve import Served
 from lotbench.report.html.page import harmless
 from lotbench.report.leaderboard import Entry
 from lotbench.run import results
-from lotbench.run.results import load_run
+from lotbench.run.loading import load_run
 from lotbench.site.home import Badge, badge, boards
 from lotbench.site.run_summary import read_run
 from lotbench.site.run_tables import WalkRow

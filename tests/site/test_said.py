@@ -13,8 +13,8 @@ import pytest
 from lotbench.benchmarks.lotbench.games import read_rounds
 from lotbench.cli import main
 from lotbench.edge.calls.journal import read_journal
+from lotbench.run.loading import load_run
 from lotbench.run.rescore import sent
-from lotbench.run.results import load_run
 from lotbench.site.runs import Gallery
 from tests.recorded import FOLDER as OLD
 

@@ -24,7 +24,8 @@ from lotbench.config import experiment as config
 from lotbench.edge import serve
 from lotbench.errors import DataError, UsageError
 from lotbench.run.evaluate import begin
-from lotbench.run.results import Run, load_run, readings
+from lotbench.run.loading import Run, load_run
+from lotbench.run.results import readings
 from lotbench.site import play as play_site
 from lotbench.site.annotations import Annotations
 from lotbench.site.people_runs import person, play_next

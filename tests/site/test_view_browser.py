@@ -18,7 +18,7 @@ from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.config import experiment as config
 from lotbench.edge.files import datasets
 from lotbench.run.evaluate import evaluate
-from lotbench.run.results import load_run
+from lotbench.run.loading import load_run
 from lotbench.site import runs as runs_site
 from lotbench.site.annotations import Annotations
 from lotbench.site.play import PlaySite

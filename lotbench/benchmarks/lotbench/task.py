@@ -18,7 +18,6 @@ from lotbench.benchmarks.lotbench import (
     validation,
 )
 from lotbench.benchmarks.lotbench.ballot import BALLOT
-from lotbench.benchmarks.lotbench.calibration import CALIBRATION
 from lotbench.benchmarks.lotbench.games import answers
 from lotbench.benchmarks.lotbench.headline import by_labels, headline
 from lotbench.benchmarks.lotbench.judge_quality import standing
@@ -81,7 +80,6 @@ benchmark = Benchmark(
         lints=lints.lints,
         needs_pictures=lambda settings: "image" in settings.arm,
         right=lambda item: (item.response,),
-        calibration=CALIBRATION,
         guess=Guess({"arm": "caption"}, lambda turn: turn["filling"], lints.too_easy),
     ),
     walks=Walks(repeats=3, supersteps=lambda settings: 5 * settings.max_rounds + 5, beyond=chain.beyond),

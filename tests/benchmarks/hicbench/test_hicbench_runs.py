@@ -26,7 +26,7 @@ from lotbench.edge.importers.published import Files
 from lotbench.errors import DataError, UsageError
 from lotbench.run import plan, results
 from lotbench.run.evaluate import resume
-from lotbench.run.results import Run
+from lotbench.run.loading import Run
 from tests.benchmarks.hicbench.test_hicbench import DH, IH, NEUTRAL, judged
 from tests.benchmarks.hicbench.test_hicbench_score import BOTH
 from tests.fakes import RuleModel, text_of

@@ -23,7 +23,8 @@ from lotbench.edge.calls import embeddings
 from lotbench.edge.files import datasets
 from lotbench.edge.models import embedded
 from lotbench.errors import UsageError
-from lotbench.run.results import load_run, rewritten
+from lotbench.run.loading import load_run
+from lotbench.run.results import rewritten
 from tests.killing import ROOT, essence, serving, stop_at, the_run
 from tests.rules import hear
 from tests.server import FakeServer

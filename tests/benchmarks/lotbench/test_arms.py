@@ -23,7 +23,7 @@ from lotbench.cli import main
 from lotbench.config.experiment import Config, Experiment, Limits
 from lotbench.prompting.person_form import interview
 from lotbench.run.evaluate import resume
-from lotbench.run.results import load_run
+from lotbench.run.loading import load_run
 from lotbench.site.game_rounds import thought
 from tests.benchmarks.lotbench.test_encore import OTHER, PLAIN, SAME
 from tests.benchmarks.lotbench.test_frames import CALM, HEART, POINTED

@@ -23,7 +23,7 @@ from lotbench.edge.files import datasets
 from lotbench.errors import UsageError
 from lotbench.run import plan, results, shards
 from lotbench.run.evaluate import evaluate, resume
-from lotbench.run.results import Run
+from lotbench.run.loading import Run
 from tests.benchmarks.lotbench.test_no_leaks import with_other_secrets
 from tests.play import CHINESE, DATA, OTHERS, SAMPLE
 from tests.playing import play, steps

@@ -63,7 +63,7 @@ def test_no_response_is_one_of_the_first_edition_and_no_prompt_gives_one_away(
 
 
 def test_its_blind_plays_can_be_read_and_its_source_counts_its_samples(items: tuple[Item, ...]) -> None:
-    plays = calibration.read(FOLDER, benchmarks.get("lotbench"))
+    plays = calibration.read(FOLDER)
     assert all(play.sample in {item.id for item in items} for play in plays)
     languages = Counter(item.language for item in items)
     told = (Path(FOLDER) / "SOURCE.md").read_text("utf-8")

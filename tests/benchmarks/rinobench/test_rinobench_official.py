@@ -18,7 +18,7 @@ from lotbench.benchmarks.rinobench.settings import Settings
 from lotbench.cli import main
 from lotbench.edge.files import datasets
 from lotbench.errors import UsageError
-from lotbench.run.results import Run
+from lotbench.run.loading import Run
 from lotbench.types import Score, Trace
 from tests.fakes import RuleModel
 from tests.ideas import STEPS, SUPPORT, answer, official

@@ -13,7 +13,7 @@ import pytest
 from lotbench import load_run
 from lotbench.benchmarks.rinobench.people import AGAINST, AMONG, people
 from lotbench.cli import main
-from lotbench.run.results import Run
+from lotbench.run.loading import Run
 from tests.benchmarks.rinobench.test_rinobench_runs import play
 from tests.ideas import judge, known, novel
 

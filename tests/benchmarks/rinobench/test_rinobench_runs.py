@@ -16,7 +16,7 @@ from lotbench.cli import main
 from lotbench.config import experiment as config
 from lotbench.edge.files import datasets
 from lotbench.run.evaluate import resume
-from lotbench.run.results import Run
+from lotbench.run.loading import Run
 from tests.fakes import RuleModel, ScriptedModel
 from tests.ideas import answer, judge, known, novel, row
 
