@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
-from lotbench.metrics.bradley_terry import Rating, ratings
+from lotbench.metrics.bradley_terry import Rating, Votes, ratings
 from lotbench.metrics.intervals import Floats, bounded
 from lotbench.types import Trace
 
@@ -241,19 +241,25 @@ def shares(
 
 
 def rated(items: Sequence[Item], key: Key, votes: Sequence[Vote]) -> dict[str, Rating]:
-    """The rating of each model from votes on pairs, best first; intervals over prompts.
+    """The rating of each model from votes on pairs, best first; intervals over voters and prompts.
 
     Who chooses both of a pair, or neither, has voted for a tie.
     """
     models = sorted({model for letters in key.values() for model in letters.values()})
     prompt_of = {item.id: item.prompt or item.id for item in items}
-    wins = {prompt: np.zeros((len(models), len(models))) for prompt in prompt_of.values()}
+    pairs, chosen = [], []
     for vote in votes:
-        first, second = (models.index(model) for model in key[vote.id].values())
-        chosen = {models.index(key[vote.id][letter]) for letter in vote.letters}
-        for one, other in ((first, second), (second, first)):
-            wins[prompt_of[vote.id]][one, other] += 0.5 if len(chosen) != 1 else float(one in chosen)
-    voted = np.array([table for table in wins.values() if table.any()] or [np.zeros((len(models),) * 2)])
+        first, second = key[vote.id].values()
+        picked = {key[vote.id][letter] for letter in vote.letters}
+        pairs.append((models.index(first), models.index(second)))
+        chosen.append(0.5 if len(picked) != 1 else float(first in picked))
+    voted = Votes(
+        voter=np.unique([vote.voter for vote in votes], return_inverse=True)[1],
+        prompt=np.unique([prompt_of[vote.id] for vote in votes], return_inverse=True)[1],
+        pair=np.array(pairs, dtype=int).reshape(-1, 2),
+        chosen=np.array(chosen),
+        players=len(models),
+    )
     by_model = dict(zip(models, ratings(voted), strict=True))
     return dict(sorted(by_model.items(), key=lambda one: -(one[1].value or 0.0)))
 

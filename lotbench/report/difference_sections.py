@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lotbench.metrics.compare import smallest_p
 from lotbench.report import what_it_shows
 from lotbench.report.leaderboard import Board, Pair
 from lotbench.report.markdown import number
@@ -20,7 +21,7 @@ def sections(made: Board) -> list[Section]:
 def _detectable(pair: Pair) -> float | None:
     """The difference that two runs show as they are, at the level at which theirs is tested; None where none varies."""
     seen = pair.difference
-    if seen.sd is None or seen.n < 2:
+    if seen.sd is None or seen.n < 2 or smallest_p(seen.n) >= pair.level:
         return None
     return what_it_shows.detectable(seen.n, pair.level) * math.sqrt(seen.sd**2 + seen.n * seen.noise)
 
@@ -46,11 +47,11 @@ def _differences(made: Board) -> Section:
         "better", "than", "samples", "difference", "low", "high", "p", "p (Holm)", "clearly different", "detectable",
     )  # fmt: skip
     notes = [
-        "Paired by sample; p of a two-sided test that flips the signs of the samples' differences or, for a metric "
-        "that is no mean, exchanges the samples of two runs; corrected after Holm for all pairs; clearly different: below 0.05. "
-        "Low and high are the 95 % interval of a pair by itself, as p is: with several pairs it may leave out 0 for one that is "
-        "not clearly different.",
-        "Detectable: the difference that these very runs show with a power of 80 % (paired t test), after Holm.",
+        "Paired by sample; p of the two-sided paired t test, below eight samples of the exact permutation test; corrected after "
+        "Holm for all pairs; clearly different: below 0.05. Low and high are Student's 95 % interval of a pair by itself: with "
+        "several pairs, or few samples, it may leave out 0 for one that is not clearly different.",
+        "Detectable: the difference that these very runs show with a power of 80 % (paired t test), after Holm; none where the "
+        "smallest p that so few samples can have does not pass.",
         *_judge(made),
         *_found([one for one in least if one is not None]),
     ]

@@ -217,7 +217,7 @@ def alike(entries: Sequence[Entry]) -> list[list[Entry]]:
     return groups
 
 
-def board(entries: Sequence[Entry], seed: int = 0) -> Board:
+def board(entries: Sequence[Entry]) -> Board:
     """Rank runs that were measured alike.
 
     Raises:
@@ -243,7 +243,7 @@ def board(entries: Sequence[Entry], seed: int = 0) -> Board:
         for label, entry in named.items()
     }
     order = sorted(named, key=lambda label: (label not in paired, *_rank(scores[label]), label))
-    pairs = _pairs([label for label in order if label in paired], paired, seed)
+    pairs = _pairs([label for label in order if label in paired], paired)
     letters = compare.ties(order[: len(paired)], {(one.better, one.other) for one in pairs if one.apart})
     places = tuple(Place(label, named[label], scores[label], letters.get(label, "")) for label in order)
     people = tuple(entry for entry in entries if entry.person)
@@ -273,13 +273,13 @@ def values(made: Board) -> dict[str, float]:
     return {name: fmean(means) for name, means in found.items()}
 
 
-def _pairs(order: Sequence[str], entries: Mapping[str, Entry], seed: int) -> tuple[Pair, ...]:
+def _pairs(order: Sequence[str], entries: Mapping[str, Entry]) -> tuple[Pair, ...]:
     def pair(one: str, other: str) -> tuple[str, str, Difference]:
-        ahead = compare.of_headlines(entries[one].metric, entries[other].metric, seed)
+        ahead = compare.of_headlines(entries[one].metric, entries[other].metric)
         if (ahead.mean or 0.0) >= 0:
             return one, other, ahead
         # On the samples that these two share, the order may be another than on those that all share.
-        return other, one, compare.of_headlines(entries[other].metric, entries[one].metric, seed)
+        return other, one, compare.of_headlines(entries[other].metric, entries[one].metric)
 
     found = [pair(one, other) for one, other in combinations(order, 2)]
     ps = [1.0 if difference.p is None else difference.p for *_, difference in found]

@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
+import scipy
 
 from lotbench.benchmarks.hicbench.ratings import Ratings, part, ratings
 from lotbench.benchmarks.hicbench.score import MEASURES, by_measure, ifs, shares, task_shares
 from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.harness.benchmark import Runs
-from lotbench.metrics.compare import sign_flips
+from lotbench.metrics.intervals import Floats
 from lotbench.report.sections import Grid, Plot, Section, Table
 from lotbench.types import Metric
 
@@ -37,8 +38,8 @@ def _significance(runs: Runs) -> Section:
     rows: list[tuple[Cell, ...]] = []
     for one, other in combinations(shares, 2):
         tasks = sorted(shares[one].keys() & shares[other].keys())
-        found = sign_flips(np.array([shares[one][task] - shares[other][task] for task in tasks]), flips)
-        rows.append((one, other, found.mean, found.error, found.p, _stars(found.p), found.n))
+        ahead = np.array([shares[one][task] - shares[other][task] for task in tasks])
+        rows.append((one, other, *_tested(ahead, flips), len(tasks)))
     columns = ("run", "other run", "IH ratio, difference", "standard error", "p", "", "tasks")
     note = (
         f"Two-sided paired permutation test on the IH ratio of each task: {flips:,} seeded flips of the signs "
@@ -46,6 +47,17 @@ def _significance(runs: Runs) -> Section:
         "corrected for the number of pairs. *** p < 0.01, ** p < 0.05, * p < 0.1."
     )
     return Section("Significance of the IH ratio", (note,), (Table(columns, tuple(rows)),))
+
+
+def _tested(ahead: Floats, flips: int) -> tuple[float | None, float | None, float | None, str]:
+    """The mean of paired differences, its standard error, p of the sign-flip test, and the stars of p."""
+    if len(ahead) < 2:
+        return float(ahead[0]) if len(ahead) else None, None, None, ""
+    found = scipy.stats.permutation_test(
+        (ahead,), np.mean, permutation_type="samples", n_resamples=flips, rng=np.random.default_rng(0)
+    )
+    p = float(found.pvalue)
+    return float(ahead.mean()), float(scipy.stats.sem(ahead)), p, _stars(p)
 
 
 def _fields(runs: Runs) -> tuple[Section, ...]:

@@ -1,71 +1,18 @@
-"""Runs against each other: the sign-flip test, and the table of runs that differ in one thing."""
+"""Runs against each other: the permutation test of the paper, and the table of runs that differ in one thing."""
 
 from __future__ import annotations
 
-import itertools
-import time
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
-from scipy import stats
 
 from lotbench.benchmarks.hicbench.comparing import across
 from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.errors import UsageError
-from lotbench.metrics.compare import sign_flips
 from lotbench.report.comparison import Comparison, called, compare
 from lotbench.report.leaderboard import Entry
 from tests.benchmarks.hicbench.test_hicbench import IH, NEUTRAL, counting, judge, task, walked
-
-RNG = np.random.default_rng(7)
-SMALL = [np.array([0.3, -0.1, 0.2, 0.4, 0.0, 0.1]), np.array([1.0, -1.0]), np.array([0.0, 0.0, 0.0])]
-LARGE = [RNG.normal(shift, 1, 100).round(1) for shift in (0.0, 0.1, 0.2, 0.3)]
-
-
-def every_flip(differences: np.ndarray) -> float:
-    """The exact two-sided p: of all assignments of signs, those with a mean at least as far from 0."""
-    signs = np.array(list(itertools.product((-1, 1), repeat=len(differences))))
-    means = np.abs((signs * differences).mean(axis=1))
-    return float((means >= abs(differences.mean()) - 1e-12).mean())
-
-
-@pytest.mark.parametrize("differences", SMALL, ids=str)
-def test_few_differences_are_flipped_in_every_way(differences: np.ndarray) -> None:
-    assert sign_flips(differences).p == pytest.approx(every_flip(differences))
-
-
-@pytest.mark.parametrize("differences", [*SMALL, *LARGE], ids=range(7))
-def test_the_test_agrees_with_that_of_scipy(differences: np.ndarray) -> None:
-    found = stats.permutation_test(
-        (differences,), np.mean, permutation_type="samples", n_resamples=10_000, rng=np.random.default_rng(99)
-    )
-    assert sign_flips(differences).p == pytest.approx(found.pvalue, abs=0.02)
-
-
-def test_the_standard_error_is_that_of_the_mean_difference() -> None:
-    found = sign_flips(LARGE[1])
-    assert found.error == pytest.approx(stats.sem(LARGE[1]))
-    assert (found.mean, found.n) == (pytest.approx(LARGE[1].mean()), 100)
-
-
-def test_one_seed_gives_one_p_and_another_hardly_another() -> None:
-    first, again, other = (sign_flips(LARGE[1], seed=seed).p for seed in (0, 0, 1))
-    assert first == again != other
-    assert first == pytest.approx(other, abs=0.02)
-
-
-@pytest.mark.parametrize(("n", "mean"), [(0, None), (1, 0.5)])
-def test_too_few_differences_have_no_p(n: int, mean: float | None) -> None:
-    found = sign_flips(np.full(n, 0.5))
-    assert (found.mean, found.error, found.p, found.n) == (mean, None, None, n)
-
-
-def test_ten_thousand_flips_of_a_hundred_tasks_are_quick() -> None:
-    began = time.process_time()
-    sign_flips(LARGE[0])
-    assert time.process_time() - began < 2
 
 
 async def test_runs_are_compared_task_by_task() -> None:
