@@ -6,12 +6,13 @@ import argparse
 import os
 import secrets
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 from lotbench.cli.evaluate import configuration, interruptible
-from lotbench.edge.openenv_server import serve_environment
 from lotbench.environment.games import Outside, opened
 from lotbench.environment.openenv import Episodes
+from lotbench.errors import UsageError
 
 KEY = "LOTBENCH_SERVE_KEY"
 """Where the key stands, if it is to be the same every time."""
@@ -19,6 +20,10 @@ KEY = "LOTBENCH_SERVE_KEY"
 
 def serve(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench serve`."""
+    if find_spec("openenv") is None:
+        raise UsageError("serving games needs openenv: pip install 'lotbench[openenv]'")
+    from lotbench.environment.openenv_server import serve_environment
+
     asked = configuration(parsed)
     given = os.environ.get(KEY, "").strip()
     key = given or secrets.token_urlsafe(24)

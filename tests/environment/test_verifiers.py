@@ -14,11 +14,11 @@ import pytest
 from aiohttp import web
 
 import lotbench
-from tests.environment.test_openenv import KEY, judges, served
+from tests.environment.test_openenv import KEY, command, server_environment
 from tests.environments import environment
+from tests.killing import serving
 from tests.pages import ROOT
-from tests.rules import game_rule
-from tests.stepping import Counted, policy
+from tests.stepping import policy
 
 pytestmark = pytest.mark.slow
 
@@ -89,24 +89,23 @@ async def evaluated(programs: Path, out: Path, address: str, model: str) -> list
 async def test_the_released_verifiers_plays_and_is_given_the_scores(tmp_path: Path) -> None:
     wanted = ["verifiers==0.4.0", "uv", str(ROOT / "examples" / "verifiers")]
     programs = await asyncio.to_thread(environment, tmp_path / "verifiers", *wanted)
-
-    async def half(messages: list[dict[str, Any]]) -> str:
-        return policy(messages, game_rule(solve=0.5))
-
+    python = await asyncio.to_thread(server_environment, tmp_path) / "python"
+    two, growing = ("--limit", "2", "--set", "clue_interval=1"), ("--set", "conversation=growing")
+    served = {
+        "good": (("--solve", "0.5"), growing),
+        "broken": (("--unreadable", "1.0"), (*growing, "--no-preflight")),
+        "fresh": (("--solve", "0"), ()),
+    }
+    found = {}
     async with streaming() as model:
-        players = {**judges(), "judge": Counted("judge", half)}
-        async with served(tmp_path / "games", conversation="growing", **players) as (address, _):
-            played = await evaluated(programs, tmp_path / "out", address, model)
-
-        async def fails(messages: list[dict[str, Any]]) -> str:
-            raise ValueError("out of order")
-
-        broken = {**judges(), "judge": Counted("judge", fails)}
-        async with served(tmp_path / "broken", conversation="growing", **broken) as (address, _):
-            unplayed = await evaluated(programs, tmp_path / "unplayed", address, model)
-        async with served(tmp_path / "fresh", **judges()) as (address, _):
-            torn = await evaluated(programs, tmp_path / "torn", address, model)
-    traces = lotbench.load_run(tmp_path / "games").traces
+        for name, (judges, settings) in served.items():
+            with (
+                serving(0, *judges) as models,
+                command(python, tmp_path / name, models.url, *two, *settings) as address,
+            ):
+                found[name] = await evaluated(programs, tmp_path / name / "out", address, model)
+    played, unplayed, torn = found.values()
+    traces = lotbench.load_run(tmp_path / "good" / "games").traces
     scores = sorted((one.sample, one.score.value) for one in traces)
     rewards = sorted((one["task"]["data"]["sample"], reward(one)) for one in played)
     assert rewards == scores

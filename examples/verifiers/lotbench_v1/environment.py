@@ -6,14 +6,16 @@ never reaches this process. A game that broke off (a judge that failed) fails it
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
-import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
 import verifiers.v1 as vf
+from websockets.asyncio.client import ClientConnection, connect
 
 KEY = "LOTBENCH_SERVE_KEY"
 PATIENCE_S = 600.0
@@ -45,11 +47,7 @@ class LotTaskset(vf.Taskset[LotTask, LotConfig]):
     def load(self) -> Iterator[LotTask]:
         """The samples, as the server names them."""
         url = self.config.base_url
-        samples = (
-            self.config.samples
-            or httpx.get(f"{url}/metadata", headers=_key()).raise_for_status().json()["samples"]
-        )
-        for sample in samples:
+        for sample in self.config.samples or served(url):
             yield LotTask(LotData(name=sample, prompt=None, sample=sample, base_url=url), self.config.task)
 
 
@@ -76,6 +74,12 @@ class LotEnv(vf.Env[LotEnvConfig]):
                     )
             else:
                 record(player.trace, told)
+
+
+def served(url: str) -> list[str]:
+    """The samples of a server, by OpenEnv's Task API."""
+    answer = httpx.post(f"{url}/lotbench/tasks", headers=_key(), json={"split": "all"}).raise_for_status()
+    return [task["id"] for task in answer.json()["tasks"]]
 
 
 def grows(messages: list[dict[str, Any]]) -> bool:
@@ -106,30 +110,32 @@ def record(trace: Any, told: dict[str, Any]) -> None:
 
 
 class _Game:
-    """One game at the server."""
+    """One game at the server: a session of OpenEnv's WebSocket."""
 
-    def __init__(self, http: httpx.AsyncClient, episode: str) -> None:
-        self._http = http
-        self._episode = episode
+    def __init__(self, socket: ClientConnection) -> None:
+        self._socket = socket
 
     async def reset(self, sample: str) -> dict[str, Any]:
-        return await self._post("/reset", {"sample": sample})
+        return await self._ask("reset", {"sample": sample})
 
     async def step(self, reply: str) -> dict[str, Any]:
         # With a `finish`, an empty reply is one too: it is played by the rules, as in a run.
-        return await self._post("/step", {"action": {"text": reply, "finish": "stop"}})
+        return await self._ask("step", {"text": reply, "finish": "stop"})
 
-    async def _post(self, path: str, table: dict[str, Any]) -> dict[str, Any]:
-        answer = await self._http.post(path, json={**table, "episode_id": self._episode})
-        if answer.is_error:
-            raise RuntimeError(f"{path}: {answer.status_code}: {answer.text}")
-        return answer.json()
+    async def _ask(self, kind: str, data: dict[str, Any]) -> dict[str, Any]:
+        await self._socket.send(json.dumps({"type": kind, "data": data}))
+        async with asyncio.timeout(PATIENCE_S):
+            answer = json.loads(await self._socket.recv())
+        if answer["type"] == "error":
+            raise RuntimeError(f"{kind}: {answer['data']['message']}")
+        return answer["data"]
 
 
 @asynccontextmanager
 async def _episode(data: LotData) -> AsyncIterator[tuple[_Game, dict[str, Any]]]:
-    async with httpx.AsyncClient(base_url=data.base_url, headers=_key(), timeout=PATIENCE_S) as http:
-        game = _Game(http, uuid.uuid4().hex)
+    address = data.base_url.replace("http", "ws", 1) + "/ws"
+    async with connect(address, additional_headers=_key(), max_size=None) as socket:
+        game = _Game(socket)
         yield game, await game.reset(data.sample)
 
 

@@ -1,0 +1,146 @@
+"""The games served by the released `openenv` package, an extra: its wire, its sessions, its limits.
+
+Everything but `/health` wants `Authorization: Bearer KEY`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import socket
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+import uvicorn
+from openenv.core.env_server import Action, Environment, Observation, State, create_fastapi_app
+from pydantic import Field
+
+from lotbench.environment.openenv import Episode, Episodes
+from lotbench.types import Finish
+
+HOST = "127.0.0.1"
+LARGEST = 4_000_000
+"""Bytes of a message; an action that is too long for a game is refused by the game, which says so."""
+
+
+class Said(Action):
+    """A reply to the observation; see `Episode.step`."""
+
+    text: str
+    to: str | None = None
+    finish: Finish | None = None
+
+
+class Shown(Observation):
+    """What a client is shown; `messages` and what follows are empty when the game is over."""
+
+    messages: list[dict[str, Any]] = Field(default_factory=list)
+    """In OpenAI's format, pictures as data URLs."""
+    wants: str = ""
+    """`filling`, `question`, ..."""
+    round: int = 0
+    key: str = ""
+    form: dict[str, Any] | None = None
+    """The JSON schema of the reply."""
+
+
+class Standing(State):
+    """Where an episode stands."""
+
+    sample: str = ""
+    seed: int = 0
+    done: bool = False
+    outcome: str | None = None
+
+
+class GameEnvironment(Environment):
+    """A client's place among the games, as OpenEnv has it."""
+
+    SUPPORTS_CONCURRENT_SESSIONS = True
+
+    def __init__(self, episodes: Episodes, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__()
+        self._episode, self._loop = Episode(episodes), loop
+        self._samples = tuple(episodes.games.samples)
+
+    async def reset_async(
+        self, seed: int | None = None, episode_id: str | None = None, sample: str | None = None
+    ) -> Shown:
+        """Begin a game: on a sample, or on the next; `seed` says which of the independent games on it."""
+        return Shown(**await self._episode.reset(seed, episode_id, sample))
+
+    async def step_async(self, action: Said) -> Shown:
+        """Reply to what the game wants."""
+        return Shown(**await self._episode.step(action.text, action.to, action.finish))
+
+    @property
+    def state(self) -> Standing:
+        """Where the game stands."""
+        return Standing(**self._episode.state())
+
+    def list_splits(self) -> list[str]:
+        """The one split of OpenEnv's Task API: all samples that are played."""
+        return ["all"]
+
+    def list_tasks(self, split: str) -> list[dict[str, str]]:
+        """The samples, in the order of the data set, by id."""
+        return [{"id": sample} for sample in self._samples]
+
+    def num_tasks(self, split: str) -> int:
+        """How many samples there are."""
+        return len(self._samples)
+
+    def close(self) -> None:
+        """Leave the game; the package calls this in a thread of its own."""
+        asyncio.run_coroutine_threadsafe(self._episode.close(), self._loop)
+
+    def reset(self, *args: Any, **kwargs: Any) -> Shown:
+        """Not used: games are played by `reset_async` and `step_async`."""
+        raise NotImplementedError
+
+    def step(self, *args: Any, **kwargs: Any) -> Shown:
+        """Not used; see `reset`."""
+        raise NotImplementedError
+
+
+async def serve_environment(
+    episodes: Episodes, port: int, key: str, ready: Callable[[str], None], most: int
+) -> None:
+    """Serve games on the loopback until cancelled.
+
+    Args:
+        episodes: The games.
+        port: 0 for any that is free.
+        key: What a client must show.
+        ready: Is told the address.
+        most: Clients at a time.
+
+    Raises:
+        OSError: The port is taken.
+    """
+    loop = asyncio.get_running_loop()
+    app = create_fastapi_app(
+        lambda: GameEnvironment(episodes, loop), Said, Shown, most, env_name="lotbench", state_cls=Standing
+    )
+    with socket.create_server((HOST, port)) as listener:
+        ready(f"http://{HOST}:{listener.getsockname()[1]}")
+        config = uvicorn.Config(_guarded(app, key), log_level="warning", lifespan="off", ws_max_size=LARGEST)
+        await uvicorn.Server(config).serve([listener])
+
+
+def _guarded(app: Any, key: str) -> Callable[..., Awaitable[None]]:
+    """An ASGI application that answers 401 to whoever does not show the key; `/health` needs none."""
+    wanted = f"Bearer {key}".encode()
+
+    async def guarded(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+        shown = dict(scope.get("headers", ())).get(b"authorization", b"")
+        if scope["type"] == "lifespan" or scope["path"] == "/health" or hmac.compare_digest(shown, wanted):
+            await app(scope, receive, send)
+        elif scope["type"] == "http":
+            await send({"type": "http.response.start", "status": 401, "headers": []})
+            await send({"type": "http.response.body", "body": b"the key is wanting or wrong\n"})
+        else:
+            # Closing a WebSocket before it is accepted answers 403.
+            await send({"type": "websocket.close", "code": 1008})
+
+    return guarded
