@@ -212,10 +212,8 @@ class Config(Table):
     """The work folder: every step reads and writes there."""
     seed: int = Field(default=0, ge=0)
     """Of the split, of every draw, and of the adapter's first weights."""
-    split: Literal["group", "row"] = "group"
-    """What is held out as one: a picture or question with all its responses, or (the paper's) a row."""
     held_out: float = Field(default=0.05, gt=0, lt=1)
-    """The share of groups, or rows, that is never trained on."""
+    """The share of pictures and questions, each with all its responses, that is never trained on."""
     instructions: Instructions = Instructions()
     tune: Tune = Tune()
     explore: Explore = Explore()

@@ -66,7 +66,6 @@ def report(config: Config, own: Mapping[str, Any] | None = None) -> str:
     settings = Settings(
         part="held_out",
         share=config.held_out,
-        split=config.split,
         split_seed=config.seed,
         captions="rows",
         rewrites="rewriter" if config.instructions.rewriter else "rows",
@@ -81,7 +80,7 @@ def report(config: Config, own: Mapping[str, Any] | None = None) -> str:
     for stage in _stages(work):
         policy = transformers_policy(config, stage.adapter)
         answered = [_answer(policy, problem, config.seed) for problem in problems]
-        found[stage.name] = _scores(answered, settings) | _forms(policy, forms, config.seed)
+        found[stage.name] = score.measured(answered, settings) | _forms(policy, forms, config.seed)
         cells[stage.name] = sections.cells(answered, settings).tables[0]
         del policy
     explored = {name: _explored(work, name) for name in get_args(Conditions)}
@@ -184,16 +183,6 @@ def _answer(policy: TransformersPolicy, problem: Problem, seed: int) -> Answered
     return Answered(problem, tuple(shown[place] for place in order[: problem.wanted]))
 
 
-def _scores(answered: Sequence[Answered], settings: Settings) -> dict[str, Metric]:
-    kinds = {
-        kind: score.accuracy([one for one in answered if one.problem.kind == kind]) for kind in score.CHOICES
-    }
-    ranked = [one for one in answered if one.problem.kind == "rank"]
-    made = {f"accuracy_{kind}": metric for kind, metric in kinds.items()}
-    made |= {"rank_top1": score.top1(ranked, settings), "rank_ndcg": score.ndcg(ranked, settings)}
-    return made | {"average": score.average(answered, settings)}
-
-
 def _forms(policy: TransformersPolicy, asked: Sequence[Instruction], seed: int) -> dict[str, Metric]:
     """The share of free replies that have the form asked for, by kind."""
     marks: dict[str, list[Mark]] = {kind: [] for kind in FORMS}
@@ -231,7 +220,7 @@ def _told(
     kept = [(name, _interval(metric), metric.n) for name, metric in explored.items() if metric]
     missing = [name for name, metric in explored.items() if metric is None]
     notes = [
-        f"base model: {config.model}; held out: {config.held_out:g} of the {config.split}s, seed {config.seed}",
+        f"base model: {config.model}; held out: {config.held_out:g} of the groups, seed {config.seed}",
         "intervals: 95 %, bootstrap over pictures and questions; from fewer than ten of them they say little",
         "accuracy and ranking by the likelihood of each option's letter; form: the share of free replies as asked for",
         *(f"no exploration with {name} conditions: --set explore.conditions={name}" for name in missing),

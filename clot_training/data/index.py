@@ -89,7 +89,7 @@ class Rows:
         )
 
     def _take(self, row: Row, config: Config, folder: Path, part: str) -> None:
-        out = held_out(row, share=config.held_out, split=config.split, seed=config.seed)
+        out = held_out(row, share=config.held_out, seed=config.seed)
         if out != (part == "held_out"):
             self.skipped["held_out" if out else "train"] += 1
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import json
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,12 +15,16 @@ from lotbench.cli import main
 from lotbench.edge import serve
 from lotbench.edge.models import embedded
 from tests.cli.test_docs import commands, fenced
-from tests.cli.test_reproduce import providers
+from tests.cli.test_reproduce import named, providers, tables
 from tests.server import FakeServer
 
 __all__ = ["providers"]
 SMALLER = {
-    "evaluate": ["--limit", "1", "--repeats", "1"],
+    # Fifteen problems of standard evaluation have all kinds.
+    "evaluate standard": ["--limit", "15"],
+    # The paper's encoder lies on a hub.
+    "evaluate hicbench": ["--limit", "2", "--repeats", "1", "--set", "encoder=minilm"],
+    "evaluate": ["--limit", "2", "--repeats", "1"],
     "judge-check": ["--limit", "2", "--repeats", "1"],
     "view": ["--no-browser"],
     "play": ["--no-browser"],
@@ -38,9 +43,26 @@ def run(arguments: list[str]) -> int:
     """A command, made small, with its placeholders in their places."""
     words = [one for word in arguments for one in (sorted(glob.glob(word)) if "*" in word else [word])]
     if "KEY" in words:
-        lines = (sorted(Path("runs").glob("*/calls.jsonl"))[-1]).read_text("utf-8").splitlines()
+        lines = (newest() / "calls.jsonl").read_text("utf-8").splitlines()
         words[words.index("KEY")] = "/".join(map(str, json.loads(lines[-1])["key"].values()))
-    return main([*words, *SMALLER.get(words[0], ())])
+    return main(
+        [*words, *next((more for start, more in SMALLER.items() if shlex.join(words).startswith(start)), ())]
+    )
+
+
+def newest() -> Path:
+    """The run that was made last."""
+    return max(Path("runs").glob("*/run.json"), key=lambda file: file.stat().st_mtime_ns).parent
+
+
+def unknown(run: Path) -> list[str]:
+    """The scores of a run that are no numbers, with why."""
+    scores = json.loads((run / "summary.json").read_text("utf-8"))["scores"]
+    return [
+        f"{name}: {score['why']}"
+        for name, score in scores.items()
+        if not isinstance(score["value"], float | int)
+    ]
 
 
 def test_every_command_of_the_readme_runs(
@@ -76,7 +98,17 @@ def test_every_command_of_the_readme_runs(
             arguments = ["replay", str(before[0]), *arguments[2:]]
         assert run(arguments) == 0, arguments
         ran += 1
-    assert ran >= 12
+        if arguments[0] == "evaluate" and "--dry-run" not in arguments:
+            assert unknown(newest()) == [], arguments
+        if arguments[0] == "judge-check":
+            (check,) = Path("runs").glob("judge-check-*/report.md")
+            assert any(named(table, "accuracy") for table in tables(check.read_text("utf-8")))
+        if arguments[0] == "compare":
+            assert any(
+                named(table, "creativity_score")
+                for table in tables(Path("compare/compare.md").read_text("utf-8"))
+            )
+    assert ran >= 16
 
 
 def test_all_that_the_readme_lets_one_type_is_a_command_of_ours_or_seen_to_elsewhere() -> None:

@@ -31,7 +31,7 @@ from tests.tiny import llama, tokenizer
 PAGE = ROOT / "docs/reproduce.md"
 CODE = re.compile(r"`([^`]+)`")
 PROMISE = re.compile(
-    r"\b(?P<printed>printed)\b|`(?P<file>[\w./*-]+\.(?:md|jsonl?|html|png|csv|toml))`|`(?P<name>\w+)`|\*(?P<section>[^*]+)\*"
+    r"\b(?P<printed>printed)\b|`(?P<file>[\w./*-]+\.(?:md|jsonl?|html|png|csv|toml))`|`(?P<name>[^`]+)`|\*(?P<section>[^*]+)\*"
 )
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 BY_HAND = "**by hand**"
@@ -67,7 +67,7 @@ SMALLER = {
     "lotbench evaluate --config paper/hicbench": ["--limit", "2", "--set", "encoder=minilm"],
     # Ten problems have all kinds.
     "lotbench evaluate standard": ["--limit", "15", "--repeats", "1"],
-    "lotbench evaluate --config paper/standard": ["--limit", "15", "--repeats", "1"],
+    "lotbench evaluate --config paper/standard": ["--repeats", "1"],
     "lotbench evaluate": ["--limit", "2", "--repeats", "1", "--concurrency", "4"],
     "lotbench judge-check": ["--limit", "4", "--repeats", "1"],
 }
@@ -127,16 +127,27 @@ def test_a_row_has_a_command_and_a_place_or_says_why_not(row: Row) -> None:
 
 
 def oogiri(folder: Path) -> None:
-    """Oogiri-GO as it is published: a file a language."""
-    row = {
-        "type": "T2T",
-        "question": "What does a clock dream of?",
-        "image": None,
-        "text": "Noon.",
-        "star": 7,
-    }
-    (folder / "SRC").mkdir()
-    (folder / "SRC/en.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    """Oogiri-GO as it is published, in small: a file a language, five responses to each of 640 prompts."""
+    (folder / "SRC/images").mkdir(parents=True)
+    picture = next((ROOT / "data/oogiri/images").iterdir()).read_bytes()
+    rows: dict[str, list[str]] = {"en": [], "cn": [], "jp": []}
+    cells = [
+        (kind, file) for kind in ("I2T", "T2T", "IT2T") for file in rows if (kind, file) != ("IT2T", "en")
+    ]
+    for n in range(640):
+        kind, file = cells[n % len(cells)]
+        if "I" in kind:
+            (folder / f"SRC/images/{n}.png").write_bytes(picture)
+        prompt = {
+            "type": kind,
+            "question": None if kind == "I2T" else f"What does clock {n} dream of?",
+            "image": str(n) if "I" in kind else None,
+        }
+        rows[file] += [
+            json.dumps(prompt | {"text": f"Noon {n}, {star}.", "star": star}) for star in (90, 40, 16, 6, 2)
+        ]
+    for file, lines in rows.items():
+        (folder / f"SRC/{file}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def shipped(folder: Path) -> None:
@@ -264,8 +275,8 @@ GIVEN: dict[str, Given] = {
 
 @pytest.fixture
 def providers(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeServer]:
-    """One fake server in the place of every provider."""
-    with FakeServer() as server:
+    """One fake server in the place of every provider; its models have OpenAI's ids, which ecologits knows."""
+    with FakeServer(suffix="-2024-07-18") as server:
         for name, provider in PROVIDERS.items():
             key = provider.key or "LOTBENCH_API_KEY"
             monkeypatch.setitem(PROVIDERS, name, Provider(server.url, key))
@@ -345,12 +356,14 @@ def missing(where: str, folder: Path, printed: str) -> Iterator[str]:
     for found in PROMISE.finditer(where):
         if found["printed"]:
             texts = {"printed": printed}
+            if not NUMBER.search(printed):
+                yield "nothing with a number is printed"
         elif file := found["file"]:
             runs = sorted(folder.glob(f"runs/*/{file}"), key=lambda path: path.stat().st_mtime_ns)
             paths = [*folder.glob(file), *(runs if file == "summary.json" else runs[-1:])]
             texts = {str(path): path.read_text("utf-8") if path.suffix != ".png" else "" for path in paths}
-            if not texts:
-                yield f"{file} is not there"
+            if not texts or not all(path.stat().st_size for path in paths):
+                yield f"{file} is not there, or empty"
         else:
             promise = found["section"] or found["name"]
             if not all(kept(promise, bool(found["section"]), name, text) for name, text in texts.items()):
@@ -358,12 +371,11 @@ def missing(where: str, folder: Path, printed: str) -> Iterator[str]:
 
 
 def kept(promise: str, section: bool, file: str, text: str) -> bool:
-    """Whether a file has a section with a number in each of its tables, or something by this name that is not null."""
+    """Whether a file has a section with a number in each row of its tables, or something by this name that is not null."""
     if section and file.endswith(".md"):
         chapters = re.findall(rf"^## {re.escape(promise)}\n(.*?)(?=^## |\Z)", text, re.M | re.S)
         return bool(chapters) and all(
-            any(numeric(cell) for row in rows for cell in row[1:]) or not rows
-            for _, *rows in tables(chapters[0])
+            bool(rows) and all(any(map(numeric, row[1:])) for row in rows) for _, *rows in tables(chapters[0])
         )
     if file.endswith("summary.json"):
         return json.loads(text)["scores"].get(promise, {}).get("value") is not None
@@ -383,16 +395,16 @@ def tables(text: str) -> Iterator[list[list[str]]]:
 
 
 def named(table: list[list[str]], name: str) -> bool:
-    """Whether a table has a column of this name with a number in each row, or such a row with a number in it."""
+    """Whether a table has a column of this name with a number in each row, or such a row with numbers alone."""
     head, *rows = table
     if name in head:
-        return all(numeric(row[head.index(name)]) for row in rows)
-    return any(row[0] == name and any(map(numeric, row[1:])) for row in rows)
+        return bool(rows) and all(numeric(row[head.index(name)]) for row in rows)
+    return any(row[0] == name and all(map(numeric, row[1:])) for row in rows)
 
 
 def numeric(cell: str) -> bool:
     """Whether a cell has a number, and not why there is none."""
-    return NUMBER.search(cell) is not None and not cell.startswith("none")
+    return NUMBER.search(cell) is not None and not cell.startswith(("none", "null", "nan"))
 
 
 def holds(value: object, name: str) -> bool:

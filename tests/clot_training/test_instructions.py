@@ -118,7 +118,7 @@ def test_a_ranking_has_the_order_of_likes(tmp_path: Path) -> None:
 
 def test_a_ranking_never_mixes_questions_to_one_picture(tmp_path: Path) -> None:
     rows = [picture(n, "same", tmp_path) | {"type": "IT2T", "question": f"what {n % 2}?"} for n in range(12)]
-    _, found = run_on(tmp_path, rows, split="row", held_out=0.01)
+    _, found = run_on(tmp_path, rows, held_out=0.01)
     rankings = [one for one in found if one.kind == "ranking"]
     assert rankings
     assert all(len({int(name[1:]) % 2 for name in one.rows}) == 1 for one in rankings)

@@ -24,8 +24,11 @@ from lotbench.types import Metric, Score, Trace
 
 CHOICES: Mapping[Kind, float] = {"2t1": 1 / 2, "3t1": 1 / 3, "4t1": 1 / 4, "5t2": 1 / 10}
 """Chance of each kind of choice: one over the answers that can be given."""
-AVERAGED: tuple[Kind, ...] = ("3t1", "4t1", "5t2", "rank")
-"""What the paper's Avg. is the mean of: three accuracies and NDCG (Tables 2-4)."""
+AVERAGES: Mapping[str, tuple[Kind, ...]] = {
+    "average": ("3t1", "4t1", "5t2", "rank"),
+    "average_with_2t1": ("2t1", "3t1", "4t1", "5t2", "rank"),
+}
+"""What each table's Avg. is the mean of: its accuracies and NDCG. Tables 2 and 4 have no 2T1, Table 3 has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,35 +67,39 @@ def grade(episode: ProblemEpisode) -> Score:
 
 def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> dict[str, Metric]:
     """The metrics of a run, with 95 % intervals over pictures and questions, which n counts; observations are problems."""
-    all_of = answered(traces, evidence)
+    return measured(answered(traces, evidence), settings)
+
+
+def measured(all_of: Sequence[Answered], settings: Settings) -> dict[str, Metric]:
+    """The metrics of answered problems."""
     made = {
         f"accuracy_{kind}": accuracy([one for one in all_of if one.problem.kind == kind]) for kind in CHOICES
     }
     ranked = [one for one in all_of if one.problem.kind == "rank"]
     made |= {"rank_top1": top1(ranked, settings), "rank_ndcg": ndcg(ranked, settings)}
-    return made | {"average": average(all_of, settings)}
+    return made | {name: average(all_of, settings, kinds) for name, kinds in AVERAGES.items()}
 
 
-def average(found: Sequence[Answered], settings: Settings) -> Metric:
-    """The paper's Avg.: the mean of the accuracies of 3T1, 4T1 and 5T2 and of NDCG; n counts pictures and questions.
+def average(found: Sequence[Answered], settings: Settings, kinds: Sequence[Kind]) -> Metric:
+    """A table's Avg.: the mean of the accuracies of its choices and of NDCG, its last; n counts pictures and questions.
 
-    It is null where one of the four was not asked.
+    It is null where one of the kinds was not asked.
     """
     groups: dict[str, list[list[float]]] = {}
     for one in found:
-        if one.problem.kind in AVERAGED:
-            sums = groups.setdefault(one.problem.group, [[0.0, 0.0] for _ in AVERAGED])
-            sums[AVERAGED.index(one.problem.kind)][0] += _worth(one.problem, one.answer, settings)
-            sums[AVERAGED.index(one.problem.kind)][1] += 1
-    counts = np.array(list(groups.values())) if groups else np.zeros((1, len(AVERAGED), 2))
-    missing = [kind.upper() for kind, of in zip(AVERAGED, counts[..., 1].sum(axis=0), strict=True) if not of]
+        if one.problem.kind in kinds:
+            sums = groups.setdefault(one.problem.group, [[0.0, 0.0] for _ in kinds])
+            sums[kinds.index(one.problem.kind)][0] += _worth(one.problem, one.answer, settings)
+            sums[kinds.index(one.problem.kind)][1] += 1
+    counts = np.array(list(groups.values())) if groups else np.zeros((1, len(kinds), 2))
+    missing = [kind.upper() for kind, of in zip(kinds, counts[..., 1].sum(axis=0), strict=True) if not of]
     if missing:
-        return Metric(None, why=f"no {', '.join(missing)} was asked: the average is over four")
+        return Metric(None, why=f"no {', '.join(missing)} was asked: the average is over {len(kinds)}")
     low, high = bounded(counts, _averaged)
-    chance = [CHOICES[kind] for kind in AVERAGED[:-1]]
+    chance = [CHOICES[kind] for kind in kinds[:-1]]
     ranked = [one for one in found if one.problem.kind == "rank"]
     chance.append(_over(ranked, lambda one: ranking.chance(gain(one, settings))) or 0.0)
-    asked = sum(one.problem.kind in AVERAGED for one in found)
+    asked = sum(one.problem.kind in kinds for one in found)
     return Metric(
         float(_averaged(counts.sum(axis=0))),
         low,

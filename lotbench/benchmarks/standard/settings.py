@@ -57,9 +57,7 @@ class Settings(BaseModel):
     part: Annotated[Literal["all", "held_out"], SETS_ARM] = "all"
     """Which rows problems are made of."""
     share: float = Field(default=0.05, gt=0, lt=1)
-    """The share of the rows that is held out."""
-    split: Literal["group", "row"] = "group"
-    """What is held out together: a picture or question with all its responses, or each row alone (the paper's)."""
+    """The share of pictures and questions that is held out, each with all its responses."""
     split_seed: int = 0
     """Of the split; it must be the one that training used."""
     per_prompt: int = Field(default=1, gt=0)

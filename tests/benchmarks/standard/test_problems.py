@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 from typing import Any
 
@@ -147,14 +148,19 @@ def test_nothing_to_ask_is_an_error() -> None:
         made(liked("a", 9, 1), kind="rank")
 
 
-@pytest.mark.parametrize("split", ["group", "row"])
-def test_only_held_out_rows_are_used_where_that_is_asked_for(split: Any) -> None:
+def test_only_held_out_rows_are_used_where_that_is_asked_for() -> None:
     rows = [row for n in range(60) for row in liked(f"g{n}", 100, 40, 16, 6, 2, 0)]
-    found = made(rows, part="held_out", share=0.3, split=split, kind="2t1")
+    found = made(rows, part="held_out", share=0.3, kind="2t1")
     by_id = {row.id: row for row in rows}
     used = [by_id[str(option.row)] for one in found for option in one.options]
-    assert used and all(held_out(row, share=0.3, split=split) for row in used)
+    assert used and all(held_out(row, share=0.3) for row in used)
     assert len(found) < 60
+
+
+def test_five_responses_of_a_prompt_are_held_out_together_so_that_they_can_be_ranked() -> None:
+    rows = [row for n in range(400) for row in liked(f"g{n}", 100, 40, 16, 6, 2)]
+    kinds = Counter(one.kind for one in made(rows, part="held_out"))
+    assert kinds["rank"] == kinds["2t1"] > 10
 
 
 def test_the_seed_and_nothing_else_decides() -> None:

@@ -89,9 +89,7 @@ def problems(rows: Sequence[Row], rules: Rules, seed: int) -> tuple[Problem, ...
 def _prompts(rows: Sequence[Row], rules: Rules) -> list[_Prompt]:
     gathered: dict[tuple[object, ...], list[Row]] = {}
     for row in rows:
-        out = rules.part == "all" or held_out(
-            row, share=rules.share, split=rules.split, seed=rules.split_seed
-        )
+        out = rules.part == "all" or held_out(row, share=rules.share, seed=rules.split_seed)
         if out:
             gathered.setdefault((row.language, row.type, row.group, row.question), []).append(row)
     return [_Prompt(found[0], tuple(found), _liked(found)) for found in gathered.values()]

@@ -115,7 +115,6 @@ class Rules:
     rewriter: bool
     part: Literal["all", "held_out"]
     share: float
-    split: Literal["group", "row"]
     split_seed: int
 
     def apart(self, better: Row, worse: Row) -> bool:

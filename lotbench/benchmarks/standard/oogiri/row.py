@@ -91,14 +91,11 @@ class Row(BaseModel):
         return None if self.star is None else float(self.star)
 
 
-def held_out(
-    row: Row, *, share: float = 0.05, split: Literal["group", "row"] = "group", seed: int = 0
-) -> bool:
+def held_out(row: Row, *, share: float = 0.05, seed: int = 0) -> bool:
     """Whether a row belongs to the part that is never trained on.
 
-    Decided by a hash of the group (or, as in the paper, of the row), so that neither the order of the rows
-    nor the rows beside it matter.
+    Decided by a hash of the group, so that all responses to a picture or question lie on one side, and neither the
+    order of the rows nor the rows beside it matter.
     """
-    name = row.group if split == "group" else row.id
-    drawn = hashlib.sha256(f"{seed}:split:{name}".encode()).digest()
+    drawn = hashlib.sha256(f"{seed}:split:{row.group}".encode()).digest()
     return int.from_bytes(drawn[:8], "big") < share * 2**64
