@@ -121,7 +121,8 @@ async def walk(
             data=data,
             seats={role: len(given) for role, given in names.items()},
             seed=seed,
-            pictures={one.id: Image(f"sha-of-{one.image}") for one in data if one.image},
+            pictures={one.id: Image(f"sha-of-{one.image}") for one in data if one.image}
+            | {f"{one.id}/other": Image("sha-of-other") for one in data if getattr(one, "other_image", None)},
             call=desk.ask,
         )
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from collections.abc import Sequence
+import itertools
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -214,7 +217,24 @@ def imported(parsed: argparse.Namespace) -> int:
     for reason, count in done.skipped.most_common():
         print(f"skipped {count:7,}  {reason}")
     print(f"{dest}: {done.kept:,} of {done.read:,} rows kept")
+    print("\n".join(distribution(dest / "samples.jsonl")))
     return 0
+
+
+def distribution(path: Path) -> Iterator[str]:
+    """Rows by type and language, and the share of them that people liked or rated: Table 1 of LoTbench's paper."""
+    rows, voted = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    with path.open(encoding="utf-8") as lines:
+        for row in map(json.loads, lines):
+            for cell in itertools.product((row["type"], "total"), (row["language"], "total")):
+                rows[cell] += 1
+                voted[cell] += "star" in row or "ratings" in row
+    types, languages = ([*sorted({cell[at] for cell in rows} - {"total"}), "total"] for at in (0, 1))
+    yield "".join(["rows (with votes)", *(f"{language:>20}" for language in languages)])
+    for type_ in types:
+        counts = [(rows[type_, language], voted[type_, language]) for language in languages]
+        told = (f"{n:,} ({liked / n:.2%})" if n else "–" for n, liked in counts)
+        yield "".join([f"{type_:17}", *(f"{one:>20}" for one in told)])
 
 
 def install_local(parsed: argparse.Namespace) -> int:

@@ -297,11 +297,16 @@ def test_a_file_that_is_no_summary_and_a_contest_with_two(tmp_path: Path) -> Non
 def test_the_command_prints_what_was_kept_and_skipped(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    source = go(tmp_path / "go", en=[row(), row(text=""), "{"])
+    source = go(tmp_path / "go", en=[row(star=3), row(star=None), row(text=""), "{"])
     assert main(["data", "import", "oogiri-go", str(source), str(tmp_path / "made")]) == 0
     out = capsys.readouterr().out
-    assert "note: " in out and "en.jsonl:3: not JSON" in out
-    assert "1  no response" in out and "1 of 3 rows kept" in out
+    assert "note: " in out and "en.jsonl:4: not JSON" in out
+    assert "1  no response" in out and "2 of 4 rows kept" in out
+    assert [line.split() for line in out.splitlines()[-3:]] == [
+        ["rows", "(with", "votes)", "en", "total"],
+        ["I2T", *["2", "(50.00%)"] * 2],
+        ["total", *["2", "(50.00%)"] * 2],
+    ]
     assert main(["data", "import", "oogiri-go", str(source), str(tmp_path / "made")]) == 2
 
 

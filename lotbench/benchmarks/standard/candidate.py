@@ -61,8 +61,8 @@ def draws(settings: Settings, one: Problem) -> int:
 async def respond(state: EpisodeState, runtime: Runtime[ProblemEpisode]) -> Update:
     """The captioner and the rewriter first, notes if the framework takes them, then every draw of the answer."""
     episode, made = runtime.context, dict[str, str]()
-    for step in _preparations(episode):
-        made[step] = await _prepared(episode, step)
+    for name in _preparations(episode):
+        made[name] = await _prepared(episode, name)
     notes = await _notes(episode, made) if FRAMEWORKS[episode.settings.framework].notes else ""
     drawn = range(draws(episode.settings, episode.sample))
     answers = await episode.each(partial(_response, made=made, notes=notes), drawn)
@@ -74,35 +74,40 @@ async def judge(state: EpisodeState, runtime: Runtime[ProblemEpisode]) -> Update
     return {}
 
 
-PREPARATIONS: dict[str, tuple[str, type[Form]]] = {
-    "caption": ("captioner", Caption),
-    "rewrite": ("rewriter", Rewrite),
+PREPARATIONS: dict[str, tuple[str, str, type[Form]]] = {
+    "caption": ("captioner", "caption", Caption),
+    "other_caption": ("captioner", "caption", Caption),
+    "rewrite": ("rewriter", "rewrite", Rewrite),
 }
-"""What a model writes before the candidate is asked: the step, who is asked, and the form."""
+"""What a model writes before the candidate is asked: who is asked, the step, and the form."""
 TASKS = {"5t2": "task_two"}
 """What is to be chosen, as a line of the prompt; by default the one right option."""
-WRITTEN = {"captioner": "caption", "rewriter": "rewrite"}
-"""The steps in which options are written, by their origin."""
+WRITTEN = {"captioner": "caption", "other_captioner": "other_caption", "rewriter": "rewrite"}
+"""The preparations in which options are written, by their origin."""
 
 
 def _preparations(episode: ProblemEpisode) -> list[str]:
-    """The steps that are taken before the candidate sees the problem."""
+    """What is written before the candidate sees the problem."""
     one, settings, origins = episode.sample, episode.settings, {o.origin for o in episode.sample.options}
     seen = settings.arm == "caption" and settings.captions == "captioner" and one.image is not None
-    needed = {"caption": seen or "captioner" in origins, "rewrite": "rewriter" in origins}
-    return [step for step in PREPARATIONS if needed[step]]
+    needed = {made for origin, made in WRITTEN.items() if origin in origins} | (
+        {"caption"} if seen else set()
+    )
+    return [name for name in PREPARATIONS if name in needed]
 
 
-async def _prepared(episode: ProblemEpisode, step: str) -> str:
+async def _prepared(episode: ProblemEpisode, name: str) -> str:
     """A shared question: one caption a picture and one rewrite a response, for all episodes and runs.
 
     Raises:
         EpisodeFailed: No text came that can be read and, of a rewrite, rewrites something.
     """
-    one, (role, form) = episode.sample, PREPARATIONS[step]
+    one, (role, step, form) = episode.sample, PREPARATIONS[name]
     prompt, values = episode.prompt(step), dict[str, Value]()
-    if step == "caption":
+    if name == "caption":
         values["image"], about = episode.pictures.get(one.id), one.group
+    elif name == "other_caption":
+        values["image"], about = episode.pictures.get(f"{one.id}/other"), str(one.other_group)
     else:
         values |= {"response": one.options[0].text, "question": _question_line(episode)}
         if "manner" in prompt.fields:

@@ -26,6 +26,8 @@ ORIGINS: Mapping[str, str] = {
     "caption": "the data set's caption",
     "captioner": "the captioner",
     "rewriter": "the rewriter",
+    "other_caption": "the data set's caption of another picture",
+    "other_captioner": "the captioner, of another picture",
 }
 STANDS_IN = (("caption", "elsewhere"), ("rewrite", "low"))
 """Slots that are filled by something else than their name says."""

@@ -54,6 +54,8 @@ class Settings(BaseModel):
     """The rewritten response: a model's, or a little liked response to the same picture or question. By default the rewriter's if one is named."""
     rewriting: Literal["plain", "paraphrase"] = "plain"
     """What the rewriter is told: to let go of the wit, so that the rewrite is no second right answer, or only to rewrite (the paper's)."""
+    unrelated: Literal["response", "caption"] = "response"
+    """The unrelated option: a response to another picture, or its caption (the paper's), where it has one."""
     part: Annotated[Literal["all", "held_out"], SETS_ARM] = "all"
     """Which rows problems are made of."""
     share: float = Field(default=0.05, gt=0, lt=1)

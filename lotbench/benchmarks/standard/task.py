@@ -34,7 +34,7 @@ def calls(settings: Settings) -> Mapping[str, int]:
     made = {"candidate": (1 if settings.kind == "generate" else draws) + framework.notes}
     for role in (settings.captions, settings.rewrites):
         if role not in (None, "rows"):
-            made[role] = 1
+            made[role] = 1 + (role == "captioner" and settings.unrelated == "caption")
     return made
 
 

@@ -207,6 +207,9 @@ class Pictures(Mapping[str, Image]):
         self._max_px = max_px
         self._recorded = recorded or {}
         self._paths = {item.id: folder / item.image for item in items if item.image}
+        # A second picture that a sample needs; most have none.
+        others = {f"{item.id}/other": getattr(item, "other_image", None) for item in items}
+        self._paths |= {name: folder / image for name, image in others.items() if image}
         self._sources: dict[str, Path] = {}
         self._known: dict[Path, Image] = {}
         """By file: many samples may have one picture."""

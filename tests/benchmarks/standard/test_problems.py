@@ -114,9 +114,20 @@ def test_models_take_the_slots_of_caption_and_rewrite_where_they_are_named() -> 
     (one, _) = made(rows, seats=seats, kind="4t1")
     assert slots(one)[1:] == [("caption", "captioner"), ("unrelated", "elsewhere"), ("rewrite", "rewriter")]
     assert one.options[1].text is None and one.options[3].row == one.options[0].row
+    (one, _) = made(rows, seats=seats, kind="4t1", unrelated="caption")
+    assert slots(one)[2] == ("unrelated", "other_captioner")
+    assert (one.other_image, one.other_group) == ("p.png", "b" if one.group == "a" else "a")
     # A question alone has no caption.
     (first, *_) = made(FOUR, seats=seats, kind="2t1")
     assert slots(first)[1] == ("caption", "elsewhere")
+
+
+def test_the_unrelated_option_is_the_caption_of_another_picture_where_that_is_asked_for() -> None:
+    about = {"type": "I2T", "question": None, "image": "p.png"}
+    rows = liked("a", 90, 1, **about) + liked("b", 90, 1, caption="A cat sits.", **about)
+    found = {one.group: one for one in made(rows, kind="3t1", unrelated="caption")}
+    assert (found["a"].options[2].origin, found["a"].options[2].text) == ("other_caption", "A cat sits.")
+    assert found["b"].options[2].origin == "elsewhere"
 
 
 def test_the_rows_own_caption_comes_before_what_stands_in() -> None:

@@ -254,6 +254,14 @@ async def test_captions_and_rewrites_are_written_once_for_all_kinds_and_kept(tmp
         ("the rewriter", ""),
         ("a response to another picture or question", ""),
     }
+    (tmp_path / "other").mkdir()
+    # So are the captions of other pictures, by the same question.
+    players["captioner"] = other = ScriptedModel({"caption": "An insect."}, model_id="sees", loop=True)
+    unrelated = await walk(
+        benchmark, PICTURED, players, folder=tmp_path / "other", unrelated="caption", kind="3t1"
+    )
+    assert unrelated.outcomes == ["scored"] * 2
+    assert {request.key.sample for request in other.asked} == {"ant", "bee"}
     # Another run takes them from the store.
     (tmp_path / "calls.jsonl").unlink()
     players["captioner"] = again = ScriptedModel({"caption": "Other."}, model_id="sees", loop=True)

@@ -136,6 +136,8 @@ def _problem(
         guessed=first.guessed,
         writer=first.writer,
         options=options,
+        other_image=making.captioned[0].first.image if making.captioned else None,
+        other_group=making.captioned[0].first.group if making.captioned else None,
     )
 
 
@@ -143,7 +145,7 @@ def _problem(
 class _Making:
     """One problem in the making: its prompt, the others of its type and language, and its own draws.
 
-    `taken` holds the texts that it has already.
+    `taken` holds the texts that it has already, `captioned` the other prompt whose picture a captioner is shown.
     """
 
     prompt: _Prompt
@@ -151,6 +153,7 @@ class _Making:
     rules: Rules
     rng: Random
     taken: set[str] = field(default_factory=set)
+    captioned: list[_Prompt] = field(default_factory=list)
 
     def choice(self, kind: Kind, number: int, shuffled: Random) -> tuple[Option, ...]:
         """The right responses, each used in one problem of a kind, and what the kind's slots hold."""
@@ -198,6 +201,8 @@ class _Making:
             if self.rules.rewriter:
                 return Option(slot=slot, origin="rewriter", row=right[0].id)
             return self._of(self._low(right), slot, "low")
+        if slot == "unrelated" and self.rules.unrelated == "caption" and self.prompt.first.image:
+            return self._other_caption(slot)
         return self._of(self._elsewhere(), slot, "elsewhere")
 
     def _low(self, right: Sequence[Row]) -> Row:
@@ -207,6 +212,20 @@ class _Making:
             if same(row.text) not in self.taken and all(self.rules.apart(one, row) for one in right):
                 return row
         raise _LeftOutError("no response that people like clearly less")
+
+    def _other_caption(self, slot: Slot) -> Option:
+        """The caption of another picture (Sec. 4); a response to one where there is no caption."""
+        for _ in range(TRIES):
+            other = self.rng.choice(self.near)
+            if other.first.group == self.prompt.first.group:
+                continue
+            if self.rules.captioner:
+                self.captioned.append(other)
+                return Option(slot=slot, origin="other_captioner")
+            if (caption := other.caption) and same(caption) not in self.taken:
+                self.taken.add(same(caption))
+                return Option(slot=slot, origin="other_caption", text=caption)
+        return self._of(self._elsewhere(), slot, "elsewhere")
 
     def _elsewhere(self) -> Row:
         """A response to another picture or question, of the same type and language."""

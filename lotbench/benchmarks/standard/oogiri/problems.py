@@ -18,8 +18,10 @@ from lotbench.benchmarks.standard.oogiri.row import Language, Ratings, Row, Type
 Kind: TypeAlias = Literal["2t1", "3t1", "4t1", "5t2", "rank", "generate"]
 """mTn: choose n creative responses from m options; rank five responses; write one."""
 Slot: TypeAlias = Literal["right", "caption", "unrelated", "rewrite", "ranked"]
-Origin: TypeAlias = Literal["response", "elsewhere", "low", "caption", "captioner", "rewriter"]
-"""A response to this prompt, one to another, one that few liked, the row's caption, or a model's text."""
+Origin: TypeAlias = Literal[
+    "response", "elsewhere", "low", "caption", "captioner", "rewriter", "other_caption", "other_captioner"
+]
+"""A response to this prompt, one to another, one that few liked, the row's caption, a model's text, or another picture's caption."""
 
 WRONG: Mapping[str, tuple[Slot, ...]] = {
     "2t1": ("caption",),
@@ -77,6 +79,9 @@ class Problem(BaseModel):
     writer: str = ""
     """Who wrote the responses to its prompt, by the first of them; see `Row`."""
     options: tuple[Option, ...] = ()
+    other_image: str | None = None
+    """The picture whose caption, by the captioner, is the unrelated option; `other_group` is its group."""
+    other_group: str | None = None
     left_out: dict[str, int] = Field(default_factory=dict)
 
     @property
@@ -102,6 +107,7 @@ class Rules:
         min_likes: The likes that a right response needs.
         errors: Standard errors of the difference by which two ratings are apart; `factor` for likes.
         captioner: Whether a model writes the captions; `rewriter` the rewrites.
+        unrelated: What the unrelated option is: a response to another prompt, or the caption of another picture.
     """
 
     kinds: tuple[Kind, ...]
@@ -116,6 +122,7 @@ class Rules:
     part: Literal["all", "held_out"]
     share: float
     split_seed: int
+    unrelated: Literal["response", "caption"]
 
     def apart(self, better: Row, worse: Row) -> bool:
         """Whether people liked one response more than another beyond what chance explains."""
