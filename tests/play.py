@@ -83,6 +83,8 @@ def verdict(point: bool, function: bool) -> dict[str, Any]:
         "function_reason": "the noise",
         "same_function": function,
         "explanation": "the rhythm and the noise",
+        "SUMMARY": point and function,
+        "EXPLANATION": "the rhythm and the noise",
     }
 
 

@@ -244,7 +244,7 @@ def _value(name: str, field: Mapping[str, Any], draw: int, text: str) -> Any:
 def _words(name: str, mine: int, text: str) -> str:
     thing = _thing(mine, text)
     chinese = CJK.search(text) is not None
-    if name == "filling":
+    if name in ("filling", "WORD"):
         return thing
     if name == "answer":
         return ("是", "否")[mine % 2] if chinese else ("Yes", "No")[mine % 2]

@@ -172,7 +172,10 @@ def _game(parsed: argparse.Namespace) -> Config:
             raise UsageError(f"--role {pair!r}: expected NAME=MODEL")
         flags.setdefault(f"roles.{role}", [])
         flags[f"roles.{role}"].append(model)
-    return config.load(config_file(parsed.config), parsed.sets, flags)
+    made = config.load(config_file(parsed.config), parsed.sets, flags)
+    # A person is asked for the guess, in our words: the paper's form wants the sentence around it, too.
+    ours = {"settings.wording": "ours"} if made.experiment.settings.get("wording") == "paper" else {}
+    return config.load(config_file(parsed.config), parsed.sets, {**flags, **ours}) if ours else made
 
 
 def vote(parsed: argparse.Namespace) -> int:

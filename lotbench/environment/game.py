@@ -55,8 +55,10 @@ class Observation:
 
     @property
     def wants(self) -> str:
-        """`filling`, `response` or `question` in the game: the last field of the form, else the step's name."""
+        """`filling`, `response` or `question` in the game: the last field of the form, else the step's name; WORD in the paper's words."""
         fields = (self.schema or {}).get("properties")
+        if isinstance(fields, Mapping) and "WORD" in fields:
+            return "WORD"
         return list(fields)[-1] if isinstance(fields, Mapping) and fields else self.request.key.step
 
     @property

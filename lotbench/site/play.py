@@ -307,7 +307,7 @@ class PlaySite:
         """The picture of a result, without the answer."""
         known, trace = self._trace(seat, sample)
         scene = self._gallery.get(str(known["picture"])).body if known["picture"] else None
-        title = _title(seat.day) if seat.day else "One picture, one joke, one word missing"
+        title = _title(seat.day) if seat.day else "One picture, one joke, a part of it missing"
         return Served(card(self._result(trace), title, scene), "image/png")
 
     def _played(self, seat: Player, sample: str) -> Served:

@@ -173,13 +173,21 @@ SHIPPED = datasets.prompts("lotbench")
 
 
 def test_every_prompt_is_there_in_both_languages_with_the_same_fields() -> None:
-    assert SHIPPED.prompts.keys() == {"en", "zh"}
+    assert SHIPPED.prompts.keys() == {"en", "zh", "paper"}
     english, chinese = SHIPPED.prompts["en"], SHIPPED.prompts["zh"]
     # The code's own reasons are English.
     assert english.keys() == chinese.keys() - {"reasons"}
     for name in english:
         assert english[name].fields == chinese[name].fields, name
         assert english[name].sections.keys() == chinese[name].sections.keys(), name
+
+
+def test_the_papers_prompts_take_what_ours_take_and_differ_in_their_tips() -> None:
+    ours, papers = SHIPPED.prompts["en"], SHIPPED.prompts["paper"]
+    assert papers.keys() == {"respond", "ask", "answer", "check_per_call", "tips"}
+    assert {name: papers[name].fields for name in papers.keys() - {"tips"}} == {
+        name: ours[name].fields for name in papers.keys() - {"tips"}
+    }
 
 
 PARTS = ("lines", "reasons", "criteria")

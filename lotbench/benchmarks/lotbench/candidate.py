@@ -10,7 +10,7 @@ from lotbench.benchmarks.lotbench import encore, responses, whole, words
 from lotbench.benchmarks.lotbench.frameworks import ANSWERS, FRAMEWORKS, Notes
 from lotbench.benchmarks.lotbench.questions import question
 from lotbench.benchmarks.lotbench.scene import request, unclear
-from lotbench.benchmarks.lotbench.settings import GameEpisode, reveals
+from lotbench.benchmarks.lotbench.settings import GameEpisode, prompt, reveals
 from lotbench.harness.episode import Reading
 from lotbench.harness.state import EpisodeState, Update
 from lotbench.prompting.prompt import Value
@@ -73,7 +73,7 @@ async def answer(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
     reading = await episode.ask(
         "oracle",
         "answer",
-        episode.prompt(name),
+        prompt(episode, name),
         form,
         {
             **_known_to_oracle(episode),
@@ -113,7 +113,8 @@ async def _draw(
 ) -> Reading[dict[str, Any]]:
     """One guess, or what came in its place."""
     framework, settings = FRAMEWORKS[episode.settings.framework], episode.settings
-    form = framework.written if settings.whole else framework.filling
+    papers = settings.wording == "paper"
+    form = framework.written if settings.whole else framework.word if papers else framework.filling
     return await episode.ask(
         "candidate",
         "respond",
@@ -140,7 +141,12 @@ def _guess(episode: GameEpisode, answer: Answer) -> dict[str, Any]:
         said = read_form(answer.reply, framework.written).response
         text = responses.response(said, settings.max_response_words, settings.max_response_characters)
     else:
-        said = read_form(answer.reply, framework.filling).filling
+        papers = settings.wording == "paper"
+        said = (
+            read_form(answer.reply, framework.word).WORD
+            if papers
+            else read_form(answer.reply, framework.filling).filling
+        )
         text = words.filling(said, episode.sample.frame, settings.max_words, settings.max_characters)
     mismatch = words.other_language(text, episode.sample.language)
     value: dict[str, Any] = {"filling": text, "status": "ok", "language_mismatch": mismatch}

@@ -54,6 +54,8 @@ def decided_without_judge(state: State, episode: GameEpisode) -> Ruling | None:
     turn = state["turn"]
     if turn["status"] != "ok":
         return Ruling(False, "none")
+    if episode.settings.judged == "every":
+        return None
     said = words.same(turn["filling"])
     if any(past.get("filling") and words.same(past["filling"]) == said for past in state["history"]):
         return Ruling(False, "repeat")

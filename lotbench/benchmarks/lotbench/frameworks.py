@@ -27,6 +27,21 @@ class ReasonedFilling(Form):
     filling: Annotated[str, prose(120)]
 
 
+class Word(Form):
+    """The answer of respond in the paper (App. A)."""
+
+    WORD: Annotated[str, prose(120)]
+    RESPONSE: Annotated[str, prose(600, "the whole sentence with <WORD> filled in")]
+
+
+class ReasonedWord(Form):
+    """The answer of respond in the paper when reasoning is asked for."""
+
+    reasoning: Annotated[str, REASONING]
+    WORD: Annotated[str, prose(120)]
+    RESPONSE: Annotated[str, prose(600, "the whole sentence with <WORD> filled in")]
+
+
 class Asking(Form):
     """The answer of ask."""
 
@@ -80,6 +95,7 @@ class Framework:
     method: str
     filling: type[Filling] | type[ReasonedFilling] = Filling
     written: type[Written] | type[ReasonedWritten] = Written
+    word: type[Word] | type[ReasonedWord] = Word
     asking: type[Asking] | type[ReasonedAsking] = Asking
     votes: bool = False
     notes: bool = False
@@ -87,8 +103,10 @@ class Framework:
 
 FRAMEWORKS = {
     "direct": Framework("method_direct"),
-    "cot": Framework("method_cot", ReasonedFilling, ReasonedWritten, ReasonedAsking),
-    "cot_sc": Framework("method_cot", ReasonedFilling, ReasonedWritten, ReasonedAsking, votes=True),
+    "cot": Framework("method_cot", ReasonedFilling, ReasonedWritten, ReasonedWord, ReasonedAsking),
+    "cot_sc": Framework(
+        "method_cot", ReasonedFilling, ReasonedWritten, ReasonedWord, ReasonedAsking, votes=True
+    ),
     "ddcot": Framework("method_ddcot", notes=True),
     "plot": Framework("method_plot"),
 }

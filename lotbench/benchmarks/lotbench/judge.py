@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from lotbench.benchmarks.lotbench import whole, words
-from lotbench.benchmarks.lotbench.settings import GameEpisode
+from lotbench.benchmarks.lotbench.settings import GameEpisode, prompt
 from lotbench.errors import Unread
 from lotbench.harness.episode import Reading
 from lotbench.prompting.judge import verdict
-from lotbench.prompting.prompt import Value
+from lotbench.prompting.prompt import Prompt, Value
 from lotbench.prompting.reply import Form, YesNo, prose
 from lotbench.types import JSON, Verdict
 
@@ -75,6 +75,13 @@ class VerdictFirst(Form):
     explanation: Annotated[str, prose(900, "entities, relations and chains, and why")]
 
 
+class Summary(Form):
+    """One decision for both criteria before its reasons, under the paper's names (App. D)."""
+
+    SUMMARY: YesNo
+    EXPLANATION: Annotated[str, prose(900, "entities, relations and causal chains, and why")]
+
+
 class Confirmation(Form):
     """A second opinion of the same judge: what differs first, the criteria in the other order."""
 
@@ -101,11 +108,11 @@ async def opinion(
     """
     near = None if episode.settings.whole else words.overlap(guess, episode.sample.key_text)
     beside: dict[str, JSON] = {"overlap": near} if near else {}
-    form, prompt, values = _question(episode, step, guess, chain, target)
+    form, text, values = _question(episode, step, guess, chain, target)
     return await episode.ask(
         "judge",
         step,
-        episode.prompt(prompt),
+        text,
         form,
         values,
         read=lambda answer: verdict(answer, form, daeso),
@@ -126,11 +133,11 @@ async def trial(
 
     `number` is that of the trial among all of this judge and sample.
     """
-    form, prompt, values = _question(episode, "chain_check", guess, chain, target)
+    form, text, values = _question(episode, "chain_check", guess, chain, target)
     reading = await episode.ask(
         "judge",
         "chain_check",
-        episode.prompt(prompt),
+        text,
         form,
         values,
         read=lambda answer: verdict(answer, form, daeso).accepted,
@@ -145,7 +152,9 @@ async def trial(
 
 
 def daeso(form: Any) -> bool:
-    """Both criteria: the same creative point and the same function."""
+    """Both criteria: the same creative point and the same function; the paper's form decides them as one."""
+    if isinstance(form, Summary):
+        return form.SUMMARY
     return bool(form.same_creative_point and form.same_function)
 
 
@@ -177,8 +186,8 @@ def quotable(text: str) -> str:
 
 def _question(
     episode: GameEpisode, step: str, guess: str, chain: str | None, target: int
-) -> tuple[type[Form], str, dict[str, Value]]:
-    """The form of a verdict, the name of its prompt, and the values of the prompt."""
+) -> tuple[type[Form], Prompt, dict[str, Value]]:
+    """The form of a verdict, its prompt, and the values of the prompt."""
     settings, sample, wanted = episode.settings, episode.sample, whole.targets(episode.sample)[target]
     name = _prompt(episode, step)
     values: dict[str, Value] = {"caption": sample.caption, "response": wanted.response}
@@ -193,13 +202,15 @@ def _question(
         values["explanation"] = episode.line("explanation", text=wanted.explanation) if explained else None
     if name in ("check_causal", "confirm") or settings.whole:
         values["chain"] = episode.line("chain", text=labelled(episode, chain)) if chain else None
-    return _form(episode, step), name, values
+    return _form(episode, step, name), prompt(episode, name), values
 
 
-def _form(episode: GameEpisode, step: str) -> type[Form]:
+def _form(episode: GameEpisode, step: str, name: str) -> type[Form]:
     settings = episode.settings
     if step == "confirm" and settings.confirm == "same_judge":
         return Confirmation
+    if name == "check_per_call" and settings.wording == "paper":
+        return Summary
     if settings.verdict == "first":
         return VerdictFirst
     return Causal if settings.judge_mode == "causal" else Explained

@@ -87,7 +87,9 @@ def lines(sample: Item, data: Sequence[Any], settings: Settings, draw: Random) -
     questions = QUESTIONS[sample.language]
     silent = [SILENT[sample.language]]
     return {
-        "response" if settings.whole else "filling": fillings,
+        "response" if settings.whole else "WORD" if settings.wording == "paper" else "filling": fillings,
+        # In the paper's words the sentence around the guess, which nobody reads.
+        "RESPONSE": silent,
         "question": draw.sample(questions, len(questions)),
         "reasoning": silent,
         "notes": silent,

@@ -11,9 +11,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lotbench.benchmarks.lotbench import whole
+from lotbench.benchmarks.lotbench import whole, words
 from lotbench.benchmarks.lotbench.frameworks import FRAMEWORKS
-from lotbench.benchmarks.lotbench.settings import GameEpisode
+from lotbench.benchmarks.lotbench.settings import GameEpisode, prompt
 from lotbench.harness.episode import Render
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, shape
@@ -32,7 +32,7 @@ def request(episode: GameEpisode, step: str, form: type[Form], notes: str = "") 
             values |= {"method": _method(episode), "rationale": rationale, "again": again}
         if step == "respond":
             values |= _limits(episode)
-        return episode.prompt(name).messages(**values, **unclear(episode, name, "told_unclear"))
+        return prompt(episode, name).messages(**values, **unclear(episode, name, "told_unclear"))
 
     def growing(again: str | None) -> Sequence[Message]:
         told = _grown(episode, step, form)
@@ -44,9 +44,9 @@ def request(episode: GameEpisode, step: str, form: type[Form], notes: str = "") 
     return growing if episode.settings.conversation == "growing" else fresh
 
 
-def unclear(episode: GameEpisode, prompt: str, line: str) -> dict[str, Value]:
+def unclear(episode: GameEpisode, name: str, line: str) -> dict[str, Value]:
     """What a prompt says of the answer Unclear, if it has a field for it."""
-    if "unclear" not in episode.prompt(prompt).fields:
+    if "unclear" not in prompt(episode, name).fields:
         return {}
     return {"unclear": episode.line(line) if episode.settings.oracle_says != "yes_no" else None}
 
@@ -73,11 +73,34 @@ def _scene(episode: GameEpisode) -> dict[str, Value]:
         "image_label": episode.line("image") if picture else None,
         "caption": episode.line("caption", text=sample.caption) if "caption" in arm else None,
     }
-    return scene if episode.settings.whole else {**scene, "frame": sample.frame}
+    if episode.settings.whole:
+        return scene
+    papers = episode.settings.wording == "paper"
+    return {**scene, "frame": sample.frame.replace(words.MASK, "<WORD>") if papers else sample.frame}
 
 
 def _tips_of(episode: GameEpisode) -> dict[str, Value]:
-    return {"tips": "\n".join(_tips(episode)) if episode.settings.feedback else None}
+    tips = _blocks if episode.settings.wording == "paper" else _tips
+    return {"tips": "\n".join(tips(episode)) if episode.settings.feedback else None}
+
+
+def _blocks(episode: GameEpisode) -> list[str]:
+    """The same in the paper's three blocks (App. A, B): what is wrong, clues, questions with answers."""
+    past = [*episode.state["history"], episode.state["turn"]]
+    blocks: dict[str, list[dict[str, str]]] = {
+        "wrong": [{"text": one["filling"]} for one in past if one.get("filling")],
+        "clue": [{"text": clue} for one in past for clue in one.get("clues", ())],
+        "asked": [
+            {"question": one["question"], "answer": one["answer"]}
+            for one in past
+            if one.get("question") and one.get("answer")
+        ],
+    }
+    lines, told = prompt(episode, "tips"), list[str]()
+    for name, items in blocks.items():
+        told += [lines.line(name)] if items else []
+        told += [lines.line(f"{name}_item", number=str(at), **item) for at, item in enumerate(items, 1)]
+    return told
 
 
 def _tips(episode: GameEpisode) -> list[str]:

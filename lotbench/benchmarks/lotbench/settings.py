@@ -14,6 +14,7 @@ from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.config.arm import SETS_ARM
 from lotbench.errors import UsageError
 from lotbench.harness.episode import Episode
+from lotbench.prompting.prompt import Prompt
 
 
 class Settings(BaseModel):
@@ -56,6 +57,10 @@ class Settings(BaseModel):
     """Words of a whole response, at most."""
     max_response_characters: Annotated[int, SETS_ARM] = Field(default=30, gt=0)
     """CJK characters of a whole response, at most."""
+    wording: Literal["ours", "paper"] = "ours"
+    """Whose prompts: ours, or those of App. A-D told again (in English): TIPS in three blocks, WORD with its RESPONSE, SUMMARY before EXPLANATION."""
+    judged: Literal["undecided", "every"] = "undecided"
+    """Which guesses E1 judges: those that words do not decide, or every one, exact copies and repeats too (Alg. 1 line 4)."""
     judge_mode: Literal["zero_shot", "explained", "causal"] = "causal"
     """What E1 is given: neither explanation nor chain, the explanation, or both (Fig. 15 right)."""
     chain: Literal["stored", "per_call"] = "stored"
@@ -87,6 +92,12 @@ GameEpisode: TypeAlias = Episode[Item, Settings]
 """An episode of this benchmark: what its sample and its settings are."""
 
 
+def prompt(episode: GameEpisode, name: str) -> Prompt:
+    """A prompt of the game, in the paper's words where these are wanted and it has them."""
+    papers = episode.prompts.prompts.get("paper", {}) if episode.settings.wording == "paper" else {}
+    return papers.get(name) or episode.prompt(name)
+
+
 SCORE_ONLY = frozenset({"round_origin", "unsolved", "alpha", "beta", "anchors"})
 """Settings that change the score of a finished trace, or what is said of it, and not the walk."""
 
@@ -95,8 +106,8 @@ def resolve(settings: Settings, seats: Mapping[str, int]) -> Settings:
     """The settings with those decided that depend on how many judges there are.
 
     Raises:
-        UsageError: A confirmation by another judge was asked for, and there is only one; or a conversation is to
-            grow that has no feedback.
+        UsageError: A confirmation by another judge was asked for, and there is only one; a conversation is to
+            grow that has no feedback; or the paper's words are wanted for a game that it does not have.
     """
     judges = seats.get("judge", 0)
     confirm = settings.confirm or ("other_judge" if judges > 1 else "never")
@@ -104,6 +115,12 @@ def resolve(settings: Settings, seats: Mapping[str, int]) -> Settings:
         raise UsageError("confirm=other_judge needs two judges of different models: give --judge twice")
     if settings.conversation == "growing" and not settings.feedback:
         raise UsageError("conversation=growing tells of the rounds before, feedback=false does not: take one")
+    if settings.wording == "paper" and (
+        settings.whole or settings.encore or settings.conversation == "growing"
+    ):
+        raise UsageError(
+            "wording=paper has words for the paper's game alone: no frame, encore or conversation of ours"
+        )
     asks = settings.ask and settings.feedback
     return settings.model_copy(
         update={"confirm": confirm, "ask": asks, "clues": settings.clues and settings.feedback}

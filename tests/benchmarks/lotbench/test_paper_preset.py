@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
 
 from lotbench.benchmarks.lotbench.lints import faults
 from lotbench.benchmarks.lotbench.sample import Item
-from lotbench.benchmarks.lotbench.settings import SCORE_ONLY, Settings
+from lotbench.benchmarks.lotbench.settings import SCORE_ONLY, Settings, resolve
 from lotbench.benchmarks.lotbench.task import benchmark
+from lotbench.cli import people
+from lotbench.cli.parser import parser
 from lotbench.config.experiment import load
 from lotbench.edge.files import datasets
+from lotbench.errors import UsageError
 from lotbench.run.plan import reference
-from tests.play import SAMPLE, candidate, play, said_to_candidate
+from tests.benchmarks.lotbench.test_game_arms import shape
+from tests.benchmarks.lotbench.test_game_sight import asked_at
+from tests.fakes import text_of
+from tests.pages import ROOT
+from tests.play import FILLINGS, NO, SAMPLE, YES, candidate, judge, oracle, play, said_to_candidate
 
 LITERAL: dict[str, Any] = {
     "max_rounds": 15,
@@ -24,6 +32,8 @@ LITERAL: dict[str, Any] = {
     "clue_interval": 5,
     "clue_reveal": "grouped",
     "framework": "direct",
+    "wording": "paper",
+    "judged": "every",
     "judge_mode": "causal",
     "chain": "per_call",
     "verdict": "first",
@@ -46,7 +56,17 @@ ARMS_OF_OURS = {
     "max_response_characters": 30,
 }
 """Arms that the paper does not have; their defaults are its game."""
-OURS = {"clue_reveal", "chain", "verdict", "confirm", "oracle_sees", "oracle_says", "unsolved"}
+OURS = {
+    "clue_reveal",
+    "wording",
+    "judged",
+    "chain",
+    "verdict",
+    "confirm",
+    "oracle_sees",
+    "oracle_says",
+    "unsolved",
+}
 """Where our default is another reading than the letter."""
 
 PATH = datasets.shipped("configs", "paper", "lotbench.toml")
@@ -78,6 +98,7 @@ def test_the_preset_is_the_one_that_reports_compare_with() -> None:
 def test_the_preset_names_the_papers_repeats_judge_and_oracle() -> None:
     experiment = load(PATH).experiment
     assert (experiment.benchmark, experiment.repeats) == ("lotbench", 3)
+    assert (experiment.data, experiment.languages) == ("lotbench_easy", ("en",))
     assert experiment.roles == {"judge": ("gpt-4o-mini",), "oracle": ("gpt-4o-mini",)}
     assert experiment.sampling == {}
 
@@ -100,9 +121,85 @@ def test_the_preset_hides_no_clue_of_any_shipped_sample() -> None:
     assert faults(items, Settings(**{**LITERAL, "clue_reveal": "next"})) != []
 
 
+def lengths(name: str, language: str) -> Counter[int]:
+    items = [
+        one for one in datasets.samples(datasets.data_folder(name, name), Item) if one.language == language
+    ]
+    return Counter(len(one.key_text.split() if language == "en" else one.key_text) for one in items)
+
+
+def test_readme_and_faithfulness_say_how_long_masks_are() -> None:
+    (new, easy), (new_zh, easy_zh) = (
+        [lengths(name, language) for name in ("lotbench", "lotbench_easy")] for language in ("en", "zh")
+    )
+    for page in ("README.md", "docs/faithfulness.md"):
+        told = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+        assert (
+            f"{min(new)} to {max(new)} words in English (one word in {new[1]} of the {new.total()})" in told
+        )
+        assert f"{min(easy)} to {max(easy)} words ({easy[1]} of the {easy.total()} one word)" in told
+        assert f"{min(new_zh)} to {max(new_zh)} characters in Chinese" in told
+        assert f"{min(easy_zh)} to {max(easy_zh)} characters" in told
+
+
 async def test_a_clue_of_the_preset_is_one_entry_with_several_facts() -> None:
     item = SAMPLE.model_copy(update={"clues": ("It rings.", "It is small.", "It stands.", "It wakes you.")})
-    player = candidate()
+    player = candidate(*({"WORD": one, "RESPONSE": f"My neighbour keeps a {one}."} for one in FILLINGS))
     game = await play(player, sample=item, **{**LITERAL, "max_rounds": 12})
     assert game.read("reveal", "clues") == [["It rings. It is small."], ["It stands. It wakes you."]]
-    assert "CLUE: It rings. It is small.\n" in said_to_candidate(player)[-1]
+    assert (
+        '"CLUE1": "It rings. It is small."\n"CLUE2": "It stands. It wakes you."\n'
+        in said_to_candidate(player)[-1]
+    )
+
+
+def word(text: str) -> dict[str, str]:
+    return {"WORD": text, "RESPONSE": f"My neighbour keeps a {text} in the tank."}
+
+
+async def test_the_candidate_is_told_in_three_blocks_and_answers_with_word_and_response() -> None:
+    player = candidate(*map(word, FILLINGS), asks=["Is it alive?", "Is it loud?"])
+    game = await play(player, oracles=oracle("No", "Yes"), **{**LITERAL, "max_rounds": 3, "clue_interval": 2})
+    assert game.read("respond", "filling") == list(FILLINGS[:3])
+    assert shape(asked_at(player, "respond")[0]) == ["WORD", "RESPONSE"]
+    tips = said_to_candidate(player)[-1].rpartition("TIPS:\n")[2]
+    assert tips == (
+        '"WRONG-ANS (<WORD> is none of these)":\n1: "thing number 1"\n2: "thing number 2"\n'
+        '"SYSTEM CLUE":\n"CLUE1": "It is an object. Most bedrooms have one. Watch the rhythm. It ends the night."\n'
+        '"Q&A (repeat none of these)":\n1: "Q1": "Is it alive?", "A1": "No"\n2: "Q2": "Is it loud?", "A2": "Yes"\n'
+        "OUTPUT:"
+    )
+    assert "RESPONSE: My neighbour keeps a(n) <WORD> in the tank.\n" in said_to_candidate(player)[0]
+    for text in player.heard():
+        assert SAMPLE.key_text not in text and "<MASK>" not in text
+
+
+async def test_the_judge_says_summary_before_explanation_and_sees_the_one_guess() -> None:
+    checker = judge(NO, YES)
+    game = await play(candidate(word("harp"), word("egg timer")), checker, **LITERAL)
+    assert (game.outcome, game.attempts) == ("solved", 2)
+    asked = asked_at(checker, "check")[-1]
+    assert shape(asked) == ["SUMMARY", "EXPLANATION"]
+    told = text_of(asked)
+    assert f"GTR: {SAMPLE.response}\nGTW: {SAMPLE.key_text}\nEXPLANATION: {SAMPLE.explanation}\n" in told
+    assert 'RESPONSE: "egg timer"\n' in told and "harp" not in told
+
+
+@pytest.mark.parametrize(("judged", "calls"), [("undecided", 1), ("every", 3)])
+async def test_exact_copies_and_repeats_go_to_the_judge_as_well_where_every_round_is_measured(
+    judged: str, calls: int
+) -> None:
+    checker = judge(NO, NO, NO)
+    game = await play(candidate("harp", "harp", SAMPLE.key_text), checker, max_rounds=3, judged=judged)
+    assert (game.calls("check"), game.outcome) == (calls, "unsolved" if judged == "every" else "solved")
+
+
+@pytest.mark.parametrize("ours", [{"frame": "hidden"}, {"encore": True}, {"conversation": "growing"}])
+def test_the_papers_words_have_none_for_games_of_ours(ours: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="wording=paper"):
+        resolve(Settings(wording="paper", **ours), {"judge": 1})
+
+
+def test_a_person_plays_the_preset_in_our_words_and_is_asked_for_the_guess_alone() -> None:
+    settings = people._game(parser().parse_args(["play", "--config", "paper/lotbench"])).experiment.settings
+    assert settings == {**LITERAL, "wording": "ours"}
