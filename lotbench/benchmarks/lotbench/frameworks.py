@@ -64,7 +64,7 @@ class Notes(Form):
 _UNCLEAR = ("unclear", "不清楚")
 
 
-def _told(said: object) -> object:
+def in_words(said: object) -> object:
     """An answer in any of its words (`yes.`, 否, 不清楚) as the form has it."""
     if isinstance(said, str) and said.strip(" .!。！").casefold() in _UNCLEAR:
         return "Unclear"
@@ -75,13 +75,13 @@ def _told(said: object) -> object:
 class Told(Form):
     """The answer of the oracle, as in the paper."""
 
-    answer: Annotated[Literal["Yes", "No"], BeforeValidator(_told)]
+    answer: Annotated[Literal["Yes", "No"], BeforeValidator(in_words)]
 
 
 class ToldIfClear(Form):
     """The answer of an oracle that need not decide."""
 
-    answer: Annotated[Literal["Yes", "No", "Unclear"], BeforeValidator(_told)]
+    answer: Annotated[Literal["Yes", "No", "Unclear"], BeforeValidator(in_words)]
 
 
 ANSWERS: Mapping[str, type[Told] | type[ToldIfClear]] = {"yes_no": Told, "yes_no_unclear": ToldIfClear}

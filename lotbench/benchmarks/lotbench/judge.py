@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator
 
 from lotbench.benchmarks.lotbench import whole, words
+from lotbench.benchmarks.lotbench.frameworks import in_words
 from lotbench.benchmarks.lotbench.settings import GameEpisode, prompt
 from lotbench.errors import Unread
 from lotbench.harness.episode import Reading
@@ -78,7 +81,7 @@ class VerdictFirst(Form):
 class Summary(Form):
     """One decision for both criteria before its reasons, under the paper's names (App. D)."""
 
-    SUMMARY: YesNo
+    SUMMARY: Annotated[Literal["Yes", "No"], BeforeValidator(in_words)]
     EXPLANATION: Annotated[str, prose(900, "entities, relations and causal chains, and why")]
 
 
@@ -154,7 +157,7 @@ async def trial(
 def daeso(form: Any) -> bool:
     """Both criteria: the same creative point and the same function; the paper's form decides them as one."""
     if isinstance(form, Summary):
-        return form.SUMMARY
+        return form.SUMMARY == "Yes"
     return bool(form.same_creative_point and form.same_function)
 
 
