@@ -219,7 +219,7 @@ def _claim(folder: Path, path: Path, config: Config, screening: str | None) -> N
 def _decisive(frozen: Mapping[str, Any]) -> dict[str, Any]:
     """What candidates depend on in a frozen configuration."""
     config = frozen["config"]
-    general = ("model", "types", "languages", "seed", "split", "held_out")
+    general = ("model", "types", "languages", "seed", "held_out")
     settings = {name: value for name, value in config["explore"].items() if name not in ENGINE_ONLY}
     return {name: config[name] for name in general} | {
         "explore": settings,
