@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from lotbench.checks.probes import key_of
 from lotbench.config.experiment import Limits
 from lotbench.edge.calls import judge_records
 from lotbench.edge.files import run_folder
@@ -19,7 +20,6 @@ from lotbench.edge.files.jsonl import tables
 from lotbench.errors import DataError, UsageError, at
 from lotbench.metrics.agreement import Field, Rate, Stratum
 from lotbench.metrics.people_agreement import ceiling
-from lotbench.run.anchors import key_of
 from lotbench.run.loading import Run, planned
 
 DRAWN = ("sample", "filling")
@@ -181,6 +181,5 @@ def _empty(about: Mapping[str, Any]) -> dict[str, Any]:
         "unreadable": 0,
         "of": 0,
         "flips": [0, 0],
-        "rows": [],
         "field": [],
     }

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from lotbench.checks import judge_rates
 from lotbench.checks.judge_check_plan import Prepared, Wanted, prepare
 from lotbench.checks.judge_rates import Judged, Measure
+from lotbench.checks.probes import key_of, put, side_by_side
 from lotbench.config.experiment import digest
 from lotbench.config.model_names import slug
 from lotbench.edge.calls import judge_records
@@ -27,7 +28,6 @@ from lotbench.harness.judge_validation import JudgePanel, Probe
 from lotbench.report.html.comparison_page import judges_page
 from lotbench.report.sections import Section
 from lotbench.run import results
-from lotbench.run.anchors import key_of, put, side_by_side
 from lotbench.run.calling import Calls, calling
 from lotbench.run.session import watched
 from lotbench.types import JSON

@@ -65,7 +65,6 @@ class Measure:
         groups: Of decisions, by name; `all` is first.
         marks: Of numbers, by name likewise; a criterion has one of the two.
         readable: The first ruling on each row, of those that could be read.
-        probes: The probe of each row that is one probe, by row.
         unreadable: Verdicts of all repeats that could not be read, and calls without a reply.
         of: Verdicts of all repeats.
         flips: Pairs of verdicts on one row that differ, and all such pairs.
@@ -83,7 +82,6 @@ class Measure:
     flips: tuple[int, int]
     criterion: str = ""
     marks: Mapping[str, Marks] = field(default_factory=dict)
-    probes: Mapping[str, Probe] = field(default_factory=dict)
 
 
 Rule: TypeAlias = Callable[[Sequence[tuple[Probe, ProbeResult]]], Sequence[Ruling]]
@@ -114,12 +112,9 @@ def _measured(
         for repeat in repeats
         for ruling in rule([(one.probe, one.said) for one in mine if one.repeat == repeat])
     ]
-    probes = {one.probe.id: one.probe for one in mine}
     for criterion in dict.fromkeys(one.criterion for one in ruled):
         found = [one for one in ruled if one.criterion == criterion]
-        made = measure(found, panel, criterion or what, seed)
-        rows = {one.row for one in found}
-        yield replace(made, probes={name: one for name, one in probes.items() if name in rows})
+        yield measure(found, panel, criterion or what, seed)
 
 
 def measure(found: Sequence[Ruling], panel: JudgePanel, what: str, seed: int) -> Measure:
@@ -181,12 +176,7 @@ def _grouped(readable: Sequence[Ruling], rated: Callable[[Sequence[Ruling]], T])
 def record(
     one: Measure, key: Mapping[str, JSON], names: Sequence[str], about: Mapping[str, JSON]
 ) -> dict[str, Any]:
-    """What the store keeps of a measure: all that a later report says, and each row's verdict for anchors."""
-    rows = [
-        {"probe": asdict(one.probes[ruling.row]), "accepted": ruling.said}
-        for ruling in one.readable
-        if ruling.row in one.probes
-    ]
+    """What the store keeps of a measure: all that a later report says."""
     return {
         "schema": 1,
         "key": dict(key),
@@ -195,7 +185,6 @@ def record(
         "what": one.what,
         **counted(one),
         "flips": list(one.flips),
-        "rows": rows,
         "field": [],
     }
 

@@ -19,8 +19,6 @@ Record = Mapping[str, Any]
 Cell = str | float | int | None
 Key = Callable[[str, Any, Pack, JSON, str], Mapping[str, JSON]]
 ROLE = "judge"
-DRIFT = 0.01
-"""The chance of the flips that are seen, below which a judge is taken to have changed."""
 
 
 def standing_alone(
@@ -37,9 +35,7 @@ def standing_alone(
         checks = [
             check
             for seat, records in known.items()
-            for check in _checks(
-                _who(context, seat), records, deciding(context.settings), _drifted(context, seat)
-            )
+            for check in _checks(_who(context, seat), records, deciding(context.settings))
         ]
         return JudgeQuality(tuple(checks), (_section(known, context),), {}, tuple(used))
 
@@ -66,33 +62,7 @@ def _records(context: JudgeContext, key: Key, seat: int) -> dict[str, Record]:
     return found
 
 
-def _anchor(context: JudgeContext, seat: int) -> Mapping[str, Any]:
-    """What became of the rows that this judge judged again; empty if it has not come to them."""
-    found = (context.anchors or {}).get("judges", ())
-    return found[seat] if seat < len(found) else (context.anchors or {})
-
-
-def _drifted(context: JudgeContext, seat: int) -> bool:
-    chance = _anchor(context, seat).get("chance")
-    return chance is not None and chance < DRIFT
-
-
-def _anchored(context: JudgeContext, seat: int) -> str:
-    found, who = _anchor(context, seat), _who(context, seat)
-    if not found:
-        return f"{who}: no anchors were judged: the run has not come to its end."
-    if "skipped" in found:
-        return f"{who}: anchors skipped ({found['skipped']})."
-    told = f"{who}: {len(found['flipped'])} of {found['n']} verdicts of the stored check flipped when judged again"
-    if found["chance"] is None:
-        return f"{told}; the check judged each row once, so how many are to be expected is not known."
-    says = "DRIFT" if _drifted(context, seat) else "no drift"
-    return f"{told}; the chance of so many or more is {found['chance']:.2g}: {says}."
-
-
-def _checks(
-    who: str, records: Mapping[str, Record], criteria: Sequence[str], drifted: bool
-) -> Iterator[Check]:
+def _checks(who: str, records: Mapping[str, Record], criteria: Sequence[str]) -> Iterator[Check]:
     if not records:
         yield Check(ROLE, who, None)
         return
@@ -102,7 +72,7 @@ def _checks(
             yield Check(ROLE, who, None, task=criterion)
         else:
             labels = record["set"].get("labels", "")
-            yield Check(ROLE, who, tested(record), task=criterion, labels=labels, drifted=drifted)
+            yield Check(ROLE, who, tested(record), task=criterion, labels=labels)
 
 
 def tested(record: Record) -> Rates:
@@ -148,7 +118,8 @@ def _section(known: Mapping[int, Mapping[str, Record]], context: JudgeContext) -
     notes: list[str] = []
     for seat, records in known.items():
         who = _who(context, seat)
-        notes.append(_anchored(context, seat) if records else f"unchecked: {who}")
+        if not records:
+            notes.append(f"unchecked: {who}")
         for criterion, record in records.items():
             rates = tested(record)
             about = record["set"]

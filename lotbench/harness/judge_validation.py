@@ -120,7 +120,7 @@ class JudgeContext:
         addresses: Of each seat of each role; see `config.model_names.address`.
         run: The name of the run's folder.
         records: Every judge check in the store, or kept with the run.
-        anchors: What became of the rows that this run judged again; None if it has not come to them.
+        ended: Whether every task of the run is done.
         placebo: Whether the candidate is the placebo.
     """
 
@@ -134,7 +134,7 @@ class JudgeContext:
     data: str
     run: str
     records: Sequence[Mapping[str, Any]]
-    anchors: Mapping[str, Any] | None = None
+    ended: bool = False
     placebo: bool = False
 
 
@@ -213,7 +213,6 @@ class Validation:
         built: Probes that a data set brings itself, without any judge set.
         fillings: Verdicts of a run, stratified, at most so many; None if people label none.
         standing: How well a run's judges are known to judge; None if that is not said of a run.
-        anchors: How many rows a full run judges again.
         judged: The role, and the seats that judge together in a game.
         alone: Whether every judge judges alone, so that each is checked by itself.
         placebo: What a candidate says that knows other samples only, from the sample that is played, all samples
@@ -232,7 +231,6 @@ class Validation:
     built: Callable[[str, Mapping[str, Any]], Sequence[Probe]] = lambda role, data: ()
     fillings: Callable[[Sequence[Trace], Mapping[str, Mapping[str, Any]], Any, int, int], Draw] | None = None
     standing: Callable[[JudgeContext], JudgeQuality] | None = None
-    anchors: Callable[[Any], int] = lambda settings: 0
     judged: Callable[[Any], tuple[str, tuple[int, ...]]] = lambda settings: ("judge", (0,))
     alone: bool = False
     placebo: Callable[[Any, Sequence[Any], Any, Random], PlaceboLines] | None = None

@@ -193,29 +193,6 @@ def flips(verdicts: Sequence[Sequence[bool]]) -> tuple[int, int]:
     return differing, pairs
 
 
-def drift(flipped: int, n: int, before: int, of: int) -> float:
-    """The chance of so many flips or more in n trials, if the rate is the one that gave `before` in `of`.
-
-    That rate is not known exactly: it has its Beta posterior, and the count of flips is beta-binomial.
-    """
-    return float(scipy.stats.betabinom.sf(flipped - 1, n, before + 0.5, of - before + 0.5))
-
-
-def drift_power(n: int, before: int, of: int, level: float, more: float = 0.1) -> float:
-    """The chance that n trials show, by `drift` below a level, that flips have become so much more frequent."""
-    counts = np.arange(n + 2)
-    least = int(np.argmax(scipy.stats.betabinom.sf(counts - 1, n, before + 0.5, of - before + 0.5) < level))
-    return float(scipy.stats.binom.sf(least - 1, n, min(1.0, (before + 0.5) / (of + 1) + more)))
-
-
-def drift_trials(
-    before: int, of: int, level: float, more: float = 0.1, power: float = 0.8, most: int = 2000
-) -> int | None:
-    """The fewest trials, in tens, that show so many more flips with that power; None if `most` do not."""
-    found = (n for n in range(10, most + 1, 10) if drift_power(n, before, of, level, more) >= power)
-    return next(found, None)
-
-
 def icc(ratings: Floats) -> float:
     """ICC(2,1): how far single ratings agree, raters and targets both drawn at random (Shrout and Fleiss 1979).
 

@@ -94,7 +94,6 @@ class Check:
         rates: What was found; None if it was never checked under these conditions.
         task: What it is asked to do, if its role has several tasks: `originality`.
         labels: Whose labels it was held against: `author`, `people`, `planted`.
-        drifted: It no longer judges as it did when it was checked.
         bound: Whose bounds it is held to: a name in BOUNDS.
     """
 
@@ -103,7 +102,6 @@ class Check:
     rates: Rates | None
     task: str = ""
     labels: str = ""
-    drifted: bool = False
     bound: str = ""
 
 
@@ -261,8 +259,6 @@ def faults(check: Check) -> Iterator[str]:
             f"{rates.unreadable:.1%} of the verdicts of {name}'s check could not be read, above max_unreadable "
             f"{bounds.max_unreadable:g}"
         )
-    if check.drifted:
-        yield f"{name} no longer judges as it did when it was checked (anchors)"
 
 
 def _decisions(name: str, rates: Rates, bounds: Bounds) -> Iterator[str]:

@@ -265,7 +265,6 @@ def _judge_quality(made: plan.Plan, path: Path, traces: Sequence[Trace], totals:
     if validation is None or validation.standing is None:
         return JudgeQuality()
     kept = _kept_checks(path)
-    anchors = path / "anchors.json"
     addresses = {role: [address(name) for name in names] for role, names in made.names.items()}
     return validation.standing(
         JudgeContext(
@@ -282,7 +281,7 @@ def _judge_quality(made: plan.Plan, path: Path, traces: Sequence[Trace], totals:
                 *judge_records.counting(made.digests["data"]),
                 *(_addressed(one, addresses) for one in kept),
             ),
-            anchors=run_folder.read_json(anchors) if anchors.is_file() else None,
+            ended=len(traces) == len(made.chosen) * made.experiment.repeats,
             placebo=made.names["candidate"][0].kind == "placebo",
         )
     )

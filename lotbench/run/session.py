@@ -20,7 +20,6 @@ from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.episode import AnyEpisode, Call
 from lotbench.harness.loop import Course, Graph, Loop, Planned
 from lotbench.run import results
-from lotbench.run.anchors import anchors
 from lotbench.run.calling import Calls
 from lotbench.run.loading import Run
 from lotbench.run.plan import Plan
@@ -67,7 +66,7 @@ class Session:
         plan: What the run does.
         calls: What it asks with, and its folder.
         run: The run so far.
-        shard: Whether this session takes a share of the run: anchors and report are of the whole.
+        shard: Whether this session takes a share of the run: the report is of the whole.
         callbacks: LangChain's callback handlers of every episode.
     """
 
@@ -119,7 +118,7 @@ class Session:
         return self._run
 
     async def walk(self, *, check: bool, watch: Watch | None) -> None:
-        """Do what `play` does; of a share, without anchors and report, which are of the whole run.
+        """Do what `play` does; of a share, without the report, which is of the whole run.
 
         Raises:
             LotbenchError: What stopped the run; its `run` is the folder.
@@ -131,8 +130,6 @@ class Session:
                 if check:
                     await self._calls.check()
                 await self._take(walks, self._plan.lanes())
-                if not self._shard:
-                    self._folder.write_json("anchors.json", await anchors(self._plan, caller))
         except LotbenchError as error:
             error.run = self._folder.path
             if isinstance(error, LimitReached) and caller.budget.overspent:

@@ -242,21 +242,17 @@ async def test_reports_know_whether_the_judge_was_checked(data: Path, rows: Path
     judge = PlantedJudge(ITEMS, 0.02, 0.1)
     unchecked = await game(data, tmp_path, judge)
     assert "the judge was never checked (unchecked: judge-0)" in unchecked.summary["reasons"]
-    assert "Anchors: skipped (no stored check of this judge)" in section(unchecked)
     assert "the oracle was never checked (unchecked: o)" in unchecked.summary["reasons"]
     await judge_check(wanted(data, rows, tmp_path), own=players(judge))
     results.rewritten(unchecked)
     assert load_run(unchecked.path).summary["reasons"] == ["the oracle was never checked (unchecked: o)"]
     await judge_check(wanted(data, rows, tmp_path, judges=0, oracle=True), own=players())
-    # The report of the old run, written again, knows of it; so does a new one, which judges anchors.
+    # The report of the old run, written again, knows of it; so does a new one.
     results.rewritten(unchecked)
     assert load_run(unchecked.path).summary["reasons"] == []
     run = await game(data, tmp_path, judge)
     assert run.summary["rankable"] is True
     assert "not corrected" in section(run) and "author labels" in section(run)
-    assert "0 of 50 verdicts of the stored check flipped; the check judged each row once" in section(run)
-    part = await game(data, tmp_path, judge, samples=[ITEMS[0].id, ITEMS[1].id])
-    assert "skipped (not a full run: 2 of 24 samples)" in section(part)
     # Without the store, the run folder still says it.
     shutil.rmtree(judge_records.place())
     results.rewritten(run)
@@ -289,7 +285,6 @@ async def test_a_check_on_the_shipped_judge_set_counts_whatever_is_played(
     run = await game(second, tmp_path, judge)
     assert run.summary["reasons"] == []
     assert "about the samples of lotbench_easy, not on those that were played" in section(run)
-    assert "Anchors: 0 of 50 verdicts of the stored check flipped" in section(run)
 
     # What is known of a judge on the very samples that are played comes first.
     own = write(tmp_path / "own", daeso=renamed(filled(ITEMS)), oracle=renamed(asked(ITEMS)))
@@ -361,26 +356,9 @@ async def test_a_judge_that_errs_too_often_or_was_checked_on_too_little_makes_a_
 ) -> None:
     await judge_check(wanted(data, rows, tmp_path, limit=limit), own=players(judge))
     await judge_check(wanted(data, rows, tmp_path, judges=0, oracle=True), own=players())
-    run = await game(data, tmp_path, judge, settings={"anchors": 0})
+    run = await game(data, tmp_path, judge)
     found = run.summary["reasons"]
     assert [reason in one for reason, one in zip(reasons, found, strict=True)] == [True] * len(reasons)
-    assert "Anchors: skipped (anchors = 0)" in section(run)
-
-
-async def test_a_judge_that_changed_under_its_name_is_found_by_its_anchors(
-    data: Path, rows: Path, tmp_path: Path
-) -> None:
-    twice = wanted(data, rows, tmp_path, experiment={"repeats": 2})
-    await judge_check(twice, own=players(PlantedJudge(ITEMS, 0.02, 0.05)))
-    await judge_check(wanted(data, rows, tmp_path, judges=0, oracle=True), own=players())
-    same = await game(data, tmp_path, PlantedJudge(ITEMS, 0.02, 0.05))
-    assert "no drift" in section(same) and same.summary["reasons"] == []
-    assert "10 points more frequent would be seen by 50 anchors with a chance of 0." in section(same)
-    other = await game(data, tmp_path, PlantedJudge(ITEMS, 0.25, 0.3, seed="new"))
-    assert "DRIFT" in section(other)
-    assert any("anchors" in reason for reason in other.summary["reasons"])
-    found = json.loads((other.path / "anchors.json").read_text(encoding="utf-8"))
-    assert found["n"] == 50 and found["before"] == [0, len(filled(ITEMS))] and len(found["flipped"]) > 5
 
 
 async def test_people_label_fillings_of_a_run_and_its_scores_are_corrected(

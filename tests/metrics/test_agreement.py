@@ -13,9 +13,6 @@ from lotbench.metrics.agreement import (
     Rate,
     Stratum,
     agreement,
-    drift,
-    drift_power,
-    drift_trials,
     flips,
     kappa,
     rate,
@@ -144,28 +141,3 @@ def test_flips_are_pairs_of_verdicts_on_one_row_that_differ() -> None:
     assert flips([[True, True], [True, False], [False, False]]) == (1, 3)
     assert flips([[True, False, True]]) == (2, 3)
     assert flips([[True], []]) == (0, 0)
-
-
-def test_drift_is_a_binomial_tail_whose_rate_is_not_known_exactly() -> None:
-    assert drift(0, 50, 0, 300) == 1.0
-    assert drift(6, 50, 10_000, 200_000) == pytest.approx(stats.binom.sf(5, 50, 0.05), rel=0.01)
-    # No flip in 300 does not mean that none can come: one in 50 is no drift, three are.
-    assert drift(1, 50, 0, 300) > 0.05
-    assert drift(3, 50, 0, 300) < 0.01
-
-
-def test_the_power_of_anchors_is_the_share_of_changed_judges_that_they_show() -> None:
-    rng = np.random.default_rng(0)
-    for before, of in ((9, 908), (45, 908), (10, 100)):
-        rate = (before + 0.5) / (of + 1) + 0.1
-        seen = [drift(int(flipped), 50, before, of) < 0.01 for flipped in rng.binomial(50, rate, 4000)]
-        assert drift_power(50, before, of, 0.01) == pytest.approx(np.mean(seen), abs=0.03)
-
-
-def test_more_anchors_buy_power() -> None:
-    assert drift_power(50, 45, 908, 0.01) < 0.6
-    enough = drift_trials(45, 908, 0.01)
-    assert enough is not None and 50 < enough <= 120
-    assert drift_power(enough, 45, 908, 0.01) >= 0.8 > drift_power(enough - 20, 45, 908, 0.01)
-    # Of four pairs, two of which differed, nothing is known that many anchors could be held against.
-    assert drift_trials(2, 4, 0.01) is None

@@ -42,8 +42,6 @@ class Settings(BaseModel):
     """Whether a hallucinated answer can still be an IH (Algorithm 1); decides on the examples of dhp too."""
     w1: float = Field(default=0.6, ge=0, le=1)
     """The weight of IH in IFS; w2 is 1 - w1 (Eq. 3)."""
-    anchors: int = Field(default=50, ge=0)
-    """Rows of the judge set that a full run has each checked judge judge again; 0 for none."""
     encoder: str = "minilm"
     """What embeds answers: minilm, a sentence-transformers name or folder, or NAME#pooler."""
     flips: int = Field(default=10_000, ge=100)
@@ -71,7 +69,7 @@ TaskEpisode: TypeAlias = Episode[Item, Settings]
 """An episode of this benchmark: what its sample and its settings are."""
 
 
-SCORE_ONLY = frozenset({"anchors", "panel_rule", "classes", "w1", "encoder", "flips"})
+SCORE_ONLY = frozenset({"panel_rule", "classes", "w1", "encoder", "flips"})
 """Settings that change the score of a finished trace and not the walk."""
 
 

@@ -84,8 +84,6 @@ class Settings(BaseModel):
     """Whether each pair is compared in both orders, or in one (the paper's)."""
     flexibility_unit: Literal["keyword", "idea", "row"] = "keyword"
     """What the 30th percentile is taken over; row, a judge's verdict on an idea, is what the public code does."""
-    anchors: int = Field(default=50, ge=0)
-    """Rows of the judge set that a full run has each checked judge judge again; 0 for none."""
     encoder: str = "minilm"
     """What embeds the ideas, to see how alike those of several models are."""
 
@@ -104,7 +102,7 @@ KeywordEpisode: TypeAlias = Episode[Item, Settings]
 """An episode of this benchmark: what its sample and its settings are."""
 
 
-SCORE_ONLY = frozenset({"anchors", "flexibility_unit", "encoder"})
+SCORE_ONLY = frozenset({"flexibility_unit", "encoder"})
 """Settings that change the score of a finished trace, and not the walk."""
 
 

@@ -246,6 +246,5 @@ CHECKED = Validation(
     rulings=rulings,
     deciding=deciding,
     standing=standing_alone(key, deciding),
-    anchors=lambda settings: int(settings.anchors),
     alone=True,
 )

@@ -18,7 +18,7 @@ from lotbench.types import JSON
 Record = Mapping[str, Any]
 UNSEEN = frozenset({
     "arm", "ask", "clues", "clue_interval", "clue_reveal", "framework", "votes", "oracle_sees", "oracle_says",
-    "anchors", "conversation", "frame_ladder",
+    "conversation", "frame_ladder",
 })  # fmt: skip
 """Settings that change nothing for a candidate that reads nothing."""
 NAMES = (
@@ -73,7 +73,7 @@ def chance_line(
 
 def _own(inquiry: JudgeContext, key: Mapping[str, JSON]) -> dict[str, Any] | None:
     """The record of a placebo's own run that has come to its end."""
-    if not inquiry.placebo or inquiry.anchors is None:
+    if not inquiry.placebo or not inquiry.ended:
         return None
     found = metrics(inquiry.traces, inquiry.settings)
     headline = found["creativity_score"]

@@ -16,9 +16,9 @@ from lotbench.benchmarks.lotbench import labelled, leaps
 from lotbench.benchmarks.lotbench.chance import chance_line
 from lotbench.benchmarks.lotbench.games import game
 from lotbench.benchmarks.lotbench.validation import judged, key
-from lotbench.harness.judge_standing import DRIFT, ceiling, elsewhere, tested
+from lotbench.harness.judge_standing import ceiling, elsewhere, tested
 from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, Place, judged_by
-from lotbench.metrics.agreement import Field, Stratum, drift_power, drift_trials
+from lotbench.metrics.agreement import Field, Stratum
 from lotbench.metrics.intervals import Floats
 from lotbench.report.sections import Section, Table
 from lotbench.report.trust import Check
@@ -26,10 +26,6 @@ from lotbench.types import JSON, Metric
 
 Record = Mapping[str, Any]
 Cell = str | float | int | None
-
-
-POWER = 0.8
-"""The chance with which anchors should show a judge that flips 10 points more often."""
 
 
 def standing(inquiry: JudgeContext) -> JudgeQuality:
@@ -63,11 +59,11 @@ def _checked(inquiry: JudgeContext) -> JudgeQuality:
     known = [(name, one) for name, one in others if one is not None]
     checks = (_check(inquiry, record), _oracle(inquiry, others[-1][1]))
     if record is None:
-        notes = [f"unchecked: {checks[0].who}", *_nearest(inquiry, ids), *_anchors(inquiry)]
+        notes = [f"unchecked: {checks[0].who}", *_nearest(inquiry, ids)]
         section = Section("Judge", tuple(notes), _tables(known))
         return JudgeQuality(checks, (section,), {}, tuple(one for _, one in known))
     rates = _field(record, inquiry)
-    notes = [*_about(record), *_fielded(record, rates, inquiry), *_anchors(inquiry)]
+    notes = [*_about(record), *_fielded(record, rates, inquiry)]
     section = Section("Judge", tuple(notes), _tables([("the run's judge", record), *known]))
     used = (record, *(one for _, one in known))
     return JudgeQuality(checks, (section,), _scores(record, inquiry), used)
@@ -93,7 +89,7 @@ def _check(inquiry: JudgeContext, record: Record | None) -> Check:
             where="in the field",
         )
     labels = record["set"].get("labels", "")
-    return Check(role, who, rates, labels=labels, drifted=_drifted(inquiry), bound="game")
+    return Check(role, who, rates, labels=labels, bound="game")
 
 
 def _oracle(inquiry: JudgeContext, record: Record | None) -> Check:
@@ -231,41 +227,6 @@ def _rate(value: float, draws: Floats) -> str:
         return "not known (no right guess was labelled)"
     low, high = np.quantile(draws[~np.isnan(draws)], (0.025, 0.975))
     return f"{value:.3f} ({low:.3f} to {high:.3f})"
-
-
-def _drifted(inquiry: JudgeContext) -> bool:
-    chance = (inquiry.anchors or {}).get("chance")
-    return chance is not None and chance < DRIFT
-
-
-def _anchors(inquiry: JudgeContext) -> list[str]:
-    found = inquiry.anchors
-    if found is None:
-        return ["Anchors: none were judged: the run has not come to its end."]
-    if "skipped" in found:
-        return [f"Anchors: skipped ({found['skipped']})."]
-    before, of = found["before"]
-    told = f"Anchors: {len(found['flipped'])} of {found['n']} verdicts of the stored check flipped"
-    if found["unreadable"]:
-        told += f", {found['unreadable']} more could not be read"
-    if found["chance"] is None:
-        return [f"{told}; the check judged each row once, so how many are to be expected is not known."]
-    told += f"; in the check {before} of {of} did. The chance of so many or more is {found['chance']:.2g}"
-    return [f"{told}: DRIFT." if _drifted(inquiry) else f"{told}: no drift is seen. {_power(found)}"]
-
-
-def _power(anchors: Mapping[str, Any]) -> str:
-    """How likely so many anchors were to show a drift that matters, and how many would be."""
-    n, (before, of) = int(anchors["n"]), anchors["before"]
-    power = drift_power(n, before, of, DRIFT)
-    told = f"Flips that are 10 points more frequent would be seen by {n} anchors with a chance of {power:.2f}"
-    if power >= POWER:
-        return f"{told}."
-    needed = drift_trials(before, of, DRIFT, power=POWER)
-    rows = anchors.get("rows")
-    if needed is None or (rows is not None and rows < needed):
-        return f"{told}; the check has too few rows, or too few that were judged twice, for {POWER:.0%}."
-    return f"{told}, by {needed} (--set anchors={needed}) with {POWER:.2f}."
 
 
 def _scores(record: Record, inquiry: JudgeContext) -> dict[str, Metric]:

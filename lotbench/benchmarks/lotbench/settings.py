@@ -79,8 +79,6 @@ class Settings(BaseModel):
     """What an unsolved game is worth: nothing, or exp(-alpha N) (the paper's)."""
     alpha: float = Field(default=0.2, gt=0)
     beta: float = Field(default=1.0, gt=0)
-    anchors: int = Field(default=50, ge=0)
-    """Rows of the judge set that a full run judges again, to see whether the judge is still what it was."""
 
     @property
     def whole(self) -> bool:
@@ -98,7 +96,7 @@ def prompt(episode: GameEpisode, name: str) -> Prompt:
     return papers.get(name) or episode.prompt(name)
 
 
-SCORE_ONLY = frozenset({"round_origin", "unsolved", "alpha", "beta", "anchors"})
+SCORE_ONLY = frozenset({"round_origin", "unsolved", "alpha", "beta"})
 """Settings that change the score of a finished trace, or what is said of it, and not the walk."""
 
 

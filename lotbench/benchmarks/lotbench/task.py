@@ -97,7 +97,6 @@ benchmark = Benchmark(
             key=validation.key,
             fillings=validation.fillings,
             standing=standing,
-            anchors=lambda settings: settings.anchors,
             judged=validation.judged,
             placebo=placebo.lines,
         ),

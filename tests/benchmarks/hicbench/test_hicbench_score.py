@@ -336,7 +336,6 @@ async def test_settings_that_change_the_score_only_change_no_question(name: str)
         "w1": 0.5,
         "encoder": "other",
         "flips": 100,
-        "anchors": 7,
     }
     other = others[name]
     candidate, changed = counting(), counting()

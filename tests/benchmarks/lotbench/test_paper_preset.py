@@ -45,7 +45,7 @@ LITERAL: dict[str, Any] = {
     "alpha": 0.2,
     "beta": 1.0,
 }
-PAPER_SILENT = {"votes", "max_words", "max_characters", "anchors"}
+PAPER_SILENT = {"votes", "max_words", "max_characters"}
 """The paper says nothing of these: votes of CoT-SC here, length of a filling, rows judged again."""
 ARMS_OF_OURS = {
     "frame": "shown",
@@ -110,7 +110,7 @@ def test_the_preset_opens_with_the_command_that_runs_it() -> None:
 
 def test_settings_that_change_the_score_alone_are_those_that_no_message_depends_on() -> None:
     scored = {"round_origin", "unsolved", "alpha", "beta"}
-    assert scored | {"anchors"} == SCORE_ONLY
+    assert scored == SCORE_ONLY
     assert benchmark.comparison.score_only == SCORE_ONLY
 
 

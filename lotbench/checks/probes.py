@@ -1,0 +1,96 @@
+"""Probes put to judges through the caller of a run.
+
+What is asked and how it is read is the benchmark's own node, so a judge is measured on the very questions of
+the game.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from lotbench.config.model_names import address
+from lotbench.edge.calls.caller import Caller
+from lotbench.errors import LotbenchError
+from lotbench.harness.episode import AnyEpisode, visit
+from lotbench.harness.judge_validation import (
+    JudgePanel,
+    Probe,
+    ProbeResult,
+    judged_by,
+)
+from lotbench.harness.state import joined, start
+from lotbench.run.plan import Plan, sampling_table
+from lotbench.types import JSON, Answer, Question
+
+
+async def put(caller: Caller, made: Plan, panel: JudgePanel, probe: Probe, repeat: int) -> ProbeResult:
+    """Put a probe to a panel: the benchmark's own node asks, for the panel's seats, under its settings."""
+    validation = made.benchmark.judges.validation
+    assert validation is not None
+
+    async def ask(episode: AnyEpisode, question: Question) -> Answer:
+        # Two probes of a sample may come to the very same question: each is asked in its own name.
+        about = probe.id if probe.task and not question.shared else question.about
+        seated = replace(question, seat=panel.seats[question.seat], about=about)
+        # The benchmark reads its own question back: for it, the panel is all the judges there are.
+        return replace(await caller.ask(episode, seated), question=question)
+
+    episode = made.episode(probe.sample, repeat, ask)
+    seats = {**episode.seats, panel.role: len(panel.seats)}
+    state: dict[str, Any] = {**start(probe.sample, repeat), **probe.state, "turn": dict(probe.turn)}
+    node = made.benchmark.nodes[probe.step]
+    update = await visit(node, state, replace(episode, settings=panel.settings, seats=seats))
+    return validation.read(probe, joined(state, update))
+
+
+async def side_by_side(concurrency: int, work: Sequence[Callable[[], Awaitable[None]]]) -> None:
+    """Do all the work, so many pieces at a time; after an error what is begun is finished: it is paid for.
+
+    Raises:
+        LotbenchError: The first error of any piece.
+    """
+    waiting = iter(work)
+    failures: list[LotbenchError] = []
+
+    async def worker() -> None:
+        for piece in waiting:
+            try:
+                await piece()
+            except LotbenchError as error:
+                failures.append(error)
+            if failures:
+                return
+
+    workers = [asyncio.create_task(worker()) for _ in range(max(1, min(concurrency, len(work))))]
+    try:
+        await asyncio.gather(*workers)
+    finally:
+        for one in workers:
+            one.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+    if failures:
+        raise failures[0]
+
+
+def key_of(
+    made: Plan,
+    role: str,
+    seats: Sequence[int],
+    settings: Any,
+    ids: Mapping[str, Sequence[Sequence[str]]],
+    task: str = "",
+) -> dict[str, JSON] | None:
+    """The name in the store of what these seats' verdicts depend on; None if a seat has not one id."""
+    validation = made.benchmark.judges.validation
+    answered = ids.get(role, ())
+    mine = [answered[seat] if seat < len(answered) else () for seat in seats]
+    if validation is None or any(len(one) != 1 for one in mine):
+        return None
+    part = validation.key(
+        task or role, settings, made.prompts, sampling_table(made)[role], made.digests["data"]
+    )
+    addresses = [address(made.names[role][seat]) for seat in seats]
+    return {**part, **judged_by([one[0] for one in mine], addresses)}
