@@ -40,10 +40,9 @@ from lotbench.harness import ballot
 from lotbench.prompting.reply import Form, YesNo, prose, read_form
 from lotbench.run import recorded
 from lotbench.run.folder_shapes import read_run_json, read_samples, read_summary
-from lotbench.site.annotations import Annotations
 from lotbench.site.run_summary import Samples
 from lotbench.site.said import lines
-from lotbench.types import Reply, Score, Trace
+from lotbench.types import Reply
 from tests.asking import reply_of
 
 PLACE = TemporaryDirectory(prefix="lotbench-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
@@ -161,14 +160,6 @@ def toml(data: bytes) -> None:
     config.read_value(data.decode("utf-8", "replace").lstrip("@"))
 
 
-def marks(data: bytes) -> None:
-    """The marks beside runs, and what a page sends."""
-    root = held(data, "annotations.jsonl").parent
-    known = Annotations(root, "", str)
-    with suppress(UsageError):
-        known.marks("run", Trace("s", 1, "s/1", "solved", Score(1.0), (), None, {}))
-
-
 def ballots(data: bytes) -> None:
     """A line of a ballot or of votes."""
     for model in (ballot.Item, ballot.Vote):
@@ -247,7 +238,6 @@ TARGETS: Mapping[str, Callable[[bytes], None]] = {
     "run_json": run_json,
     "run_lines": run_lines,
     "toml": toml,
-    "marks": marks,
     "ballots": ballots,
     "predicted": predicted,
     "picture": picture,

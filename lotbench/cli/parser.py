@@ -41,7 +41,9 @@ class Parser(argparse.ArgumentParser):
             known = [name for name in self._option_string_actions if name.startswith("--")]
             now = RENAMED.get(flags[0])
             near = f"; it is {now} here" if now in known else _near(flags[0], known)
-            near = f": {removed.FLAGS[flags[0]]}" if flags[0] in removed.FLAGS else near
+            command = self.prog.removeprefix("lotbench ")
+            for name in (flags[0], f"{command} {flags[0]}"):
+                near = f": {removed.FLAGS[name]}" if name in removed.FLAGS else near
             self.error(f"no flag {flags[0]}{near}")
         return found, rest
 
@@ -336,7 +338,6 @@ def _people(commands: Commands) -> None:
         help="where runs are kept (default: runs), or a run, whose page comes first; `latest` is one",
     )
     one.add_argument("--export", metavar="DIR", help="write the pages as files instead, into a new folder")
-    one.add_argument("--name", metavar="WHO", default="", help="who marks verdicts, as it is written down")
     about = "play a benchmark yourself, here or in the browser"
     one = _command(commands, "play", "people:play", about, _site(), _played())
     one.add_argument("benchmark", nargs="?", metavar="BENCHMARK", help="(default: lotbench)")

@@ -26,8 +26,6 @@ EVERYWHERE = ("0.0.0.0", "::")
 
 def view(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench view`."""
-    from lotbench.site.annotations import Annotations
-    from lotbench.site.review import clock
     from lotbench.site.runs import Gallery, export
 
     root, first = _looked_at(parsed.root)
@@ -36,14 +34,12 @@ def view(parsed: argparse.Namespace) -> int:
     # Of each run that was read, its walks are held open.
     room(sum(1 for _ in root.glob("*/run.json")))
     if parsed.export:
-        count, size = export(
-            Gallery(root, Annotations(root, parsed.name, clock), live=False), Path(parsed.export)
-        )
+        count, size = export(Gallery(root, live=False), Path(parsed.export))
         print(
             f"{parsed.export}: {count} files, {size / 1e6:.1f} MB; open {Path(parsed.export) / 'index.html'}"
         )
         return 0
-    return _serve(Gallery(root, Annotations(root, parsed.name, clock)), parsed, first=first)
+    return _serve(Gallery(root), parsed, first=first)
 
 
 def _looked_at(given: str) -> tuple[Path, str]:

@@ -109,6 +109,7 @@ def cards_of(path: Path, items: Mapping[str, Any]) -> list[Card]:
     told = {
         language: prompts["criteria"].sections["rules"]
         for language, prompts in datasets.prompts("lotbench").prompts.items()
+        if "criteria" in prompts
     }
     for number, text in jsonl.texts(path):
         try:

@@ -7,7 +7,6 @@ is kept in memory of a run are the ends of its walks, until its files change. Re
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import re
 from collections import Counter
@@ -28,7 +27,6 @@ from lotbench.run import recorded, results
 from lotbench.run.calling import CALLS
 from lotbench.site import game_rounds as thought
 from lotbench.site import home, said
-from lotbench.site.annotations import Annotations
 from lotbench.site.page import FRAMES, Screen, screen
 from lotbench.site.run_summary import Shelf, read_run, stamp
 from lotbench.types import JSON, Trace, Usage
@@ -83,12 +81,10 @@ class Gallery:
 
     Args:
         root: The folder of runs.
-        annotations: The marks on verdicts.
-        live: Whether marks can be made; not in an export, which shows those that there are.
+        live: Whether pages are made when they are asked for; not in an export.
     """
 
     root: Path
-    annotations: Annotations | None = None
     live: bool = True
     _pictures: dict[str, Path] = field(default_factory=dict)
     _thumbs: dict[str, Path] = field(default_factory=dict)
@@ -134,15 +130,8 @@ class Gallery:
         return Served(page.read_bytes(), policy=REPORT_POLICY)
 
     async def post(self, path: str, sent: object) -> Mapping[str, JSON]:
-        """Keep what a person says of a verdict."""
-        if path != "annotate" or self.annotations is None or not self.live:
-            raise LookupError(path)
-        return {"said": await asyncio.to_thread(self.annotations.add, self, sent)}
-
-    def trace(self, run: str, sample: str, repeat: int) -> Trace:
-        """A walk; raises LookupError if there is none."""
-        shelf = self.shelf(run)
-        return shelf.traces[shelf.at(sample, repeat)]
+        """Nothing is sent to these pages."""
+        raise LookupError(path)
 
     def names(self) -> list[str]:
         """The names of the run folders, the last begun first; none that leads out of the folder."""
@@ -254,7 +243,7 @@ class Gallery:
             total=len(shelf),
             pages={to: up + _run_address(shelf, at, words) for to, at in _near(number, last)},
             all_pages=up + _run_address(shelf, 2, "").removesuffix("2.html"),
-            live=self.live and self.annotations is not None,
+            live=self.live,
         )
 
     def game_page(self, shelf: Shelf, file: str) -> Screen:
@@ -264,8 +253,6 @@ class Gallery:
         known["before"] = shelf.file(place - 1) if place else None
         known["after"] = shelf.file(place + 1) if place + 1 < len(shelf) else None
         known["beside"] = f"sample/{shelf.group}/{quote(trace.sample)}.html#{quote(_side_name(shelf, place))}"
-        known["marks"] = self.annotations.marks(shelf.name, trace) if self.annotations else {}
-        known["live"] = self.live and self.annotations is not None
         known["said"] = f"../../said/{quote(shelf.name)}/{quote(file)}"
         return self.told(shelf, trace, "../../", "game", known)
 

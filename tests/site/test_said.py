@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from lotbench.benchmarks.lotbench.games import read_rounds
 from lotbench.cli import main
 from lotbench.edge.calls.journal import read_journal
 from lotbench.run.loading import load_run
@@ -84,26 +83,12 @@ def test_rules_that_were_sent_before_are_not_written_out_again() -> None:
     assert 0 < len(rules) < len(asked) and "The rules: as in" in page
 
 
-def test_an_export_keeps_the_marks_and_takes_no_further_ones(tmp_path: Path) -> None:
+def test_an_exported_game_leads_to_what_was_said(tmp_path: Path) -> None:
     [name] = [one for one in WHOLE if "-lotbench-" in one]
     shutil.copytree(OLD / name, tmp_path / "runs" / name)
     root = tmp_path / "runs"
     shelf = Gallery(root).shelf(name)
-    trace = shelf.traces[0]
-    marked = next(
-        (one.number, opinion)
-        for one in read_rounds(trace.steps)
-        for opinion in one.opinions
-        if opinion.how == "judge" and opinion.accepted is not None
-    )
-    line = {
-        "run": name, "sample": trace.sample, "repeat": trace.repeat, "round": marked[0], "judge": marked[1].judge,
-        "step": marked[1].step, "right": False, "note": "too <b>kind</b>",
-    }  # fmt: skip
-    (root / "annotations.jsonl").write_text(json.dumps(line) + "\n", "utf-8")
     assert main(["view", str(root), "--export", str(tmp_path / "pages")]) == 0
     page = (tmp_path / "pages" / "game" / name / shelf.file(0)).read_text("utf-8")
-    assert "marked wrong: too &lt;b&gt;kind&lt;/b&gt;" in page
-    assert "Verdict is right" not in page
     said = tmp_path / "pages" / "said" / name / shelf.file(0)
     assert said.is_file() and f"../../said/{name}/{shelf.file(0)}#c" in page

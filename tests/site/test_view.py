@@ -27,7 +27,6 @@ from lotbench.run.evaluate import begin
 from lotbench.run.loading import Run, load_run
 from lotbench.run.results import readings
 from lotbench.site import play as play_site
-from lotbench.site.annotations import Annotations
 from lotbench.site.people_runs import person, play_next
 from lotbench.site.play import PlaySite
 from lotbench.site.runs import Gallery, export
@@ -258,111 +257,11 @@ def test_a_run_is_looked_at_by_its_own_name_and_who_has_none_is_told_how_to_make
     assert "runs: no runs yet; make one: lotbench evaluate" in capsys.readouterr().err
 
 
-# Marks on verdicts
-
-
-async def test_a_mark_is_kept_and_labels_the_draw(played: Path) -> None:
-    name = named(played, "quill")
-    run = load_run(played / name)
-    trace = run.traces[0]
-    filling = next(one["value"]["filling"] for one in trace.steps if one["step"] == "respond")  # type: ignore[index,call-overload]
-    drawn = played / f"labels-{name}"
-    drawn.mkdir()
-    rows = [
-        {"row": 1, "sample": trace.sample, "filling": filling, "label": None},
-        {"row": 2, "sample": "x", "filling": filling, "label": None},
-    ]
-    (drawn / "labels.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    gallery = Gallery(played, Annotations(played, "Ann", lambda: "2026-01-01"))
-    mark = {
-        "run": name,
-        "sample": trace.sample,
-        "repeat": "1",
-        "round": "1",
-        "judge": "0",
-        "stepName": "check",
-        "right": "no",
-        "note": " odd ",
-    }
-    async with client(gallery) as browser:
-        assert (await sent(browser, "annotate", mark))["said"] == "Kept, and labelled in the draw."
-        page = await text(browser, f"game/{name}/{trace.sample}-1.html")
-        assert "marked wrong" in page
-        for wrong in ({"round": "99"}, {"run": "../x"}, {"right": "maybe"}, {"sample": "none"}, {"more": 1}):
-            assert "error" in await sent(browser, "annotate", mark | wrong, 400)
-    [line] = [json.loads(one) for one in (played / "annotations.jsonl").read_text("utf-8").splitlines()]
-    assert (line["right"], line["label"], line["accepted"], line["note"], line["by"]) == (
-        False,
-        True,
-        False,
-        "odd",
-        "Ann",
-    )
-    labels = [json.loads(one)["label"] for one in (drawn / "labels.jsonl").read_text("utf-8").splitlines()]
-    assert labels == [True, None]
-
-
-async def test_a_mark_on_a_full_disk_is_refused_and_can_be_made_later(played: Path, tmp_path: Path) -> None:
-    root = tmp_path / "runs"
-    shutil.copytree(played, root, ignore=shutil.ignore_patterns("annotations.jsonl", "labels-*"))
-    name = named(root, "quill")
-    sample = load_run(root / name).traces[0].sample
-    gallery = Gallery(root, Annotations(root, "Ann", lambda: "2026-01-01"))
-    mark = {
-        "run": name, "sample": sample, "repeat": "1", "round": "1", "judge": "0", "stepName": "check",
-        "right": "yes", "note": "",
-    }  # fmt: skip
-    game = f"game/{name}/{sample}-1.html"
-    async with client(gallery) as browser:
-        await sent(browser, "annotate", mark)
-        with full_disk((root / "annotations.jsonl").stat().st_size + 40):
-            refused = await sent(browser, "annotate", mark | {"right": "no", "note": "x" * 500}, 400)
-        assert "annotations.jsonl: File too large" in refused["error"]
-        assert "marked right" in await text(browser, game)
-
-        await sent(browser, "annotate", mark | {"right": "no"})
-        assert "marked wrong" in await text(browser, game)
-
-        # What kill -9 leaves of a line.
-        with (root / "annotations.jsonl").open("ab") as file:
-            file.write('{"schema":1,"note":"é'.encode()[:-1])
-        assert "marked wrong" in await text(browser, game)
-        await sent(browser, "annotate", mark)
-        assert "marked right" in await text(browser, game)
-    assert len((root / "annotations.jsonl").read_bytes().splitlines()) == 3
-
-
-async def test_marks_that_are_no_text_are_named_by_line(played: Path, tmp_path: Path) -> None:
-    """A fuzzer's find: a byte that is not UTF-8 in annotations.jsonl was a traceback on every game's page."""
-    root = tmp_path / "runs"
-    shutil.copytree(played, root, ignore=shutil.ignore_patterns("annotations.jsonl", "labels-*"))
-    (root / "annotations.jsonl").write_bytes(b"\n\x8e\n")
-    name = named(root, "quill")
-    async with client(Gallery(root, Annotations(root, "Ann", str))) as browser:
-        assert "annotations.jsonl:2: not UTF-8" in await text(browser, f"game/{name}/lot-0001-1.html", 409)
-
-
-async def test_a_draw_whose_labels_are_none_refuses_no_mark_with_a_traceback(
-    played: Path, tmp_path: Path
-) -> None:
-    root = tmp_path / "runs"
-    shutil.copytree(played, root, ignore=shutil.ignore_patterns("annotations.jsonl", "labels-*"))
-    name = named(root, "quill")
-    mark = {
-        "run": name, "sample": load_run(root / name).traces[0].sample, "repeat": "1", "round": "1", "judge": "0",
-        "stepName": "check", "right": "yes",
-    }  # fmt: skip
-    (root / f"labels-{name}").mkdir()
-    async with client(Gallery(root, Annotations(root, "Ann", str))) as browser:
-        for line in ("{", "3", "[" * 100_000):
-            (root / f"labels-{name}" / "labels.jsonl").write_text(line + "\n", "utf-8")
-            refused = await sent(browser, "annotate", mark, 400)
-            assert "the mark is kept, its label in the draw is not: " in refused["error"]
-            assert "labels.jsonl:1: " in refused["error"]
+# What is sent
 
 
 async def test_a_message_must_be_json_of_this_very_page(played: Path) -> None:
-    gallery = Gallery(played, Annotations(played, "", str))
+    gallery = Gallery(played)
     async with client(gallery) as browser:
         for headers, status in (
             ({"Origin": "http://evil.example"}, 403),

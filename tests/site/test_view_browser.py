@@ -20,7 +20,6 @@ from lotbench.edge.files import datasets
 from lotbench.run.evaluate import evaluate
 from lotbench.run.loading import load_run
 from lotbench.site import runs as runs_site
-from lotbench.site.annotations import Annotations
 from lotbench.site.play import PlaySite
 from lotbench.site.review import site_of
 from lotbench.site.review_page import sample_card
@@ -146,7 +145,7 @@ def test_filters_of_a_long_run_go_to_pages_of_what_was_asked_for(
     chromium: Browser, runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runs_site, "PAGE", 1)
-    gallery = Gallery(runs, Annotations(runs, "Ann", str))
+    gallery = Gallery(runs)
     shelf = next(one for one in gallery.found().shelves if "ember" in one.name)
     chinese = len(shelf.chosen({"language": "zh"}))
     with serving(gallery) as address, opened(chromium, f"{address}run/{shelf.name}.html") as (page, faults):
@@ -415,7 +414,7 @@ def answer(page: Page, text: str, label: str = "") -> None:
     page.keyboard.press("Enter")
 
 
-def test_a_walk_of_a_panel_benchmark_is_read_and_its_steps_are_there(
+def test_a_task_of_a_panel_benchmark_is_shown_step_by_step(
     chromium: Browser, tmp_path: Path
 ) -> None:
     with FakeServer(game_rule()) as server, ThreadPoolExecutor(1) as thread:
@@ -424,28 +423,11 @@ def test_a_walk_of_a_panel_benchmark_is_read_and_its_steps_are_there(
     [trace] = walked.traces
     path = f"game/{walked.path.name}/{trace.sample}-1.html"
     with serving(Gallery(tmp_path)) as address, opened(chromium, address + path) as (page, faults):
-        assert page.locator(".leap").count() == 1 and page.locator("ul.points li").count() > 1
-        page.get_by_text("Every step as it was taken").click()
-        assert page.locator("ol.log li").count() == len(trace.steps)
+        assert page.locator("section[data-round]").count() == len(trace.steps)
+        page.keyboard.press("ArrowRight")
+        assert page.evaluate("document.activeElement.id") == "r1"
         assert serious(page) == [] and overflow(page) == 0
         assert here(faults, address) == []
-
-
-def test_a_mark_is_made_on_the_page(chromium: Browser, runs: Path) -> None:
-    gallery = Gallery(runs, Annotations(runs, "Ann", lambda: "2026-01-01"))
-    shelf = next(one for one in gallery.found().shelves if "quill" in one.name)
-    path = f"game/{shelf.name}/{shelf.file(0)}"
-    with serving(gallery) as address, opened(chromium, address + path) as (page, faults):
-        page.locator("#r2 input[name=note]").fill("nnnn pb")
-        assert page.url.endswith(path)  # letters typed into a field are no shortcuts
-        page.locator("#r2").get_by_role("button", name="Verdict is wrong").click()
-        page.locator("#r2").get_by_text("Kept.").wait_for()
-        assert serious(page) == []
-        page.reload()
-        page.locator("#r2").get_by_text("marked wrong").wait_for()
-        assert here(faults, address) == []
-    [line] = [json.loads(one) for one in (runs / "annotations.jsonl").read_text("utf-8").splitlines()]
-    assert (line["round"], line["right"], line["note"]) == (2, False, "nnnn pb")
 
 
 def test_votes_are_cast_on_a_phone(chromium: Browser, tmp_path: Path) -> None:

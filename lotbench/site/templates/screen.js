@@ -171,7 +171,6 @@ for (const form of all("form[data-post]")) {
       if (form.elements[name]?.type === "checkbox" || form.dataset.many === name) (sent[name] ??= []).push(value);
       else sent[name] = value;
     }
-    for (const name of ["run", "sample", "repeat", "round", "judge", "stepName"]) if (form.dataset[name] !== undefined) sent[name] = form.dataset[name];
     const status = form.querySelector("[role=status]"), buttons = all("button", form);
     for (const button of buttons) button.disabled = true;
     status.textContent = "Sending …";

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from lotbench.benchmarks.lotbench.games import CausalChain, game, read_chains, read_rounds
 from lotbench.benchmarks.lotbench.replay import replay
-from lotbench.errors import UsageError
 from lotbench.harness.episode import remark
-from lotbench.site.annotations import Mark, _verdict
 from lotbench.site.game_rounds import thought
 from lotbench.site.run_tables import walk_row
 from tests.games import answer, ask, check, lost, respond, trace, unread
@@ -27,8 +23,6 @@ def test_of_several_draws_the_one_that_was_judged_is_told_everywhere() -> None:
     assert "fills in    horn" in replay(SAMPLE, VOTED).text
     assert thought(VOTED, {}).leaps[0].round.filling == "horn"
     assert walk_row(VOTED, "en", "easy").last == "horn"
-    mark = Mark(run="r", sample="s", repeat=1, round=1, judge=0, stepName="check", right="no")
-    assert _verdict(VOTED, mark) == (False, "horn")
 
 
 def test_a_round_says_all_that_came_of_it() -> None:
@@ -77,9 +71,3 @@ def test_the_last_chain_of_each_judge_is_its_chain() -> None:
         remark("chain_accepted", 1, {"judge": 1, "accepted": False, "builds": 4}),
     ]
     assert read_chains(steps) == (CausalChain(1, "a -> c", False, 4),)
-
-
-def test_a_verdict_by_rule_is_no_verdict_that_people_mark() -> None:
-    exact = trace("s", 1, "unsolved", [respond(1, "drum"), check(1, True, how="exact")])
-    with pytest.raises(UsageError, match="no such verdict"):
-        _verdict(exact, Mark(run="r", sample="s", repeat=1, round=1, judge=0, stepName="check", right="no"))
