@@ -53,10 +53,6 @@ def check(parsed: argparse.Namespace) -> int:
     path, lines = folder / "samples.jsonl", datasets.lines(folder)
     sights, broken = picture_facts.sights(folder, items)
     findings = [*broken, *declared.data.lints(items, sights)]
-    if parsed.model:
-        from lotbench.checks.caption_guess import caption_alone
-
-        findings += caption_alone(folder, parsed.benchmark, parsed.model)
     for note in [finding for finding in findings if not finding.grave]:
         print(f"note: {at(path, lines[note.sample], note.field)}: {note.text}")
     faults = [f"{path}: {fault}" for fault in declared.data.faults(items, settings)]

@@ -440,11 +440,6 @@ def _data(commands: Commands) -> None:
     one.add_argument("path", metavar="PATH")
     one.add_argument("--benchmark", metavar="NAME", default=DEFAULT_BENCHMARK)
     one.add_argument("--set", metavar="K=V", action="append", default=[], dest="sets")
-    one.add_argument(
-        "--model",
-        metavar="M",
-        help="let M fill each mask from the caption alone, five times: a hit is a fault",
-    )
     one = _command(
         data, "render", "data:render", "draw the SVG drawings of a data set as the PNG pictures beside them"
     )

@@ -17,6 +17,7 @@ FLAGS: dict[str, str] = {
     "--difference": "compare says which difference each pair of runs would show as it is",
     "--otlp": "export --to inspect writes a log of inspect_ai, --to huggingface files for the hub",
     "--batch": "--set service_tier=flex asks models of OpenAI at half the price (docs/models.md)",
+    "data check --model": "evaluate --set arm=caption plays the samples without their pictures",
     "view --name": "verdicts are labelled in the file that judge-check --from-run writes (docs/judges.md)",
     "--precision": '--repeats M says how many games a sample has; a report\'s section "What this can show" says how many '
     "samples a gap takes",

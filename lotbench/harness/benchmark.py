@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from lotbench.config.model_names import ModelName
 from lotbench.harness.ballot import Ballot
-from lotbench.harness.data_findings import Finding, Guess, Sight
+from lotbench.harness.data_findings import Finding, Sight
 from lotbench.harness.episode import Node
 from lotbench.harness.evidence import Evidence
 from lotbench.harness.judge_validation import Validation
@@ -64,7 +64,6 @@ class Data:
         by_position: Whether these settings let recorded predictions be joined to samples by position, not id.
         predicted: The field by which a JSON list is known as released predictions; none if empty.
         published: The samples in what others have published of it.
-        guess: How a model is tried on samples without their pictures.
         right: The texts of a sample that are right answers: who was trained on one of them is not measured by it.
     """
 
@@ -79,7 +78,6 @@ class Data:
     by_position: Callable[[Any], bool] = lambda settings: False
     predicted: str = ""
     published: Callable[[Source], Sequence[BaseModel]] | None = None
-    guess: Guess | None = None
     right: Callable[[Any], Sequence[str]] = lambda sample: ()
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +31,3 @@ class Finding:
     field: str
     text: str
     grave: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Guess:
-    """How a model is tried on samples without their pictures: who needs none needs no leap.
-
-    Attributes:
-        settings: Those under which no picture is shown.
-        given: What the model gave, from the turn after the first step; None if nothing could be read.
-        findings: What all that it gave says of a sample.
-    """
-
-    settings: Mapping[str, str]
-    given: Callable[[Mapping[str, Any]], str | None]
-    findings: Callable[[Any, Sequence[str | None]], Sequence[Finding]]

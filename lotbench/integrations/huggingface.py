@@ -21,7 +21,7 @@ from lotbench.edge.files import atomic_write
 from lotbench.edge.files.run_folder import read_json
 from lotbench.errors import DataError
 from lotbench.integrations import Exported, canaries, played_by, slug
-from lotbench.integrations.dataset_card import card, croissant
+from lotbench.integrations.dataset_card import card
 from lotbench.report import trace_rows
 from lotbench.report.markdown import plain
 from lotbench.run.loading import Run, planned
@@ -72,15 +72,14 @@ async def export(run: Run, out: Path) -> Exported:
 
 
 def _described(run: Run, place: Path) -> tuple[Path, ...]:
-    """The card and the metadata of the run's data set; nothing if it is gone or no longer reads as one."""
+    """The card of the run's data set; nothing if it is gone or no longer reads as one."""
     declared, folder = benchmarks.get(run.config.benchmark), planned(run, Limits()).folder
-    made = (place / "README.md", place / "croissant.json")
     try:
-        for path, text in zip(made, (card(folder, declared), croissant(folder, declared)), strict=True):
-            atomic_write.write(path, text)
+        text = card(folder, declared)
     except DataError:
         return ()
-    return made
+    atomic_write.write(place / "README.md", text)
+    return (place / "README.md",)
 
 
 def _lines(rows: Iterable[Mapping[str, JSON]]) -> Iterator[str]:

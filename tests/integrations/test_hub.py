@@ -1,10 +1,9 @@
-"""What the hub's own tools make of our exports: `datasets` loads the walks, mlcroissant the data sets, newest releases."""
+"""What the hub's own tools make of our exports: `datasets` loads the walks, the hub parses the entries."""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,10 +11,7 @@ from typing import Any
 
 import pytest
 
-from lotbench import benchmarks
 from lotbench.cli import main
-from lotbench.edge.files import datasets
-from lotbench.integrations.dataset_card import card, croissant
 from lotbench.run.loading import load_run
 from tests.environments import environment
 from tests.recorded import FOLDER, RUNS
@@ -34,17 +30,6 @@ for folder in sys.argv[1:]:
     }
 print(json.dumps(told))
 """
-READS = """
-import json, sys
-import mlcroissant
-told = {}
-for path in sys.argv[1:]:
-    made = mlcroissant.Dataset(jsonld=path)
-    assert not made.metadata.ctx.issues.errors
-    told[path] = [row["samples/id"].decode() for row in made.records("samples")]
-print(json.dumps(told))
-"""
-
 PARSES = """
 import json, sys
 import yaml
@@ -55,7 +40,7 @@ print(json.dumps({path: [one.value for one in parse_eval_result_entries(yaml.saf
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return environment(tmp_path_factory.mktemp("hub"), "datasets", "mlcroissant")
+    return environment(tmp_path_factory.mktemp("hub"), "datasets")
 
 
 def told(programs: Path, folder: Path, script: str, *paths: Path) -> Mapping[str, Any]:
@@ -93,17 +78,3 @@ def test_the_hub_takes_the_entry_of_each_run(programs: Path, tmp_path: Path) -> 
         [entry] = (tmp_path / name / "model_repository").rglob("*.yaml")
         values[str(entry)] = [load_run(FOLDER / name).score()]
     assert told(programs, tmp_path, PARSES, *map(Path, values)) == values
-
-
-def test_croissant_describes_every_shipped_data_set(programs: Path, tmp_path: Path) -> None:
-    ids = {}
-    for name in benchmarks.NAMES:
-        declared = benchmarks.get(name)
-        folder = datasets.data_folder("", declared.data_set)
-        place = tmp_path / folder.name / "croissant.json"
-        place.parent.mkdir()
-        shutil.copy(folder / "samples.jsonl", place.parent)
-        place.write_text(croissant(folder, declared), encoding="utf-8")
-        ids[str(place)] = [one.id for one in datasets.samples(folder, declared.Item)]
-        assert f"{len(ids[str(place)])} samples, for testing only" in card(folder, declared)
-    assert told(programs, tmp_path, READS, *map(Path, ids)) == ids

@@ -414,9 +414,7 @@ def answer(page: Page, text: str, label: str = "") -> None:
     page.keyboard.press("Enter")
 
 
-def test_a_task_of_a_panel_benchmark_is_shown_step_by_step(
-    chromium: Browser, tmp_path: Path
-) -> None:
+def test_a_task_of_a_panel_benchmark_is_shown_step_by_step(chromium: Browser, tmp_path: Path) -> None:
     with FakeServer(game_rule()) as server, ThreadPoolExecutor(1) as thread:
         run = evaluate("standard", model=f"nova@{server.url}", out=tmp_path, limit=1, repeats=1)
         walked = thread.submit(asyncio.run, run).result()

@@ -269,16 +269,6 @@ def same_keys(items: Sequence[Item]) -> Iterator[Finding]:
             )
 
 
-def too_easy(item: Item, fillings: Sequence[str | None]) -> list[Finding]:
-    """A model that saw the caption alone has filled in the key text, or what counts as much."""
-    right = {words.same(text) for text in (item.key_text, *item.accept)}
-    hits = [filling for filling in fillings if filling and words.same(filling) in right]
-    if not hits:
-        return []
-    told = f"too easy: {hits[0]!r} from the caption alone, {len(hits)} of {len(fillings)} times"
-    return [Finding(item.id, "key_text", told)]
-
-
 def stems(text: str) -> frozenset[str]:
     """The stems of the words of a text that carry meaning; words in Latin letters only."""
     found = (word.lower().replace("’", "'").removesuffix("'s") for word in _WORD.findall(text))

@@ -27,7 +27,6 @@ from lotbench.benchmarks.lotbench.score import grade, metrics, score_ends
 from lotbench.benchmarks.lotbench.sections import sections
 from lotbench.benchmarks.lotbench.settings import SCORE_ONLY, Settings, calls, resolve
 from lotbench.harness.benchmark import Benchmark, Comparison, Data, Judges, People, Role, Walks
-from lotbench.harness.data_findings import Guess
 from lotbench.harness.episode import Node
 from lotbench.harness.judge_validation import Validation
 from lotbench.types import Sampling
@@ -80,7 +79,6 @@ benchmark = Benchmark(
         lints=lints.lints,
         needs_pictures=lambda settings: "image" in settings.arm,
         right=lambda item: (item.response,),
-        guess=Guess({"arm": "caption"}, lambda turn: turn["filling"], lints.too_easy),
     ),
     walks=Walks(repeats=3, supersteps=lambda settings: 5 * settings.max_rounds + 5, beyond=chain.beyond),
     people=People(replay=replay, ballot=BALLOT),

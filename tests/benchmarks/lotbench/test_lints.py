@@ -2,20 +2,16 @@
 
 import io
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image, ImageDraw, PngImagePlugin
 
-from lotbench import benchmarks
 from lotbench.benchmarks.lotbench import lints
 from lotbench.benchmarks.lotbench.sample import Item
-from lotbench.checks.caption_guess import caption_alone
 from lotbench.cli import main
 from lotbench.edge.pictures import contact_sheet, picture_facts
-from lotbench.harness.benchmark import Data
 from lotbench.harness.data_findings import Finding, Sight
 
 EN: dict[str, Any] = {
@@ -267,30 +263,6 @@ def test_notes_are_printed_and_are_no_faults(tmp_path: Path, capsys: pytest.Capt
     path = folder(tmp_path, EN | {"reject": []})
     assert main(["data", "check", str(path)]) == 0
     assert f"note: {path / 'samples.jsonl'}:2: reject: is empty" in capsys.readouterr().out
-
-
-def test_a_model_fills_each_mask_five_times_from_the_caption_alone(tmp_path: Path) -> None:
-    seen: list[str] = []
-
-    async def model(messages: list[dict[str, Any]]) -> str:
-        seen.append(json.dumps(messages, ensure_ascii=False))
-        return json.dumps({"filling": "rooster" if "fish" in messages[-1]["content"] else "锣"})
-
-    path = folder(tmp_path, EN, ZH | {"image": "s2.png"})
-    [hit] = caption_alone(path, "lotbench", model)
-    assert (hit.sample, hit.field, hit.grave) == ("s1", "key_text", True)
-    assert len(seen) == 10
-    assert not any("image_url" in text or "alarm" in text or "It stands by the bed" in text for text in seen)
-
-
-def test_a_benchmark_without_masks_cannot_be_guessed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    other = replace(benchmarks.get("lotbench"), data=Data())
-    monkeypatch.setattr(benchmarks, "get", lambda name: other)
-    command = ["data", "check", str(folder(tmp_path, EN)), "--benchmark", "other", "--model", "gpt-4o-mini"]
-    assert main(command) == 2
-    assert "no mask" in capsys.readouterr().err
 
 
 def test_a_sheet_has_nine_samples_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
