@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 from numpy.typing import NDArray
-from sklearn.linear_model import LogisticRegression
 
 from lotbench.metrics.intervals import Floats
 
@@ -81,6 +80,8 @@ def _wins(votes: Votes, weights: Floats) -> Floats:
 
 def _strengths(wins: Floats) -> Floats:
     """The log-odds of each player, [k], with the mean 0."""
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - its import takes a second, and every command imports this
+
     better, worse = np.nonzero(wins)
     if not len(better):
         return np.zeros(len(wins))

@@ -189,13 +189,6 @@ def test_a_picture_has_two_samples_at_most_and_neither_answers_the_other() -> No
     ]
 
 
-def test_a_model_that_needs_no_picture_marks_the_sample() -> None:
-    assert lints.too_easy(item(), ["drum", None, "bell"]) == []
-    [hit] = lints.too_easy(item(), ["drum", "The Alarm Clock!", None, "rooster", "x"])
-    assert hit.grave
-    assert "2 of 5 times" in hit.text
-
-
 # Pictures and drawings
 
 CIRCLE = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 64"><rect width="64" height="64" fill="{}"/></svg>'
