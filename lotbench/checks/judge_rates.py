@@ -17,11 +17,10 @@ from lotbench.metrics.agreement import Agreement, Rate, agreement, flips, kappa
 from lotbench.metrics.correlation import pearson, spearman
 from lotbench.report.markdown import bullets, number, plain, table
 from lotbench.report.report import Spent, laid_out
-from lotbench.report.sections import Section, Table
+from lotbench.report.sections import Cell, Section, Table
 from lotbench.report.trust import Check, sentence
 from lotbench.types import JSON, Metric
 
-Cell = str | float | int | None
 LABELS = {
     "author": "author labels: no other people have reviewed them yet",
     "planted": "planted: what was written into the texts on purpose",

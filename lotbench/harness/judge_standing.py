@@ -11,12 +11,11 @@ from typing import Any
 
 from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, judged_by
 from lotbench.prompting.prompt import Pack
-from lotbench.report.sections import Section, Table
+from lotbench.report.sections import Cell, Section, Table
 from lotbench.report.trust import Check, Rates
 from lotbench.types import JSON
 
 Record = Mapping[str, Any]
-Cell = str | float | int | None
 Key = Callable[[str, Any, Pack, JSON, str], Mapping[str, JSON]]
 ROLE = "judge"
 

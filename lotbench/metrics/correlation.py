@@ -15,12 +15,13 @@ import numpy as np
 import scipy
 
 from lotbench.metrics.intervals import Floats, bootstrap
-from lotbench.metrics.ranking import MAX_ENUMERATED, orders
 from lotbench.types import Metric
 
 NORMAL = 0.05
 """The p of the Shapiro-Wilk test from which a sample passes for normal (v2, Statistical analysis)."""
 LEAST = 3
+EXACT = 8
+"""Pairs up to which the p of ranks is counted out over all orders, as scipy does of Kendall's."""
 Method: TypeAlias = Literal["pearson", "spearman", "kendall"]
 _MEASURES: Mapping[Method, str] = {"pearson": "pearsonr", "spearman": "spearmanr", "kendall": "kendalltau"}
 
@@ -65,8 +66,8 @@ def coefficient(method: Method, one: Sequence[float], other: Sequence[float]) ->
         return Correlation(None, None, None, len(one), why)
     found: Any = getattr(scipy.stats, _MEASURES[method])(one, other)
     value, p, n = float(found.statistic), float(found.pvalue), len(one)
-    if method != "pearson" and n <= MAX_ENUMERATED:
-        p = _by_orders(method, one, other)
+    if method == "spearman" and n <= EXACT:
+        p = _exact(one, other)
     low = high = None
     if method != "kendall" and n > 3 and abs(value) < 1:
         spread = (1 + (value**2 / 2 if method == "spearman" else 0)) / (n - 3)
@@ -75,16 +76,18 @@ def coefficient(method: Method, one: Sequence[float], other: Sequence[float]) ->
     return Correlation(method, value, p, n, low=low, high=high)
 
 
-def _by_orders(method: Method, one: Sequence[float], other: Sequence[float]) -> float:
-    """The share of all orders of the pairs in which their ranks go together as closely, either way."""
-    ways = orders(len(one))
-    if method == "spearman":
-        x, y = (scipy.stats.rankdata(each) - (len(one) + 1) / 2 for each in (one, other))
-        far = np.abs(x[ways] @ y)
-    else:
-        x, y = (np.sign(np.subtract.outer(each, each)) for each in (one, other))
-        far = np.abs((x[ways[:, :, None], ways[:, None, :]] * y).sum(axis=(1, 2)))
-    return float((far >= far[0] - 1e-9).mean())
+def _exact(one: Sequence[float], other: Sequence[float]) -> float:
+    """The p of Spearman's rho over all orders of the pairs."""
+    x, y = (scipy.stats.rankdata(each) - (len(one) + 1) / 2 for each in (one, other))
+    found = scipy.stats.permutation_test(
+        (x,),
+        lambda x, axis: np.abs(np.moveaxis(x, axis, -1) @ y),
+        permutation_type="pairings",
+        vectorized=True,
+        n_resamples=math.factorial(len(one)),
+        alternative="greater",
+    )
+    return float(found.pvalue)
 
 
 def spearman(one: Sequence[float], other: Sequence[float], clusters: Sequence[str]) -> Metric:

@@ -1,23 +1,20 @@
 """Rankings against the order that people gave: NDCG, top-1, Spearman, what chance would get.
 
 An order is written in true ranks: [2, 0, 1] puts the third best first. So every measure here is a function
-of the order and of the gains by true rank, and chance is its mean over all orders.
+of the order and of the gains by true rank.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from functools import cache
-from itertools import permutations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+import scipy
+from numpy.typing import ArrayLike
 
 from lotbench.metrics.intervals import Floats
-
-MAX_ENUMERATED = 8
-"""More orders than those of so many are not enumerated."""
 
 
 def gains(relevance: ArrayLike, kind: Literal["linear", "exponential"]) -> Floats:
@@ -37,40 +34,29 @@ def ndcg(order: ArrayLike, gain: ArrayLike) -> Floats:
         [...], 1 for the true order; nan if nothing is worth anything.
     """
     worth = np.asarray(gain, float)
-    discount = 1 / np.log2(np.arange(2, len(worth) + 2))
+    discount = _discount(len(worth))
     best = float(worth @ discount)
     return np.asarray(worth[np.asarray(order, int)] @ discount / best if best > 0 else np.nan)
 
 
 def chance(gain: ArrayLike) -> float:
-    """The expected NDCG of a random order: the mean over all of them.
+    """The expected NDCG of a random order, which has the mean gain at every place; nan as in `ndcg`."""
+    worth = np.asarray(gain, float)
+    discount = _discount(len(worth))
+    best = float(worth @ discount)
+    return float(worth.mean() * discount.sum() / best) if best > 0 else math.nan
 
-    Raises:
-        ValueError: There are too many to enumerate.
-    """
-    return float(ndcg(orders(np.size(gain)), gain).mean())
+
+def _discount(n: int) -> Floats:
+    return 1 / np.log2(np.arange(2, n + 2))
 
 
 def spearman(order: Sequence[int]) -> float:
     """Spearman's rank correlation of an order with the true one (no ties: both are permutations)."""
-    n = len(order)
-    apart = sum((place - rank) ** 2 for place, rank in enumerate(order))
-    return 1 - 6 * apart / (n * (n * n - 1))
+    return float(scipy.stats.spearmanr(range(len(order)), order).statistic)
 
 
 def misplaced(orders: Sequence[Sequence[int]]) -> Floats:
     """For each true rank, the share of orders in which that option does not stand at its rank (Fig. 14)."""
     places = np.asarray(orders, int)
     return np.asarray((places != np.arange(places.shape[1])).mean(axis=0))
-
-
-@cache
-def orders(n: int) -> NDArray[np.intp]:
-    """All orders of n things, [n!, n], the one that they are in first.
-
-    Raises:
-        ValueError: There are too many to enumerate.
-    """
-    if n > MAX_ENUMERATED:
-        raise ValueError(f"{n} options have too many orders to enumerate")
-    return np.array(list(permutations(range(n))), dtype=np.intp)

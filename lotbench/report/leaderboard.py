@@ -23,7 +23,6 @@ from lotbench.report.sections import Plot
 from lotbench.report.trust import MOST_UNANSWERED
 from lotbench.types import JSON, Metric, Trace
 
-Cell = str | float | int | None
 HUMAN = "human"
 
 

@@ -13,10 +13,9 @@ from lotbench.metrics.correlation import Correlation, coefficient
 from lotbench.report import bounds, difference_sections
 from lotbench.report.leaderboard import Board, Place, labels_of
 from lotbench.report.markdown import number
-from lotbench.report.sections import Plot, Section, Table
+from lotbench.report.sections import Cell, Plot, Section, Table
 from lotbench.types import Metric
 
-Cell = str | float | int | None
 MOST_BANDS = 3
 """Curves that have their intervals drawn; those of more would hide each other."""
 

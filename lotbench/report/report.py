@@ -16,10 +16,9 @@ from typing import Any
 
 from lotbench.report import bounds
 from lotbench.report.markdown import bullets, number, plain, table
-from lotbench.report.sections import Grid, Section, Table
+from lotbench.report.sections import Cell, Grid, Section, Table
 from lotbench.types import JSON, Metric, Trace
 
-Cell = str | float | int | None
 READINGS = 5
 """Readings of a report that is not whole."""
 SHORT = 600

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from lotbench.types import JSON, Metric
+
+Cell: TypeAlias = str | float | int | None
+"""What stands in a cell of a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +17,7 @@ class Table:
     """A table of a report; every row has as many cells as there are columns."""
 
     columns: tuple[str, ...]
-    rows: tuple[tuple[str | float | int | None, ...], ...]
+    rows: tuple[tuple[Cell, ...], ...]
     caption: str = ""
 
 

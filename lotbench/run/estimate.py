@@ -1,4 +1,4 @@
-"""What a run is likely to take, from earlier ones of the same benchmark and variant, and what it took.
+"""What a run is likely to take, from earlier ones of the same benchmark and variant.
 
 A maximum counts every walk to its end. Earlier runs know how many calls a walk came to before it was solved, and how
 many tokens each role's calls had.
@@ -7,23 +7,20 @@ many tokens each role's calls had.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter
 
 from lotbench.config.arm import arm
 from lotbench.config.model_names import ModelName, parse
 from lotbench.edge.calls.prices import asked_cost, total_cost
-from lotbench.edge.files.run_folder import Folder, read_json
+from lotbench.edge.files.run_folder import read_json
 from lotbench.errors import LotbenchError
-from lotbench.report.report import Spent
-from lotbench.report.sections import Section, Table
 from lotbench.run.plan import Plan
-from lotbench.types import JSON, Usage
+from lotbench.types import Usage
 
-FILE = "estimate.json"
 FEW_WALKS = 10
 """Walks of a candidate from which its own earlier runs are enough to go by."""
 
@@ -146,46 +143,3 @@ def _cost(made: Plan, role: str, sums: Mapping[str, float]) -> float | None:
     each = Usage(*(round(sums[name] / calls) if calls else 0 for name in SUMMED[1:]))
     costs = (asked_cost(name, each, made.limits) for name in given)
     return total_cost(None if one is None else calls / len(given) * one for one in costs)
-
-
-def keep(estimate: Estimate | None, place: Folder) -> None:
-    """Write an estimate down in the folder of the run that begins."""
-    if estimate is not None:
-        place.write_json(FILE, {"schema": 1, **asdict(estimate)})
-
-
-def sections(path: Path, walks: int, spent: Mapping[str, Spent]) -> tuple[Section, ...]:
-    """What was estimated of a run beside what it took; nothing where nothing was.
-
-    Args:
-        path: The run folder.
-        walks: Finished walks of the run.
-        spent: What each role used.
-    """
-    try:
-        table = read_json(path / FILE)
-        found = TypeAdapter(Estimate).validate_python({name: table[name] for name in Estimate.__slots__})
-    except (LotbenchError, KeyError, ValidationError):
-        return ()
-    rows = tuple(
-        (role, what, round(likely, 4), round(used, 4), round(used / likely, 2) if likely else None)
-        for role, one in found.by_role.items()
-        for what, likely, used in _beside(one, spent.get(role, Spent()))
-    )
-    note = f"The estimate was made before the first call, from {found.basis}."
-    if walks != found.planned:
-        note += f" It is of {found.planned:,} games or tasks; the run has finished {walks:,}."
-    columns = ("role", "what", "estimate", "actual", "actual / estimate")
-    by_role: dict[str, JSON] = {role: asdict(one) for role, one in found.by_role.items()}
-    numbers: dict[str, JSON] = {"walks": found.walks, "by_role": by_role}
-    return (
-        Section("Estimate and actual", (note,), (Table(columns, rows),), name="estimate", numbers=numbers),
-    )
-
-
-def _beside(likely: Likely, used: Spent) -> Iterator[tuple[str, float, float]]:
-    yield "calls", round(likely.calls), used.calls
-    yield "input tokens", round(likely.input_tokens), used.input_tokens
-    yield "output tokens", round(likely.output_tokens), used.output_tokens
-    if likely.cost_usd is not None and used.cost_usd is not None:
-        yield "USD", likely.cost_usd, used.cost_usd

@@ -17,7 +17,7 @@ from lotbench.edge.calls.store import Store
 from lotbench.edge.files import run_folder
 from lotbench.edge.files.traces import Traces
 from lotbench.errors import LotbenchError, Unreachable
-from lotbench.run import estimate, plan, recorded
+from lotbench.run import plan, recorded
 from lotbench.run import shards as sharded
 from lotbench.run.calling import Calls, budget, calling
 from lotbench.run.loading import Run, load_run, planned
@@ -142,7 +142,6 @@ async def begin(
     try:
         async with calling(made, folder, own, Store(fresh=fresh)) as calls:
             recorded.freeze(made, calls.folder)
-            estimate.keep(estimate.estimated(made, out), calls.folder)
             session = Session(made, calls, load_run(calls.folder.path), callbacks=callbacks)
             if shards > 1:
                 await _sharded(session, calls, shards, fresh=fresh, check=check)

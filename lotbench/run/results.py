@@ -34,7 +34,7 @@ from lotbench.report import likeness, trust, what_it_shows
 from lotbench.report.leaderboard import Entry, walked
 from lotbench.report.report import Facts, Report, Spent, brief, build, to_markdown, to_summary
 from lotbench.report.sections import Plot, Reading, Section
-from lotbench.run import calibration, diagnostics, estimate, plan
+from lotbench.run import calibration, diagnostics, plan
 from lotbench.run.folder_shapes import read_run_json
 from lotbench.run.loading import Run, planned
 from lotbench.types import Metric, Trace
@@ -175,7 +175,7 @@ def _facts(made: plan.Plan, known: _Worked, wall_s: float) -> Facts:
 
 def _sections(made: plan.Plan, path: Path, known: _Worked) -> Sequence[Section]:
     """The sections of a run's report."""
-    traces, beside, spending = known.traces, known.beside, known.spending
+    traces, beside = known.traces, known.beside
     ends, game = made.benchmark.comparison.ends, made.benchmark.name == calibration.GAME
     return diagnostics.in_order(
         known.quality.sections,
@@ -184,7 +184,6 @@ def _sections(made: plan.Plan, path: Path, known: _Worked) -> Sequence[Section]:
         (
             *(calibration.section(made.folder, path.name, traces, made.settings) if game else ()),
             likeness.alone(likeness.Said(known.answers, beside.vectors, beside.encoder)),
-            *estimate.sections(path, len(traces), spending),
         ),
     )
 

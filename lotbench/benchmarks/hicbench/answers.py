@@ -15,9 +15,8 @@ from lotbench.benchmarks.hicbench.ratings import MARKS, Ratings, classes_of, fin
 from lotbench.benchmarks.hicbench.score import ifs, mean_mark, sampling_part, shares, task_originality
 from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.harness.evidence import Evidence
-from lotbench.report.sections import Plot, Reading, Section, Table
+from lotbench.report.sections import Cell, Plot, Reading, Section, Table
 
-Cell = str | float | int | None
 SHOWN = 3
 """Answers of each class that are shown."""
 

@@ -16,10 +16,9 @@ from lotbench.benchmarks.hicbench.score import MEASURES, by_measure, ifs, shares
 from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.harness.benchmark import Runs
 from lotbench.metrics.intervals import Floats
-from lotbench.report.sections import Grid, Plot, Section, Table
+from lotbench.report.sections import Cell, Grid, Plot, Section, Table
 from lotbench.types import Metric
 
-Cell = str | float | int | None
 SCENARIOS = {"IIFS": 0.9, "BIFS": 0.6, "RIFS": 0.1}
 """w1 where invention weighs most, in the balance that the paper takes, and where faults weigh most (Sec. 4.3)."""
 

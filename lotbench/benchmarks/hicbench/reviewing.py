@@ -26,10 +26,9 @@ from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics.agreement import rate
 from lotbench.metrics.people_agreement import ceiling
-from lotbench.report.sections import Section, Table
+from lotbench.report.sections import Cell, Section, Table
 from lotbench.types import JSON, Trace
 
-Cell = str | float | int | None
 Mark = Annotated[int, Field(strict=True, ge=1, le=5)]
 
 

@@ -27,10 +27,8 @@ from lotbench.benchmarks.hicbench.score import ifs, mean_mark, overlap, rescaled
 from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics.agreement import kappa
-from lotbench.report.sections import Plot, Section, Table
+from lotbench.report.sections import Cell, Plot, Section, Table
 from lotbench.types import Trace
-
-Cell = str | float | int | None
 
 VARIANTS = {"IIFS": 0.9, "RIFS": 0.1}
 """w1 of the variants that weigh invention or reliability higher."""

@@ -17,10 +17,9 @@ from lotbench.benchmarks.liveideabench.judged import Idea, Keyword
 from lotbench.benchmarks.liveideabench.settings import Settings
 from lotbench.metrics.correlation import spearman
 from lotbench.metrics.intervals import Floats, studentised
-from lotbench.report.sections import Plot, Section, Table
+from lotbench.report.sections import Cell, Plot, Section, Table
 from lotbench.types import Metric
 
-Cell = str | float | int | None
 Read = Mapping[str, tuple[Sequence[Keyword], Settings]]
 BIN = 10
 """Words that a bar of the histogram of lengths takes in."""

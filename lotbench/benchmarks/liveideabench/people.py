@@ -17,10 +17,9 @@ from lotbench.benchmarks.liveideabench.settings import Settings, Version
 from lotbench.harness.evidence import Evidence
 from lotbench.metrics.agreement import icc
 from lotbench.metrics.people_agreement import against, between
-from lotbench.report.sections import Section, Table
+from lotbench.report.sections import Cell, Section, Table
 from lotbench.types import JSON, Trace
 
-Cell = str | float | int | None
 LEAST = 3
 
 

@@ -12,8 +12,6 @@ from lotbench.metrics.correlation import spearman
 from lotbench.metrics.pareto import front
 from lotbench.report.sections import Plot, Section, Table
 
-Cell = str | float | int | None
-
 
 def front_of_ideas(keywords: Sequence[Keyword], evidence: Evidence) -> Section:
     """Originality against feasibility, idea by idea, and the ideas that none beats on both."""

@@ -16,10 +16,9 @@ from lotbench.benchmarks.liveideabench.score import Sheet, sheet
 from lotbench.benchmarks.liveideabench.settings import Settings, Version
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics.likeness import Answers
-from lotbench.report.sections import Grid, Reading, Section, Table
+from lotbench.report.sections import Cell, Grid, Reading, Section, Table
 from lotbench.types import Metric, Trace
 
-Cell = str | float | int | None
 REFUSED_READ = 5
 
 

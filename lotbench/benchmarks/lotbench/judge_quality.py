@@ -20,12 +20,11 @@ from lotbench.harness.judge_standing import ceiling, elsewhere, tested
 from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, Place, judged_by
 from lotbench.metrics.agreement import Field, Stratum
 from lotbench.metrics.intervals import Floats
-from lotbench.report.sections import Section, Table
+from lotbench.report.sections import Cell, Section, Table
 from lotbench.report.trust import Check
 from lotbench.types import JSON, Metric
 
 Record = Mapping[str, Any]
-Cell = str | float | int | None
 
 
 def standing(inquiry: JudgeContext) -> JudgeQuality:

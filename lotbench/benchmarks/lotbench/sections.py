@@ -18,10 +18,8 @@ from lotbench.benchmarks.lotbench.score import bound, estimate, mean_rounds, par
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import survival
 from lotbench.metrics.intervals import Floats, bounded
-from lotbench.report.sections import Plot, Section, Table
+from lotbench.report.sections import Cell, Plot, Section, Table
 from lotbench.types import Metric, Trace
-
-Cell = str | float | int | None
 
 NEAR = {"contains": "contain", "shortens": "shorten"}
 """What a filling that is not the key text may have in common with it."""

@@ -19,10 +19,9 @@ from lotbench.benchmarks.rinobench.works import shown
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics.agreement import Rate, agreement
 from lotbench.metrics.people_agreement import ceiling
-from lotbench.report.sections import Section, Table
+from lotbench.report.sections import Cell, Section, Table
 from lotbench.types import JSON, Trace
 
-Cell = str | float | int | None
 ASKED = ("grounded", "in_gold")
 """What people say of a claim: whether works (or the idea) bear it out, whether a gold argument makes the same point."""
 

@@ -25,10 +25,9 @@ from lotbench.config.model_names import base_model
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import classification
 from lotbench.metrics.intervals import Floats
-from lotbench.report.sections import Grid, Section, Table
+from lotbench.report.sections import Cell, Grid, Section, Table
 from lotbench.types import Metric, Trace
 
-Cell = str | float | int | None
 STATUSES = ("ok", "invalid", "unparsed", "refused", "truncated")
 COLUMNS = (
     "F1 macro", *(f"F1 {label}" for label in LABELS), "MAE", "ALI", "recall KA", "recall NA", "add. KA",

@@ -15,10 +15,9 @@ from lotbench.benchmarks.standard.score import CHOICES, Answered
 from lotbench.benchmarks.standard.settings import Settings
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import ranking
-from lotbench.report.sections import Plot, Reading, Section, Table
+from lotbench.report.sections import Cell, Plot, Reading, Section, Table
 from lotbench.types import Metric, Trace
 
-Cell = str | float | int | None
 ORIGINS: Mapping[str, str] = {
     "response": "a response to this picture or question",
     "elsewhere": "a response to another picture or question",

@@ -8,10 +8,9 @@ import math
 from collections.abc import Iterator, Sequence
 
 from lotbench.report.markdown import cell, visible
-from lotbench.report.sections import Grid, Plot, Table
+from lotbench.report.sections import Cell, Grid, Plot, Table
 from lotbench.types import Metric
 
-Cell = str | float | int | None
 DECIMALS = 4
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What makes a spreadsheet compute a cell instead of showing it."""
