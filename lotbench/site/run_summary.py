@@ -1,16 +1,14 @@
 """One run, as far as it was looked at: how each task ended, where it stands on the disk, and what was worked out of it.
 
-A run may have 100,000 walks: of each there is in memory what it is found and filtered by, and no more. A folder
-may come from somebody else: a walk whose sample has no name that can be part of an address is refused.
+Traces stay on disk: of each walk there is in memory what it is found and filtered by. A folder may come from somebody else: a walk whose sample has no name that can be part of an address is refused.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +16,7 @@ from typing import Any
 
 from lotbench.benchmarks.lotbench.games import read_rounds
 from lotbench.edge.files.traces import Traces
-from lotbench.errors import UsageError, at
+from lotbench.errors import UsageError
 from lotbench.report.leaderboard import Entry
 from lotbench.run import results
 from lotbench.run.loading import Run, load_run
@@ -31,53 +29,12 @@ FILTERS = ("outcome", "language", "tier")
 """By what walks can be told apart."""
 
 
-class Samples(Mapping[str, Mapping[str, Any]]):
-    """The samples of a run by id; they stay on disk.
-
-    Attributes:
-        kinds: The language and the tier of each; "" where it has none.
-
-    Raises:
-        UsageError: A line is damaged, or the file cannot be read.
-    """
-
-    def __init__(self, file: Path) -> None:
-        self._file = file
-        self._places: dict[str, tuple[int, int]] = {}
-        self.kinds: dict[str, tuple[str, str]] = {}
-        start = 0
-        with file.open("rb") as lines:
-            for number, text in enumerate(lines, 1):
-                if text.strip():
-                    try:
-                        sample = json.loads(text)
-                        name = sys.intern(sample["id"])
-                    except (ValueError, KeyError, TypeError, RecursionError):
-                        raise UsageError(f"{at(file, number)}: not a sample") from None
-                    self._places[name] = start, len(text)
-                    self.kinds[name] = _kind(sample.get("language")), _kind(sample.get("tier"))
-                start += len(text)
-
-    def __getitem__(self, name: str) -> Mapping[str, Any]:
-        start, size = self._places[name]
-        with self._file.open("rb") as file:
-            file.seek(start)
-            found: dict[str, Any] = json.loads(file.read(size))
-        return found
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-
 @dataclass
 class Shelf:
     """One run, as far as it was looked at.
 
     Attributes:
-        run: Its traces and samples stay on disk.
+        run: Its traces stay on disk.
         outcomes: Of each walk, in their order.
         played: Whether any walk has a filling, as those of the game have.
         graded: Whether any score lies between right and wrong, 1 and 0.
@@ -88,7 +45,7 @@ class Shelf:
     run: Run
     traces: Traces
     outcomes: Sequence[str]
-    samples: Samples
+    samples: Mapping[str, Mapping[str, Any]]
     played: bool
     graded: bool
     failed: int
@@ -160,7 +117,8 @@ class Shelf:
         return run_tables.page_file(*self.traces.names[at])
 
     def _told(self, at: int) -> tuple[str, str, str]:
-        return self.outcomes[at], *self.samples.kinds.get(self.traces.names[at][0], ("", ""))
+        sample = self.samples.get(self.traces.names[at][0], {})
+        return self.outcomes[at], str(sample.get("language") or ""), str(sample.get("tier") or "")
 
 
 def read_run(path: Path) -> Shelf:
@@ -185,7 +143,7 @@ def read_run(path: Path) -> Shelf:
 
     run = load_run(path, seen=seen)
     assert isinstance(run.traces, Traces)
-    return Shelf(run, run.traces, outcomes, Samples(path / "samples.jsonl"), played, graded, failed, before)
+    return Shelf(run, run.traces, outcomes, run.samples, played, graded, failed, before)
 
 
 def stamp(path: Path) -> object:
@@ -200,7 +158,3 @@ def file_stamp(file: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size
-
-
-def _kind(value: object) -> str:
-    return sys.intern(str(value or ""))
