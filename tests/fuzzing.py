@@ -40,7 +40,6 @@ from lotbench.harness import ballot
 from lotbench.prompting.reply import Form, YesNo, prose, read_form
 from lotbench.run import recorded
 from lotbench.run.folder_shapes import read_run_json, read_samples, read_summary
-from lotbench.site.run_summary import Samples
 from lotbench.site.said import lines
 from lotbench.types import Reply
 from tests.asking import reply_of
@@ -142,8 +141,6 @@ def run_lines(data: bytes) -> None:
     Traces(held(data, "traces.jsonl"), strict=False)
     with suppress(UsageError):
         read_samples(held(data, "samples.jsonl").parent)
-    with suppress(UsageError):
-        Samples(held(data, "samples.jsonl"))
     with suppress(UsageError):
         list(jsonl.rows(held(data, "labels.jsonl"), Label.model_validate))
     with suppress(UsageError):
