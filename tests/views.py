@@ -16,7 +16,6 @@ from tests.rules import game_rule
 from tests.server import FakeServer
 
 SAMPLES = ("lot-0001", "lot-0002", "lot-0063")
-ONE = "lot-0001"
 
 
 def made_runs(root: Path, *names: str, solve: float = 0.0, samples: Sequence[str] = SAMPLES) -> None:
@@ -69,24 +68,3 @@ def retold(root: Path, name: str, texts: Sequence[str]) -> None:
     summary = json.loads((place / "summary.json").read_text("utf-8"))
     summary |= {"reasons": list(texts), "models": {**summary["models"], "candidate": [texts[0]]}}
     (place / "summary.json").write_text(json.dumps(summary), "utf-8")
-
-
-def told_again(place: Path, samples: int, repeats: int) -> None:
-    """Tell the one game of a run again for every sample and repeat; lines without checksums, as of before them."""
-    bare = re.compile(rb',"crc":"[0-9a-f]{8}"')
-    [trace] = bare.sub(b"", (place / "traces.jsonl").read_bytes()).splitlines(keepends=True)
-    calls = bare.sub(b"", (place / "calls.jsonl").read_bytes())
-    sample = json.loads((place / "samples.jsonl").read_bytes().splitlines()[0])
-    with (place / "traces.jsonl").open("wb") as traces, (place / "calls.jsonl").open("wb") as journal:
-        for number in range(samples * repeats):
-            name, repeat = f"s{number // repeats:06}", number % repeats + 1
-            new = [(ONE.encode(), name.encode()), (b'"repeat":1', b'"repeat":%d' % repeat)]
-            new.append((f"{name}/1/".encode(), f"{name}/{repeat}/".encode()))
-            line, asked = trace, calls
-            for was, now in new:
-                line, asked = line.replace(was, now), asked.replace(was, now)
-            traces.write(line)
-            journal.write(asked)
-    (place / "samples.jsonl").write_text(
-        "".join(json.dumps({**sample, "id": f"s{number:06}"}) + "\n" for number in range(samples)), "utf-8"
-    )

@@ -21,7 +21,7 @@ NORMAL = 0.05
 """The p of the Shapiro-Wilk test from which a sample passes for normal (v2, Statistical analysis)."""
 LEAST = 3
 EXACT = 8
-"""Pairs up to which the p of ranks is counted out over all orders, as scipy does of Kendall's."""
+"""Pairs up to which the p of ranks is counted out over all orders."""
 Method: TypeAlias = Literal["pearson", "spearman", "kendall"]
 _MEASURES: Mapping[Method, str] = {"pearson": "pearsonr", "spearman": "spearmanr", "kendall": "kendalltau"}
 
@@ -66,8 +66,8 @@ def coefficient(method: Method, one: Sequence[float], other: Sequence[float]) ->
         return Correlation(None, None, None, len(one), why)
     found: Any = getattr(scipy.stats, _MEASURES[method])(one, other)
     value, p, n = float(found.statistic), float(found.pvalue), len(one)
-    if method == "spearman" and n <= EXACT:
-        p = _exact(one, other)
+    if method != "pearson" and n <= EXACT:
+        p = _exact(method, one, other)
     low = high = None
     if method != "kendall" and n > 3 and abs(value) < 1:
         spread = (1 + (value**2 / 2 if method == "spearman" else 0)) / (n - 3)
@@ -76,18 +76,23 @@ def coefficient(method: Method, one: Sequence[float], other: Sequence[float]) ->
     return Correlation(method, value, p, n, low=low, high=high)
 
 
-def _exact(one: Sequence[float], other: Sequence[float]) -> float:
-    """The p of Spearman's rho over all orders of the pairs."""
+def _exact(method: Method, one: Sequence[float], other: Sequence[float]) -> float:
+    """The p of ranks that go together as closely, either way, over all orders of the pairs."""
     x, y = (scipy.stats.rankdata(each) - (len(one) + 1) / 2 for each in (one, other))
-    found = scipy.stats.permutation_test(
-        (x,),
-        lambda x, axis: np.abs(np.moveaxis(x, axis, -1) @ y),
-        permutation_type="pairings",
-        vectorized=True,
-        n_resamples=math.factorial(len(one)),
-        alternative="greater",
+    signs = np.sign(np.subtract.outer(y, y))
+
+    def far(x: Floats, axis: int) -> Floats:
+        x = np.moveaxis(x, axis, -1)
+        found = (
+            x @ y if method == "spearman" else (np.sign(x[..., None] - x[..., None, :]) * signs).sum((-1, -2))
+        )
+        return np.asarray(np.abs(found))
+
+    ways = math.factorial(len(one))
+    exact = scipy.stats.permutation_test(
+        (x,), far, permutation_type="pairings", vectorized=True, n_resamples=ways, alternative="greater"
     )
-    return float(found.pvalue)
+    return float(exact.pvalue)
 
 
 def spearman(one: Sequence[float], other: Sequence[float], clusters: Sequence[str]) -> Metric:

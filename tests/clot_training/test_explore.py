@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
@@ -18,7 +17,6 @@ import pytest
 from clot_training.config import Config
 from clot_training.exploring import explore as step
 from clot_training.exploring import vocabulary
-from clot_training.exploring.explorer import Explorer
 from clot_training.records import Candidate, Prompt, Work, read_records
 from clot_training.tuning import refine
 from lotbench.errors import RunFolderError, UsageError
@@ -63,23 +61,6 @@ class Chooser(HashPolicy):
         return chosen
 
 
-def test_a_sample_has_a_candidate_for_each_condition_and_one_for_none(tmp_path: Path) -> None:
-    run = random_run(tmp_path, n=100, alpha=20, beta=50)
-    summary = step.explore(run, HashPolicy)
-    found = lines(run)
-    # 15 words are in the texts: 3 drop from the top and 7 from the bottom.
-    assert summary["keywords"] == {"en": 15}
-    by_row: dict[str, list[Candidate]] = {}
-    for one in found:
-        by_row.setdefault(one.row, []).append(one)
-    assert {len(ones) for ones in by_row.values()} == {6}
-    assert all([one.condition is None for one in ones] == [False] * 5 + [True] for ones in by_row.values())
-    assert all(str(one.condition) in str(one.messages) for one in found if one.condition)
-    assert len({one.seed for one in found}) == len(found)
-    assert summary["counts"]["candidates"] == len(found)
-    assert summary["keep_rate"] == sum(one.kept for one in found) / len(found)
-
-
 def screened(run: Config, unsafe: str) -> set[str]:
     """Verdicts as `clot instructions` leaves them: rows with a word are unsafe, one has no verdict; their ids."""
     path = Work(Path(run.out)).screened
@@ -93,18 +74,6 @@ def screened(run: Config, unsafe: str) -> set[str]:
     )
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return {name for name, said in verdicts.items() if said != "safe"}
-
-
-def test_rows_that_screening_left_out_are_no_sample_no_truth_no_keyword_and_no_option(tmp_path: Path) -> None:
-    run = random_run(tmp_path, truths=4)
-    left_out = screened(run, "otter")
-    policy = HashPolicy()
-    step.explore(run, lambda _: policy)
-    found = lines(run)
-    assert {one.row for one in found} & left_out == set()
-    assert len({one.row for one in found}) > 4
-    seen = [*(str(one.model_dump()) for one in found), *(str(asked.messages) for asked in policy.selected)]
-    assert not any("otter" in text for text in seen)
 
 
 def test_an_exploration_waits_for_the_screener_that_is_named(tmp_path: Path) -> None:
@@ -133,18 +102,6 @@ def test_candidates_of_rows_that_are_screened_out_later_are_refined_on_by_nobody
     assert not any(f'"{name}"' in kept for name in left_out)
     with pytest.raises(RunFolderError, match=r"other settings \(screening\)"):
         step.explore(run, HashPolicy)
-
-
-def test_both_orders_have_to_be_won(tmp_path: Path) -> None:
-    def likes_the_first(options: list[str]) -> int:
-        return 0
-
-    run = random_run(tmp_path)
-    policy = Chooser([f"leap {n}" for n in range(100)], likes_the_first)
-    step.explore(run, lambda _: policy)
-    found = lines(run)
-    assert {(one.won, one.kept) for one in found} == {((True, False), False)}
-    assert len(policy.selected) == 2 * len(found)
 
 
 def test_one_order_is_drawn_for_each_candidate(tmp_path: Path) -> None:
@@ -184,19 +141,6 @@ def _trained(run: Config) -> list[str]:
     with Rows(Path(run.out) / "x.sqlite") as index:
         index.fill(run)
         return [one.text for one in index.all()]
-
-
-def test_held_out_rows_are_never_explored(tmp_path: Path) -> None:
-    from lotbench.benchmarks.standard.oogiri import Row, held_out
-
-    rows = plain(groups=60)
-    run = random_run(tmp_path, rows)
-    step.explore(run, HashPolicy)
-    kept_back = {one["id"] for one in rows if held_out(Row(**one), share=0.05)}
-    assert kept_back
-    assert {one.row for one in lines(run)} == {one["id"] for one in rows} - kept_back
-    back = [one["text"] for one in rows if one["id"] in kept_back]
-    assert not any(text in one.truths for text in back for one in lines(run))
 
 
 @pytest.mark.parametrize("cut", ["a batch", "a line", "half a line", "all"])
@@ -271,15 +215,6 @@ def test_candidates_of_another_model_are_not_mixed(tmp_path: Path) -> None:
         step.explore(random_run(tmp_path, limit=20), Other)
 
 
-def test_a_limit_may_grow(tmp_path: Path) -> None:
-    step.explore(random_run(tmp_path / "whole"), HashPolicy)
-    step.explore(random_run(tmp_path / "grown", limit=6), HashPolicy)
-    run = random_run(tmp_path / "grown")
-    step.explore(run, HashPolicy)
-    whole = Work(tmp_path / "whole" / "out").candidates("random").read_bytes()
-    assert Work(Path(run.out)).candidates("random").read_bytes() == whole
-
-
 def test_without_an_adapter_the_step_before_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="run `clot tune` first"):
         step.explore(random_run(tmp_path))
@@ -304,30 +239,6 @@ def test_without_any_keyword_the_empty_condition_is_left(tmp_path: Path) -> None
         summary = step.explore(run, HashPolicy)
         assert summary["keywords"] == {"en": 0}
         assert [one.condition for one in lines(run)] == [None] * 4
-
-
-def test_a_worker_depends_on_its_batch_alone(tmp_path: Path) -> None:
-    from clot_training.data.index import Rows
-
-    run = random_run(tmp_path)
-    with Rows(tmp_path / "rows.sqlite") as index:
-        index.fill(run)
-        words = vocabulary.vocabularies(index.all(), 1)
-        batches = list(step.batches(index, run, words))
-    in_order = [Explorer(run, words, HashPolicy)(batch) for batch in batches]
-    shuffled = list(range(len(batches)))
-    Random(0).shuffle(shuffled)
-    worker = Explorer(run, words, HashPolicy)
-    again = {place: worker(batches[place]) for place in shuffled}
-    assert [again[place] for place in range(len(batches))] == in_order
-
-
-def test_the_engine_has_a_flag_of_its_own() -> None:
-    from clot_training.cli import parser
-
-    asked = parser().parse_args(["explore", "--config", "f", "--set", "seed=1", "--engine", "ray"])
-    assert asked.sets == ["seed=1", "explore.engine=ray"]
-    assert parser().parse_args(["explore", "--config", "f"]).sets == []
 
 
 def test_two_processes_do_not_explore_into_one_file(tmp_path: Path) -> None:

@@ -55,53 +55,6 @@ def options(one: Instruction) -> list[str]:
     return re.findall(r"^[A-Z]\. .*$", said(one), re.MULTILINE)
 
 
-def test_a_row_becomes_instructions_of_each_kind(tmp_path: Path) -> None:
-    manifest, found = run_on(tmp_path, plain(groups=60))
-    rows = manifest["rows"]
-    assert rows + manifest["skipped"]["held_out"] == 300
-    assert manifest["kinds"] == {"generation": 2 * rows, "selection": 2 * rows, "ranking": rows}
-    assert Counter(one.kind for one in found) == manifest["kinds"]
-    assert manifest["instructions"] == len(found) == sum(manifest["shards"].values())
-    assert len({one.id for one in found}) == len(found)
-    free = [one.condition is None for one in found if one.kind == "generation"]
-    assert manifest["empty_condition"] == {"asked": 0.5, "realised": sum(free) / len(free)}
-    assert 0.35 < sum(free) / len(free) < 0.65
-
-
-def test_a_generation_asks_for_the_response_with_one_of_its_words(tmp_path: Path) -> None:
-    _, found = run_on(tmp_path, plain(), instructions={"empty_condition": 0})
-    texts = {one["id"]: one["text"] for one in plain()}
-    for one in (one for one in found if one.kind == "generation"):
-        assert one.response == texts[one.rows[0]]
-        assert one.condition in one.response.split()
-        assert one.condition in said(one)
-        assert f"why {one.group}?" in said(one)
-    assert len({said(one).split("\n")[0] for one in found if one.kind == "generation"}) > 3
-
-
-def test_without_conditions_no_word_of_the_response_is_given_away(tmp_path: Path) -> None:
-    _, found = run_on(tmp_path, plain(), instructions={"empty_condition": 1})
-    for one in (one for one in found if one.kind == "generation"):
-        assert one.condition is None
-        assert not set(one.response.split()) & set(said(one).split())
-
-
-def test_a_selection_hides_the_response_among_answers_to_other_questions(tmp_path: Path) -> None:
-    rows = plain()
-    _, found = run_on(tmp_path, rows)
-    by_id = {one["id"]: one for one in rows}
-    selections = [one for one in found if one.kind == "selection"]
-    for one in selections:
-        shown = options(one)
-        assert one.response in shown
-        assert one.response[3:] == by_id[one.rows[0]]["text"]
-        assert {option[3:] for option in shown} == {by_id[name]["text"] for name in one.rows}
-        assert all(by_id[name]["group"] != one.group for name in one.rows[1:])
-    places = Counter(one.response[0] for one in selections if len(options(one)) == 3)
-    assert set(places) == {"A", "B", "C"}
-    assert min(places.values()) > len(selections) / 6
-
-
 def test_a_ranking_has_the_order_of_likes(tmp_path: Path) -> None:
     rows = plain()
     _, found = run_on(tmp_path, rows)
@@ -157,12 +110,6 @@ def test_held_out_rows_are_neither_asked_about_nor_options(tmp_path: Path) -> No
     assert not shown & set(back.values())
 
 
-def test_an_instruction_does_not_depend_on_rows_of_other_questions(tmp_path: Path) -> None:
-    _, few = run_on(tmp_path / "few", plain(), instructions={"selection": 0})
-    _, many = run_on(tmp_path / "many", [*plain(), row(999, "more")], instructions={"selection": 0})
-    assert [one for one in many if one.group != "more"] == few
-
-
 def test_the_same_run_writes_the_same_bytes_and_another_seed_others(tmp_path: Path) -> None:
     def written(name: str, **fields: Any) -> bytes:
         run = config(tmp_path / name, data_set(tmp_path / name, plain()), **fields)
@@ -177,15 +124,6 @@ def test_the_same_run_writes_the_same_bytes_and_another_seed_others(tmp_path: Pa
     assert written("a") == small
 
 
-def test_files_are_cut_at_their_size(tmp_path: Path) -> None:
-    manifest, found = run_on(tmp_path, plain(), instructions={"shard_size": 7})
-    sizes = list(manifest["shards"].values())
-    assert set(sizes[:-1]) == {7}
-    assert 0 < sizes[-1] <= 7
-    assert sum(sizes) == len(found)
-    assert list(manifest["shards"]) == [f"train-{n:05d}.jsonl" for n in range(len(sizes))]
-
-
 def test_the_frozen_configuration_names_the_data_by_digest(tmp_path: Path) -> None:
     from hashlib import sha256
 
@@ -195,14 +133,6 @@ def test_the_frozen_configuration_names_the_data_by_digest(tmp_path: Path) -> No
     assert frozen["config"] == run.model_dump(mode="json")
     path = tmp_path / "data" / "samples.jsonl"
     assert frozen["data"] == {str(path.parent): sha256(path.read_bytes()).hexdigest()}
-
-
-def test_pictures_are_named_by_their_path(tmp_path: Path) -> None:
-    _, found = run_on(tmp_path, [picture(n, f"p{n}", tmp_path) for n in range(8)])
-    one = found[0]
-    assert one.image == str(tmp_path / "data" / f"{one.group}.png")
-    assert one.messages[0]["content"][0] == {"type": "image", "image": one.image}
-    assert one.messages[0]["content"][1]["type"] == "text"
 
 
 def test_skipped_rows_are_counted_by_reason(tmp_path: Path) -> None:
@@ -293,30 +223,10 @@ def test_unsafe_rows_are_dropped_with_a_recorded_verdict(tmp_path: Path) -> None
 # Templates and configuration
 
 
-@pytest.mark.parametrize("language", ["en", "zh", "ja"])
-@pytest.mark.parametrize("type_", ["I2T", "T2T", "IT2T"])
-@pytest.mark.parametrize("kind", ["generation", "selection", "ranking"])
-def test_every_kind_has_several_wordings_in_every_language(language: str, type_: str, kind: str) -> None:
-    prompt = templates.templates().get(language, f"{kind}_{type_}")
-    assert len(prompt.sections) >= 3
-    wanted = {"hint"} if kind == "generation" else {"options"}
-    wanted |= set() if type_ == "I2T" else {"question"}
-    for text in prompt.sections.values():
-        assert set(re.findall(r"{{(\w+)}}", text)) == wanted
-
-
 def test_the_wordings_of_a_language_are_told_apart() -> None:
     for language, prompts in templates.templates().prompts.items():
         texts = [text for prompt in prompts.values() for text in prompt.sections.values()]
         assert len(set(texts)) == len(texts), language
-
-
-def test_a_configuration_is_read_with_sets(tmp_path: Path) -> None:
-    path = tmp_path / "run.toml"
-    path.write_text('model = "m"\nout = "o"\n[explore]\nn = 50\n')
-    run = load(path, ["explore.alpha=20", "tune.rank=4", "explore.clip.model=ViT-B-32"])
-    assert (run.explore.n, run.explore.alpha, run.tune.rank) == (50, 20, 4)
-    assert run.explore.clip.model == "ViT-B-32"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lotbench.config.experiment import Experiment, Limits, RoleSampling, differences, digest, load, validate
+from lotbench.config.experiment import Experiment, Limits, RoleSampling, differences, digest, load
 from lotbench.errors import UsageError
 
 
@@ -38,133 +38,11 @@ def test_defaults_then_file_then_set_then_flags(tmp_path: Path) -> None:
     assert (made.experiment.model, made.limits.retries) == ("flag", 4)
 
 
-def test_a_flag_that_was_not_given_changes_nothing(tmp_path: Path) -> None:
-    file = toml(tmp_path, "repeats = 2\n")
-
-    assert load(file, (), {"repeats": None}).experiment.repeats == 2
-
-
-def test_a_file_without_limits_or_anything_is_the_defaults(tmp_path: Path) -> None:
-    made = load(toml(tmp_path, ""))
-
-    assert (made.experiment, made.limits) == (Experiment(), Limits())
-
-
-@pytest.mark.parametrize(
-    ("pair", "place", "value"),
-    [
-        ("max_rounds=5", "settings.max_rounds", 5),
-        ("arm=caption", "settings.arm", "caption"),
-        ("arm='caption'", "settings.arm", "caption"),
-        ("arm=image+caption", "settings.arm", "image+caption"),
-        ("ask=false", "settings.ask", False),
-        (" alpha = 0.5 ", "settings.alpha", 0.5),
-        ("note=a=b", "settings.note", "a=b"),
-        ("note=", "settings.note", ""),
-        ("note=1\nother=2", "settings.note", "1\nother=2"),
-        ("list=[1, 2]", "settings.list", [1, 2]),
-        ("seed=7", "seed", 7),
-        ("rpm=60", "limits.rpm", 60.0),
-        ("limits.rpm=60", "limits.rpm", 60.0),
-        ("sampling.candidate.temperature=0.7", "sampling.candidate.temperature", 0.7),
-        ("roles.judge=gpt-4o", "roles.judge", ["gpt-4o"]),
-    ],
-)
-def test_set_puts_a_value_at_its_place(pair: str, place: str, value: Any) -> None:
-    made = load(None, [pair])
-
-    table: Any = made.experiment.model_dump(mode="json") | {"limits": made.limits.model_dump(mode="json")}
-    for name in place.split("."):
-        table = table[name]
-    assert table == value
-
-
-def test_one_model_or_many_play_a_role() -> None:
-    made = load(None, (), {"roles.judge": "a", "roles.oracle": ["b", "c"]})
-
-    assert made.experiment.roles == {"judge": ("a",), "oracle": ("b", "c")}
-
-
-def test_unknown_keys_are_named_with_their_file_and_what_there_is(tmp_path: Path) -> None:
-    file = toml(
-        tmp_path, "modell = 'x'\n[limits]\nrpmm = 1\n[sampling.judge]\ntemprature = 0\n[settings]\nx = 1\n"
-    )
-
-    found = faults(file)
-
-    assert len(found) == 3
-    assert all(fault.startswith(f"{file}: ") for fault in found)
-    assert any("modell: unknown key; known: benchmark, data," in fault for fault in found)
-    assert any("limits.rpmm: unknown key; known: concurrency," in fault for fault in found)
-    assert any("sampling.judge.temprature: unknown key" in fault for fault in found)
-
-
-@pytest.mark.parametrize(
-    ("pair", "field"),
-    [
-        ("limit=0", "limit"),
-        ("repeats=-1", "repeats"),
-        ("max_image_px=16", "max_image_px"),
-        ("model=1", "model"),
-        ("samples=one", "samples"),
-        ("sampling.judge.temperature=2.5", "sampling.judge.temperature"),
-        ("sampling.judge.top_p=0", "sampling.judge.top_p"),
-        ("sampling.judge.max_tokens=0", "sampling.judge.max_tokens"),
-        ("sampling.judge.temperature=nan", "sampling.judge.temperature"),
-        ("concurrency=0", "limits.concurrency"),
-        ("concurrency=100000", "limits.concurrency"),
-        ("rpm=0", "limits.rpm"),
-        ("tpm=inf", "limits.tpm"),
-        ("timeout_s=inf", "limits.timeout_s"),
-        ("cost_limit=-1", "limits.cost_limit"),
-        ("token_limit=1.5", "limits.token_limit"),
-        ("retries=-1", "limits.retries"),
-        ("max_failed=1.1", "limits.max_failed"),
-    ],
-)
-def test_a_value_out_of_range_is_named_by_its_field(pair: str, field: str) -> None:
-    (found,) = faults(None, [pair])
-
-    assert found.startswith(f"--set, a flag or an argument: {field}: ")
-    assert "got " in found
-
-
 def test_a_fault_is_named_for_where_it_stands(tmp_path: Path) -> None:
     good, bad = "repeats = 2\n", "repeats = -2\n"
 
     assert faults(toml(tmp_path, bad), ["seed=1"])[0].startswith(str(tmp_path / "run.toml"))
     assert faults(toml(tmp_path, good), ["repeats=-2"])[0].startswith("--set")
-
-
-@pytest.mark.parametrize(
-    ("sets", "message"),
-    [
-        (["repeats"], "--set 'repeats': expected key=value"),
-        (["=1"], "--set '=1': expected key=value"),
-        (["model=a", "model.b=1"], "--set model.b: model is not a table"),
-        (["settings=1", "max_rounds=2"], "--set settings.max_rounds: settings is not a table"),
-    ],
-)
-def test_a_set_that_is_no_pair_or_no_place_is_an_error(sets: list[str], message: str) -> None:
-    assert faults(None, sets) == [message]
-
-
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    missing = tmp_path / "no.toml"
-    assert faults(missing) == [f"{missing}: No such file or directory"]
-    assert "Is a directory" in faults(tmp_path)[0]
-    found = faults(toml(tmp_path, "a = 1\nb = = 2\n"))[0]
-    assert "run.toml" in found and "line 2" in found
-    (tmp_path / "latin.toml").write_bytes(b"model = '\xe9'\n")
-    assert "latin.toml" in faults(tmp_path / "latin.toml")[0]
-    assert faults(toml(tmp_path, "limits = 3\n"))[0].startswith(f"{tmp_path / 'run.toml'}: limits: ")
-
-
-def test_validate_names_file_prefix_and_field() -> None:
-    with pytest.raises(UsageError, match=r"^run\.json: limits\.retries: .*got -1"):
-        validate(Limits, {"retries": -1}, Path("run.json"), prefix="limits.")
-    with pytest.raises(UsageError, match=r"^configuration: limits\.retries: "):
-        validate(Limits, {"retries": -1}, prefix="limits.")
 
 
 def test_a_digest_does_not_change_from_one_version_to_the_next() -> None:
@@ -240,23 +118,7 @@ def test_values_differ_where_their_digests_do(one: Any, other: Any) -> None:
         assert differences(one, other) == []
 
 
-def test_differences_are_dotted_names() -> None:
-    ours = {"model": "a", "settings": {"arm": "caption", "ask": True}, "samples": [1]}
-    theirs = {"model": "a", "settings": {"arm": "image"}, "samples": [1, 2], "seed": 0}
-
-    assert differences(ours, theirs) == ["samples", "seed", "settings.arm", "settings.ask"]
-
-
 names = st.text(string.ascii_lowercase + "_", min_size=1, max_size=12)
-
-
-@given(names, json_values)
-def test_any_setting_comes_through_as_it_was_written(name: str, value: Any) -> None:
-    if name in Experiment.model_fields or name in Limits.model_fields:
-        return
-    made = load(None, (), {f"settings.{name}": value})
-
-    assert made.experiment.settings == ({} if value is None else {name: value})
 
 
 @given(st.text(string.printable, max_size=30), st.text(max_size=20))

@@ -7,15 +7,12 @@ import hashlib
 import io
 import json
 import struct
-import tempfile
 import zlib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from PIL import Image as Pillow
 from PIL.PngImagePlugin import PngInfo
 from pydantic import BaseModel, ConfigDict
@@ -24,12 +21,10 @@ from lotbench.edge.files import datasets
 from lotbench.edge.files.datasets import (
     Pictures,
     data_digest,
-    data_folder,
     encoded,
     prompt_files,
     prompts,
     samples,
-    shipped,
 )
 from lotbench.edge.pictures import picture_file
 from lotbench.errors import DataError, UsageError
@@ -75,12 +70,6 @@ def faults(folder: Path) -> list[str]:
     return [fault.removeprefix(f"{folder}/") for fault in caught.value.faults]
 
 
-def test_samples_come_in_order_and_empty_lines_do_not_count(tmp_path: Path) -> None:
-    folder = put(tmp_path, {"id": "b"}, "", "  ", {"id": "a", "text": "中"})
-
-    assert [row.id for row in samples(folder, Row)] == ["b", "a"]
-
-
 def test_every_fault_of_every_line_is_told_at_once(tmp_path: Path) -> None:
     folder = put(
         tmp_path,
@@ -109,27 +98,12 @@ def test_every_fault_of_every_line_is_told_at_once(tmp_path: Path) -> None:
     assert len(found) == 9
 
 
-def test_a_missing_picture_is_named_beside_the_other_faults_of_its_line(tmp_path: Path) -> None:
-    found = faults(put(tmp_path, {"id": "a", "image": "gone.png", "colour": "red"}))
-
-    assert found == [
-        "samples.jsonl:1: image: 'gone.png' is not there",
-        "samples.jsonl:1: colour: Extra inputs are not permitted",
-    ]
-
-
 def test_a_sample_over_several_lines_is_one_fault(tmp_path: Path) -> None:
     spread = '\n{"id": "a",\n "image": "a.png"}\n{"id": "b"}\n'
 
     assert faults(put(tmp_path, spread)) == [
         "samples.jsonl:2: this sample goes on to line 3: each must stand on one line"
     ]
-
-
-def test_a_byte_order_mark_is_named_for_what_it_is(tmp_path: Path) -> None:
-    (found,) = faults(put(tmp_path, b"\xef\xbb\xbf" + b'{"id": "a"}'))
-
-    assert found.startswith("samples.jsonl:1: not JSON: Unexpected UTF-8 BOM")
 
 
 def test_a_data_set_without_file_or_samples_is_an_error(tmp_path: Path) -> None:
@@ -183,22 +157,6 @@ def test_a_bad_picture_is_named_with_its_line(
     assert fault in found
 
 
-def test_a_good_picture_has_no_fault(tmp_path: Path) -> None:
-    folder = put(tmp_path, {"id": "a", "image": "images/a.png"}, pictures={"images/a.png": png()})
-
-    assert samples(folder, Row)[0].image == "images/a.png"
-
-
-@given(st.lists(st.binary(max_size=40), max_size=5))
-def test_any_bytes_are_samples_or_faults(lines: list[bytes]) -> None:
-    with tempfile.TemporaryDirectory() as place:
-        folder = put(Path(place), *lines)
-        try:
-            assert samples(folder, Row)
-        except DataError as error:
-            assert all(fault.startswith(f"{folder}/samples.jsonl") for fault in error.faults)
-
-
 def opened(sent: bytes) -> Any:
     return Pillow.open(io.BytesIO(sent))
 
@@ -207,32 +165,6 @@ def stored(tmp_path: Path, content: bytes, name: str = "a.png") -> Path:
     path = tmp_path / name
     path.write_bytes(content)
     return path
-
-
-@pytest.mark.parametrize(
-    ("size", "limit", "sent"),
-    [
-        ((2000, 1000), 1024, (1024, 512)),
-        ((1000, 2000), 1024, (512, 1024)),
-        ((1024, 1024), 1024, (1024, 1024)),
-        ((1025, 10), 1024, (1024, 10)),
-        ((64, 48), 1024, (64, 48)),
-        ((64, 48), 32, (32, 24)),
-        ((5000, 1), 32, (32, 1)),
-    ],
-)
-def test_pictures_are_scaled_down_and_never_up(
-    tmp_path: Path, size: tuple[int, int], limit: int, sent: tuple[int, int]
-) -> None:
-    found = opened(encoded(stored(tmp_path, png(size)), limit))
-
-    assert (found.size, found.format) == (sent, "PNG")
-
-
-def test_a_bare_png_that_fits_is_sent_as_it_is(tmp_path: Path) -> None:
-    for mode in ("RGB", "L", "P", "RGBA", "LA", "1"):
-        content = png(mode=mode, colour="white" if mode in ("L", "1", "LA") else "teal")
-        assert encoded(stored(tmp_path, content), 1024) == content
 
 
 def secrets() -> dict[str, bytes]:
@@ -273,25 +205,6 @@ def test_whatever_is_not_a_pixel_is_left_behind(tmp_path: Path, place: str) -> N
     assert picture_file.bare(sent)
 
 
-def test_a_photograph_stands_upright(tmp_path: Path) -> None:
-    exif, out = Pillow.Exif(), io.BytesIO()
-    exif[0x0112] = 6
-    Pillow.new("RGB", (40, 20), "teal").save(out, "JPEG", exif=exif)
-
-    assert opened(encoded(stored(tmp_path, out.getvalue(), "a.jpg"), 1024)).size == (20, 40)
-
-
-def test_transparency_survives_another_encoding(tmp_path: Path) -> None:
-    out = io.BytesIO()
-    picture = Pillow.new("P", (40, 20), 0)
-    picture.putpalette([255, 0, 0, 0, 255, 0])
-    picture.save(out, "PNG", transparency=0)
-
-    found = opened(encoded(stored(tmp_path, out.getvalue()), 32))
-
-    assert found.mode == "RGBA" and found.getpixel((0, 0))[3] == 0
-
-
 def test_a_picture_that_is_gone_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"a\.png: cannot be read as a picture"):
         encoded(tmp_path / "a.png", 1024)
@@ -320,23 +233,6 @@ def test_pictures_are_found_by_sample_and_sent_by_content(tmp_path: Path) -> Non
     assert sent == pictures.sent(image.sha256)
     assert opened(sent).size == (32, 16)
     assert pictures.path("0") == folder / "0.png"
-
-
-def test_a_picture_is_encoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder, found = rows(tmp_path)
-    pictures, calls = Pictures(folder, found, 32), []
-    monkeypatch.setattr(
-        datasets,
-        "encoded",
-        lambda path, limit, **kind: calls.append(path.name) or encoded(path, limit, **kind),
-    )
-
-    data_digest(folder, found, pictures)
-    for _ in range(3):
-        for name in ("0", "2"):
-            pictures.data_url(pictures[name].sha256)
-
-    assert sorted(calls) == ["0.png", "2.png"]
 
 
 def test_a_picture_is_in_memory_once_however_many_runs_send_it(
@@ -410,27 +306,6 @@ def test_the_digest_depends_on_what_the_data_are_and_not_on_their_file(tmp_path:
     ]
     assert len({first, *map(of, changed)}) == 5
     assert of(same, 32) != first
-
-
-def test_a_data_set_is_a_path_or_the_name_of_a_shipped_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = put(tmp_path / "mine", {"id": "a"})
-    (tmp_path / "lotbench").mkdir()
-    monkeypatch.chdir(tmp_path)
-
-    assert data_folder(str(folder), "lotbench") == folder
-    assert (
-        data_folder("lotbench_easy", "other")
-        == data_folder("", "lotbench_easy")
-        == shipped("data", "lotbench_easy")
-    )
-    with pytest.raises(UsageError, match="not a data set"):
-        data_folder(str(tmp_path), "lotbench")
-    with pytest.raises(UsageError, match="not a data set"):
-        data_folder("no/such/folder", "lotbench")
-    with pytest.raises(UsageError, match="no data set 'nothing'; there are: hicbench"):
-        data_folder("nothing", "lotbench")
 
 
 def test_prompts_come_from_the_benchmark_or_from_a_folder(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Runs ranked together: who is refused, who ties, what is beside the ranking; and `lotbench compare` itself."""
 
-import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -12,13 +11,11 @@ import pytest
 from lotbench.cli import main
 from lotbench.edge.files.published_scores import read_published_scores
 from lotbench.errors import DataError, RunFolderError, UsageError
-from lotbench.report import leaderboard
 from lotbench.report.comparison import Comparison, compare, to_json, to_markdown
 from lotbench.report.html.comparison_page import page, to_text
-from lotbench.report.leaderboard import Board, Entry, alike, board, differing, walked
-from lotbench.report.ranking_sections import correlations, sections
-from lotbench.report.sections import Plot, Section
-from lotbench.report.what_it_shows import detectable
+from lotbench.report.leaderboard import Board, Entry, board, differing, walked
+from lotbench.report.ranking_sections import sections
+from lotbench.report.sections import Section
 from lotbench.run.evaluate import evaluate_sync
 from lotbench.run.loading import Run, load_run
 from lotbench.run.results import entry
@@ -61,28 +58,6 @@ def test_a_samples_value_is_the_mean_of_its_scored_walks() -> None:
     assert found.scores == {"a": [1.0, 0.5], "b": [1.0]}
 
 
-def test_a_ranking_has_letters_and_says_what_it_can_show() -> None:
-    made = board(THREE)
-    assert [place.entry.model for place in made.places[2:]] == ["low"]
-    assert [place.ties for place in made.places] == ["a", "a", "b"]
-    assert made.shared == 30 and len(made.pairs) == 3
-    table = section(made, "Ranking").tables[0]
-    assert [row[0] for row in table.rows] == [place.label for place in made.places]
-    tied = [pair for pair in made.pairs if not pair.apart]
-    assert [{pair.better, pair.other} for pair in tied] == [{"high", "alike"}]
-    found = section(made, "Differences")
-    assert found.notes[-1].startswith("Smaller differences than ")
-    for pair, row in zip(made.pairs, found.tables[0].rows, strict=True):
-        sd = pair.difference.sd
-        assert sd is not None and row[-1] == pytest.approx(detectable(30, pair.level) * sd)
-
-
-def test_pairs_are_corrected_for_their_number() -> None:
-    for pair in board(THREE).pairs:
-        assert pair.difference.p is not None
-        assert pair.difference.p <= pair.p <= min(1, 3 * pair.difference.p + 1e-12)
-
-
 def test_means_are_over_shared_samples_and_pairs_over_their_own() -> None:
     short = one("short", 0.3, 4, values=scored(0.3, 4, n=10), failed=2)
     made = board([*THREE, short])
@@ -95,18 +70,6 @@ def test_means_are_over_shared_samples_and_pairs_over_their_own() -> None:
         board([*THREE, one("apart", 0.1, 5, values={"elsewhere": 1.0})])
 
 
-def test_runs_that_were_not_measured_alike_are_refused_with_what_differs() -> None:
-    other = one("x", 0.1, 9, conditions={**CONDITIONS, "data": "e", "settings": {"arm": "y", "n": 3}})
-    with pytest.raises(
-        UsageError, match=r"run-1 and run-9 cannot be compared: data: d and e; settings.arm: x and y"
-    ):
-        board([*THREE, other])
-    assert [[entry.name for entry in group] for group in alike([THREE[0], other, THREE[1]])] == [
-        ["run-1", "run-2"],
-        ["run-9"],
-    ]
-
-
 def test_a_judge_that_was_not_needed_is_no_difference_and_another_judge_is() -> None:
     first, both = {"judge": ("j1",)}, {"judge": ("j1", "j2")}
     assert differing(one("x", 0, 1, ids=first), one("y", 0, 2, ids=both)) == []
@@ -114,67 +77,6 @@ def test_a_judge_that_was_not_needed_is_no_difference_and_another_judge_is() -> 
     assert differing(one("x", 0, 1, ids=first), one("y", 0, 2, ids={"judge": ("j3",)})) == [
         "judge: j1 and j3"
     ]
-
-
-def test_two_runs_that_are_like_a_third_and_not_like_each_other_are_never_ranked_together() -> None:
-    # The first run needed no judge; the alias of the other two answered as one model and later as another.
-    none, early, late = (
-        one(name, mean, seed, ids={"judge": ids})
-        for name, mean, seed, ids in (("x", 0.1, 1, ()), ("y", 0.2, 2, ("j-05",)), ("z", 0.3, 3, ("j-11",)))
-    )
-    for order in itertools.permutations((none, early, late)):
-        with pytest.raises(UsageError, match=r"judge: j-(05 and j-11|11 and j-05)"):
-            board(order)
-        assert all(early not in group or late not in group for group in alike(order))
-
-
-def test_runs_of_one_model_are_told_apart_by_name() -> None:
-    made = board([one("m", 0.2, 1), one("m", 0.4, 2), one("n", 0.3, 3)])
-    assert [place.label for place in made.places] == ["m (run-2)", "n", "m (run-1)"]
-    assert leaderboard.values(made)["m"] == pytest.approx(
-        sum(place.mean.value or 0 for place in made.places if place.entry.model == "m") / 2
-    )
-
-
-def test_curves_lie_over_each_other() -> None:
-    plot = Plot(
-        "step", "round", "S", {"S": ((0.0, 1.0), (1.0, 0.5))}, "Unsolved", bands={"S": ((1, 1), (0.4, 0.6))}
-    )
-    made = board([replace(entry, curves={"Survival: Unsolved": plot}) for entry in THREE])
-    (over,) = section(made, "Survival").plots
-    assert over.series.keys() == over.bands.keys() == {"low", "high", "alike"} and over.kind == "step"
-    some = board([THREE[0], replace(THREE[1], curves={"Survival: Unsolved": plot})])
-    assert not [part for part in sections(some) if "Survival" in part.title]
-
-
-def test_people_stand_beside_the_ranking() -> None:
-    people = [one("human", 0.1 * k, k, asked="human", answered=(f"person {k}",)) for k in range(1, 7)]
-    made = board([*THREE, *people])
-    assert len(made.places) == 3 and len(made.people) == 6
-    lines, efficiency = section(made, "People").tables
-    assert [row[0] for row in lines.rows] == ["people, high", "people, medium", "people, low"]
-    values = [row[1] for row in lines.rows]
-    assert values == sorted(values, key=lambda value: -float(value or 0))
-    high = next(row for row in efficiency.rows if row[0] == "high")
-    means = sorted(np.mean(list(person.values.values())) for person in people)
-    ours = np.mean(list(THREE[1].values.values()))
-    assert high[1] == pytest.approx(ours / ((means[2] + means[3]) / 2)) and high[4] == 30
-    few = section(board([*THREE, *people[:4]]), "People").tables[1]
-    assert {row[1] for row in few.rows} == {None} and "needs 5 people" in str(few.rows[0][-1])
-
-
-def test_two_measures_of_the_same_models_are_correlated() -> None:
-    ours = {name: float(at) for at, name in enumerate("abcdef")}
-    theirs = {name: -2.0 * at for at, name in enumerate("abcdeg")}
-    made = correlations("title", ("ours", ours), ("theirs", theirs))
-    assert [row[:3] for row in made.tables[0].rows] == [
-        ("Pearson", 5, pytest.approx(-1)),
-        ("Spearman", 5, pytest.approx(-1)),
-    ]
-    assert made.plots[0].labels == {"models": tuple("abcde")}
-    assert (
-        "2 models have both" in correlations("t", ("x", {"a": 1, "b": 2}), ("y", {"a": 1, "b": 2})).notes[0]
-    )
 
 
 def test_a_table_names_models_by_any_of_their_names() -> None:
@@ -250,15 +152,6 @@ def test_report_of_several_runs_prints_what_compare_writes(
     capsys.readouterr()
     assert main(["report", *names]) == 0
     assert capsys.readouterr().out == (tmp_path / "compare.md").read_text(encoding="utf-8")
-
-
-def test_runs_that_differ_in_one_setting_stand_side_by_side_and_are_not_ranked(
-    runs: list[Run], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["compare", str(runs[0].path), str(runs[3].path), "--out", str(tmp_path)]) == 0
-    told = capsys.readouterr().out
-    assert "Runs by settings.max_rounds" in told and "settings.max_rounds: 3 and 2" in told
-    assert "Ranking" not in told and "Differences" not in told
 
 
 def test_compare_refuses_what_cannot_be_compared(

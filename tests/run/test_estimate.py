@@ -9,12 +9,10 @@ from typing import Any
 import pytest
 
 from lotbench.cli import main
-from lotbench.cli.dry import show_plan
 from lotbench.config.experiment import Config, Limits
 from lotbench.run import plan
 from lotbench.run.estimate import estimated
 from lotbench.run.evaluate import begin
-from lotbench.run.loading import Run
 from tests.playing import SETTINGS, players
 from tests.rules import game_rule
 from tests.server import FakeServer
@@ -26,28 +24,6 @@ def asked(server: FakeServer, **more: Any) -> Config:
     return Config(
         experiment=plan.Experiment(**{"settings": SETTINGS, **experiment}), limits=Limits(concurrency=4)
     )
-
-
-async def test_a_run_like_earlier_ones_takes_about_what_they_took(tmp_path: Path) -> None:
-    with FakeServer(game_rule(solve=0.4), caches=False) as server:
-        first = await begin(asked(server), out=tmp_path, fresh=True)
-        made = plan.make(asked(server, limit=6, seed=1))
-        found = estimated(made, tmp_path)
-        assert found is not None and (found.walks, found.runs, found.same) == (12, 1, True)
-        second = await begin(asked(server, limit=6, seed=1), out=tmp_path, fresh=True)
-
-    for role, one in found.by_role.items():
-        used = used_by(first, role)
-        assert one.calls == pytest.approx(1.5 * used["calls"])
-        assert one.input_tokens == pytest.approx(1.5 * used["input_tokens"])
-        assert one.calls == pytest.approx(used_by(second, role)["calls"], rel=0.5)
-    # Games that are solved end early.
-    assert found.by_role["candidate"].calls < 18 * made.benchmark.calls(made.settings)["candidate"]
-
-
-def used_by(run: Run, role: str) -> dict[str, Any]:
-    found: dict[str, Any] = run.summary["usage"]["by_role"][role]
-    return found
 
 
 async def test_other_arms_other_rounds_and_runs_that_did_not_end_are_no_guide(tmp_path: Path) -> None:
@@ -104,33 +80,3 @@ async def test_a_damaged_summary_is_no_guide_and_stops_nothing(broken: Any, tmp_
         table["usage"]["by_role"]["judge"]["input_tokens"] = broken
         (run.path / "summary.json").write_text(json.dumps(table), encoding="utf-8")
         assert estimated(made, tmp_path) is None
-
-
-def priced(path: Path, monkeypatch: pytest.MonkeyPatch, **input_prices: float) -> None:
-    rows = "\n".join(f'"{name}" = [{usd}, {usd}, 0]' for name, usd in input_prices.items())
-    path.write_text(f'date = "2026-01-01"\n[usd_per_million]\n{rows}\n', encoding="utf-8")
-    monkeypatch.setenv("LOTBENCH_PRICES", str(path))
-
-
-async def test_every_model_of_a_role_has_its_price_in_a_plan(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The price of the first was taken for all."""
-    with FakeServer(caches=False) as server:
-        judges = [f"{name}@{server.url}" for name in ("cheap", "dear")]
-        config = asked(server)
-        roles = {**config.experiment.roles, "judge": judges}
-        prices = dict.fromkeys((config.experiment.model, roles["oracle"][0]), 0.0)
-        priced(tmp_path / "prices.toml", monkeypatch, **prices, **dict(zip(judges, (1.0, 9.0), strict=True)))
-        made = plan.make(asked(server, roles=roles))
-        await begin(asked(server, roles=roles), out=tmp_path / "runs", fresh=True)
-        found = estimated(made, tmp_path / "runs")
-        show_plan(made, tmp_path / "runs")
-    assert found is not None
-    likely = found.by_role["judge"]
-    assert likely.cost_usd == pytest.approx(5.0 * likely.input_tokens / 1e6, rel=0.01)
-    [line] = [one for one in capsys.readouterr().out.splitlines() if one.startswith("judge ") and "@" in one]
-    _, calls, tokens, _, dollars, *_ = line.replace(",", "").split()
-    assert float(dollars) == pytest.approx(9.0 * int(tokens) / 1e6, abs=0.006)
-    # Chains: for each of 4 samples and each of 2 judges up to 4 builds of a chain and 4 trials.
-    assert int(calls) == 12 * made.benchmark.calls(made.settings)["judge"] + 4 * 2 * 20

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import gc
 import json
 import socket
 import time
@@ -18,10 +16,8 @@ from langchain_core.messages import BaseMessage
 import lotbench
 from lotbench import evaluate, evaluate_sync, load_run
 from lotbench.edge.calls.journal import read_journal
-from lotbench.errors import RunFolderError, TooManyFailures, Unescapable, Unreachable, UsageError
+from lotbench.errors import TooManyFailures, Unescapable, Unreachable, UsageError
 from lotbench.run.evaluate import resume
-from lotbench.run.loading import Run
-from lotbench.run.session import YOUNG
 from tests.playing import SETTINGS, outcomes, steps
 from tests.rules import game_rule, hear
 
@@ -61,28 +57,6 @@ def small(out: Path, **other: Any) -> dict[str, Any]:
     return given | {"limit": 2, "repeats": 1, "settings": SETTINGS} | other
 
 
-async def test_a_notebook_evaluates_while_its_loop_runs(tmp_path: Path) -> None:
-    ours, theirs = asyncio.get_running_loop(), set()
-
-    async def watched(messages: list[dict[str, Any]]) -> str:
-        theirs.add(asyncio.get_running_loop())
-        return said(messages)
-
-    run = evaluate_sync(**small(tmp_path, model=watched))
-    assert isinstance(run, Run)
-    assert len(run.traces) == 2
-    # The notebook's loop waits meanwhile, and goes on.
-    assert len(theirs) == 1
-    assert ours not in theirs
-    assert await asyncio.sleep(0, "here") == "here"
-
-
-def test_a_script_evaluates_without_a_loop(tmp_path: Path) -> None:
-    run = evaluate_sync(**small(tmp_path))
-    assert 0 <= (run.score() or 0.0) <= 1
-    assert "python:mine" in run.report.read_text(encoding="utf-8")
-
-
 async def test_awaited_and_sync_come_to_the_same(tmp_path: Path) -> None:
     run = await evaluate(**small(tmp_path / "one"))
     twin = evaluate_sync(**small(tmp_path / "two"))
@@ -98,15 +72,6 @@ async def test_a_chat_model_of_langchain_judges(tmp_path: Path) -> None:
     assert {entry.reply.model for entry in entries} == {"Chat"}
     assert {"solved", "unsolved"} >= set(outcomes(run).values())
     assert steps(run, "check")
-
-
-async def test_a_run_is_read_back_by_path_by_name_and_as_the_latest(tmp_path: Path) -> None:
-    run = await evaluate(**small(tmp_path))
-    for found in (load_run(run.path), load_run(run.path.name, tmp_path), load_run("latest", tmp_path)):
-        assert found == run
-        assert found.samples.keys() == {trace.sample for trace in run.traces}
-    with pytest.raises(RunFolderError, match="not a run folder"):
-        load_run("nowhere", tmp_path)
 
 
 async def test_a_callable_that_raises_ends_its_walk_as_candidate_failed(tmp_path: Path) -> None:
@@ -223,22 +188,3 @@ def test_the_api_is_four_names() -> None:
     assert all(callable(getattr(lotbench, name)) for name in lotbench.__all__)
     with pytest.raises(AttributeError, match="no attribute 'judge_everything'"):
         lotbench.judge_everything  # noqa: B018
-
-
-async def test_garbage_is_collected_seldom_while_walks_are_taken_and_as_before_when_the_last_has_ended(
-    tmp_path: Path,
-) -> None:
-    before, during = gc.get_threshold(), set()
-
-    async def watching(messages: list[dict[str, Any]]) -> str:
-        during.add(gc.get_threshold()[0])
-        return said(messages)
-
-    await asyncio.gather(
-        *(
-            evaluate(**small(tmp_path / name, model=watching), fresh=True, check=False)
-            for name in ("one", "other")
-        )
-    )
-    assert during == {YOUNG}
-    assert (gc.get_threshold(), gc.get_freeze_count()) == (before, 0)

@@ -21,7 +21,6 @@ LOTBENCH = "20261122-0826-lotbench-python-candidate-aa37"
 MOVED = {"lotbench": "lotbench_easy", "rinobench": "rinobench_easy"}
 """Data sets that have another name than when the runs were recorded."""
 LIVEIDEA = "20261122-0826-liveideabench-python-candidate-2359"
-RINO = "20261122-0826-rinobench-python-candidate-ab45"
 STANDARD = "20261122-0826-standard-python-candidate-4418"
 
 

@@ -17,7 +17,7 @@ from lotbench.cli import main
 from lotbench.harness.state import start
 from lotbench.run.evaluate import begin
 from lotbench.site.others import Others
-from lotbench.site.people_runs import NothingLeftError, of_the_day, planned, play_next
+from lotbench.site.people_runs import of_the_day, play_next
 from lotbench.site.play import PlaySite
 from lotbench.site.play_result import card, result
 from tests.games import ask, check, respond, trace
@@ -122,25 +122,6 @@ async def test_giving_up_counts_as_unsolved_and_shows_the_answer(tmp_path: Path)
     assert (walk.outcome, walk.score.value) == ("unsolved", 0.0)
     journal = (run.path / "calls.jsonl").read_text("utf-8")
     assert journal.count("The player gave up.") == 4, "one question and two guesses with one question"
-
-
-async def test_the_game_of_a_day_is_the_same_for_everybody_and_another_the_next_day(tmp_path: Path) -> None:
-    with FakeServer(game_rule(solve=0.0)) as server:
-        asked = game(server, samples=(), **{"settings.max_rounds": 1})
-        english = sorted(one.id for one in planned(asked).chosen if one.language == "en")
-        first = datetime.date.fromordinal(739_000 // len(english) * len(english))
-        days = [first + datetime.timedelta(days=at) for at in range(len(english))]
-        drawn = [of_the_day(asked, day).experiment.samples for day in days[:20]]
-        assert len(set(drawn)) == 20 and all(len(one) == 1 for one in drawn)
-        assert {one for many in drawn for one in many} <= set(english)
-        today = of_the_day(asked, days[0])
-        mine = [await play_next(today, tmp_path, name, Ready()) for name in ("Ann", "Bob")]
-        assert [list(run.samples) for run in mine] == [list(drawn[0])] * 2
-        with pytest.raises(NothingLeftError) as again:
-            await play_next(today, tmp_path, "Ann", Ready())
-        assert again.value.played is not None and again.value.played.path == mine[0].path
-        other = await play_next(of_the_day(asked, days[1]), tmp_path, "Ann", Ready())
-        assert list(other.samples) == list(drawn[1])
 
 
 async def test_a_daily_game_that_was_played_is_shown_again_and_not_played_again(tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ from lotbench.edge import serve
 from lotbench.edge.files import datasets
 from lotbench.edge.serve import application
 from lotbench.errors import DataError, UsageError
-from lotbench.site.review import cards_of as labelling
 from lotbench.site.review import past, site_of
 from lotbench.site.review_page import Card, decision, page, sample_card, verdict_card, with_past
 from tests.benchmarks.lotbench.test_lints import EN, ZH, folder
@@ -26,7 +25,6 @@ from tests.full_disk import full_disk
 
 TOKEN = "token-for-tests"
 TEMPLATE = (datasets.PACKAGE / "site" / "review.html").read_text(encoding="utf-8")
-HOSTILE = "</script><script>alert(1)</script><!-- <b>&amp; \u2028"
 
 
 def item(**changed: Any) -> Item:
@@ -47,43 +45,6 @@ def shown(html: str) -> list[dict[str, Any]]:
 # The page
 
 
-def test_a_text_cannot_leave_its_place_in_the_page() -> None:
-    html = page(
-        TEMPLATE,
-        cards_of(item(caption=HOSTILE, source="{{nonce}} {{title}}")),
-        f"{{{{cards}}}} {HOSTILE}",
-        "abc",
-    )
-    assert html.count("<script") == html.count("</script>") == 2
-    assert "<b>" not in html
-    assert "<title>{{cards}} &lt;/script&gt;" in html
-    assert HOSTILE not in html
-    [card] = shown(html)
-    assert {field["name"]: field["text"] for field in card["fields"]}["caption"] == HOSTILE.strip()
-    assert {field["name"]: field["text"] for field in card["fields"]}["source"] == "{{nonce}} {{title}}"
-
-
-def test_the_page_loads_nothing_but_itself_and_allows_no_script_without_the_nonce() -> None:
-    html = page(TEMPLATE, cards_of(item()), "Review", "abc")
-    assert not re.search(
-        r"https?://|<link(?! rel=.icon. href=.data:,.>)|@import|url\(|innerHTML|\son\w+=|style=", html
-    )
-    assert set(re.findall(r"<(?:script|style)([^>]*)>", html)) == {
-        ' nonce="abc"',
-        ' nonce="abc" type="application/json" id="cards"',
-    }
-
-
-def test_a_sample_is_shown_whole_but_for_what_nobody_edits() -> None:
-    [card] = cards_of(item(canary="c"))
-    locked = {field.name: field.locked for field in card.fields}
-    assert locked["caption"] is False
-    assert locked["accept"] is False
-    assert locked["reject"] is True
-    assert not {"canary", "id", "image"} & locked.keys()
-    assert card.choices == ("accept", "edit", "reject")
-
-
 def test_a_card_to_label_shows_no_label() -> None:
     row = {"sample": "s1", "filling": "rooster", "label": True, "labels": [True, False], "contested": True}
     card = verdict_card(item(), row, picture=True)
@@ -96,26 +57,6 @@ def test_a_card_to_label_shows_no_label() -> None:
     assert verdict_card(item(), {"question": "Is it alive?"}, picture=True).kind == "oracle"
     with pytest.raises(UsageError, match="has no guess"):
         verdict_card(item(), {"label": True}, picture=True)
-
-
-def test_whoever_labels_reads_the_criteria_of_the_judge_s_prompts(tmp_path: Path) -> None:
-    rows = [
-        {"sample": "s1", "filling": "rooster"},
-        {"sample": "s2", "response": "一个笑话。"},
-        {"sample": "s1", "question": "Is it alive?"},
-        {"sample": "s1", "known": ["one"], "filling": "two"},
-    ]
-    path = tmp_path / "rows.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    prompts = datasets.prompts("lotbench")
-    told = [
-        {shown.name: shown.text for shown in card.fields}.get("criteria")
-        for card in labelling(path, {"s1": item(), "s2": Item.model_validate({**ZH, "id": "s2"})})
-    ]
-    assert told[2:] == [None, None]
-    for language, criteria in zip(("en", "zh"), told, strict=False):
-        assert criteria
-        assert criteria in prompts.files[f"{language}/check_causal.txt"]
 
 
 def test_rows_of_whole_responses_and_of_ideas_have_cards_without_their_labels() -> None:
@@ -131,24 +72,6 @@ def test_rows_of_whole_responses_and_of_ideas_have_cards_without_their_labels() 
 
 
 # What it sends back
-
-
-def test_a_decision_becomes_a_line() -> None:
-    cards = cards_of(item(), item(id="s9"))
-    _, line = decision(cards, {"card": 1, "decision": "reject", "note": " dull "})
-    assert line == {"schema": 1, "kind": "sample", "sample": "s9", "decision": "reject", "note": "dull"}
-    edited = {"caption": "A cat.", "accept": "one\n\n two \n", "response": EN["response"]}
-    _, line = decision(cards, {"card": 0, "decision": "edit", "changes": edited})
-    assert line["changes"] == {"caption": "A cat.", "accept": ["one", "two"]}
-    verdict = verdict_card(item(), {"question": "Is it alive?"}, picture=False)
-    _, line = decision([verdict], {"card": 0, "decision": "unsure"})
-    assert line == {
-        "schema": 1,
-        "kind": "oracle",
-        "sample": "s1",
-        "question": "Is it alive?",
-        "decision": "unsure",
-    }
 
 
 @pytest.mark.parametrize(
@@ -252,24 +175,6 @@ async def test_an_edit_must_leave_a_sample_and_is_told_what_the_lints_say(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("path", "headers", "status"),
-    [
-        ("/", {}, 404),
-        ("/wrong/", {}, 404),
-        (f"/{TOKEN}x/", {}, 404),
-        (f"/{TOKEN}/", {"Host": "evil.example"}, 403),
-        (f"/{TOKEN}/", {"Host": "127.0.0.1.evil.example:80"}, 403),
-        (f"/{TOKEN}/", {"Host": "localhost:80"}, 200),
-    ],
-)
-async def test_only_who_knows_the_address_is_let_in(
-    tmp_path: Path, path: str, headers: Mapping[str, str], status: int
-) -> None:
-    async with client(tmp_path) as web:
-        assert (await web.get(path, headers=headers)).status == status
-
-
-@pytest.mark.parametrize(
     ("headers", "body", "status"),
     [
         ({"Content-Type": "text/plain"}, '{"card": 0, "decision": "accept"}', 415),
@@ -316,15 +221,6 @@ def test_what_was_decided_before_is_shown_to_the_same_person(tmp_path: Path) -> 
     out.write_text("[1]\n", encoding="utf-8")
     with pytest.raises(DataError, match=":1"):
         past(out, "Ada")
-
-
-def test_an_edit_is_shown_again_and_still_told_from_the_data() -> None:
-    [card] = cards_of(item())
-    again = with_past(card, {"decision": "edit", "changes": {"caption": "A cat.", "accept": ["one", "two"]}})
-    edited = {field.name: field.edited for field in again.fields if field.edited}
-    assert edited == {"caption": "A cat.", "accept": "one\ntwo"}
-    sent = {"card": 0, "decision": "edit", "changes": {"caption": "A cat.", "response": EN["response"]}}
-    assert decision([again], sent)[1]["changes"] == {"caption": "A cat."}
 
 
 def served(monkeypatch: pytest.MonkeyPatch) -> list[serve.Site]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import csv
 import json
 import os
 import signal
@@ -15,17 +13,14 @@ import pytest
 
 from lotbench import evaluate_sync, load_run
 from lotbench.benchmarks.hicbench.official import published
-from lotbench.benchmarks.hicbench.sample import Item
 from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.benchmarks.hicbench.task import benchmark
 from lotbench.cli import main
 from lotbench.config import experiment as config
 from lotbench.edge.calls import embeddings
-from lotbench.edge.files import datasets
 from lotbench.edge.importers.published import Files
 from lotbench.errors import DataError, UsageError
 from lotbench.run import plan, results
-from lotbench.run.evaluate import resume
 from lotbench.run.loading import Run
 from tests.benchmarks.hicbench.test_hicbench import DH, IH, NEUTRAL, judged
 from tests.benchmarks.hicbench.test_hicbench_score import BOTH
@@ -81,28 +76,6 @@ def play(out: Path, **fields: Any) -> Run:
     )
 
 
-def test_a_run_has_every_metric_and_says_what_embedded_its_answers(
-    tmp_path: Path, embedding: list[str]
-) -> None:
-    run = play(tmp_path)
-    scores = run.summary["scores"]
-    assert list(scores) == [
-        "originality",
-        "feasibility",
-        "value",
-        "ih_ratio",
-        "dh_ratio",
-        "ifs",
-        "fluency",
-        "flexibility",
-    ]
-    assert all(score["value"] is not None for score in scores.values())
-    assert scores["fluency"]["instrument"] == "minilm"
-    assert "| fluency (minilm) (" in run.report.read_text(encoding="utf-8")
-    assert len(embedding) == len(set(embedding)) == 12
-    assert len(run.traces) == 4
-
-
 @pytest.mark.parametrize(
     ("dhp", "changes"), [(False, "the score only (both values above)"), (True, "the task")]
 )
@@ -126,18 +99,6 @@ def test_the_papers_column_scores_by_the_papers_classes(tmp_path: Path, dhp: boo
     columns = dict(zip(header.split("|"), row.split("|"), strict=True))
     assert float(columns[" value "]) == 0 and float(columns[" as paper/hicbench scores "]) == 1
     assert f'| classes | "exclusive" | "overlapping" | yes, changes {changes} |' in text
-
-
-def test_scoring_again_needs_no_encoder_and_gives_the_same(
-    tmp_path: Path, embedding: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = play(tmp_path)
-    before, count = run.summary["scores"], len(embedding)
-    monkeypatch.setenv("LOTBENCH_HOME", str(tmp_path / "elsewhere"))
-    assert main(["score", str(run.path)]) == 0
-    assert load_run(run.path).summary["scores"] == before
-    assert len(embedding) == count
-    assert "fluency" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["somebody/encoder", "{place}", "{place}#pooler"])
@@ -186,20 +147,6 @@ def test_a_dynamic_run_scored_again_walks_the_same_prompts(tmp_path: Path) -> No
     assert [(trace.sample, trace.lane) for trace in again.traces] == lanes
 
 
-def test_each_repeat_of_a_dynamic_run_has_an_order_of_its_own() -> None:
-    flags = {
-        "benchmark": "hicbench",
-        "model": "m",
-        "roles.judge": ["j"],
-        "roles.dhp_judge": ["k"],
-        "limit": 5,
-    }
-    made = plan.make(config.load(None, ["dhp=true"], flags | {"repeats": 3}))
-    assert [len(lane) for lane in made.lanes()] == [5, 5, 5]
-    orders = [tuple(walk.sample for walk in lane) for lane in made.lanes()]
-    assert len(set(orders)) == 3 and len({frozenset(order) for order in orders}) == 1
-
-
 def test_examples_are_read_from_a_file_and_frozen(tmp_path: Path) -> None:
     for name, text in (
         ("examples.json", '{"positive": "by people", "negative": "no good"}'),
@@ -224,13 +171,6 @@ def test_a_file_of_examples_that_cannot_be_read_is_named(tmp_path: Path, name: s
         config.load(None, [f"examples=@{file}"])
 
 
-def test_the_defaults_written_out_are_the_defaults() -> None:
-    written = config.load(datasets.shipped("configs", "hicbench.toml")).experiment
-    assert Settings(**written.settings) == Settings()
-    assert set(written.settings) == set(Settings.model_fields) - {"judges", "examples"}
-    assert written.repeats == benchmark.walks.repeats
-
-
 def test_the_papers_preset_turns_every_setting_to_its_letter() -> None:
     _, theirs = plan.reference(benchmark)
     turned = {name for name, value in Settings() if getattr(theirs, name) != value}
@@ -245,18 +185,6 @@ def test_the_papers_preset_turns_every_setting_to_its_letter() -> None:
         "dhp_judge",
         "order",
     }
-
-
-def test_every_prompt_is_shown_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["show", "hicbench", "--set", "dhp=true", "--set", "strategy=rag"]) == 0
-    shown = capsys.readouterr().out
-    for part in (
-        "=== respond, to the candidate",
-        "=== judge, to the judge",
-        "=== dhp_judge, to the dhp_judge",
-    ):
-        assert part in shown
-    assert "Facts: " in shown
 
 
 def test_a_dry_run_counts_the_calls(capsys: pytest.CaptureFixture[str]) -> None:
@@ -294,29 +222,6 @@ def exported(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     return capsys.readouterr().out
 
 
-def test_walks_and_steps_are_exported_as_flat_rows(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = play(tmp_path)
-    rows = [json.loads(line) for line in exported(capsys, run.path).splitlines()]
-    assert [row["sample"] for row in rows] == [trace.sample for trace in run.traces]
-    assert all(row["score"] == trace.score.value for row, trace in zip(rows, run.traces, strict=True))
-    assert rows[0]["parts.answers"] == 3 and rows[0]["usage.calls"] == 9
-    file = tmp_path / "steps.csv"
-    assert "36 rows" in exported(capsys, run.path, "--steps", "--out", file)
-    with file.open(encoding="utf-8", newline="") as table:
-        steps = list(csv.DictReader(table))
-    assert len(steps) == 4 * (3 + 3 * 2)
-    assert {row["value.hallucination"] for row in steps} == {"", "true", "false"}
-    assert steps[0]["value.answer"] == run.traces[0].steps[0]["value"]["answer"]  # type: ignore[index,call-overload]
-
-
-def test_a_run_without_games_is_told_step_by_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["replay", str(play(tmp_path, limit=1).path)]) == 0
-    told = capsys.readouterr().out
-    assert "respond, by the candidate" in told and "judge, by the judge" in told
-
-
 def to_label(run: Run, file: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     exported(capsys, run.path, "--for-review", "--out", file)
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
@@ -325,25 +230,6 @@ def to_label(run: Run, file: Path, capsys: pytest.CaptureFixture[str]) -> list[d
 def put(file: Path, rows: list[Any]) -> Path:
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return file
-
-
-def test_labels_go_out_and_come_back_into_the_report(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run, file = play(tmp_path), tmp_path / "to-label.jsonl"
-    rows = to_label(run, file, capsys)
-    assert len(rows) == 12 and all(row["originality"] is None for row in rows)
-    text = file.read_text(encoding="utf-8")
-    assert "judge" not in text and "one" not in {word for row in rows for word in row}
-    for row in rows[:7]:
-        drawn = chance(row["answer"])
-        row |= IH if drawn < 0.4 else DH if drawn < 0.6 else NEUTRAL
-    rows[0]["spans"] = [{"text": "membrane", "note": "of what?"}]
-    assert main(["score", str(run.path), "--labels", str(put(file, rows))]) == 0
-    assert "labels kept: 7 of 12 answers" in capsys.readouterr().out
-    report = run.report.read_text(encoding="utf-8")
-    assert "## Human review" in report and "7 of 12 answers are labelled" in report
-    assert "| IH | precision | 1 |" in report
 
 
 def test_two_people_label_one_answer_and_their_agreement_is_the_ceiling(
@@ -410,38 +296,7 @@ def test_rows_without_a_label_are_no_labels(tmp_path: Path, capsys: pytest.Captu
     assert "no row has a label yet" in capsys.readouterr().err
 
 
-def test_a_benchmark_without_answers_to_label_says_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from tests.rules import game_rule
-
-    class Game(RuleModel):
-        pass
-
-    run = evaluate_sync(
-        model=Game(game_rule()),
-        roles={"judge": Game(game_rule()), "oracle": Game(game_rule())},
-        out=tmp_path,
-        limit=1,
-        repeats=1,
-        settings={"max_rounds": 1},
-    )
-    assert main(["export", str(run.path), "--for-review"]) == 2
-    assert "nothing of a run is for people to label" in capsys.readouterr().err
-
-
 # Comparison.
-
-
-def test_runs_by_strategy_are_compared_in_one_table(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    runs = [play(tmp_path, settings={"strategy": name}) for name in ("scp", "rcp")]
-    capsys.readouterr()
-    assert main(["report", *(str(run.path) for run in runs)]) == 0
-    said = capsys.readouterr().out
-    assert "## Runs by settings.strategy" in said and "| scp |" in said and "| rcp |" in said
-    assert "## Significance of the IH ratio" in said and "\n| scp | rcp |" in said
 
 
 def test_runs_that_differ_in_two_settings_are_refused(
@@ -490,19 +345,6 @@ def test_a_dynamic_run_killed_in_the_middle_goes_on_with_the_same_prompts(tmp_pa
 HEAD = "ID,Field,Question,Principle,Challenge,Knowledge Base,Source\n"
 
 
-def test_the_official_file_becomes_a_data_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    source, folder = tmp_path / "CDID.csv", tmp_path / "cdid"
-    text = HEAD + '1,Acoustics,"How, then?",Waves,Noise,"They ""stand"".\nStill.",A wiki\n'
-    source.write_text(text, encoding="utf-8-sig")
-    assert main(["data", "import", "hicbench", str(source), str(folder)]) == 0
-    (item,) = datasets.samples(folder, Item)
-    assert (item.id, item.field, item.question) == ("cdid-001", "Acoustics", "How, then?")
-    assert item.knowledge == 'They "stand".\nStill.'
-    assert main(["data", "check", "--benchmark", "hicbench", str(folder)]) == 0
-    assert main(["data", "import", "hicbench", str(source), str(folder)]) == 2
-    assert "is there already" in capsys.readouterr().err
-
-
 def test_faults_of_the_official_file_are_named_by_line_and_column(tmp_path: Path) -> None:
     source = tmp_path / "CDID.csv"
     source.write_text(HEAD + "1,A,Q,P,C,K,S\n2,A,,P,C,K,S\n,A,Q,P,C,,S\n", encoding="utf-8")
@@ -519,28 +361,3 @@ def test_the_published_tasks_are_read() -> None:
         pytest.skip("needs the published file: set $LOTBENCH_REFERENCE_DATA")
     found = published(Files(Path(place) / "hic_bench" / "CDID.csv"))
     assert len(found) == 100 and len({item.field for item in found}) == 10  # type: ignore[attr-defined]
-
-
-def test_every_verdict_that_could_not_be_read_is_asked_for_anew_when_that_is_wanted(tmp_path: Path) -> None:
-    """Two of six were, and the task counted as judged."""
-    own = {"python:one": Player("one"), "python:two": Player("two")}
-    mute = [RuleModel(lambda request: "Hard to say.", model_id=name) for name in ("one", "two")]
-    for one, name in zip(mute, ("one", "two"), strict=True):
-        one.__name__ = name
-    run = evaluate_sync(
-        "hicbench",
-        model=Player("candidate"),
-        roles={"judge": mute},
-        limit=1,
-        out=tmp_path,
-        check=False,
-        max_failed=1.0,
-        settings={"answers": 3},
-    )
-    assert run.summary["outcomes"] == {"judge_failed": 1}
-    own["python:candidate"] = Player("candidate")
-    again = asyncio.run(resume(run.path, own=own, check=False, retry_failed=True))
-    assert again.summary["outcomes"] == {"scored": 1}
-    verdicts = [step["value"] for step in again.traces[0].steps if step["step"] == "judge"]
-    assert [value["status"] for value in verdicts] == ["ok"] * 6  # type: ignore[index,call-overload]
-    assert own["python:candidate"].asked == []

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lotbench.benchmarks.liveideabench.candidate import length, read_idea
-from lotbench.benchmarks.liveideabench.judge import Likeness, Scores
+from lotbench.benchmarks.liveideabench.candidate import read_idea
+from lotbench.benchmarks.liveideabench.judge import Scores
 from lotbench.benchmarks.liveideabench.settings import Settings
 from lotbench.errors import Unread
 from lotbench.prompting.reply import read_form
@@ -32,59 +32,10 @@ def test_a_phrase_of_the_papers_makes_a_refusal(text: str) -> None:
     assert status(text) == "refused"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Use moss as an air filter.",
-        "An AI cannot smell; moss can.",
-        "<think>I cannot say</think>Moss clocks.",
-    ],
-)
-def test_a_phrase_inside_other_words_or_in_the_reasoning_makes_none(text: str) -> None:
-    assert status(text) == "ok"
-
-
-@pytest.mark.parametrize(
-    ("version", "refusals", "last", "status"),
-    [
-        ("v1", "score", False, "ok"),
-        ("v1", "drop", False, "refused"),
-        ("v2", "score", False, "refused"),
-        ("v2", "score", True, "ok"),
-        ("v2", "drop", True, "refused"),
-    ],
-)
-def test_a_refusal_is_judged_where_nothing_is_offered_after_it(
-    version: str, refusals: str, last: bool, status: str
-) -> None:
-    settings = Settings.model_validate({"version": version, "refusals": refusals})
-    value = read_idea(Reply("I cannot do that.", "m"), settings, last=last)
-    assert value["status"] == status
-    assert value.get("declines", True)
-
-
 def test_what_was_withheld_is_a_refusal_and_kept() -> None:
     made = read_idea(Reply("", "m", refusal="No."), Settings())
     assert (made["status"], made["said"]) == ("refused", "No.")
     assert read_idea(Reply("", "m", finish="content_filter"), Settings())["status"] == "refused"
-
-
-def test_201_words_are_excluded_and_200_are_not() -> None:
-    assert status(" ".join(["word"] * 200)) == "ok"
-    assert status(" ".join(["word"] * 201)) == "too_long"
-    assert status(" ".join(["word"] * 21), max_words=20) == "too_long"
-    assert status("one - two — three", max_words=3) == "ok"
-
-
-def test_chinese_is_measured_in_characters() -> None:
-    assert length("利用颗粒流计时") == (0, 7)
-    assert length("用 LiDAR 测量 sea ice。") == (3, 3)
-    assert status("流" * 400) == "ok"
-    assert status("流" * 401) == "too_long"
-    assert status("流" * 31, max_characters=30) == "too_long"
-    # Half of each limit is all there is.
-    assert status("流" * 200 + " word" * 100) == "ok"
-    assert status("流" * 200 + " word" * 101) == "too_long"
 
 
 def test_reasoning_is_stripped_and_measured_and_an_unclosed_block_is_truncated() -> None:
@@ -109,29 +60,6 @@ def test_the_idea_stands_after_the_final_marker() -> None:
 
 def answer(text: str) -> Answer:
     return Answer(Question("judge", "compare", ()), Key("s", 1, 1, "compare", 0, 0, ""), Reply(text, "m"))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "D",
-        "Answer: D",
-        "answer: d.",
-        "**D**",
-        '{"grade": "D"}',
-        '{"grade": "Answer: D"}',
-        "The answer is D",
-        "(D)",
-    ],
-)
-def test_answer_d_is_d(text: str) -> None:
-    assert read_form(answer(text).reply, Likeness).grade == "D"
-
-
-@pytest.mark.parametrize("text", ["A or D", "E", "", "DC", '{"grade": "AB"}', "Academically identical"])
-def test_what_is_no_letter_is_a_judge_failure(text: str) -> None:
-    with pytest.raises(Unread):
-        read_form(answer(text).reply, Likeness)
 
 
 @pytest.mark.parametrize("value", ["7.5", "11", "0", '"7"', "null", "7.0", "true"])

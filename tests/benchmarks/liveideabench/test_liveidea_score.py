@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lotbench.benchmarks.liveideabench.across import across
 from lotbench.benchmarks.liveideabench.judged import read_keyword
 from lotbench.benchmarks.liveideabench.panelists import severity
 from lotbench.benchmarks.liveideabench.people import review
 from lotbench.benchmarks.liveideabench.score import average, dimensions, sheet
 from lotbench.benchmarks.liveideabench.settings import VERSIONS, Settings
 from lotbench.report.sections import Section
-from tests.fakes import ScriptedModel
 from tests.liveidea import ideas, items, judge, panel, play
 
 REFERENCE = os.environ.get("LOTBENCH_REFERENCE_DATA")
@@ -59,30 +57,6 @@ async def test_the_dimensions_by_hand() -> None:
     assert next(iter(made)) == "average"
 
 
-async def test_v1_averages_four_and_grades_from_zero() -> None:
-    made = (await by_place(version="v1")).metrics()
-    assert made["fluency"].value == pytest.approx(5)
-    composites = sorted((((n + 9) / 2) + 4 + 10 - (n - 1) * 10 / 3) / 3 for n in (1, 2, 3, 4))
-    assert made["flexibility"].value == pytest.approx(float(np.percentile(composites, 30)))
-    expected = (5.75 + 4 + 5 + float(np.percentile(composites, 30))) / 4
-    assert made["average"].value == pytest.approx(expected)
-
-
-async def test_the_unit_of_flexibility() -> None:
-    walked = await by_place()
-    fluency = {n: 13 - 3 * n for n in (1, 2, 3, 4)}
-    by_idea = [(n + 1 + 4 + 2 + fluency[n]) / 4 for n in fluency] + [
-        (8 + 4 + 4 + fluency[n]) / 4 for n in fluency
-    ]
-    by_row = [(n + place + 4 + 2 + fluency[n]) / 4 for n in fluency for place in range(3)]
-    by_row += [(8 + 4 + 4 + fluency[n]) / 4 for n in fluency for place in range(3)]
-    keywords = [read_keyword(trace, V2) for trace in walked.traces]
-    for unit, values in (("idea", by_idea), ("row", by_row)):
-        found = dimensions(keywords, Settings(flexibility_unit=unit))
-        assert found["flexibility"].value == pytest.approx(float(np.percentile(values, 30)))
-        assert found["originality"].value == walked.value("originality")
-
-
 async def test_the_percentile_of_a_draw_is_numpys() -> None:
     keywords = [read_keyword(trace, V2) for trace in (await by_place(8)).traces]
     rng = np.random.default_rng(1)
@@ -96,28 +70,6 @@ async def test_the_percentile_of_a_draw_is_numpys() -> None:
         dimensions(keywords, Settings())["flexibility"].high,
     )
     assert low is not None and high is not None and low < high
-
-
-async def test_what_could_not_be_judged_lowers_n_and_is_not_filled_in() -> None:
-    given = items("a", "b")
-    long = " ".join(["word"] * 201)
-    candidate = ideas("One KEYWORD.", "Two of KEYWORD.")
-    rule = candidate._rule
-    candidate._rule = lambda request: (
-        long if request.key.sample == "k-2" and request.key.round == 2 else rule(request)
-    )
-    made = (await play(given, candidate, panel(3))).metrics()
-    assert (made["originality"].n, made["fluency"].n, made["average"].n) == (2, 1, 1)
-    assert made["originality"].value == 6
-
-
-async def test_repeats_of_a_keyword_are_one_keyword() -> None:
-    once = (await by_place()).metrics()
-    twice = (await by_place(repeats=2)).metrics()
-    assert {name: one.value for name, one in twice.items()} == pytest.approx(
-        {name: one.value for name, one in once.items()}
-    )
-    assert twice["average"].n == 4
 
 
 @reference
@@ -159,59 +111,7 @@ async def test_planted_severities_are_recovered() -> None:
     assert rows["judge-4"][2:] == pytest.approx((2, -2, 0), abs=1e-9)
 
 
-async def test_judges_that_never_met_are_not_told_apart() -> None:
-    walked = await play(items("a"), ideas(*TWO), panel(4), judges=1)
-    assert "did not meet on enough ideas" in walked.section("Judges").notes[-1]
-
-
 # ---- Sections ----
-
-
-async def test_categories_have_means_with_interval_and_n() -> None:
-    given = items(*"abcd", categories=("Physics", "Biology"))
-    walked = await play(given, ideas(*TWO), panel(3, lambda place: BY_PLACE))
-    section = walked.section("By category")
-    # k-1 and k-3 are physics: originality 5 and 6, fluency 10 and 4, composites 5.5 and 4.25.
-    assert section.tables[0].rows[1] == ("Physics", 2, 5.5, 4, 3, 7, 4.875)
-    (grid,) = section.grids
-    assert grid.rows == ("Biology", "Physics") and grid.columns[-1] == "composite"
-    cell = grid.cells[1][0]
-    assert cell is not None and (cell.value, cell.n) == (5.5, 2)
-    # Of two keywords with 5 and 6: 5.5 -+ t(1, .975) / 2, cut off at the scale's end.
-    assert (cell.low, cell.high) == (1.0, 10.0)
-
-
-async def test_the_front_and_the_ideas_to_read() -> None:
-    scores = {"originality": lambda r: 9 - r.key.round, "feasibility": lambda r: 2 + int(r.key.sample[2:])}
-    walked = await play(items("a", "b"), ideas(*TWO), panel(3, lambda place: scores))
-    assert walked.section("Originality and feasibility").tables[0].rows == (("b", 1, 8, 4),)
-    titles = [reading.title for reading in walked.section("Ideas to read").readings]
-    assert titles == ["Best: b (6.33)", "Median: a (6.00)", "Worst: a (5.67)"]
-    best = walked.section("Ideas to read").readings[0]
-    assert dict(best.texts)["idea"] == "One k-2."
-    assert "judge-0: originality 8, feasibility 4, clarity 7" in dict(best.texts)["scores"]
-
-
-async def test_length_goes_with_quality() -> None:
-    given = ("word " * 5 + "KEYWORD.", "word " * 50 + "KEYWORD.")
-    scores = {
-        "originality": lambda r: 3 * r.key.round,
-        "feasibility": 5,
-        "clarity": lambda r: 9 - r.key.round,
-    }
-    walked = await play(items("a", "b"), ideas(*given), panel(3, lambda place: scores))
-    rho = {row[:2]: row[2] for row in walked.section("Length").tables[0].rows}
-    assert rho["length of the idea", "judged quality"] == pytest.approx(1)
-    assert rho["length of the idea", "clarity"] == pytest.approx(-1)
-    assert rho["originality", "clarity"] == pytest.approx(-1)
-    assert rho["length of the idea", "feasibility"] is None
-
-
-async def test_ideas_are_the_answers_that_models_are_compared_by() -> None:
-    walked = await play(items("a", "b"), ideas("red green", "red blue"), panel(3))
-    answers = walked.benchmark.comparison.answers(walked.traces, walked.settings)
-    assert list(answers.values()) == [["red green", "red blue"]] * 2
-    assert walked.benchmark.comparison.encoder(Settings(encoder="other")) == "other"
 
 
 async def test_people_label_ideas_and_are_held_against_judges() -> None:
@@ -252,51 +152,6 @@ async def test_two_people_on_one_idea_are_held_against_each_other_as_judges_are_
     assert beside[:3] == ("originality", "the judges and one person", 14)
     # An idea that both labelled counts once, with their mean.
     assert section.tables[0].rows[0][1] == 8
-
-
-async def test_models_side_by_side() -> None:
-    good = await play(items("a", "b"), ideas(*TWO), panel(3, lambda place: {"originality": 9}))
-    bad = await play(items("a", "b"), ideas(*TWO), panel(3, lambda place: {"originality": 2}))
-    dull = await play(
-        items("a", "b"), ideas(*TWO), panel(3, lambda place: {"originality": 2, "feasibility": 9})
-    )
-    runs = {name: (one.traces, one.settings) for name, one in (("good", good), ("bad", bad), ("dull", dull))}
-    heat, front, *_ = across(runs)
-    assert heat.grids[0].rows == ("good", "bad", "dull") and heat.grids[0].columns == ("Physics",)
-    assert heat.tables[0].rows == (("Physics", "7.75 (n = 2)", "6.00 (n = 2)", "7.00 (n = 2)"),)
-    assert [row[0] for row in front.tables[0].rows] == ["dull", "good"]
-
-
-async def test_ideas_of_several_models_by_quality_length_and_refusals() -> None:
-    words = [" ".join(["word"] * n) for n in (2, 4)]
-    short = await play(items(*"abc"), ideas(*words), panel(3, lambda place: {"originality": 3}))
-    long = await play(
-        items(*"abc"),
-        ScriptedModel(
-            respond=["I cannot provide ideas on this.", " ".join(["word"] * 20)],
-            fallback=[" ".join(["word"] * 10)],
-            model_id="candidate",
-        ),
-        panel(3, lambda place: {"originality": 9}),
-    )
-    found = across({name: (one.traces, one.settings) for name, one in (("short", short), ("long", long))})
-    quality, pooled, refusals = found[2:]
-    # Quality: the mean of originality, feasibility 5 and clarity 7; length by hand (Fig. 6a, 6b).
-    (_, worth, length, originality, *_), (_, more, longer, *_) = quality.tables[0].rows
-    assert worth.startswith("5.00 (") and length.startswith("3.00 (") and originality.startswith("3.00 (")
-    assert more.startswith("7.00 (") and longer.startswith("15.00 (") and longer.endswith("n = 3)")
-    bars = {plot.y: plot for plot in quality.plots}["length (words)"]
-    assert bars.names == ("short", "long") and bars.series["length (words)"] == ((0.0, 3.0), (1.0, 15.0))
-    rows = {row[:3]: row[3:] for row in pooled.tables[0].rows}
-    # Pooled, longer ideas are the better ones; within a model length says nothing.
-    assert rows["all runs", "length", "quality"][0] > 0.8 and rows["all runs", "length", "quality"][-1] == 12
-    assert rows["short", "length", "quality"][0] is None
-    assert ("all runs", "originality", "clarity") in rows
-    lengths = pooled.plots[1]
-    assert lengths.names == ("0 to 10", "10 to 20", "20 to 30")
-    assert lengths.series["short"] == ((0.0, 6.0), (1.0, 0.0), (2.0, 0.0))
-    assert lengths.series["long"] == ((0.0, 0.0), (1.0, 3.0), (2.0, 3.0))
-    assert refusals.tables[0].rows == (("short", 6, 0, 0.0, 0, 0, 0), ("long", 6, 3, 0.5, 3, 3, 0))
 
 
 async def test_every_table_is_whole_whatever_came_of_the_walks() -> None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lotbench.benchmarks.liveideabench.settings import VERSIONS, Settings, resolve, seat, unrankable
-from lotbench.benchmarks.liveideabench.task import benchmark, calls
+from lotbench.benchmarks.liveideabench.task import benchmark
 from lotbench.config.model_names import ModelName, parse
 from lotbench.errors import UsageError
-from tests.fakes import ScriptedModel
 from tests.liveidea import ideas, items, judge, panel, play
 from tests.walking import Walked
 
@@ -27,14 +25,6 @@ def drawn(walked: Walked) -> dict[tuple[str, int, int], int]:
         for step in trace.steps
         if step["step"] == "judge"
     }
-
-
-async def test_a_keyword_has_two_ideas_three_judges_each_and_one_comparison_in_both_orders() -> None:
-    walked = await play(items("moss"), ideas("Moss clocks.", "Moss maps."), panel(4))
-    assert Counter(call.key.step for call in walked.calls) == {"respond": 2, "judge": 6, "compare": 2}
-    assert walked.outcomes == ["scored"]
-    assert walked.traces[0].score.value == (6 + 5 + 7 + 10) / 4
-    assert calls(walked.settings) == {"candidate": 4, "judge": 8}
 
 
 async def test_v1_asks_and_scores_by_its_own_table() -> None:
@@ -54,37 +44,6 @@ async def test_v2_asks_and_scores_by_its_own_table() -> None:
     assert "1 to 3 is poor" in one.heard("judge")[0] and "analysis" in one.heard("judge")[0]
     assert walked.traces[0].score.value == pytest.approx((6 + 5 + 7 + 4) / 4)
     assert VERSIONS["v2"].grades == {"A": 10, "B": 7, "C": 4, "D": 1}
-
-
-async def test_a_refused_keyword_is_offered_once_more_as_an_academic_task() -> None:
-    candidate = ScriptedModel(
-        respond=[REFUSED, "Moss maps."], fallback=["Moss clocks."], model_id="candidate"
-    )
-    walked = await play(items("moss"), candidate, panel(3))
-    (said,) = candidate.heard("fallback")
-    assert "academic" in said and "moss" in said
-    # The jury and the prize of the first prompt stay: only the frame is another.
-    assert "A jury of working scientists" in said and "you win a prize" in said
-    section = walked.section("Refusals")
-    assert section.tables[0].rows == (("moss", 1, REFUSED, "ok", "Moss clocks."),)
-    assert "1 of 2 (50.0 %) requests were refused" in section.notes[0]
-    assert len(walked.steps("judge")) == 6
-
-
-async def test_refused_twice_is_judged_or_dropped() -> None:
-    def twice() -> ScriptedModel:
-        return ScriptedModel(respond=[REFUSED, REFUSED], fallback=[REFUSED, "No."], model_id="candidate")
-
-    dropped = await play(items("moss"), twice(), panel(3), refusals="drop")
-    assert [value["status"] for value in dropped.steps("fallback")] == ["refused", "ok"]
-    assert dropped.traces[0].score.value is None
-    assert dropped.traces[0].score.why == "no two ideas could be compared (refused)"
-    assert dropped.metrics()["originality"].value == 6
-    assert dropped.metrics()["average"].value is None
-    judged = await play(items("moss"), twice(), panel(3))
-    assert [value["declines"] for value in judged.steps("fallback")] == [True, False]
-    assert judged.metrics()["average"].n == 1
-    assert "1 of 2 (50.0 %) of these were refused again" in judged.section("Refusals").notes[0]
 
 
 async def test_v2_scores_a_new_approach_to_a_known_problem_as_original() -> None:
@@ -112,23 +71,6 @@ async def test_ideas_that_are_the_same_are_d_without_a_call() -> None:
     assert "D without a call: 1." in walked.section("Fluency").notes[1]
 
 
-async def test_both_orders_are_averaged_and_their_difference_is_told() -> None:
-    by_order = panel(3, lambda place: {"grade": lambda request: "AC"[request.key.draw]})
-    both = await play(items("moss"), ideas("Moss clocks.", "Moss maps."), by_order)
-    assert both.value("fluency") == 7
-    assert "depended on the order in 1, by 2.00 letters" in both.section("Fluency").notes[1]
-    assert [value["ideas"] for value in both.steps("compare")] == [[1, 2], [2, 1]]
-    one = await play(items("moss"), ideas("Moss clocks.", "Moss maps."), by_order, fluency_orders="one")
-    assert one.value("fluency") == 10
-
-
-async def test_all_pairs_are_compared() -> None:
-    four = ideas("One.", "Two.", "Three.", "Four.")
-    every = await play(items("moss"), four, panel(3), ideas=4, fluency_orders="one")
-    assert len(every.steps("compare")) == 6
-    assert calls(Settings(ideas=4))["judge"] == 24
-
-
 @pytest.mark.parametrize("value", [7.5, 11, "7"])
 async def test_a_score_off_the_scale_is_asked_for_again_once_and_then_left_out(value: Any) -> None:
     judges = [judge("judge-0", originality=value), judge("judge-1"), judge("judge-2", originality=9)]
@@ -141,63 +83,7 @@ async def test_a_score_off_the_scale_is_asked_for_again_once_and_then_left_out(v
     assert "second asking: 2 of 6" in walked.section("Judges").notes[1]
 
 
-async def test_a_judge_that_comes_to_itself_counts() -> None:
-    late = judge("judge-0", originality=lambda request: 8 if request.key.attempt else 80)
-    walked = await play(items("moss"), ideas("Moss clocks.", "Moss maps."), [late], judges=1)
-    assert walked.value("originality") == 8
-
-
-async def test_a_panel_that_nobody_can_read_is_a_judge_failure() -> None:
-    walked = await play(
-        items("moss"), ideas("Moss clocks.", "Moss maps."), panel(3, lambda place: {"clarity": 0})
-    )
-    assert walked.outcomes == ["judge_failed"]
-    assert walked.traces[0].score.value is None
-
-
-async def test_braces_in_an_idea_or_keyword_stay_what_they_are() -> None:
-    one = judge()
-    given = ideas("Fill {keyword} and {{keyword}} in, then {{idea}}.", "Print {{shape}} and {{other}}.")
-    await play(items("{{idea}}"), given, [one], judges=1)
-    assert "IDEA\nFill {keyword} and {{keyword}} in, then {{idea}}.\nEND OF IDEA" in one.heard("judge")[0]
-    assert "KEYWORD: {{idea}}\nFIRST IDEA\nFill {keyword} and {{keyword}}" in one.heard("compare")[0]
-
-
-async def test_the_final_marker_and_the_length_are_told() -> None:
-    candidate = ideas("Hm. FINAL Moss clocks.", "Hm. FINAL Moss maps.")
-    walked = await play(items("moss"), candidate, panel(3), final_marker="FINAL", target_words=70)
-    assert "after the mark FINAL" in candidate.heard()[0] and "within 70 words" in candidate.heard()[0]
-    assert [value["idea"] for value in walked.steps("respond")] == ["Moss clocks.", "Moss maps."]
-
-
 # ---- The rotation ----
-
-
-async def test_every_judge_judges_equally_often_and_every_two_meet() -> None:
-    walked = await play(items(*"abcdefghi"), ideas("One KEYWORD.", "Two KEYWORD."), panel(9))
-    seats = drawn(walked)
-    assert set(Counter(seats.values()).values()) == {6}
-    for (sample, number, _), _ in seats.items():
-        assert len({seats[sample, number, place] for place in range(3)}) == 3
-    compared = [value["judge"] for n in range(9) for value in walked.steps("compare", n)[:1]]
-    assert sorted(compared) == list(range(9))
-
-
-async def test_who_judges_does_not_depend_on_what_else_is_played() -> None:
-    given = items(*"abcdefg")
-    whole = await play(given, ideas("One KEYWORD.", "Two KEYWORD."), panel(5))
-    some = await play(
-        given, ideas("One KEYWORD.", "Two KEYWORD."), panel(5), only=["k-6", "k-3"], concurrency=1
-    )
-    everything = drawn(whole)
-    assert drawn(some) and all(everything[place] == seat for place, seat in drawn(some).items())
-
-
-async def test_repeats_move_the_rotation_on() -> None:
-    walked = await play(items("a", "b"), ideas("One.", "Two."), panel(5), repeats=2)
-    first, again = walked.traces[0], walked.traces[1]
-    assert (first.sample, again.repeat) == ("k-1", 2)
-    assert walked.steps("judge", 0)[0]["judge"] == 0 and walked.steps("judge", 1)[0]["judge"] == 4
 
 
 async def test_resume_makes_no_new_idea_for_a_judged_one_and_asks_the_same_judges(tmp_path: Path) -> None:
@@ -248,14 +134,6 @@ def test_the_candidate_and_its_siblings_leave_the_panel() -> None:
     with pytest.raises(UsageError, match="sibling"):
         seated(Settings(), "o1", "o1-preview")
     assert seated(Settings(), "human", "human") == ["human"]
-
-
-def test_the_order_of_the_panel_is_drawn_for_the_seed_and_the_candidate() -> None:
-    order = seated(Settings(), "m", *JUDGES)
-    assert seated(Settings(), "m", *reversed(JUDGES)) == order == seated(Settings(), "m", *order)
-    others = [seated(Settings(), "m", *JUDGES, seed=seed) for seed in range(1, 6)]
-    others += [seated(Settings(), f"m{n}", *JUDGES) for n in range(5)]
-    assert sum(other != order for other in others) >= 9
 
 
 def test_what_keeps_a_score_out_of_the_ranking() -> None:

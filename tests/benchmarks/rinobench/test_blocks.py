@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
-from typing import Any
 
-from lotbench.benchmarks.rinobench import score
-from lotbench.benchmarks.rinobench.lints import FEWEST, right_by_words
+from lotbench.benchmarks.rinobench.lints import FEWEST
 from lotbench.benchmarks.rinobench.sample import LABELS, Item
 from lotbench.benchmarks.rinobench.settings import Settings
 from lotbench.benchmarks.rinobench.task import benchmark
 from lotbench.benchmarks.rinobench.validation import built
-from lotbench.report.leaderboard import Entry, board
-from lotbench.report.ranking_sections import summed_up
-from lotbench.types import Score, Trace
 from tests.ideas import idea
 
 WORDS = ("moss", "tide", "glass", "wheel", "salt", "lamp", "rope", "seed", "cloud", "brick", "horn", "wool")
@@ -66,35 +60,6 @@ def blocks(count: int = 30, bold: bool = False) -> list[Item]:
     ]
 
 
-def walked(items: list[Item], said: dict[str, int]) -> list[Trace]:
-    """What a candidate that says these scores leaves behind."""
-    return [
-        Trace(
-            item.id,
-            1,
-            item.id,
-            "scored",
-            Score(
-                float(said[item.id] == item.novelty_score),
-                parts={
-                    "gold": item.novelty_score,
-                    "said": said[item.id],
-                    "status": "ok",
-                    "shortened": 0,
-                    "works": 3,
-                    "alignment": None,
-                    "counts": None,
-                    "block": item.block,
-                },
-            ),
-            (),
-            {},
-            {},
-        )
-        for item in items
-    ]
-
-
 def test_a_score_that_an_idea_tells_by_itself_is_found_by_the_check_of_the_data() -> None:
     rng = Random(1)
     items = [
@@ -113,57 +78,6 @@ def test_a_score_that_an_idea_tells_by_itself_is_found_by_the_check_of_the_data(
     assert (found.field, found.grave) == ("research_idea", False)
     assert "(0.20 by guessing)" in found.text
     assert benchmark.data.lints(items[: FEWEST - 1], {}) == []
-
-
-def test_in_blocks_an_idea_that_sounds_bold_tells_its_class_in_half_of_its_rows_at_most() -> None:
-    items = blocks(60, bold=True)
-    # Whoever sees an idea alone is right in one of its two rows at most.
-    assert right_by_words(items, [item.research_idea.told() for item in items]) <= 0.5
-
-
-def test_rows_of_a_block_are_no_more_evidence_than_the_block() -> None:
-    items = blocks(24)
-    rng = Random(3)
-    right = {item.id: item.novelty_score for item in items}
-    said = {item.id: item.novelty_score if rng.random() < 0.5 else 1 for item in items[::4]}
-    # Whoever is right in one row of a block is right in all.
-    alike = {
-        item.id: item.novelty_score if said[items[at - at % 4].id] != 1 else 1
-        for at, item in enumerate(items)
-    }
-    by_block = score.macro_f1(score.judged(walked(items, alike)))
-    apart = [item.model_copy(update={"block": ""}) for item in items]
-    by_row = score.macro_f1(score.judged(walked(apart, alike)))
-    assert by_block.value == by_row.value
-    assert width(by_block) > 1.3 * width(by_row)
-    records = score.headline(walked(items, right), Settings()).records
-    assert len(records) == 24 and all(len(answers) == 4 for answers in records.values())
-    # Runs on other ideas of the same blocks are not paired.
-    half = score.headline(walked(items[::2], right), Settings()).records
-    assert not half.keys() & records.keys()
-
-
-def test_ideas_that_were_not_answered_are_counted_as_ideas_and_not_as_blocks() -> None:
-    items = blocks(30)
-    told = walked(items, {item.id: item.novelty_score for item in items})
-    # In nine blocks one idea of four had no reply: 9 of 120, of which a run may lack a tenth.
-    lost = {item.id for item in items[:36:4]}
-    broken = [
-        replace(one, outcome="candidate_failed", score=Score(None, "no reply", parts={"status": None}))
-        if one.sample in lost
-        else one
-        for one in told
-    ]
-    made = Entry("run", "m", (), "rinobench", {}, 9, {}, headline=score.headline(broken, Settings()))
-    assert (made.metric.unanswered, made.played, made.abstained) == (9, 120, False)
-    assert len(made.metric.records) == 30
-    few = Entry("run", "m", (), "rinobench", {}, 9, {}, headline=score.headline(broken[:80], Settings()))
-    assert few.abstained
-    assert "rests on 71 of 80 samples" in summed_up(board([few]))
-
-
-def width(metric: Any) -> float:
-    return float(metric.high - metric.low)
 
 
 def test_a_block_of_two_ideas_and_two_lists_is_clean() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,11 +13,8 @@ from lotbench.benchmarks.rinobench import works
 from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.benchmarks.rinobench.settings import Settings, resolve
 from lotbench.benchmarks.rinobench.task import benchmark
-from lotbench.config import experiment as config
 from lotbench.edge.files import datasets
 from lotbench.errors import CallFailed, UsageError
-from lotbench.run import plan
-from lotbench.run.preview import previewed
 from tests.fakes import ScriptedModel
 from tests.ideas import answer, idea, judge, known, novel, row
 from tests.walking import Walked, walk
@@ -55,121 +51,6 @@ async def test_planted_support_gives_the_ratios_worked_out_by_hand() -> None:
         "known_hallucination": pytest.approx(1 / 3),
         "novelty_hallucination": pytest.approx(1 / 2),
     }
-
-
-async def test_what_counts_as_a_hallucination_is_a_setting() -> None:
-    walked = await play(judge(*CLAIMS, {**K, **N}), hallucination="code")
-
-    # n2 is in the gold: no hallucination as the public script counts.
-    assert walked.value("novelty_hallucination") == 0.0
-    assert walked.value("known_hallucination") == pytest.approx(1 / 3)
-    rows = {row[0]: row[1:] for row in walked.section("justifications").tables[0].rows}
-    assert (rows["hallucination rate, paper"][3], rows["hallucination rate, code"][3]) == (0.5, 0.0)
-
-
-async def test_coverage_counts_gold_arguments_where_recall_counts_claims() -> None:
-    gold = {"known": ["a", "b", "c", "d"], "novelty": []}
-    checks = {"ground_known": {**known("k1", ["gk1"], ["w1"]), **known("k2", ["gk1", "gk2"], ["w1"])}}
-    walked = await play(judge(["x", "y"], [], checks, gold=gold))
-
-    rows = {row[0].split(" (")[0]: row[1:] for row in walked.section("justifications").tables[0].rows}
-    # Two claims on four gold arguments; together they match gk1 and gk2.
-    assert (rows["recall"][0], rows["coverage recall"][0]) == (0.5, 0.5)
-    three = {**checks["ground_known"], **known("k3", ["gk1"], ["w1"])}
-    walked = await play(judge(["x", "y", "z"], [], {"ground_known": three}, gold=gold))
-    rows = {row[0].split(" (")[0]: row[1:] for row in walked.section("justifications").tables[0].rows}
-    assert (rows["recall"][0], rows["coverage recall"][0]) == (0.75, 0.5)
-    # Without gold arguments there is nothing to recall, and an additional claim counts against one.
-    assert (walked.value("novelty_recall"), walked.value("novelty_additional")) == (0.0, 0.0)
-
-
-async def test_without_claims_nobody_is_asked_to_check_them() -> None:
-    judging = judge([], [], {})
-    walked = await play(judging)
-
-    assert walked.outcomes == ["scored"]
-    assert {request.key.step for request in judging.asked} == {
-        "gold_arguments", "claims", "alignment_steps", "alignment",
-    }  # fmt: skip
-    assert (walked.value("known_hallucination"), walked.value("known_recall")) == (0.0, 0.0)
-
-
-@pytest.mark.parametrize(
-    "wrong", [{}, known("k9"), {**known("k1", ["gk1"], ["w9"])}, {**known("k1", ["gk7"])}]
-)
-async def test_a_checker_with_the_wrong_ids_is_asked_again_and_then_a_judge_failure(wrong: Any) -> None:
-    right = known("k1", ["gk1"], ["w1"])
-    if wrong == known("k9"):
-        wrong = {**right, **wrong}
-    twice = judge(["a"], [], {}, ground_known=[wrong, right])
-    walked = await play(twice)
-    assert walked.outcomes == ["scored"]
-    assert "could not be used" in twice.heard("ground_known")[1]
-    assert "could not be used" not in twice.heard("ground_known")[0]
-
-    walked = await play(judge(["a"], [], {}, ground_known=[wrong, wrong]), answer(3))
-    assert walked.outcomes == ["judge_failed"]
-    # It costs the idea its justification scores and not its novelty score.
-    metrics = walked.metrics()
-    assert (metrics["macro_f1"].value, metrics["macro_f1"].n) == (pytest.approx(0.2), 1)
-    assert metrics["known_recall"].value is None
-    assert "no justification" in str(metrics["known_recall"].why)
-
-
-async def test_arguments_that_say_nothing_or_come_twice_are_none() -> None:
-    walked = await play(judge(["...", "a", " a ", ""], [], {"ground_known": known("k1")}))
-    assert walked.steps("claims")[0]["known"] == {"k1": "a"}
-
-
-async def test_both_kinds_are_checked_apart_or_together() -> None:
-    together = judge(*CLAIMS, {"ground": {**K["ground_known"], **N["ground_novelty"]}})
-    joint = await play(together, grounding="joint")
-    apart = await play(judge(*CLAIMS, {**K, **N}), grounding="separate")
-
-    assert joint.metrics() == apart.metrics()
-    assert len(together.heard("ground")) == 1
-    (text,) = together.heard("ground")
-    assert "Work 3" in text and "We leap." in text
-
-
-async def test_a_known_claim_is_checked_on_the_works_and_a_new_one_on_the_idea() -> None:
-    judging = judge(*CLAIMS, {**K, **N})
-    await play(judging)
-
-    (on_works,), (on_idea,) = judging.heard("ground_known"), judging.heard("ground_novelty")
-    assert "Work 1" in on_works and "We leap." not in on_works
-    assert "We leap." in on_idea and "Work 1 looks" not in on_idea
-    # No judge is told which score was given or is right.
-    assert all("novelty_score" not in text for text in judging.heard())
-
-
-async def test_gold_arguments_are_found_once_for_all_walks_and_runs(tmp_path: Path) -> None:
-    for _ in range(2):
-        judging = judge(*CLAIMS, {**K, **N})
-        items = (idea(1), idea(2))
-        players = {"candidate": candidate(), "judge": judging}
-        walked = await walk(
-            benchmark, items, players, folder=tmp_path, repeats=2, alignment_calls=2, concurrency=4
-        )
-        asked = [request.key.step for request in judging.asked]
-        (tmp_path / "calls.jsonl").unlink()
-        assert walked.outcomes == ["scored"] * 4
-        if _ == 0:
-            assert (asked.count("gold_arguments"), asked.count("alignment_steps")) == (2, 1)
-        else:
-            assert (asked.count("gold_arguments"), asked.count("alignment_steps")) == (0, 0)
-        assert asked.count("claims") == 4
-
-
-async def test_alignment_is_the_mean_of_k_calls_that_may_differ() -> None:
-    judging = judge([], [], {}, scores=(10, 4, 1))
-    walked = await play(judging, alignment_calls=3, alignment_temperature=0.7)
-
-    assert walked.value("alignment") == pytest.approx(0.5)
-    drawn = [request for request in judging.asked if request.key.step == "alignment"]
-    assert {request.sampling.temperature for request in drawn} == {0.7}
-    assert sorted(request.key.draw for request in drawn) == [0, 1, 2]
-    assert "1. Compare the arguments." in judging.heard("alignment")[0]
 
 
 @pytest.mark.parametrize("said", [0, 6, 3.5, None, "four", True])
@@ -263,33 +144,6 @@ def test_related_works_stay_within_the_budget_and_every_cut_is_marked(
         assert sum(map(len, kept)) <= budget
 
 
-async def test_only_so_many_arguments_are_looked_for_and_the_report_says_so() -> None:
-    judging = judge(["a", "b"], [], {"ground_known": {**known("k1"), **known("k2")}})
-    walked = await play(judging, max_claims=2)
-
-    (schema,) = {str(request.schema) for request in judging.asked if request.key.step == "claims"}
-    assert "'maxItems': 2" in schema
-    assert "At most 2 entries" in judging.heard("claims")[0]
-    assert any(
-        "2 arguments of a kind, the most that are looked for: 1." in n
-        for n in walked.section("replies").notes
-    )
-
-
-async def test_a_reading_shows_which_argument_matched_what() -> None:
-    walked = await play(judge(*CLAIMS, {**K, **N}))
-    (reading,) = walked.section("argument by argument").readings
-
-    assert (reading.sample, reading.repeat) == ("idea-1", 1)
-    texts = dict(reading.texts)
-    assert "= in the gold, gk1: Looking is known." in texts["known k1"]
-    assert "< grounded in w1: Work 1" in texts["known k1"]
-    assert "= in the gold" not in texts["known k2"]
-    assert "! not grounded: a hallucination" in texts["known k3"]
-    assert "< grounded in the idea" in texts["novelty n1"]
-    assert "though in the gold" in texts["novelty n2"]
-
-
 @pytest.mark.parametrize(
     ("candidate", "marked"),
     [
@@ -337,16 +191,3 @@ def test_the_starter_set_has_every_class_and_gives_no_score_away() -> None:
 def test_a_row_with_a_fault_is_refused_by_field(change: Any, fault: str) -> None:
     with pytest.raises(ValidationError, match=fault):
         Item.model_validate({**row(), **change})
-
-
-def test_every_question_can_be_shown_before_it_is_asked() -> None:
-    def look(*sets: str) -> set[str]:
-        flags = {"benchmark": "rinobench", "model": "m", "roles.judge": ["j"], "limit": 1}
-        return {question.step for question in previewed(plan.make(config.load(None, sets, flags)))}
-
-    common = {"respond", "gold_arguments", "claims", "alignment_steps"}
-    assert look() == {*common, "ground_known", "ground_novelty", "alignment"}
-    assert look("grounding=joint") == {*common, "ground", "alignment"}
-    assert benchmark.calls(Settings()) == {"candidate": 1, "judge": 10}
-    assert benchmark.calls(Settings(grounding="joint", alignment_calls=1)) == {"candidate": 1, "judge": 5}
-    assert benchmark.calls(Settings(justification=False)) == {"candidate": 1}

@@ -7,15 +7,12 @@ import csv
 import json
 from collections import Counter
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from lotbench.benchmarks.standard import score
-from lotbench.benchmarks.standard.answers import agreed, shown
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.benchmarks.standard.score import Answered
@@ -24,11 +21,10 @@ from lotbench.benchmarks.standard.task import benchmark
 from lotbench.config.arm import arm as arm_of
 from lotbench.config.experiment import load
 from lotbench.edge.files import datasets
-from lotbench.errors import CallFailed, Unescapable
+from lotbench.errors import Unescapable
 from lotbench.run.evaluate import evaluate_sync
 from lotbench.run.plan import make
 from lotbench.run.rescore import rewalk, sent
-from lotbench.types import Score, Trace
 from tests.choosing import FOUR, by_lot, chooser, liked, perfect
 from tests.fakes import RuleModel, ScriptedModel, text_of
 from tests.pages import ROOT
@@ -58,36 +54,6 @@ async def alone(model: Any, kind: str, rows: Any = FOUR, **settings: Any) -> Wal
     return await walk(benchmark, rows, {"candidate": model}, only=[first.id], kind=kind, **settings)
 
 
-def right_letter(walked: Walked, draw: int = 0) -> str:
-    order = [value["shown"] for value in walked.steps("respond") if "shown" in value][draw]
-    return "ABCDE"[order.index(0)]
-
-
-async def test_all_types_in_three_languages_work_on_the_shipped_rows() -> None:
-    walked = await play(perfect, SHIPPED)
-    assert Counter(walked.outcomes) == {"scored": 210}
-    assert all(metric.value == pytest.approx(1) for metric in walked.metrics().values())
-    table = walked.section("by type and language").tables[0]
-    places = {(row[0], row[1]) for row in table.rows}
-    assert places == {(t, n) for t in ("I2T", "T2T", "IT2T", "all") for n in ("en", "zh", "ja", "all")} - {
-        ("all", "all")
-    }
-    assert all(row[-1] == pytest.approx(1) for row in table.rows)
-
-
-async def test_every_prompt_is_in_the_language_of_the_rows_and_shows_picture_and_question() -> None:
-    model = chooser(by_lot, problems(SHIPPED))
-    await walk(benchmark, SHIPPED, {"candidate": model})
-    by_id = {one.id: one for one in problems(SHIPPED)}
-    words = {"en": "OPTIONS:|RESPONSES:", "zh": "选项：|回应：", "ja": "選択肢：|回答："}
-    for request, heard in zip(model.asked, model.heard(), strict=True):
-        one = by_id[request.key.sample]
-        assert any(word in heard for word in words[one.language].split("|"))
-        assert ("[picture]" in heard) == (one.image is not None)
-        assert one.question is None or one.question in heard
-        assert str(one.caption) not in heard or any(option.origin == "caption" for option in one.options)
-
-
 @pytest.mark.parametrize(("arm", "picture", "caption"), [("caption", False, True), ("blind", False, False)])
 async def test_the_arm_says_what_is_shown_of_a_picture(arm: str, picture: bool, caption: bool) -> None:
     rows = [row for row in SHIPPED if row.type == "IT2T" and row.language == "en"]
@@ -98,30 +64,6 @@ async def test_the_arm_says_what_is_shown_of_a_picture(arm: str, picture: bool, 
         assert ("[picture]" in heard, one.caption in heard) == (picture, caption)
         assert one.question in heard
     assert arm_of(walked.settings) == f"{arm}, kind=rank"
-
-
-def test_every_order_of_the_options_is_as_likely_as_any_other() -> None:
-    (one, *_) = problems(kind="4t1")
-    walks = (SimpleNamespace(seed=seed, repeat=1) for seed in range(4800))
-    seen = Counter(tuple(shown(one_walk, one)) for one_walk in walks)  # type: ignore[arg-type]
-    assert len(seen) == 24
-    assert stats.chisquare(list(seen.values())).pvalue > 0.001
-
-
-async def test_another_repeat_is_shuffled_anew() -> None:
-    (first, *_) = problems(kind="4t1")
-    model = chooser(by_lot, problems(kind="4t1"))
-    walked = await walk(benchmark, FOUR, {"candidate": model}, only=[first.id], kind="4t1", repeats=8)
-    assert len({tuple(walked.steps("respond", trace)[0]["shown"]) for trace in range(8)}) > 3
-
-
-@pytest.mark.parametrize(
-    "said", ["{0}", "({0})", "answer: {0}", '{{"answer": "{0}."}}', '{{"answer": "option {0}"}}']
-)
-async def test_a_letter_is_read_however_it_is_written(said: str) -> None:
-    letter = right_letter(await alone(ScriptedModel('{"answer": "A"}'), "3t1"))
-    walked = await alone(ScriptedModel(said.format(letter.lower())), "3t1")
-    assert walked.value("accuracy_3t1") == 1
 
 
 @pytest.mark.parametrize(
@@ -142,90 +84,6 @@ async def test_a_ranking_may_come_as_letters_alone(said: str, letters: str | Non
     assert value["status"] == ("ok" if letters else "unparsed")
     if letters:
         assert value["picked"] == [value["shown"]["ABCDE".index(letter)] for letter in letters]
-
-
-async def test_a_reply_that_cannot_be_read_is_asked_for_once_more_with_the_reason() -> None:
-    model = ScriptedModel('{"answer": "F"}', '{"answer": "A"}')
-    walked = await alone(model, "3t1")
-    assert [value["status"] for value in walked.steps("respond")] == ["unparsed", "ok"]
-    assert "could not be used" in model.heard()[1] and "could not be used" not in model.heard()[0]
-    assert [call.key.attempt for call in walked.calls] == [0, 1]
-
-
-async def test_an_unread_reply_is_wrong_and_stands_beside_accuracy_on_parsed() -> None:
-    (first, second, *_) = problems(kind="2t1")
-
-    def rule(request: Any) -> Any:
-        return "no idea at all, sorry" if request.key.sample == first.id else chosen(request)
-
-    chosen = chooser(perfect, problems(kind="2t1"))._rule
-    walked = await walk(
-        benchmark, FOUR, {"candidate": RuleModel(rule)}, only=[first.id, second.id], kind="2t1"
-    )
-    assert walked.outcomes == ["scored", "scored"]
-    metric = walked.metrics()["accuracy_2t1"]
-    assert (metric.value, metric.n) == (0.5, 2)
-    (row,) = walked.section("choices").tables[0].rows
-    assert row[-2:] == (1.0, 0.5)
-
-
-async def test_a_refusal_is_not_asked_again_and_a_failed_call_is_no_answer() -> None:
-    walked = await alone(ScriptedModel("I'm sorry, but I can't help with that."), "rank")
-    assert walked.steps("respond") == [{"status": "refused"}]
-    assert (walked.value("rank_top1"), walked.value("rank_ndcg")) == (0, 0)
-    walked = await alone(ScriptedModel(CallFailed("gone")), "rank")
-    assert walked.outcomes == ["candidate_failed"]
-    assert walked.metrics()["rank_top1"].value is None
-    assert walked.traces[0].score.value is None
-
-
-async def test_naming_an_option_twice_is_no_answer() -> None:
-    walked = await alone(ScriptedModel('{"first": "A", "second": "A"}', loop=True), "5t2")
-    assert [value["status"] for value in walked.steps("respond")] == ["unparsed", "unparsed"]
-
-
-async def test_both_right_options_must_be_named_in_any_order() -> None:
-    order = (await alone(ScriptedModel({"first": "A", "second": "B"}), "5t2")).steps("respond")[0]["shown"]
-    right = ["ABCDE"[order.index(option)] for option in (1, 0)]
-    wrong = "ABCDE"[order.index(3)]
-    both = await alone(ScriptedModel({"first": right[0], "second": right[1]}), "5t2")
-    half = await alone(ScriptedModel({"first": right[0], "second": wrong}), "5t2")
-    assert (both.value("accuracy_5t2"), half.value("accuracy_5t2")) == (1, 0)
-
-
-async def test_votes_agree_on_what_most_of_them_say() -> None:
-    order = (await alone(ScriptedModel("A"), "3t1")).steps("respond")[0]["shown"]
-    good, bad = "ABC"[order.index(0)], "ABC"[order.index(1)]
-    lines = [{"reasoning": "so", "answer": letter} for letter in (bad, good, good)]
-    model = ScriptedModel(*lines)
-    walked = await alone(model, "3t1", framework="cot_sc", votes=3)
-    assert walked.value("accuracy_3t1") == 1
-    assert [request.sampling.temperature for request in model.asked] == [0.7] * 3
-    assert sorted(request.key.draw for request in model.asked) == [0, 1, 2]
-    assert walked.traces[0].score.parts["answers"] == [[0]]
-
-
-def test_votes_on_a_ranking_are_the_mean_rank() -> None:
-    assert agreed([[0, 1, 2], [1, 0, 2], [0, 2, 1]], ranking=True) == [0, 1, 2]
-    assert agreed([None, [2, 1, 0]], ranking=True) == [2, 1, 0]
-    assert agreed([[0, 1], [2, 1], [1, 0]], ranking=False) == [0, 1]
-    assert agreed([None, None], ranking=False) is None
-
-
-@pytest.mark.parametrize(
-    ("framework", "said"),
-    [("cot", "step by step"), ("plot", "outside the box"), ("ddcot", "NOTES: people like puns")],
-)
-async def test_a_framework_is_a_line_of_the_prompt(framework: str, said: str) -> None:
-    answer = {"reasoning": "so", "answer": "A", "notes": "people like puns"}
-    model = ScriptedModel(decompose=[answer], respond=[answer])
-    walked = await alone(model, "2t1", framework=framework)
-    assert said in model.heard("respond")[0]
-    assert len(walked.steps("decompose")) == (framework == "ddcot")
-    direct = ScriptedModel(answer)
-    await alone(direct, "2t1")
-    assert said not in direct.heard()[0]
-    assert walked.outcomes == ["scored"]
 
 
 async def test_captions_and_rewrites_are_written_once_for_all_kinds_and_kept(tmp_path: Path) -> None:
@@ -315,12 +173,6 @@ async def test_the_report_has_spearman_what_is_misplaced_and_the_papers_average(
     for row in walked.section("by type and language").tables[0].rows:
         values = [value for value in (*row[3:7], row[8]) if isinstance(value, float)]
         assert row[-2:] == pytest.approx((sum(values[1:]) / 4, sum(values) / 5))
-
-
-async def test_the_report_says_that_likes_are_guessed() -> None:
-    rows = [row for row in SHIPPED if row.language == "en" and row.type == "T2T"]
-    assert "WARNING: in 25 of 25" in (await play(by_lot, rows)).section("what the options are").notes[-1]
-    assert "WARNING" not in " ".join((await play(by_lot)).section("what the options are").notes)
 
 
 def test_the_defaults_written_out_are_the_defaults_and_the_papers_preset_runs() -> None:
@@ -424,37 +276,3 @@ async def test_the_average_is_the_mean_of_the_papers_four_and_stands_in_the_summ
         [one for one in found if one.problem.kind != "5t2"], settings, score.AVERAGES["average_with_2t1"]
     )
     assert (lacking.value, lacking.why) == (None, "no 2T1, 5T2 was asked: the average is over 5")
-
-
-@pytest.mark.parametrize(("rewriting", "wit"), [("plain", True), ("paraphrase", False)])
-async def test_the_rewriter_is_told_to_let_go_of_the_wit_or_only_to_rewrite(
-    rewriting: str, wit: bool
-) -> None:
-    (first, *_) = problems(seats={"rewriter": 1}, kind="4t1")
-    rewriter = ScriptedModel({"rewrite": "Dull."}, model_id="dull", loop=True)
-    players = {
-        "candidate": chooser(perfect, problems(seats={"rewriter": 1}, kind="4t1")),
-        "rewriter": rewriter,
-    }
-    await walk(benchmark, FOUR, players, only=[first.id], kind="4t1", rewriting=rewriting)
-    assert ("let go of the wordplay" in rewriter.heard()[0]) is wit
-    assert ("Rewrite it in other words" in rewriter.heard()[0]) is not wit
-
-
-def test_runs_on_other_problems_of_a_picture_are_not_paired_on_it() -> None:
-    """Of picture g one run has played problem 1 alone, the other both; h is the same in both."""
-
-    def told(*names: str) -> list[Trace]:
-        return [
-            Trace(
-                f"2t1-{name}", 1, name, "scored",
-                Score(1.0, parts={"kind": "2t1", "group": name[0], "answers": [[0]]}), (), None, {},
-            )
-            for name in names
-        ]  # fmt: skip
-
-    some, every = (
-        score.headline(told(*names), Settings()) for names in (("g-1", "h-1"), ("g-1", "g-2", "h-1"))
-    )
-    assert some.records.keys() & every.records.keys() == {"2t1-h-1"}
-    assert len(some.records) == len(every.records) == 2 and some.unanswered == 0
