@@ -25,7 +25,7 @@ def follows(instruction: Instruction, reply: Reply) -> bool:
     options = {found[0].strip(): found[1] for found in OPTION.finditer(_asked(instruction))}
     if instruction.kind == "selection":
         return text in options
-    return sorted(re.split(r"\s*>\s*", text)) == sorted(options.values())
+    return sorted(map(str.strip, text.split(">"))) == sorted(options.values())
 
 
 def _asked(instruction: Instruction) -> str:

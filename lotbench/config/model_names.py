@@ -52,7 +52,7 @@ _MAKER = re.compile(
 _SERIAL = re.compile(r"-v\d+:\d+$|-v\d+(?=@\d{8}$)")
 """The serial number that clouds put after a name or before its date."""
 _BUILD = re.compile(
-    r"[-_.:](?:i?q\d(?:_[a-z0-9]+)*|awq|gptq|gguf|mlx|fp8|fp16|bf16|int[48]|(?:bnb-)?[48]bit|w\da\d+)$|-v1$"
+    r"[-_.:](?:i?q\d(?:_[a-z0-9]{1,8}){0,4}|awq|gptq|gguf|mlx|fp8|fp16|bf16|int[48]|(?:bnb-)?[48]bit|w\da\d+)$|-v1$"
     r"|(?<=-instruct)-turbo$"
 )
 """How the weights are packed: not another model."""
@@ -245,7 +245,7 @@ def _words(text: str) -> tuple[str, ...]:
     """What tells models apart in a name: `claude-3-5-sonnet` and `Claude 3.5 Sonnet` have the same words."""
     joined = re.sub(r"(?<![\w.])(\d)[-_](\d)(?![\w.])", r"\1.\2", re.sub(r"(?<=[a-z])(?=\d)", "-", text))
     found = (_SPELLED.get(word, word) for word in _NAME_WORD.findall(joined))
-    told = sorted(re.sub(r"(?:\.0)+$", "", word) for word in found if not _UNTELLING.fullmatch(word))
+    told = sorted(re.sub(r"(?<!\.0)(?:\.0)++$", "", word) for word in found if not _UNTELLING.fullmatch(word))
     return tuple(told) or (text,)
 
 

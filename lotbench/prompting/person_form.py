@@ -19,7 +19,7 @@ Kind: TypeAlias = Literal["line", "yes_no", "choice", "number", "lines"]
 
 _FORM = re.compile(r'(?:^[^\n]*[:：][ ]*\n)?^\{\n(?:  "[^"\n]+": .*\n)+\}[ ]*\n?', re.MULTILINE)
 """The form, with the line that announces it."""
-_FILLED = re.compile(r'\{"[a-z_]+": ("(?:[^"\\\n]|\\.)*")\}')
+_FILLED = re.compile(r'\{"[a-z_]+": ("(?:[^"\\\n]|\\.)*+")\}')
 """A form of one text as an example shows it."""
 _PROMPT = re.compile(r"\n[^\n:：]{1,12}[:：]\s*$")
 """A last line that only says that the answer comes next."""
@@ -39,7 +39,7 @@ _LABELS = {
 }
 """Labels of a prompt in the words of people; others stay as they are."""
 _WORDS = {"<MASK>": "____", "WRONG-ANS": "NOT IT", "Q and A": "QUESTION and ANSWER", "filling": "guess"}
-_LABEL = re.compile(r"^(\s*)(Q|A)(?=: )", re.MULTILINE)
+_LABEL = re.compile(r"^([^\S\n]*+)(Q|A)(?=: )", re.MULTILINE)
 """A question and its answer in an example."""
 LONGEST = 4_000
 """Characters of an answer whose form has no bound."""

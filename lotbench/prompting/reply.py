@@ -21,12 +21,9 @@ from lotbench.types import JSON, Reply
 
 REASONING = ("think", "thinking", "thought", "reasoning", "reflection")
 _TAGS = "|".join(REASONING)
-_BLOCK = re.compile(rf"<({_TAGS})>.*?</\1>", re.DOTALL | re.IGNORECASE)
-_CLOSED = re.compile(rf"^.*?</(?:{_TAGS})>", re.DOTALL | re.IGNORECASE)
-_OPENED = re.compile(rf"<(?:{_TAGS})>", re.IGNORECASE)
+_TAG = re.compile(rf"<(?P<ends>/?)(?P<name>{_TAGS})>", re.IGNORECASE)
 HALVES = re.compile("[\ud800-\udfff]")
 """Half of a character pair: JSON can spell one, and no file can hold it."""
-_FENCE = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL | re.IGNORECASE)
 _LABEL = r"^\W*(?:output|answer|{})\W*[:：]\s*"
 _CANNOT = r"i(?:['’]m| am)? (?:can(?:no|['’])t|not able to|unable to|won['’]t)"
 _HELP = r"(?:help|assist|comply)(?: you)?(?: with\b| in\b|[.,!;]|$)"
@@ -164,11 +161,27 @@ def visible(reply: Reply) -> str:
     """
     if "<" not in reply.text:
         return reply.text.strip()
-    text = _BLOCK.sub("", reply.text)
-    text = _CLOSED.sub("", text)
-    if _OPENED.search(text):
+    text = _without_blocks(reply.text)
+    tags = list(_TAG.finditer(text))
+    closed = next((tag.end() for tag in tags if tag["ends"]), 0)
+    if any(tag.start() >= closed and not tag["ends"] for tag in tags):
         raise Unread("truncated", "the reasoning never ended")
-    return text.strip()
+    return text[closed:].strip()
+
+
+def _without_blocks(text: str) -> str:
+    """A text without what stands between a tag of reasoning and the next one that ends it."""
+    tags = list(_TAG.finditer(text))
+    last = {tag["name"].casefold(): tag.start() for tag in tags if tag["ends"]}
+    shown, start, inside = [], 0, ""
+    for tag in tags:
+        name = tag["name"].casefold()
+        if not inside and not tag["ends"] and tag.start() < last.get(name, 0):
+            shown.append(text[start : tag.start()])
+            inside = name
+        elif inside == name and tag["ends"]:
+            start, inside = tag.end(), ""
+    return "".join([*shown, text[start:]])
 
 
 def _filled(text: str, found: dict[str, JSON] | None, form: type[F]) -> F:
@@ -192,9 +205,10 @@ def _object(text: str) -> dict[str, JSON] | None:
     It begins a line or follows a colon: an object in the middle of a sentence is something that is talked
     about.
     """
-    fences = _FENCE.findall(text) if "```" in text else ()
-    if len(fences) == 1:
-        text = fences[0].strip()
+    # A pattern for a fence would try each of its spaces against each other one.
+    parts = text.split("```")
+    if len(parts) in (3, 4):
+        text = (parts[1][4:] if parts[1][:4].lower() == "json" else parts[1]).strip()
     start = text.find("{")
     if start < 0 or text[:start].rpartition("\n")[2].strip()[-1:] not in ("", ":", "：", "*"):
         return None

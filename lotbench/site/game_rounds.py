@@ -24,7 +24,7 @@ from lotbench.benchmarks.lotbench.games import (
 from lotbench.report.markdown import number
 from lotbench.types import JSON, Trace, Usage
 
-_ARROW = re.compile(r"\s*(?:->|=>|→|⇒|➔|➜)\s*")
+_ARROW = re.compile("->|=>|→|⇒|➔|➜")
 _REASONS = dict(zip(CRITERIA, ("point_reason", "function_reason", "difference_reason"), strict=True))
 """Each criterion with the text that gives the reason for it."""
 
@@ -163,7 +163,7 @@ def chain(text: str, judge: int = 0, target: int = 0) -> Chain:
 
 def nodes(text: str) -> tuple[str, ...]:
     """The nodes of a chain that is written with arrows."""
-    return tuple(part for part in _ARROW.split(text.strip()) if part)
+    return tuple(filter(None, map(str.strip, _ARROW.split(text))))
 
 
 def intervened(before: Sequence[str], after: Sequence[str]) -> tuple[Node, ...]:

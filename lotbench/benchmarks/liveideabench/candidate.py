@@ -121,4 +121,4 @@ def _idea(reply: Reply, settings: Settings) -> tuple[str, bool]:
 
 def length(text: str) -> tuple[int, int]:
     """The words outside CJK text, and the CJK characters."""
-    return len(re.findall(r"\S*\w\S*", _CJK.sub(" ", text))), len(_CJK.findall(text))
+    return sum(re.search(r"\w", word) is not None for word in _CJK.sub(" ", text).split()), len(_CJK.findall(text))

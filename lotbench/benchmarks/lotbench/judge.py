@@ -41,14 +41,15 @@ class Chain(Form):
         return f"{self.scene_chain}\n{self.caption_chain}\n= {self.creative_point}\n=> {self.function}"
 
 
-_STORED = re.compile(r"(?P<scene>[^\n]*)\n(?P<caption>.*?)\n= (?P<point>.*?)\n=> (?P<function>.*)", re.DOTALL)
-"""A chain as `Chain.text` stores it."""
-
-
 def labelled(episode: GameEpisode, text: str) -> str:
     """A stored chain as the judge is shown it: each part under its name, in the language of the sample."""
-    parts = _STORED.fullmatch(text)
-    return episode.line("told_chain", **parts.groupdict()) if parts else text
+    # As `Chain.text` stores it.
+    scene, _, rest = text.partition("\n")
+    caption, _, rest = rest.partition("\n= ")
+    point, arrow, function = rest.partition("\n=> ")
+    if not arrow:
+        return text
+    return episode.line("told_chain", scene=scene, caption=caption, point=point, function=function)
 
 
 class Explained(Form):

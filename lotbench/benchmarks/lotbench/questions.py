@@ -30,9 +30,9 @@ _WH_ZH = re.compile(
     r"什么|甚么|啥|谁|哪|怎么|怎样|咋|为何|如何|何时|何处|何地|何种|多少|几(?![乎率何])|干[吗嘛]"
     r"|(?<![许很太差])多(?:大|小|长|高|重|远|久|快|慢|贵|厚|宽|深|老|硬)"
 )
-_TELL_ZH = re.compile(
-    rf"(?:告诉我|跟我说|说说|描述一下|透露|你知道|请问).*(?:{_WH_ZH.pattern})(?!.*(?:是不是|是否|有没有))"
-)
+_TELL_ZH = re.compile("告诉我|跟我说|说说|描述一下|透露|你知道|请问")
+_WHETHER_ZH = re.compile("是不是|是否|有没有")
+_NO_MATTER_ZH = re.compile("不管|无论|不论")
 _YES_NO_EN = re.compile(rf"(?:^|[,:]\s*){_AUX}\b", re.IGNORECASE)
 _YES_NO_ZH = re.compile(
     r"吗|么[？?]?$|是不是|是否|能否|可否|有没有|会不会|能不能|可不可以|算不算|属不属于|[？?]$"
@@ -47,11 +47,11 @@ _INCLUSIVE = re.compile(
 )
 """An "or" of which it can be so or not so that one of them holds."""
 _OWN = r"(?:an?|the|its|some(?:thing|one|body)|in|on|at|for|made of|used)"
-_OR = r",?\s+or\s+(?:rather\s+)?"
+_OR = r",?\sor\s(?:rather\s)?"
 _SIDES = re.compile(
     # Right after "is it": two things each with a word of its own, or two bare words; or a second "is it".
-    rf"^(?:\w+,\s+)?(?:is|are|was|were)(?:n['’]t)?\s+(?:it|this|that|they|he|she|the\s+\w+)\s+"
-    rf"(?:{_OWN}\s+[^,?]*?{_OR}{_OWN}\s|[\w-]+{_OR}[\w-]+\W*$|more\s+[^,?]*?{_OR}(?:more\s+)?\w)"
+    rf"^(?:\w+,\s)?(?:is|are|was|were)(?:n['’]t)?\s(?:it|this|that|they|he|she|the\s\w+)\s"
+    rf"(?:{_OWN}\s[^,?]*?{_OR}{_OWN}\s|[\w-]+{_OR}[\w-]+\W*$|more\s[^,?]*?{_OR}(?:more\s)?\w)"
     rf"|\bor\s+{_AUX}\s+(?:it|they|he|she|you|we|that|this|people)\b",
     re.IGNORECASE,
 )
@@ -85,7 +85,7 @@ def question(text: str, asked: list[str]) -> str:
     """
     lines = [line for line in text.strip().splitlines() if line.strip()]
     words = _LABEL.sub("", re.sub(r"\s+", " ", " ".join(lines))).strip("\"'`*“”「」 ")
-    if len(lines) != 1 or len(re.findall(r"[?？]", words)) > 1:
+    if len(lines) != 1 or words.count("?") + words.count("？") > 1:
         raise Unread("not_a_question", "not exactly one question")
     if len(words) > 300:
         raise Unread("not_a_question", "too long")
@@ -103,8 +103,10 @@ def question(text: str, asked: list[str]) -> str:
 
 def _asks_what(words: str) -> bool:
     """Whether a Chinese question asks what, who or how much; beside 吗 a question word is indefinite."""
-    if _TELL_ZH.search(words):
-        return True
+    if tells := _TELL_ZH.search(words):
+        *_, last = (None, *_WH_ZH.finditer(words, tells.end()))
+        if last and not _WHETHER_ZH.search(words, last.end()):
+            return True
     return _WH_ZH.search(words) is not None and _ASKED_ZH.search(words) is None
 
 
@@ -117,7 +119,7 @@ def _asks_which(words: str) -> bool:
 
 def _asks_which_zh(words: str) -> bool:
     """Whether a Chinese question asks which of two is so; 还是 may mean "still", and 无论 takes both."""
-    if re.search(r"(?:不管|无论|不论).*还是", words):
+    if (both := _NO_MATTER_ZH.search(words)) and "还是" in words[both.end() :]:
         return False
     if _ASKED_ZH.search(words) or re.search(r"么[？?]?$", words):
         return _WHICH_ZH.search(words) is not None

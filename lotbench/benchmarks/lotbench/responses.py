@@ -15,8 +15,9 @@ _LABEL = re.compile(r"^\W*(?:response|caption|配文)\s*[:：]\s*", re.IGNORECAS
 _NUMBERING = re.compile(r"^\s*(?:\(?\d+[.)、](?!\d)|[-*•])\s*")
 _PIECES = re.compile(rf"{MASK}|{CJK.pattern}|(?:(?!{CJK.pattern})[^\s<])+|\S")
 """What a frame is counted in: the mask, words, Chinese characters and marks."""
-_TWO_QUOTED = re.compile(r"[\"”」』]\s*(?:[,;，；、/]|or\b|或者?)+\s*[\"“「『]", re.IGNORECASE)
-_NUMBERED = re.compile(r"(?:^|\s)\(?1[.)、].*\s\(?2[.)、]")
+_TWO_QUOTED = re.compile(r"[\"”」』]\s*+(?:[,;，；、/]|or\b|或者?)++\s*+[\"“「『]", re.IGNORECASE)
+_FIRST = re.compile(r"(?:^|\s)\(?1[.)、]")
+_SECOND = re.compile(r"\s\(?2[.)、]")
 
 
 def response(text: str, max_words: int, max_cjk: int) -> str:
@@ -36,7 +37,7 @@ def response(text: str, max_words: int, max_cjk: int) -> str:
         raise Unread("not_a_response", "no response in it")
     if (
         _NUMBERING.match(said)
-        or _NUMBERED.search(said)
+        or ((first := _FIRST.search(said)) and _SECOND.search(said, first.end()))
         or _TWO_QUOTED.search(said)
         or re.search(r" / |\|", said)
     ):

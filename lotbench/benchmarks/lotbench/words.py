@@ -27,7 +27,7 @@ _LIST = re.compile(
     rf"[;；、|]|\s/|/\s|[A-Za-z]{{3}}/[A-Za-z]{{3}}|[{_HAN}{_KANA}]/|\s(?:or|and/or)\s|(?<!不可)或(?!许|然|多或少)",
     re.IGNORECASE,
 )
-_MANY = re.compile(r"(?:[,，][^,，]*\w[^,，]*){3}|\band\b.*\band\b", re.IGNORECASE)
+_MANY = re.compile(r"(?:[,，][^,，\w]*+\w[^,，]*+){3}|\band\b.*\band\b", re.IGNORECASE)
 """Four things between commas, or three that "and" joins; "tall, dark and handsome" is one."""
 _PAIRED = re.compile(
     r"\b(?:all or (?:nothing|none)|believe it or not|boom or bust|by hook or by crook|dead or alive|do or die"
@@ -77,7 +77,7 @@ _VERBS = {
 }
 _WORD = r"\w+(?:['’]t)?"
 _TOKEN = re.compile(rf"a\(n\)|{_WORD}/{_WORD}|{_WORD}", re.IGNORECASE)
-_BESIDE_BEFORE = re.compile(rf"({_WORD})(\s+[\"'“‘(]*)$")
+_BESIDE_BEFORE = re.compile(r"\b(\w++(?:['’]t)?)(\s++[\"'“‘(]*+)$")
 _BESIDE_AFTER = re.compile(rf"^([\"'”’)]*\s+)({_WORD})")
 # A verb before the mask agrees with it where it comes first, or after a word that is no subject.
 _VERB_FIRST = re.compile(
@@ -139,20 +139,21 @@ def _inside(text: str, framed: str) -> str:
     """What stands in the mask if the text repeats the frame, else the text."""
     around = _around(framed)
     found = around.match(text.strip()) if around else None
-    return found[1] if found and found[1] else text
+    within = re.match(r".*\w", found[1]) if found else None
+    return within[0] if within else text
 
 
 @lru_cache(maxsize=8192)
 def _around(framed: str) -> re.Pattern[str] | None:
     """What a text matches that repeats the frame, with what stands in the mask as its group; None of a bare mask."""
     before, _, after = framed.partition(MASK)
-    loose = [r"\W*".join(map(_any_form, _TOKEN.findall(part))) for part in (before, after)]
+    loose = [r"\W*+".join(map(_any_form, _TOKEN.findall(part))) for part in (before, after)]
     if not any(loose):
         return None
     # Where the frame has a space at the mask, a filling does not begin or end within a word.
     opens = r"(?![A-Za-z0-9])" if loose[0] and before[-1:].isspace() else ""
     closes = r"(?<![A-Za-z0-9])" if loose[1] and after[:1].isspace() else ""
-    return re.compile(rf"^\W*{loose[0]}{opens}\W*(.*?)\W*{closes}{loose[1]}\W*$", re.IGNORECASE)
+    return re.compile(rf"^\W*+{loose[0]}{opens}\W*+(.*?){closes}{loose[1]}\W*+$", re.IGNORECASE)
 
 
 def _any_form(token: str) -> str:

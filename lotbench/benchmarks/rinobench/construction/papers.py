@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"^(?:[\d.]+|[IVX]+\.?)\s+")
 _RATING = re.compile(r"\s*([1-4])\s*(?::|$)")
 _NUMBERED = re.compile(r"^\s*\d+\s*(?::\s*|$)")
 _LEAK = re.compile(
-    r"\b(?:novelty|scores?|scored|ratings?|rated)\s*(?:scores?|ratings?)?\s*(?:of|is|was|as|at|:|=)?\s*"
+    r"\b(?:novelty|scores?|scored|ratings?|rated)\s*+(?:scores?|ratings?)?\s*+(?:of|is|was|as|at|:|=)?\s*+"
     r"[1-5](?:\.\d+)?\b(?!\s*(?:%|percent))"
     r"|\b[1-5](?:\.\d+)?\s*(?:/|out\s+of)\s*(?:4|5|four|five)\b",
     re.IGNORECASE,

@@ -1,0 +1,190 @@
+"""Reading takes time that grows as the text does: no text of others makes a pattern or a reader try all pairs of places."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import importlib
+import pkgutil
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache, partial
+from importlib.resources import files
+from re import _constants as op  # type: ignore[attr-defined]
+from re import _parser  # type: ignore[attr-defined]
+from typing import Any
+
+import pytest
+
+from lotbench.benchmarks.hicbench.candidate import tokens
+from lotbench.benchmarks.liveideabench.candidate import length
+from lotbench.benchmarks.lotbench.responses import response
+from lotbench.benchmarks.lotbench.words import filling
+from lotbench.errors import Unread
+from lotbench.site.game_rounds import nodes
+from tests import fuzzing
+
+USES = ("search", "match", "fullmatch", "sub", "findall", "finditer", "split")
+LETTERS = " \n\ta1_-.,:;中<>{\"'(*/|`[]=&#!?。"
+SIZES = (10_000, 100_000, 1_000_000)
+MOST = 15
+"""Times as long for ten times the letters."""
+NOISE_S = 0.02
+"""Seconds below which nothing is compared."""
+Text = tuple[str, str]
+"""What a text begins with, and what it repeats."""
+
+
+def value(node: ast.expr, names: dict[str, Any]) -> Any:
+    """What an expression is, as far as the names of its module tell."""
+    with suppress(Exception):
+        return eval(compile(ast.Expression(node), "", "eval"), names)
+
+
+def used(module: str, text: str) -> Iterator[tuple[re.Pattern[str], str]]:
+    """The patterns of a module: those that a call names or writes, with the call's use, and all that it compiles."""
+    names = vars(importlib.import_module(module))
+    yield from ((one, "") for one in names.values() if isinstance(one, re.Pattern) and isinstance(one.pattern, str))
+    for call in ast.walk(ast.parse(text)):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in USES:
+            written = ast.unparse(call.func.value) == "re"
+            found = value(call.args[0] if written else call.func.value, names)
+            if written and isinstance(found, str):
+                given = [value(one, names) for one in (*call.args[1:], *(word.value for word in call.keywords))]
+                found = re.compile(found, next((one for one in given if isinstance(one, re.RegexFlag)), 0))
+            if isinstance(found, re.Pattern):
+                yield found, call.func.attr
+
+
+@cache
+def patterns() -> dict[str, Callable[[str], object]]:
+    """Each pattern of the package by its module and text, as it is used; one that is handed on, as if to search."""
+    uses: dict[re.Pattern[str], tuple[str, set[str]]] = {}
+    for package in ("lotbench", "clot_training", "graphs"):
+        for found in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
+            folder, _, name = found.name.rpartition(".")
+            place = files(folder) / (f"{name}/__init__.py" if found.ispkg else f"{name}.py")
+            if "re." in (text := place.read_text("utf-8")) and name != "__main__":
+                for pattern, use in used(found.name, text):
+                    uses.setdefault(pattern, (found.name, set()))[1].update({use} - {""})
+    return {
+        f"{module}: {pattern.pattern[:70]} ({use})": called(pattern, use)
+        for pattern, (module, calls) in uses.items()
+        for use in calls or {"search"}
+    }
+
+
+def called(pattern: re.Pattern[str], use: str) -> Callable[[str], object]:
+    if use == "sub":
+        return partial(pattern.sub, "")
+    if use == "finditer":
+        return lambda text: sum(1 for _ in pattern.finditer(text))
+    return getattr(pattern, use)  # type: ignore[no-any-return]
+
+
+def begun(pattern: re.Pattern[str]) -> dict[str, list[str]]:
+    """What may stand before each repeat without an end, and what it repeats."""
+    made: dict[str, list[str]] = {"": []}
+
+    def walk(items: Any, before: str) -> str:
+        for kind, given in items:
+            if kind in (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT):
+                least, most, inner = given
+                one = walk(inner, before)[len(before) :]
+                if most > 500:
+                    made.setdefault(before, []).append(one)
+                before += one * max(least, 0)
+            elif kind is op.BRANCH:
+                before = [walk(inner, before) for inner in given[1]][0]
+            elif kind is op.SUBPATTERN:
+                before = walk(given[3], before)
+            elif kind is op.ATOMIC_GROUP:
+                before = walk(given, before)
+            else:
+                before += letter(kind, given)
+        return before
+
+    walk(_parser.parse(pattern.pattern, pattern.flags), "")
+    return made
+
+
+def letter(kind: Any, given: Any) -> str:
+    """A letter that a part of a pattern takes."""
+    if kind is op.LITERAL:
+        return chr(given)
+    if kind is op.ANY:
+        return "x"
+    if kind is op.IN and given[0][0] is not op.NEGATE:
+        what, first = given[0]
+        spoken = {op.CATEGORY_SPACE: " ", op.CATEGORY_DIGIT: "1", op.CATEGORY_WORD: "a", op.CATEGORY_NOT_WORD: "-"}
+        return spoken.get(first, "x") if what is op.CATEGORY else chr(first[0] if what is op.RANGE else first)
+    return "x" if kind is op.IN else ""
+
+
+def texts(pattern: re.Pattern[str]) -> list[Text]:
+    """Texts that hold a pattern up: each beginning, and each letter or part many times after it."""
+    parts = begun(pattern)
+    befores = list(parts)[:: 1 + len(parts) // 12]
+    units = {*LETTERS, *(one for before in befores for one in (before, *parts[before])), *befores} - {""}
+    return [(before, unit) for before in befores for unit in sorted(units)]
+
+
+def made(text: Text, size: int) -> str:
+    return text[0] + text[1] * (size // len(text[1])) + "\0"
+
+
+def seconds(read: Callable[[str], object], text: str) -> float:
+    started = time.process_time()
+    with suppress(Unread):
+        read(text)
+    return time.process_time() - started
+
+
+def holdup(read: Callable[[str], object], among: list[Text]) -> str:
+    """The worst of some texts, where ten times as much of it takes more than `MOST` times as long; else nothing."""
+    worst, long = max(((one, seconds(read, made(one, 2_000))) for one in among), key=lambda one: one[1])
+    for size in SIZES:
+        text = made(worst, size)
+        taken = min(seconds(read, text) for _ in range(1 if long > 1 else 3))
+        if taken > max(NOISE_S, MOST * long * (1 if size > SIZES[0] else 0.5)):
+            return f"{size:,} letters of {worst}: {taken:.3f} s after {long:.4f} s"
+        long = taken
+    return ""
+
+
+READERS: dict[str, Callable[[str], object]] = {
+    **{name: lambda text, name=name: fuzzing.TARGETS[name](text.encode()) for name in ("reply", "phrase", "completion")},
+    "response": lambda text: response(text, 40, 80),
+    "repeats the frame": lambda text: filling("My neighbour keeps a" + text + "tank", fuzzing.FRAME, 8, 16),
+    "length": length,
+    "tokens": tokens,
+    "nodes": nodes,
+}  # fmt: skip
+UNITS = (*LETTERS, "<think>", "</think>", "<think></thought>", "```", "``` ", '{"a":', "1. ", "\\u", "还是", "告诉我", "and ")
+
+
+@pytest.fixture(autouse=True)
+def no_collection() -> Iterator[None]:
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def test_every_pattern_of_the_package_is_linear() -> None:
+    assert len(patterns()) > 60
+    held = {name: holdup(use, texts(_of(use))) for name, use in patterns().items()}
+    assert {name: why for name, why in held.items() if why} == {}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_every_reader_of_replies_is_linear(name: str) -> None:
+    among = [(before, unit) for before in ("", "```json", '{"reason": "') for unit in UNITS]
+    assert holdup(READERS[name], among) == ""
+
+
+@pytest.mark.parametrize("pattern", ["a*a*b", "(?:a+)+b", r"```\s*(.*?)\s*```", r"<(a)>.*?</\1>", r"\s*>"])
+def test_a_pattern_that_tries_all_pairs_of_places_is_found(pattern: str) -> None:
+    compiled = re.compile(pattern, re.DOTALL)
+    assert holdup(compiled.search, texts(compiled))
