@@ -121,4 +121,5 @@ def _idea(reply: Reply, settings: Settings) -> tuple[str, bool]:
 
 def length(text: str) -> tuple[int, int]:
     """The words outside CJK text, and the CJK characters."""
-    return sum(re.search(r"\w", word) is not None for word in _CJK.sub(" ", text).split()), len(_CJK.findall(text))
+    words = [word for word in _CJK.sub(" ", text).split() if re.search(r"\w", word)]
+    return len(words), len(_CJK.findall(text))

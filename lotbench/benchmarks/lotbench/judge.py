@@ -7,7 +7,6 @@ same creative point (Eq. 6) and the same function (Eq. 7). DAESO is both. The ju
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
