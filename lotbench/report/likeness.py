@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from lotbench.metrics import likeness
 from lotbench.metrics.likeness import Answers, Likeness, Measure, words
-from lotbench.metrics.proportion import told
 from lotbench.report.report import interval
 from lotbench.report.sections import Grid, Section, Table
 from lotbench.types import JSON, Metric
@@ -94,7 +93,7 @@ def alone(said: Said) -> Section:
     for one in measures:
         (own,) = likeness.alike({"": said.answers}, one.measure, one.ends)
         rows.append((one.name, own.same.value, interval(own.same), own.other, own.same.n))
-        numbers[one.name] = {"same_sample": told(own.same), "other_samples": own.other}
+        numbers[one.name] = {"same_sample": _told(own.same), "other_samples": own.other}
     tables = [Table(("measure", "same sample", "95 %", "other samples", "samples"), tuple(rows))]
     if again := likeness.stock(said.answers):
         caption = f"Answers to more than one sample: {len(again)}{_cut(again)}"
@@ -165,4 +164,15 @@ def _summed_up(found: Mapping[Measured, Sequence[Likeness]]) -> list[str]:
 
 
 def _numbers(each: Likeness) -> dict[str, JSON]:
-    return {"models": [each.one, each.another], "same_sample": told(each.same), "other_samples": each.other}
+    return {"models": [each.one, each.another], "same_sample": _told(each.same), "other_samples": each.other}
+
+
+def _told(one: Metric) -> dict[str, JSON]:
+    """A share for programs: its value, interval and counts."""
+    return {
+        "value": one.value,
+        "low": one.low,
+        "high": one.high,
+        "n": one.n,
+        "observations": one.observations,
+    }

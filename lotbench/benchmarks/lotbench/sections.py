@@ -10,11 +10,11 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from lotbench.benchmarks.lotbench import arms
+from lotbench.benchmarks.lotbench.encore_sections import leaps
 from lotbench.benchmarks.lotbench.games import FAILED, Game, game
 from lotbench.benchmarks.lotbench.readings import worth_reading
 from lotbench.benchmarks.lotbench.rules import Rules
-from lotbench.benchmarks.lotbench.score import bound, estimate, mean_rounds, parts, solve_rate, tally
+from lotbench.benchmarks.lotbench.score import estimate, parts, solve_rate, tally
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import survival
 from lotbench.metrics.intervals import Floats, bounded
@@ -39,11 +39,9 @@ def sections(traces: Sequence[Trace], settings: Rules, evidence: Evidence = NOTH
     """The sections of a game run's report, the survival table first."""
     games = [game(trace) for trace in traces]
     return (
-        *arms.limits(games, settings),
         _survival(games, settings),
-        *arms.leaps(games, settings),
+        *leaps(games, settings),
         _outcomes(games),
-        _bounds(games, settings),
         _repeats(games, settings),
         _questions(games, settings),
         _replies(games),
@@ -115,23 +113,6 @@ def _outcomes(games: Sequence[Game]) -> Section:
         "not scored. An unsolved game without one valid guess is worth 0 under either value of unsolved."
     )
     return Section("Outcomes", (note,), (Table(("outcome", "games", "share"), tuple(rows)),))
-
-
-def _bounds(games: Sequence[Game], rules: Rules) -> Section:
-    """The metrics if every censored game had been solved at once, or never."""
-    at_once, never = bound(games, rules.max_rounds, "at once"), bound(games, rules.max_rounds, "never")
-    measures = {"creativity_score": estimate, "solve_rate": solve_rate, "mean_rounds": mean_rounds}
-    rows = tuple(
-        (name, *(measure(each, rules).value for each in (games, at_once, never)))
-        for name, measure in measures.items()
-    )
-    censored = sum(one.censored for one in games)
-    note = (
-        f"{_of(censored, len(games))} games count as broken off. Whatever would have become of them, the metrics "
-        "lie between the last two columns: all of them solved in the round in which they broke off, or never."
-    )
-    columns = ("metric", "estimate", "solved at once", "never solved")
-    return Section("Games that broke off", (note,), (Table(columns, rows),))
 
 
 def _repeats(games: Sequence[Game], rules: Rules) -> Section:

@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeAlias
 
 import orjson
 
-from lotbench.edge.calls.prices import Price, cost, total_cost
+from lotbench.edge.calls.prices import Price, cost
 from lotbench.edge.files.jsonl import append, fields, no_link, put, sealed, unsealed
 from lotbench.errors import LotbenchError, RunFolderError
 from lotbench.types import Key, Reply, Usage
@@ -116,11 +116,6 @@ class Totals:
         total.malformed += "malformed" in made.reply.sent
         price, before = self.prices.get(made.asked), total.cost_usd
         total.cost_usd = None if price is None or before is None else before + cost(price, made.reply)
-
-    @property
-    def paid_usd(self) -> float | None:
-        """What the calls that were made cost, in US dollars; None if the price of one is not known."""
-        return total_cost(one.cost_usd for origin, one in self.by_origin.items() if origin.source != "store")
 
     def ids(self) -> dict[str, list[list[str]]]:
         """The ids that each seat of each role returned."""

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from lotbench.benchmarks.lotbench import arms
 from lotbench.benchmarks.lotbench.games import game
 from lotbench.benchmarks.lotbench.judge_rows import ROWS, files, probes
 from lotbench.benchmarks.lotbench.replay import replay
@@ -28,7 +27,6 @@ from lotbench.site.game_rounds import thought
 from tests.benchmarks.lotbench.test_encore import OTHER, PLAIN, SAME
 from tests.benchmarks.lotbench.test_frames import CALM, HEART, POINTED
 from tests.fakes import RuleModel
-from tests.games import Rules, unsolved, won
 from tests.judging import shipped, write
 from tests.play import CHAIN, NO, PROMPTS, TRIAL, YES, candidate, judge, play
 from tests.playing import play as play_run
@@ -96,45 +94,6 @@ async def test_a_placebo_plays_a_hidden_encore_with_responses_of_other_samples(t
     assert said and {*said} <= responses
     assert {"leaps", "leap_score"} <= run.summary["scores"].keys()
     assert run.summary["scores"]["leaps"]["baselines"].keys() >= {"placebo"}
-
-
-# ---- Ceiling and floor ----
-
-
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({}, "play --set frame=earned"),
-        ({"frame": "earned"}, "play --set frame=hidden"),
-        ({"frame": "hidden"}, "play --set encore=true"),
-        ({"frame": "hidden", "encore": True}, "leap_score can"),
-    ],
-)
-def test_a_report_at_the_ceiling_names_the_arm_that_has_room(settings: dict[str, Any], said: str) -> None:
-    games = [game(won(f"s{n}", 1, 1)) for n in range(19)] + [game(unsolved("z", 1))]
-    (section,) = arms.limits(games, Settings(**settings))
-    assert section.notes[0].startswith(
-        "19 of 20 solved at the first attempt: this variant cannot show a difference between such models"
-    )
-    assert said in section.notes[0]
-
-
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [({}, "easier samples"), ({"frame": "earned"}, "frame=shown"), ({"frame": "hidden"}, "frame=earned")],
-)
-def test_a_report_at_the_floor_names_an_easier_arm(settings: dict[str, Any], said: str) -> None:
-    games = [game(unsolved(f"s{n}", 1)) for n in range(20)]
-    (section,) = arms.limits(games, Settings(**settings))
-    assert section.notes[0].startswith("0 of 20 solved at all") and said in section.notes[0]
-
-
-def test_neither_is_said_in_between_or_of_a_few_games() -> None:
-    some = [game(won(f"s{n}", 1, 1 + n % 3)) for n in range(20)]
-    few = [game(won(f"s{n}", 1, 1)) for n in range(9)]
-    assert arms.limits(some, Settings()) == arms.limits(few, Settings()) == ()
-    first = sections([won(f"s{n}", 1, 1) for n in range(10)], Rules())[0]
-    assert first.title == "Ceiling"
 
 
 # ---- What a report, a replay and the page of a game say ----

@@ -26,16 +26,6 @@ def test_the_survival_table_by_hand() -> None:
     assert found.plots[0].series["S"] == ((0.0, 1.0), (1.0, 0.75), (2.0, 0.375), (3.0, 0.375))
 
 
-def test_bounds_of_the_censored_by_hand() -> None:
-    found = section("Games that broke off", FOUR)
-    # At once: worths 1, .818731, .818731, 0; never: 1, .818731, 0, 0.
-    score, rate, rounds = found.tables[0].rows
-    assert score[1:] == pytest.approx((0.557024, 0.659365, 0.454683), abs=1e-6)
-    assert rate[1:] == pytest.approx((0.625, 0.75, 0.5))
-    assert rounds[1:] == pytest.approx((2.125, 2.0, 2.25))
-    assert found.notes[0].startswith("1 of 4 (25.0 %) games count as broken off.")
-
-
 def test_leaks_and_missing_answers() -> None:
     leaky = [*lost(1), ask(1, leak=True), answer(1, None), respond(2), check(2, True)]
     quiet = [*lost(1), ask(1), answer(1), *lost(2)[2:], ask(2, question=None), respond(3), check(3, False)]

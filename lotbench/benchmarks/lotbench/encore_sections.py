@@ -1,43 +1,13 @@
-"""What a report says of the variant of its games: whether it can still show differences between models, and its leaps."""
+"""What the report of an encore says of the answers that counted, the leaps."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from lotbench.benchmarks.lotbench.games import Game
 from lotbench.benchmarks.lotbench.rules import Rules
 from lotbench.report.sections import Section, Table
-
-CEILING = 0.9
-"""Share of games solved at the first attempt from which scores say little of the difference of two models."""
-FLOOR = 0.05
-"""Share of games solved at all up to which they say as little."""
-FEWEST = 10
-"""Games below which neither is said."""
-_HARDER: Mapping[str, str] = {"shown": "frame=earned", "earned": "frame=hidden"}
-_EASIER: Mapping[str, str] = {"hidden": "frame=earned", "earned": "frame=shown"}
-
-
-def limits(games: Sequence[Game], settings: Any) -> tuple[Section, ...]:
-    """A sentence where nearly all games were solved at once, or nearly none, and the arm that has room."""
-    over = [one for one in games if not one.censored]
-    if len(over) < FEWEST:
-        return ()
-    frame, encore = getattr(settings, "frame", "shown"), getattr(settings, "encore", False)
-    first, solved = sum(one.solved == 1 for one in over), sum(one.solved is not None for one in over)
-    if first >= CEILING * len(over):
-        harder = _HARDER.get(frame) or ("" if encore else "encore=true")
-        told = f"{first} of {len(over)} solved at the first attempt: this variant cannot show a difference between such models"
-        rest = f"; play --set {harder}" if harder else "; leap_score can, where it is below its most"
-        return (Section("Ceiling", (told + rest + ".",)),)
-    if solved <= FLOOR * len(over):
-        easier = _EASIER.get(frame)
-        told = f"{solved} of {len(over)} solved at all: this variant cannot show a difference between such models"
-        rest = f"; play --set {easier}" if easier else "; play easier samples (--data lotbench_easy)"
-        return (Section("Floor", (told + rest + ".",)),)
-    return ()
 
 
 def leaps(games: Sequence[Game], rules: Rules) -> tuple[Section, ...]:
