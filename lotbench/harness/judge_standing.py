@@ -91,7 +91,15 @@ def tested(record: Record) -> Rates:
         negatives=of["fpr"]["n"],
         positives=of["fnr"]["n"],
         unreadable=unreadable,
+        most_fpr=(fpr(record) or {}).get("high"),
     )
+
+
+def fpr(record: Record) -> dict[str, Any] | None:
+    """The judge's FPR that a check found, on hard negatives where the set has any; None where it has judged no negatives."""
+    groups = record.get("groups", {})
+    found: dict[str, Any] | None = groups.get("hard", groups.get("all", {})).get("fpr")
+    return found
 
 
 def ceiling(record: Record) -> str | None:

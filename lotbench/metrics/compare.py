@@ -60,8 +60,11 @@ def difference(one: Mapping[str, float], other: Mapping[str, float]) -> Differen
     return tested(found, float(found.mean()), exact)
 
 
-def of_headlines(one: Headline, other: Headline) -> Difference:
-    """How far the headline metric of one run is ahead of another's, on the samples that both have."""
+def of_headlines(one: Headline, other: Headline, fpr: float = 0.0) -> Difference:
+    """How far the headline metric of one run is ahead of another's, on the samples that both have.
+
+    Its p holds at both ends of what broke off, and if the judge wrongly accepted `fpr` of what the run ahead guessed.
+    """
     if one.weighted is None:
         return difference(one.records, other.records)
     shared = [name for name in one.records if name in other.records]
@@ -70,7 +73,24 @@ def of_headlines(one: Headline, other: Headline) -> Difference:
     records = [run.records[name] for run in (one, other) for name in shared]
     noise = sum(_noise(run, shared) for run in (one, other))
     found = of_metric(one.weighted(records), len(shared), noise)
+    if found.mean and found.mean > 0:
+        found = _at_worst(found, one, other, shared, fpr)
     return replace(found, judgements=(one.judgements + other.judgements) // 2) if noise else found
+
+
+def _at_worst(
+    found: Difference, one: Headline, other: Headline, shared: Sequence[str], fpr: float
+) -> Difference:
+    """The difference with the larger p of two: as counted, and with all that is not known against `one`, which is ahead."""
+    if not found.mean or found.p is None or one.weighted is None or one.least is None or other.most is None:
+        return found
+    counted = [[run.records[name] for name in shared] for run in (one, other)]
+    moved = [*one.least(counted[0], fpr), *other.most(counted[1])]
+    if all(now is before for now, before in zip(moved, counted[0] + counted[1], strict=True)):
+        return found
+    worst = of_metric(one.weighted(moved), len(shared), found.noise)
+    holds = worst.mean is not None and worst.mean > 0 and worst.p is not None
+    return replace(found, p=max(found.p, worst.p or 0.0) if holds else 1.0)
 
 
 def _noise(run: Headline, shared: Sequence[str]) -> float:

@@ -35,6 +35,9 @@ class Headline:
         unanswered: Samples that were played and have no record, of `played`; None where a record is a sample.
         noise: Draws, [draws], of how far the metric of some records may be off for what no number of samples would
             mend (few labels); None if there is nothing of the kind. `judgements` are the labels.
+        least: Records as they would be if all that broke off had come to the least, and the judge had wrongly accepted this
+            share of what it read; `most` if what broke off had come to the most. The records themselves where that is no
+            other; None where nothing breaks off.
         may_differ: The conditions in which two runs may differ and be compared all the same, by dotted name.
     """
 
@@ -47,6 +50,8 @@ class Headline:
     judgements: int = 0
     may_differ: frozenset[str] = frozenset()
     played: int | None = None
+    least: Callable[[Sequence[Any], float], Sequence[Any]] | None = None
+    most: Callable[[Sequence[Any]], Sequence[Any]] | None = None
 
     def over(self, samples: Sequence[str]) -> Metric:
         """The metric over some of the samples."""

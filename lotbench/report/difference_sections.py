@@ -62,7 +62,12 @@ def _judge(made: Board) -> list[str]:
     """What the judge's errors may have to do with differences of scores that are not corrected for them."""
     notes = []
     known = {_rate(place.entry.checked) for place in made.places if place.entry.checked} - {""}
-    notes += [f"The judge's FPR, checked on rows that are neither's: {rate}." for rate in sorted(known)]
+    notes += [
+        f"The judge's FPR, checked on hard negatives: {rate}; p allows for its upper end."
+        for rate in sorted(known)
+    ]
+    if not known and any(place.entry.metric.least for place in made.places):
+        notes.append("The judge was not checked: what it accepts wrongly may be the whole difference.")
     if made.unlabelled:
         notes.append(
             f"Some runs have labels of their own guesses, and these have none: {', '.join(made.unlabelled)}."

@@ -63,7 +63,7 @@ class Entry:
         curves: Plots of steps in the run's report, by caption.
         headline: What it is ranked by; None for the mean of `values`.
         by_labels: The headline by people's labels of the run's own verdicts; None without.
-        checked: The judge's FPR as a check of it found it: `value`, `low`, `high`, `n`; None without a check.
+        checked: The judge's FPR on hard negatives as a check of it found it: `value`, `low`, `high`, `n`; None without one.
         said: What the candidate said.
     """
 
@@ -94,6 +94,11 @@ class Entry:
     def abstained(self) -> bool:
         """Whether its metric rests on too few of its samples to stand beside that of others."""
         return self.metric.unanswered > MOST_UNANSWERED * self.played
+
+    @property
+    def most_fpr(self) -> float:
+        """The upper end of what a check found the judge's FPR to be; 0 where nothing is known of it."""
+        return float((self.checked or {}).get("high") or 0.0)
 
     @property
     def played(self) -> int:
@@ -165,8 +170,8 @@ def walked(traces: Iterable[Trace]) -> Walked:
     scores: dict[str, list[float]] = {}
     failed = 0
     for trace in traces:
+        failed += trace.outcome.endswith("_failed") or trace.score.value is None
         if trace.score.value is None:
-            failed += 1
             continue
         scores.setdefault(trace.sample, []).append(trace.score.value)
     return Walked({name: scores[name] for name in sorted(scores)}, failed)
@@ -274,11 +279,15 @@ def values(made: Board) -> dict[str, float]:
 
 def _pairs(order: Sequence[str], entries: Mapping[str, Entry]) -> tuple[Pair, ...]:
     def pair(one: str, other: str) -> tuple[str, str, Difference]:
-        ahead = compare.of_headlines(entries[one].metric, entries[other].metric)
+        ahead = compare.of_headlines(entries[one].metric, entries[other].metric, entries[one].most_fpr)
         if (ahead.mean or 0.0) >= 0:
             return one, other, ahead
         # On the samples that these two share, the order may be another than on those that all share.
-        return other, one, compare.of_headlines(entries[other].metric, entries[one].metric)
+        return (
+            other,
+            one,
+            compare.of_headlines(entries[other].metric, entries[one].metric, entries[other].most_fpr),
+        )
 
     found = [pair(one, other) for one, other in combinations(order, 2)]
     ps = [1.0 if difference.p is None else difference.p for *_, difference in found]

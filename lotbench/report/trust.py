@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from lotbench.config.makers import PEOPLE, one_maker
 from lotbench.config.model_names import Kind, related, without_address
 
-MOST_UNANSWERED = 0.10
-"""The share of its samples that a run's headline may leave out, as of walks that may fail (`max_failed`)."""
+MOST_UNANSWERED = 0.05
+"""The share of its samples that a run's headline may leave out, and of its walks that may fail or have no score."""
 KNOWS_NOTHING = "the headline metric knows nothing"
 """How the reason begins of a run whose headline leaves out more."""
 
@@ -34,6 +34,7 @@ class Bounds:
         max_fpr: The false positive rate above which a run is not trusted; `max_fnr` the false negative rate.
         min_kappa: Cohen's kappa with the labels, below which a run is not trusted.
         min_rho: Spearman's rho of marks with people's, below which a run is not trusted.
+        upper_end: Whether the upper end of the FPR on hard negatives is held to `max_fpr`, and not the point alone.
         max_unreadable: The share of a check's verdicts that could not be read, above which a run is not trusted.
         min_negatives: Labelled negatives that a check needs to say anything of the false positive rate.
         min_positives: Labelled positives that a check needs to say anything of the false negative rate.
@@ -46,12 +47,13 @@ class Bounds:
     max_unreadable: float = 0.05
     min_negatives: int = 30
     min_positives: int = 30
+    upper_end: bool = False
 
 
 BOUNDS = {
     "": Bounds(),
     # A game has fifteen guesses, and 0 of 100 is compatible with an FPR of 3.7 % (Wilson).
-    "game": Bounds(min_negatives=100),
+    "game": Bounds(min_negatives=100, upper_end=True),
     # An oracle errs with less harm than a judge: no verdict of its own ends a game.
     "oracle": Bounds(max_fpr=0.2, max_fnr=0.2),
 }
@@ -67,6 +69,7 @@ class Rates:
         kappa: Cohen's with the labels; None where nothing can be said.
         negatives: Labelled negatives with a readable verdict; `positives` likewise.
         unreadable: The share of all verdicts that could not be read.
+        most_fpr: The upper end of the interval of the FPR on hard negatives; None where it is not known.
         rho: Spearman's with the labels where verdicts are marks, which have no two sides: then it stands in the place of
             fpr, fnr and kappa, and `positives` counts the rows.
         where: What the rates are of: `on the judge set`, `in the field`.
@@ -78,6 +81,7 @@ class Rates:
     negatives: int
     positives: int
     unreadable: float = 0.0
+    most_fpr: float | None = None
     rho: float | None = None
     where: str = "on the judge set"
 
@@ -130,6 +134,7 @@ class Case:
         writers: How many samples each writer wrote (a model's name or family, `people`), or their gold; "" if not said.
         samples: Samples that are played, of `whole` in the data set (None: not known).
         unanswered: Samples that the headline metric knows nothing of.
+        missing: Walks that failed or have no score.
         walks: Walks that are done, and that the run is to have.
         seen: Samples that the candidate's adapter was trained on; None if it does not say.
         demands: What the benchmark itself asks of a run and does not find.
@@ -144,6 +149,7 @@ class Case:
     samples: int = 0
     whole: int | None = None
     unanswered: int = 0
+    missing: int = 0
     walks: tuple[int, int] = (0, 0)
     seen: int | None = 0
     demands: Sequence[str] = ()
@@ -269,6 +275,15 @@ def _decisions(name: str, rates: Rates, bounds: Bounds) -> Iterator[str]:
             yield f"{name}'s {rate} {rates.where} is not known"
         elif value > most:
             yield f"{name}'s {rate} {rates.where} is {value:.3f}, above max_{rate.lower()} {most:g}"
+    if (
+        bounds.upper_end
+        and rates.most_fpr is not None
+        and rates.most_fpr > bounds.max_fpr >= (rates.fpr or 0.0)
+    ):
+        yield (
+            f"{name}'s FPR on hard negatives may be as high as {rates.most_fpr:.3f} (95 % interval), above max_fpr "
+            f"{bounds.max_fpr:g}"
+        )
     if rates.kappa is None:
         yield f"{name}'s kappa with the labels is not known"
     elif rates.kappa < bounds.min_kappa:
@@ -299,5 +314,7 @@ def _size(case: Case) -> Iterator[str]:
     if case.unanswered > MOST_UNANSWERED * case.samples:
         yield f"{KNOWS_NOTHING} of {case.unanswered} of the {case.samples} samples"
     done, wanted_walks = case.walks
+    if case.missing > MOST_UNANSWERED * done:
+        yield f"{case.missing} of {done} tasks failed or have no score, more than {MOST_UNANSWERED:.0%}"
     if done < wanted_walks:
         yield f"the run is not complete: {done} of {wanted_walks} tasks are done"

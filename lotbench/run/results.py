@@ -25,6 +25,7 @@ from lotbench.edge.calls.prices import price
 from lotbench.edge.files import run_folder
 from lotbench.edge.files.jsonl import rows
 from lotbench.errors import RunFolderError, UsageError
+from lotbench.harness import judge_standing
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.evidence import Evidence
 from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, judged_by
@@ -147,7 +148,7 @@ def _facts(made: plan.Plan, known: _Worked, wall_s: float) -> Facts:
     """What is known of a run beside its traces."""
     benchmark, settings, quality = made.benchmark, made.settings, known.quality
     preset, theirs = plan.reference(benchmark)
-    case = _case(made, known.ids, known.headline.unanswered, len(known.traces), quality)
+    case = _case(made, known.ids, known.headline.unanswered, known.traces, quality)
     return Facts(
         benchmark=benchmark.name,
         version=benchmark.version,
@@ -327,7 +328,11 @@ def spent(
 
 
 def _case(
-    made: plan.Plan, ids: Mapping[str, set[str]], unanswered: int, walks: int, quality: JudgeQuality
+    made: plan.Plan,
+    ids: Mapping[str, set[str]],
+    unanswered: int,
+    traces: Sequence[Trace],
+    quality: JudgeQuality,
 ) -> trust.Case:
     """What the rule of trust is told of a run."""
     benchmark, settings = made.benchmark, made.settings
@@ -355,7 +360,8 @@ def _case(
         samples=len(made.chosen),
         whole=made.of,
         unanswered=unanswered,
-        walks=(walks, sum(map(len, made.lanes()))),
+        missing=walked(traces).failed,
+        walks=(len(traces), sum(map(len, made.lanes()))),
         seen=None if made.seen is None else len(made.seen),
         demands=benchmark.comparison.unrankable(settings),
     )
@@ -419,7 +425,7 @@ def entry(run: Run, *, curves: bool = False, alone: bool = False) -> Entry:
         curves=_curves(drawn),
         headline=headline,
         by_labels=None if by_labels is None else by_labels(run.traces, settings),
-        checked=kept[0].get("groups", {}).get("all", {}).get("fpr") if kept else None,
+        checked=judge_standing.fpr(kept[0]) if kept else None,
         said=diagnostics.said(run.path, run.traces, declared, settings) if curves else likeness.Said(),
     )
 

@@ -3,30 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from lotbench.benchmarks.rinobench import score as rinobench
-from lotbench.benchmarks.rinobench.settings import Settings
+from lotbench.benchmarks.lotbench import headline as lotbench
 from lotbench.metrics.headline import Headline
-from lotbench.report.leaderboard import Entry
-from lotbench.types import Score, Trace
-from tests.games import lost, respond, trace, unread, unsolved, won
+from lotbench.report.leaderboard import Entry, board, walked
+from lotbench.types import Trace
+from tests.games import Rules, broken, unsolved, won
 from tests.report.test_leaderboard import CONDITIONS
-
-IDEAS = 62
-GOLD = [1 + at % 5 for at in range(IDEAS)]
-
-
-def judgment(at: int, said: int | None, status: str = "ok") -> Trace:
-    parts: dict[str, Any] = {"gold": GOLD[at], "said": said, "status": status, "shortened": 0, "works": 1}
-    parts |= {"alignment": None, "counts": None}
-    if status == "no reply":
-        parts = {"gold": GOLD[at], "status": None}
-    score = Score(None if said is None else float(said == GOLD[at]), parts=parts)
-    outcome = "candidate_failed" if status == "no reply" else "scored" if said else status
-    return Trace(f"i{at:02}", 1, "l", outcome, score, (), None, {})
 
 
 def run(name: str, traces: Sequence[Trace], headline: Headline) -> Entry:
@@ -36,26 +21,40 @@ def run(name: str, traces: Sequence[Trace], headline: Headline) -> Entry:
     return Entry(name=name, values=values, headline=headline, **given)
 
 
-def ideas(name: str, right: int, status: str = "ok") -> Entry:
-    """Right on the first ideas; of the rest nothing but a status, or a score that is one off."""
-    traces = [
-        judgment(at, GOLD[at])
-        if at < right
-        else judgment(at, 1 + GOLD[at] % 5 if status == "ok" else None, status)
-        for at in range(IDEAS)
+def entry(name: str, traces: Sequence[Trace], most_fpr: float | None = None) -> Entry:
+    checked = None if most_fpr is None else {"value": 0.0, "low": 0.0, "high": most_fpr, "n": 100}
+    return replace(run(name, traces, lotbench.headline(traces, Rules())), checked=checked)
+
+
+def half_solved(failed: str | None = None, at: int = 2) -> list[Trace]:
+    """Forty games: every other one solved in the round `at`, the others lost, or broken off in their first round."""
+    lose = (lambda name: unsolved(name, 1)) if failed is None else (lambda name: broken(name, 1, 1, failed))
+    return [won(f"s{n:02}", 1, at) if n % 2 else lose(f"s{n:02}") for n in range(40)]
+
+
+def test_a_candidate_that_fails_where_it_cannot_solve_is_worth_no_more_than_one_that_plays_on() -> None:
+    honest, failing = entry("honest", half_solved()), entry("failing", half_solved("candidate_failed"))
+    (pair,) = board([honest, failing]).pairs
+    assert (pair.difference.mean, pair.apart) == (0.0, False)
+    assert walked(half_solved("candidate_failed")).failed == 20
+
+
+def test_a_lead_that_hangs_on_games_that_the_judge_broke_off_is_not_clear() -> None:
+    honest, lucky = entry("honest", half_solved()), entry("lucky", half_solved("judge_failed"))
+    (pair,) = board([honest, lucky]).pairs
+    assert pair.better == "lucky" and (pair.difference.mean or 0.0) > 0.2 and not pair.apart
+    (pair,) = board(
+        [entry("quick", half_solved(at=1)), entry("never", [unsolved(f"s{n:02}", 1) for n in range(40)])]
+    ).pairs
+    assert pair.apart
+
+
+def test_a_lead_that_the_checked_error_rate_of_the_judge_explains_is_not_clear() -> None:
+    """One game in four solved late, beside none: more than a judge accepts wrongly of whom it errs about .005, not .09."""
+    late = [won(f"s{n:02}", 1, 5) if n % 4 == 0 else unsolved(f"s{n:02}", 1) for n in range(40)]
+    never = [unsolved(f"s{n:02}", 1) for n in range(40)]
+    apart = [
+        board([entry("late", late, most), entry("never", never, most)]).pairs[0].apart
+        for most in (None, 0.01, 0.3)
     ]
-    return run(name, traces, rinobench.headline(traces, Settings(justification=False)))
-
-
-def games(rng: np.random.Generator, hardness: np.ndarray, breaks: float) -> list[Trace]:
-    """Games of one model, a sample each, that a judge fails in with the same chance every round."""
-    made = []
-    for at, chance in enumerate(hardness):
-        solved, broken = rng.geometric(chance), rng.geometric(breaks) if breaks else 99
-        name = f"s{at:02}"
-        if broken <= min(solved, 15):
-            steps = [*lost(broken - 1), respond(broken), unread(broken)]
-            made.append(trace(name, 1, "judge_failed", steps))
-        else:
-            made.append(won(name, 1, solved) if solved <= 15 else unsolved(name, 1))
-    return made
+    assert apart == [True, True, False]

@@ -88,7 +88,7 @@ def test_runs_without_labels_are_named_with_what_is_known_of_the_judge() -> None
     assert made.metric == "creativity_score" and made.unlabelled == ("other",)
     section = differences(runs)
     assert (
-        "The judge's FPR, checked on rows that are neither's: 0.021 (0.012 to 0.034), n = 571."
+        "The judge's FPR, checked on hard negatives: 0.021 (0.012 to 0.034), n = 571; p allows for its upper end."
         in section.notes
     )
     assert any("these have none: other" in note for note in section.notes)

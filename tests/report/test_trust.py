@@ -9,6 +9,7 @@ from lotbench.report.trust import Case, Check, Player, Rates, reasons, remarks
 
 GOOD = Rates(fpr=0.02, fnr=0.1, kappa=0.85, negatives=120, positives=60, unreadable=0.01)
 JUDGE = Check("judge", "gpt-4o-mini-2024-07-18", GOOD, labels="author")
+GAME = replace(JUDGE, bound="game")
 ORACLE = Check("oracle", "o", replace(GOOD, fpr=0.1, fnr=0.15, kappa=0.75))
 
 TRUSTED = Case(
@@ -108,9 +109,19 @@ def test_a_run_of_which_all_is_known_is_trusted() -> None:
         ),
         (case(walks=(323, 324)), TRUSTED, "the run is not complete: 323 of 324 tasks are done"),
         (
-            case(unanswered=11),
-            case(unanswered=10),
-            "the headline metric knows nothing of 11 of the 108 samples",
+            case(unanswered=6),
+            case(unanswered=5),
+            "the headline metric knows nothing of 6 of the 108 samples",
+        ),
+        (
+            case(walks=(324, 324), missing=17),
+            case(walks=(324, 324), missing=16),
+            "17 of 324 tasks failed or have no score, more than 5%",
+        ),
+        (
+            case(checks=(replace(GAME, rates=replace(GOOD, most_fpr=0.06)), TRUSTED.checks[1])),
+            case(checks=(replace(GAME, rates=replace(GOOD, most_fpr=0.05)), TRUSTED.checks[1])),
+            "the judge's FPR on hard negatives may be as high as 0.060",
         ),
         # Kinship.
         (

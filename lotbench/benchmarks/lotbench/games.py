@@ -17,6 +17,8 @@ from lotbench.metrics.survival import Span
 from lotbench.types import Trace
 
 FAILED = ("candidate_failed", "judge_failed", "oracle_failed")
+CENSORING = ("judge_failed", "oracle_failed")
+"""Failures that are not the candidate's. A candidate that brings no reply has not solved the game: failing must not pay."""
 SETUP = ("chain", "chain_check", "chain_accepted")
 """The steps in which a judge builds its causal chain; they belong to the sample and to no round."""
 TEXTS = (
@@ -172,8 +174,8 @@ class Game:
 
     @property
     def censored(self) -> bool:
-        """Broke off before it was solved or lost."""
-        return self.outcome in FAILED and self.solved is None
+        """Broke off before it was solved or lost, and not by the candidate's own failure."""
+        return self.broke_off and self.solved is None
 
     @property
     def leaps(self) -> tuple[Leap, ...]:
@@ -182,8 +184,8 @@ class Game:
 
     @property
     def broke_off(self) -> bool:
-        """Ended by a failure, be it after a solve: what would have come of its further attempts is not known."""
-        return self.outcome in FAILED
+        """Ended by a judge or oracle, be it after a solve: what would have come of its further attempts is not known."""
+        return self.outcome in CENSORING
 
     @property
     def first_positive(self) -> int | None:

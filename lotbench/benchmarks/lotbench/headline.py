@@ -7,8 +7,8 @@ verdicts take that out.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -56,6 +56,9 @@ class Record:
     kinds: Mapping[str, Labelled]
 
 
+AnyRecord = TypeVar("AnyRecord", Counted, Record)
+
+
 def headline(traces: Sequence[Trace], settings: Rules) -> Headline:
     """S_c, sample by sample; a game that broke off is in it, censored."""
     records = {
@@ -66,7 +69,14 @@ def headline(traces: Sequence[Trace], settings: Rules) -> Headline:
     def weighted(samples: Sequence[Counted]) -> Weighted:
         return of_sums(np.concatenate([one.counts for one in samples]), creativity(settings))
 
-    return Headline("creativity_score", records, lambda samples: _uncorrected(samples, settings), weighted)
+    return Headline(
+        "creativity_score",
+        records,
+        lambda samples: _uncorrected(samples, settings),
+        weighted,
+        least=_least,
+        most=_most,
+    )
 
 
 def _counted(games: Sequence[Game], last: int) -> Counted:
@@ -76,6 +86,33 @@ def _counted(games: Sequence[Game], last: int) -> Counted:
 
 def _ended(games: Sequence[Game], last: int) -> list[Sequence[Game]]:
     return [bound(games, last, end) for end in ENDS]
+
+
+def _least(samples: Sequence[Counted], fpr: float) -> Sequence[Counted]:
+    """No broken game solved, nor as many of the solves of each round as a judge of this error rate accepts wrongly."""
+    ended = [_at_end(one, 0) for one in samples]
+    if not fpr:
+        return ended
+    at_risk, solved = np.concatenate([one.counts for one in ended])[:, :2].sum(axis=0)
+    wrong = np.minimum(1, np.divide(fpr * at_risk, solved, out=np.zeros_like(solved), where=solved > 0))
+    return [replace(one, counts=_unsolved(one.counts, wrong)) for one in ended]
+
+
+def _unsolved(counts: Floats, wrong: Floats) -> Floats:
+    """Counts [1, 3, last] if this share of the solves of each round, [last], had been no solve, then or later."""
+    lost = counts[:, 1] * wrong
+    still = lost.cumsum(axis=-1)
+    last = np.zeros_like(lost)
+    last[:, -1] = still[:, -1]
+    return counts + np.stack([still - lost, -lost, last], axis=1)
+
+
+def _most(samples: Sequence[AnyRecord]) -> Sequence[AnyRecord]:
+    return [_at_end(one, 1) for one in samples]
+
+
+def _at_end(sample: AnyRecord, end: int) -> AnyRecord:
+    return replace(sample, counts=sample.ends[end]) if sample.broken else sample
 
 
 def _broken(games: Sequence[Game]) -> int:
@@ -129,6 +166,8 @@ def by_labels(
             lambda samples: _weighted(samples, rules),
             noise=lambda samples: _noise(samples, rules),
             judgements=sum(kind.labelled for kind in found.values()),
+            least=lambda samples, _: [_at_end(one, 0) for one in samples],
+            most=_most,
         )
 
     return made

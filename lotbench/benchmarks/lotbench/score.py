@@ -1,7 +1,8 @@
 """What a game is worth, and the creativity score over games (Sec. 5.7, Eq. 8).
 
-A game that broke off is neither dropped nor given a score: it is censored, and every mean here is taken
-over the Kaplan-Meier curve, which is the plain mean when nothing is censored.
+A game that a judge or an oracle broke off is neither dropped nor given a score: it is censored, and every mean here is
+taken over the Kaplan-Meier curve, which is the plain mean when nothing is censored. One that the candidate broke off is
+unsolved.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from lotbench.benchmarks.lotbench import leaps
-from lotbench.benchmarks.lotbench.games import FAILED, Game, Opinion, Round, game, read_game
+from lotbench.benchmarks.lotbench.games import Game, Opinion, Round, game, read_game
 from lotbench.benchmarks.lotbench.rules import Rules, worth
 from lotbench.benchmarks.lotbench.settings import GameEpisode
 from lotbench.harness.evidence import NOTHING, Evidence
@@ -48,7 +49,7 @@ def grade(episode: GameEpisode) -> Score:
     if played.solved is not None and not played.broke_off:
         t = played.solved - 1 + rules.round_origin
         value = worth(t, rules)
-    elif outcome not in FAILED:
+    elif not played.broke_off:
         t = rules.max_rounds
         value = unsolved_worth(rules) if played.valid else 0.0
     found = [leap.failed + rules.round_origin for leap in played.leaps]

@@ -109,8 +109,8 @@ def _outcomes(games: Sequence[Game]) -> Section:
     unaided = sum(_unaided(one) for one in games)
     rows.append(("of the solved: before any clue", unaided, _share(unaided, len(games))))
     note = (
-        "A failed game broke off because a call brought no reply or no readable verdict; it counts as broken off, "
-        "not scored. An unsolved game without one valid guess is worth 0 under either value of unsolved."
+        "A failed game broke off because a call brought no reply or no readable verdict. Failed by judge or oracle it counts "
+        "as broken off, not scored; failed by the candidate it is unsolved. An unsolved game without one valid guess is worth 0 under either value of unsolved."
     )
     return Section("Outcomes", (note,), (Table(("outcome", "games", "share"), tuple(rows)),))
 
