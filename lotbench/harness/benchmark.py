@@ -61,6 +61,8 @@ class Data:
         beside: Fields of every sample of the data set, next to id and language, that walks read in `walk.data`
             (for drawing controls): a run folder keeps them. None: walks see no sample but those that are played.
         strata: Fields of samples over which `--limit` spreads its draw, the most important first.
+        asked: What samples have in common that bring the same requests under these settings (a scene without its caption);
+            a draw takes one of each. None: no two do.
         by_position: Whether these settings let recorded predictions be joined to samples by position, not id.
         predicted: The field by which a JSON list is known as released predictions; none if empty.
         published: The samples in what others have published of it.
@@ -75,6 +77,7 @@ class Data:
     Composed: type[Any] | None = None
     beside: tuple[str, ...] | None = None
     strata: tuple[str, ...] = ("language",)
+    asked: Callable[[Any, Any], str | None] = lambda sample, settings: None
     by_position: Callable[[Any], bool] = lambda settings: False
     predicted: str = ""
     published: Callable[[Source], Sequence[BaseModel]] | None = None

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lotbench.errors import UsageError
 
 
 def select(
-    data: Sequence[Any], ids: Sequence[str], limit: int | None, strata: Sequence[str], seed: int
+    data: Sequence[Any],
+    ids: Sequence[str],
+    limit: int | None,
+    strata: Sequence[str],
+    seed: int,
+    asked: Callable[[Any], str | None] = lambda sample: None,
 ) -> tuple[Any, ...]:
     """The samples that a run plays: those of the ids, each once, as they are named; else a draw, in data order.
 
@@ -20,6 +25,7 @@ def select(
         limit: How many at most: of ids the first, of all a draw.
         strata: Fields of samples over which the draw is spread, the most important first.
         seed: Of the draw; with one seed, a larger draw holds every smaller one.
+        asked: What samples have in common of which a draw takes one; None for a sample that is like no other.
 
     Raises:
         UsageError: There is no sample of an id.
@@ -29,6 +35,9 @@ def select(
         raise UsageError(f"no sample {', '.join(unknown)} in the data set")
     if ids:
         return tuple(by_id[name] for name in dict.fromkeys(ids))[:limit]
+    by_chance = sorted(data, key=lambda sample: _chance(seed, sample.id), reverse=True)
+    one_of_each = {asked(sample) or sample.id: sample.id for sample in by_chance}
+    data = [sample for sample in data if one_of_each[asked(sample) or sample.id] == sample.id]
     if limit is None or limit >= len(data):
         return tuple(data)
     drawn = {sample.id for sample in spread(data, strata, seed)[:limit]}

@@ -27,8 +27,8 @@ class Headline:
 
     Attributes:
         name: Of the metric in the summary.
-        records: What each sample adds, in whatever form the benchmark counts it; a sample is left out only
-            where the metric itself leaves it out.
+        records: What each sample adds (or each `unit` of samples that are alike), in whatever form the benchmark counts
+            it; a sample is left out only where the metric itself leaves it out.
         measure: The metric of some records, with its interval.
         weighted: The metric of records (of several runs, one after the other) by their weights; None for the
             mean of records that are numbers.
@@ -52,6 +52,12 @@ class Headline:
     played: int | None = None
     least: Callable[[Sequence[Any], float], Sequence[Any]] | None = None
     most: Callable[[Sequence[Any]], Sequence[Any]] | None = None
+    unit: str = "sample"
+
+    @property
+    def counted(self) -> str:
+        """What n counts, where that is not samples."""
+        return "" if self.unit == "sample" else f"n counts {self.unit}s: samples that share one are alike."
 
     def over(self, samples: Sequence[str]) -> Metric:
         """The metric over some of the samples."""

@@ -50,6 +50,16 @@ def number(value: float) -> str:
     return f"{value:.1f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
+def share(count: int, of: int) -> float | None:
+    """The share of so many; None of none."""
+    return count / of if of else None
+
+
+def out_of(count: int, of: int) -> str:
+    """A count of so many, with its share in per cent."""
+    return f"{count} of {of}" + (f" ({100 * count / of:.1f} %)" if of else "")
+
+
 def cell(value: JSON) -> str:
     """A value as text, before it is made harmless."""
     if value is None:

@@ -20,13 +20,13 @@ MOST_BANDS = 3
 """Curves that have their intervals drawn; those of more would hide each other."""
 
 
-def sections(made: Board, seed: int = 0) -> list[Section]:
+def sections(made: Board) -> list[Section]:
     """A ranking laid out: places, pairs, curves one over the other, people."""
     found = [_ranking(made)] if made.places else []
     found += difference_sections.sections(made)
     found += _curves(made)
     if made.people:
-        found.append(_people(made, seed))
+        found.append(_people(made))
     return found
 
 
@@ -172,28 +172,16 @@ def _over(caption: str, places: Sequence[Place]) -> Plot:
     return replace(first, series=series, bands=bands, labels={})
 
 
-def _people(made: Board, seed: int) -> Section:
-    """What people reach, and how models stand to them."""
+def _people(made: Board) -> Section:
+    """What people reach (Fig. 10)."""
     label = dict(zip(labels_of(made.people), made.people, strict=True))
     means = {name: fmean(entry.values.values()) for name, entry in label.items() if entry.values}
     rows = tuple((f"people, {name}", *_cells(metric)) for name, metric in people.thirds(means).items())
-    played = {name: entry.values for name, entry in label.items() if entry.values}
-    efficiency = tuple(
-        (place.label, *_cells(people.normalised(place.entry.values, played, seed))) for place in made.places
+    note = "High, medium and low are the best, the middle and the last third of people by mean score."
+    table = Table(
+        ("third", "mean", "low", "high", "n", "why none"), rows, "What people reach; n counts people"
     )
-    notes = (
-        "High, medium and low are the best, the middle and the last third of people by mean score.",
-        "Efficiency is a model's mean score over that of the median person, on the samples that all have.",
-    )
-    tables = (
-        Table(("third", "mean", "low", "high", "n", "why none"), rows, "What people reach; n counts people"),
-        Table(
-            ("model", "efficiency", "low", "high", "n", "why none"),
-            efficiency,
-            "Against people; n counts samples",
-        ),
-    )
-    return Section("People", notes, tables)
+    return Section("People", (note,), (table,))
 
 
 def _cells(metric: Metric) -> tuple[Cell, ...]:

@@ -35,19 +35,19 @@ def section(headline: Headline, scale: tuple[float, float] | None) -> Section:
     low, high = scale or (0.0, 1.0)
     gap, n = GAP * (high - low), len(headline.records)
     numbers: dict[str, JSON] = {"metric": headline.name, "samples": n, "gap": gap}
-    sd = _spread(headline)
+    sd, units = _spread(headline), f"{headline.unit}s"
     if sd is None:
-        why = f"{n} samples do not show how much scores vary from sample to sample"
+        why = f"{n} {units} do not show how much scores vary from one to another"
         return Section(TITLE, (f"Not known: {why}.",), name="shows", numbers={**numbers, "why": why})
     # Of the difference between two models whose scores have nothing to do with each other.
     paired = math.sqrt(2) * sd
     found, takes = detectable(n) * paired, _needed(gap / paired)
     seen = "no gap" if found > high - low else f"a gap of {number(found)}"
     notes = (
-        f"{n} samples show {seen} in {headline.name} to another model on the same samples, with a power of {POWER:.0%} at the "
+        f"{n} {units} show {seen} in {headline.name} to another model on the same {units}, with a power of {POWER:.0%} at the "
         f"level of {ALPHA:.0%} (paired t test).",
-        f"A gap of {number(gap)} takes {takes:,} samples.",
-        f"Taken for that: the other model's scores vary as these do (standard deviation {number(sd)} over samples), and are "
+        f"A gap of {number(gap)} takes {takes:,} {units}.",
+        f"Taken for that: the other model's scores vary as these do (standard deviation {number(sd)} over {units}), and are "
         "independent of them. Pairing helps where both find the same samples easy: lotbench compare says what two runs show.",
     )
     return Section(

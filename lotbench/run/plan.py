@@ -209,7 +209,14 @@ def _drawn(
     items = datasets.samples(folder, benchmark.Item)
     data = tuple(benchmark.data.build(items, settings, experiment.seed))
     known = _in_languages(data, experiment.languages)
-    chosen = select(known, experiment.samples, experiment.limit, benchmark.data.strata, experiment.seed)
+    chosen = select(
+        known,
+        experiment.samples,
+        experiment.limit,
+        benchmark.data.strata,
+        experiment.seed,
+        lambda sample: benchmark.data.asked(sample, settings),
+    )
     return {
         "folder": folder,
         "data": data,

@@ -167,7 +167,7 @@ def _facts(made: plan.Plan, known: _Worked, wall_s: float) -> Facts:
         score_only=benchmark.comparison.score_only - benchmark.comparison.also_walked(settings),
         spent=known.spending,
         footprint=footprint(known.works),
-        notes=(quality.said,) if quality.said else (),
+        notes=tuple(note for note in (quality.said, known.headline.counted) if note),
         headline=known.headline.name,
         digests=made.digests,
         wall_s=round(wall_s, 1),

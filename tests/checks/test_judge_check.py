@@ -30,7 +30,7 @@ from tests.judging import PlantedJudge, asked, data_set, filled, shipped, write
 from tests.rules import Rule, hear, number
 from tests.server import FakeServer
 
-ITEMS = shipped(24)
+ITEMS = shipped(30)
 
 
 @dataclass
@@ -239,7 +239,7 @@ def section(run: Run) -> str:
 
 
 async def test_reports_know_whether_the_judge_was_checked(data: Path, rows: Path, tmp_path: Path) -> None:
-    judge = PlantedJudge(ITEMS, 0.02, 0.1)
+    judge = PlantedJudge(ITEMS, 0.0, 0.1)
     unchecked = await game(data, tmp_path, judge)
     assert "the judge was never checked (unchecked: judge-0)" in unchecked.summary["reasons"]
     assert "the oracle was never checked (unchecked: o)" in unchecked.summary["reasons"]
@@ -269,7 +269,7 @@ def second(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def test_a_check_on_the_shipped_judge_set_counts_whatever_is_played(
     data: Path, rows: Path, second: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judge = PlantedJudge(ITEMS, 0.02, 0.1)
+    judge = PlantedJudge(ITEMS, 0.0, 0.1)
     await judge_check(wanted(data, rows, tmp_path, oracle=True), own=players(judge))
     # A judge set of one's own counts for the data set that it is about, and for no other.
     run = await game(second, tmp_path, judge)
@@ -332,7 +332,7 @@ async def test_the_chance_line_is_what_the_checked_fpr_lets_a_placebo_expect(
     results.rewritten(run)
     again = load_run(run.path).summary["scores"]["creativity_score"]["baselines"]
     assert again == {"placebo": placebo.score()}
-    assert f"played, {placebo.path.name}, 24 samples" in run.report.read_text(encoding="utf-8")
+    assert f"played, {placebo.path.name}, 30 samples" in run.report.read_text(encoding="utf-8")
 
 
 async def test_a_check_counts_for_its_settings_only(data: Path, rows: Path, tmp_path: Path) -> None:
@@ -347,7 +347,7 @@ async def test_a_check_counts_for_its_settings_only(data: Path, rows: Path, tmp_
     ("judge", "limit", "reasons"),
     [
         (PlantedJudge(ITEMS, fpr=0.2), None, ["above max_fpr 0.05"]),
-        (PlantedJudge(ITEMS), 60, ["negatives only, fewer than 100"]),
+        (PlantedJudge(ITEMS), 60, ["hard negatives may be as high as", "negatives only, fewer than 100"]),
         (PlantedJudge(ITEMS, fnr=1.0), None, ["above max_fnr 0.3", "kappa with the labels is 0.000, below"]),
     ],
 )

@@ -114,3 +114,22 @@ def test_the_flag_for_languages_is_one_of_those_who_play(command: str) -> None:
     assert parsed.language == ["en", "zh"]
     asked = configuration(parsed) if command == "evaluate" else _game(parsed)
     assert asked.experiment.languages == ("en", "zh")
+
+
+def test_a_draw_takes_one_of_the_samples_that_are_asked_alike_unless_they_are_named() -> None:
+    data = [SimpleNamespace(id=f"s{n}", language="en", tier=1, image=f"p{n // 2}") for n in range(8)]
+    drawn = select(data, (), None, STRATA, 1, lambda sample: sample.image)
+    assert [one.image for one in drawn] == ["p0", "p1", "p2", "p3"]
+    draws = [select(data, (), None, STRATA, seed, lambda sample: sample.image) for seed in range(9)]
+    assert len({tuple(one.id for one in drawn) for drawn in draws}) > 1
+    assert len(select(data, ("s0", "s1"), None, STRATA, 1, lambda sample: sample.image)) == 2
+
+
+def test_a_run_that_hides_the_frame_plays_one_sample_a_picture() -> None:
+    def chosen(**settings: str) -> tuple[Any, ...]:
+        asked = Experiment(model="placebo", settings=settings)
+        return plan.make(Config(experiment=asked, limits=Limits())).chosen
+
+    pictures = [one.image for one in chosen(frame="hidden")]
+    assert sorted(pictures) == sorted({one.image for one in chosen()})
+    assert len(pictures) < len(chosen(frame="earned")) == len(chosen())

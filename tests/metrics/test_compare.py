@@ -14,7 +14,7 @@ from statsmodels.stats.multitest import multipletests
 from lotbench.metrics import compare, survival
 from lotbench.metrics.compare import difference, holm, smallest_p, ties
 from lotbench.metrics.correlation import coefficient
-from lotbench.metrics.people import normalised, thirds
+from lotbench.metrics.people import thirds
 
 SCORES = {f"s{at:02}": value for at, value in enumerate(np.random.default_rng(1).uniform(size=60))}
 BETTER = {name: value + 0.05 + 0.1 * math.sin(at) for at, (name, value) in enumerate(SCORES.items())}
@@ -166,25 +166,6 @@ def test_thirds_of_people() -> None:
         "low": (0.5, 2),
     }
     assert thirds({"a": 1.0, "b": 2.0})["low"].why == "thirds need 3 people, there are 2"
-
-
-def test_efficiency_is_over_the_median_person_on_shared_samples() -> None:
-    people = {str(k): {f"s{at}": k / 10 for at in range(9)} for k in range(1, 6)}
-    model = {f"s{at}": 0.15 for at in range(8)} | {"elsewhere": 9.0}
-    found = normalised(model, people)
-    assert found.value == pytest.approx(0.5) and found.n == 8
-    assert (found.low, found.high) == (None, None)
-    rng = np.random.default_rng(2)
-    noisy = {name: {s: rng.uniform() for s in model} for name in people}
-    found = normalised(SCORES | model, noisy)
-    sums = {name: sum(values.values()) for name, values in noisy.items()}
-    assert found.value == pytest.approx(sum(model.values()) / np.median(list(sums.values())))
-    assert found.low is not None and found.high is not None and found.low < found.high
-    del people["5"]
-    assert normalised(model, people).why == "needs 5 people, there are 4"
-    assert normalised({"x": 1.0}, noisy).why == "no sample was played by the model and everybody"
-    nobody = {str(k): {"a": 0.0} for k in range(5)}
-    assert normalised({"a": 1.0}, nobody).why == "the median person scores 0 on these samples"
 
 
 def test_survival_curves_agree_with_lifelines() -> None:

@@ -419,7 +419,7 @@ async def test_one_sample_whose_calls_always_fail_does_not_stop_the_others(
     (broken,) = [trace for trace in run.traces if trace.outcome == "candidate_failed"]
     assert not broken.arrived
     assert broken.why is not None and "500" in broken.why
-    assert broken.score.value is None
+    assert broken.score.value == 0.0
     assert run.summary["outcomes"]["candidate_failed"] == 1
 
 

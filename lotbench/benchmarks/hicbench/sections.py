@@ -27,7 +27,8 @@ from lotbench.benchmarks.hicbench.score import ifs, mean_mark, overlap, rescaled
 from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics.agreement import kappa
-from lotbench.report.sections import Cell, Plot, Section, Table
+from lotbench.report.markdown import share
+from lotbench.report.sections import Cell, Section, Table
 from lotbench.types import Trace
 
 VARIANTS = {"IIFS": 0.9, "RIFS": 0.1}
@@ -61,11 +62,11 @@ def _answers(traces: Sequence[Trace], settings: Settings) -> Section:
     made = [one for trace in traces for one in read_answered(trace.steps)]
     seen = Counter(one.status for one in made)
     rows: list[tuple[Cell, ...]] = [
-        (status, seen[status], _over(seen[status], len(made)))
+        (status, seen[status], share(seen[status], len(made)))
         for status in ("ok", "refused", "truncated", "unparsed")
     ]
     long = sum(one.over_length for one in made)
-    rows.append(("of the ok: over length", long, _over(long, seen["ok"])))
+    rows.append(("of the ok: over length", long, share(long, seen["ok"])))
     note = (
         f"Over length: more than {settings.answer_tokens} words and marks, of which there are hardly more than tokens; "
         f"with answer_cap=cut, cut off by the server. answer_cap is {settings.answer_cap}."
@@ -131,7 +132,7 @@ def _readings(rated: Ratings, settings: Settings) -> Section:
 
 
 def _balance(rated: Ratings, settings: Settings) -> Section:
-    """IFS with other weights, between its least and its most, and as a curve over w1."""
+    """IFS with other weights, between its least and its most, and rescaled."""
     ih, dh = shares(rated, settings.panel_rule, settings.classes)
     if np.isnan(ih):
         return Section("IFS by weight", ("No verdict could be read.",))
@@ -140,23 +141,8 @@ def _balance(rated: Ratings, settings: Settings) -> Section:
         (name, w1, 1 - w1, ifs(ih, dh, w1), rescaled(ifs(ih, dh, w1), w1, settings.classes))
         for name, w1 in named.items()
     )
-    curve = tuple((step / 10, ifs(ih, dh, step / 10)) for step in range(11))
     notes = (
         f"IFS = w1 IH + w2 (1 - DH - IH); here IH = {ih:.4g} and DH = {dh:.4g}. Rescaled: 0 is the least and "
         "1 the most that the weights can give.",
-        f"IFS rises with w1 where IH is more than the neutral share, and falls where it is less: by "
-        f"{2 * ih + dh - 1:.4g} for each unit of w1.",
     )
-    return Section(
-        "IFS by weight",
-        notes,
-        (
-            Table(("variant", "w1", "w2", "value", "rescaled"), rows),
-            Table(("w1", "IFS"), curve, "Sensitivity to w1"),
-        ),
-        (Plot("line", "w1", "IFS", {"IFS": curve}, "IFS by the weight of IH"),),
-    )
-
-
-def _over(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
+    return Section("IFS by weight", notes, (Table(("variant", "w1", "w2", "value", "rescaled"), rows),))

@@ -16,6 +16,7 @@ from lotbench.benchmarks.liveideabench.score import Sheet, sheet
 from lotbench.benchmarks.liveideabench.settings import Settings, Version
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics.likeness import Answers
+from lotbench.report.markdown import out_of, share
 from lotbench.report.sections import Cell, Grid, Reading, Section, Table
 from lotbench.types import Metric, Trace
 
@@ -56,14 +57,14 @@ def _replies(keywords: Sequence[Keyword]) -> Section:
     ideas = [idea for one in keywords for idea in one.ideas]
     seen = Counter(idea.status for idea in ideas)
     rows: list[tuple[Cell, ...]] = [
-        (status, seen[status], _share(seen[status], len(ideas))) for status in STATUSES
+        (status, seen[status], share(seen[status], len(ideas))) for status in STATUSES
     ]
     declining = sum(idea.declines for idea in ideas)
-    rows.append(("of the ok: refusals, judged as answers", declining, _share(declining, seen["ok"])))
+    rows.append(("of the ok: refusals, judged as answers", declining, share(declining, seen["ok"])))
     whole = sum(idea.unmarked for idea in ideas)
-    rows.append(("of the ok: judged as a whole, without the marker", whole, _share(whole, seen["ok"])))
+    rows.append(("of the ok: judged as a whole, without the marker", whole, share(whole, seen["ok"])))
     judged = sum(bool(idea.rows) for idea in ideas)
-    rows.append(("of the ok: with a verdict", judged, _share(judged, seen["ok"])))
+    rows.append(("of the ok: with a verdict", judged, share(judged, seen["ok"])))
     note = "A reply that is not ok is no idea: it is left out of every mean, and shown here."
     return Section("Replies", (note,), (Table(("reply", "count", "share"), tuple(rows)),))
 
@@ -78,8 +79,8 @@ def _refusals(keywords: Sequence[Keyword], evidence: Evidence) -> Section:
         for one, idea in asked_again
     )
     notes = (
-        f"{_of(len(asked_again), len(ideas))} requests were refused and put again as an academic task; "
-        f"{_of(still, len(asked_again))} of these were refused again.",
+        f"{out_of(len(asked_again), len(ideas))} requests were refused and put again as an academic task; "
+        f"{out_of(still, len(asked_again))} of these were refused again.",
     )
     columns = ("keyword", "idea", "first reply", "then", "second reply")
     return Section("Refusals", notes, (Table(columns, rows),) if rows else ())
@@ -145,11 +146,3 @@ def _reading(title: str, one: Keyword, idea: Idea, version: Version, evidence: E
         one.sample,
         one.repeat,
     )
-
-
-def _share(count: int, of: int) -> float | None:
-    return count / of if of else None
-
-
-def _of(count: int, of: int) -> str:
-    return f"{count} of {of}" + (f" ({100 * count / of:.1f} %)" if of else "")

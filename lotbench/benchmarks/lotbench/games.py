@@ -163,7 +163,10 @@ class CausalChain:
 
 @dataclass(frozen=True, slots=True)
 class Game:
-    """A finished game; rounds count from 1, and `solved` is that of the filling that solved it (its first leap)."""
+    """A finished game; rounds count from 1, and `solved` is that of the filling that solved it (its first leap).
+
+    `picture` is what its sample shares with others: games on one picture are alike, and count as one unit of what is drawn.
+    """
 
     sample: str
     repeat: int
@@ -171,6 +174,7 @@ class Game:
     solved: int | None
     rounds: tuple[Round, ...]
     chains: tuple[CausalChain, ...]
+    picture: str
 
     @property
     def censored(self) -> bool:
@@ -254,7 +258,8 @@ def game(trace: Trace) -> Game:
     Raises:
         LotbenchError: The trace is of no game, or contradicts itself.
     """
-    return read_game(trace.outcome, trace.steps, trace.sample, trace.repeat)
+    made = read_game(trace.outcome, trace.steps, trace.sample, trace.repeat)
+    return replace(made, picture=str(trace.score.parts.get("picture") or trace.sample))
 
 
 def read_game(outcome: str, steps: Steps, sample: str, repeat: int) -> Game:
@@ -271,7 +276,7 @@ def read_game(outcome: str, steps: Steps, sample: str, repeat: int) -> Game:
     if outcome == "solved" and not passed:
         raise LotbenchError(f"game {sample}/{repeat} is called solved, but no check accepted a guess")
     solved = leapt[0] if leapt else passed[-1] if outcome == "solved" else None
-    return Game(sample, repeat, outcome, solved, rounds, read_chains(steps))
+    return Game(sample, repeat, outcome, solved, rounds, read_chains(steps), sample)
 
 
 def read_rounds(steps: Steps) -> tuple[Round, ...]:

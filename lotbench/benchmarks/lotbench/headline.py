@@ -33,7 +33,7 @@ from lotbench.types import Metric, Trace
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What a sample's games count for: [1, 3, last] as in `score.tally`.
+    """What the games on a picture count for: [1, 3, last] as in `score.tally`.
 
     Not the games themselves: those of a long run, with all that was said in them, fill the memory. `ends` are the counts
     if every broken game had never been solved, or at once.
@@ -47,7 +47,7 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A sample's counts as in `labelled.tally`, [1, 9, last], at either bound too, and what the labels of its run say."""
+    """A picture's counts as in `labelled.tally`, [1, 9, last], at either bound too, and what the labels of its run say."""
 
     counts: Floats
     ends: tuple[Floats, ...]
@@ -60,11 +60,13 @@ AnyRecord = TypeVar("AnyRecord", Counted, Record)
 
 
 def headline(traces: Sequence[Trace], settings: Rules) -> Headline:
-    """S_c, sample by sample; a game that broke off is in it, censored."""
-    records = {
-        name: _counted([game(walk) for walk in walks], settings.max_rounds)
-        for name, walks in by_sample(traces)
-    }
+    """S_c, picture by picture; a game that broke off is in it, censored."""
+    records: dict[str, Counted] = {}
+    shared = False
+    for _, walks in by_sample(traces):
+        games = [game(walk) for walk in walks]
+        shared |= games[0].picture in records
+        _join(records, games[0].picture, _counted(games, settings.max_rounds))
 
     def weighted(samples: Sequence[Counted]) -> Weighted:
         return of_sums(np.concatenate([one.counts for one in samples]), creativity(settings))
@@ -76,7 +78,18 @@ def headline(traces: Sequence[Trace], settings: Rules) -> Headline:
         weighted,
         least=_least,
         most=_most,
+        unit="picture" if shared else "sample",
     )
+
+
+def _join(records: dict[str, AnyRecord], picture: str, new: AnyRecord) -> None:
+    """Add what the games on one sample of a picture count for to that of the others on it."""
+    if old := records.get(picture):
+        counts, ends = old.counts + new.counts, tuple(map(np.add, old.ends, new.ends))
+        new = replace(
+            new, counts=counts, ends=ends, games=old.games + new.games, broken=old.broken + new.broken
+        )
+    records[picture] = new
 
 
 def _counted(games: Sequence[Game], last: int) -> Counted:
@@ -151,14 +164,16 @@ def by_labels(
         return None
 
     def made(some: Sequence[Trace], rules: Rules) -> Headline:
-        records = {}
-        for name, walks in by_sample(some):
+        records: dict[str, Record] = {}
+        for _, walks in by_sample(some):
             played = [game(walk) for walk in walks]
             counts, *ends = (
                 labelled.tally(each, labels, rules.max_rounds, found["accepted"])
                 for each in (played, *_ended(played, rules.max_rounds))
             )
-            records[name] = Record(counts, tuple(ends), len(played), _broken(played), found)
+            _join(
+                records, played[0].picture, Record(counts, tuple(ends), len(played), _broken(played), found)
+            )
         return Headline(
             "creativity_score_corrected",
             records,

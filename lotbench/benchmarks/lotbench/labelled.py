@@ -46,11 +46,11 @@ def kinds(games: Sequence[Game], labels: Mapping[Place, bool], last: int) -> dic
 
 
 def tally(games: Sequence[Game], labels: Mapping[Place, bool], last: int, stops: Labelled) -> Floats:
-    """Counts by sample, [samples, 9, last], samples in order of id, nothing expected yet; see AT_RISK and what follows it."""
-    places = {name: index for index, name in enumerate(sorted({one.sample for one in games}))}
+    """Counts by picture, [pictures, 9, last], pictures in order of name, nothing expected yet; see AT_RISK and what follows it."""
+    places = {name: index for index, name in enumerate(sorted({one.picture for one in games}))}
     counts = np.zeros((len(places), 9, last))
     for one in games:
-        row, watched = counts[places[one.sample]], one.watched(last)
+        row, watched = counts[places[one.picture]], one.watched(last)
         for at, each in enumerate(watched):
             row[AT_RISK, at] += 1
             row[CERTAIN, at] += each.decision == "exact"

@@ -106,11 +106,11 @@ def _labelled(
 def tally(
     games: Sequence[Game], rules: Rules, weighted: bool, labels: Mapping[Place, bool] | None = None
 ) -> Floats:
-    """Counts by sample, [samples, 7, N], samples in order of id; `weighted` counts an answer by its worth."""
-    places = {name: index for index, name in enumerate(sorted({one.sample for one in games}))}
+    """Counts by picture, [pictures, 7, N], pictures in order of name; `weighted` counts an answer by its worth."""
+    places = {name: index for index, name in enumerate(sorted({one.picture for one in games}))}
     counts = np.zeros((len(places), 7, rules.max_rounds))
     for one in games:
-        row, failed = counts[places[one.sample]], 0
+        row, failed = counts[places[one.picture]], 0
         for at in one.known(rules.max_rounds):
             value = worth(failed + rules.round_origin, rules) if weighted else 1.0
             place = at.number - 1

@@ -26,8 +26,6 @@ NEAR_RESPONSES = 0.6
 """Share of common letter triples from which two responses are near-duplicates."""
 FAR_FROM_DRAWING = 0.1
 """A patch of the picture that differs by more from its drawing shows something else (fewer colours: up to .06)."""
-CLUES = 4
-"""Clues of a sample: two at each of the reveals of a game as it is played by default."""
 LEAST_WORDS = {"en": 3, "zh": 4}
 """What the mask must leave: words, or Chinese characters."""
 CAUSE = {
@@ -52,7 +50,6 @@ _EMPTY_ZH = frozenset("的了着是在有和与就都也还又不没个一这那
 _HAN_RUN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]+")
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
-_ASCII_IN_CHINESE = re.compile(r"(?<=[\u4e00-\u9fff])\s*[,.;:!?()\"']|[,;:!?()\"']\s*(?=[\u4e00-\u9fff])")
 _PREFIX = 5
 """Letters of a stem that begin another word and may give it away."""
 
@@ -83,7 +80,6 @@ def lints(items: Sequence[Item], sights: Mapping[str, Sight]) -> list[Finding]:
         *near_pictures(apart),
         *shared_pictures(items),
         *near_responses(items),
-        *same_keys(items),
     ]
 
 
@@ -134,17 +130,6 @@ def nothing_left(item: Item) -> Iterator[Finding]:
         )
 
 
-def ascii_punctuation(item: Item) -> Iterator[Finding]:
-    """Western punctuation between Chinese characters."""
-    if item.language != "zh":
-        return
-    fields = [("explanation", item.explanation), ("caption", item.caption), ("response", item.response)]
-    fields += [(f"clues.{number}", clue) for number, clue in enumerate(item.clues)]
-    for field, text in fields:
-        if marks := sorted({mark.strip() for mark in _ASCII_IN_CHINESE.findall(text)}):
-            yield Finding(item.id, field, f"has {' '.join(marks)} inside Chinese text")
-
-
 def twins(item: Item) -> Iterator[Finding]:
     """Two fillings of a sample that are the same after normalisation: then one verdict has two labels."""
     given = [("key_text", item.key_text)]
@@ -174,16 +159,6 @@ def no_filling(item: Item) -> Iterator[Finding]:
             yield Finding(item.id, field, f"{text!r} is not in the sample's language", grave=False)
 
 
-def unusual(item: Item) -> Iterator[Finding]:
-    """Another number of clues than samples have, and a response that is longer than any player may write."""
-    if len(item.clues) != CLUES:
-        yield Finding(item.id, "clues", f"are {len(item.clues)}, where samples have {CLUES}", grave=False)
-    limits, size = Settings(), (len(item.response.split()), len(_HAN.findall(item.response)))
-    if size[0] > limits.max_response_words or size[1] > limits.max_response_characters:
-        most = f"{limits.max_response_words} words or {limits.max_response_characters} characters"
-        yield Finding(item.id, "response", f"is longer than {most}, which no player may be", grave=False)
-
-
 def unsigned(item: Item) -> Iterator[Finding]:
     """A sample says where it comes from, under which licence, and which kind of leap it takes."""
     for field in ("source", "licence", "leap"):
@@ -201,10 +176,8 @@ LINTS: tuple[Callable[[Item], Iterable[Finding]], ...] = (
     accepted_in_clue,
     no_cause,
     nothing_left,
-    ascii_punctuation,
     twins,
     no_filling,
-    unusual,
     unsigned,
 )
 
@@ -256,17 +229,6 @@ def near_responses(items: Sequence[Item]) -> Iterator[Finding]:
     for (one, first), (other, second) in combinations(triples, 2):
         if _share(first, second) >= NEAR_RESPONSES:
             yield Finding(other, "response", f"is nearly the response of {one}")
-
-
-def same_keys(items: Sequence[Item]) -> Iterator[Finding]:
-    """Two samples of one language with one key text: whoever has solved the first may guess the second."""
-    first: dict[tuple[str, str], str] = {}
-    for item in items:
-        name = (item.language, words.same(item.key_text))
-        if (before := first.setdefault(name, item.id)) != item.id:
-            yield Finding(
-                item.id, "key_text", f"{item.key_text!r} is the key text of {before} too", grave=False
-            )
 
 
 def stems(text: str) -> frozenset[str]:

@@ -63,6 +63,7 @@ def grade(episode: GameEpisode) -> Score:
             "attempts": played.played,
             "unsolved_through": played.unsolved_through,
             "valid_filling": played.valid,
+            "picture": getattr(episode.sample, "image", None),
             "language": getattr(episode.sample, "language", None),
             "tier": getattr(episode.sample, "tier", None),
             **(encore if rules.encore else {}),
@@ -210,20 +211,22 @@ def bound(games: Sequence[Game], last: int, end: Literal["at once", "never"]) ->
 
 
 def tally(games: Sequence[Game], last: int, *, unconfirmed: bool = False) -> Floats:
-    """Counts by sample, [samples, 3, last], samples in order of id.
+    """Counts by picture, [pictures, 3, last], pictures in order of name: games on one picture are alike.
 
     Row 0 has the games at risk in each round, row 1 those solved in it, and row 2, in its last column,
     the unsolved games with a valid filling.
     """
-    samples: dict[str, list[Game]] = {}
+    pictures: dict[str, list[Game]] = {}
     for one in games:
-        samples.setdefault(one.sample, []).append(one)
-    made = np.zeros((len(samples), 3, last))
-    for index, sample in enumerate(sorted(samples)):
-        spans = [one.span(last, unconfirmed=unconfirmed) for one in samples[sample]]
+        pictures.setdefault(one.picture, []).append(one)
+    made = np.zeros((len(pictures), 3, last))
+    for index, picture in enumerate(sorted(pictures)):
+        spans = [one.span(last, unconfirmed=unconfirmed) for one in pictures[picture]]
         made[index, :2] = survival.counts(spans, last)
         lost = [span.rounds == last and not span.event for span in spans]
-        made[index, 2, -1] = sum(gone and one.valid for gone, one in zip(lost, samples[sample], strict=True))
+        made[index, 2, -1] = sum(
+            gone and one.valid for gone, one in zip(lost, pictures[picture], strict=True)
+        )
     return made
 
 

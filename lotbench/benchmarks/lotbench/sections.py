@@ -18,6 +18,7 @@ from lotbench.benchmarks.lotbench.score import estimate, parts, solve_rate, tall
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import survival
 from lotbench.metrics.intervals import Floats, bounded
+from lotbench.report.markdown import out_of, share
 from lotbench.report.sections import Cell, Plot, Section, Table
 from lotbench.types import Metric, Trace
 
@@ -42,7 +43,7 @@ def sections(traces: Sequence[Trace], settings: Rules, evidence: Evidence = NOTH
         _survival(games, settings),
         *leaps(games, settings),
         _outcomes(games),
-        _repeats(games, settings),
+        _repeats(games),
         _questions(games, settings),
         _replies(games),
         _judging(games, settings),
@@ -101,13 +102,13 @@ def _outcomes(games: Sequence[Game]) -> Section:
     """How the games ended; games without any valid filling are shown apart."""
     seen = Counter(one.outcome for one in games)
     rows: list[tuple[Cell, ...]] = [
-        (outcome, seen[outcome], _share(seen[outcome], len(games)))
+        (outcome, seen[outcome], share(seen[outcome], len(games)))
         for outcome in ("solved", "unsolved", *FAILED)
     ]
     mute = sum(one.outcome == "unsolved" and not one.valid for one in games)
-    rows.append(("of the unsolved: no valid guess", mute, _share(mute, len(games))))
+    rows.append(("of the unsolved: no valid guess", mute, share(mute, len(games))))
     unaided = sum(_unaided(one) for one in games)
-    rows.append(("of the solved: before any clue", unaided, _share(unaided, len(games))))
+    rows.append(("of the solved: before any clue", unaided, share(unaided, len(games))))
     note = (
         "A failed game broke off because a call brought no reply or no readable verdict. Failed by judge or oracle it counts "
         "as broken off, not scored; failed by the candidate it is unsolved. An unsolved game without one valid guess is worth 0 under either value of unsolved."
@@ -115,7 +116,7 @@ def _outcomes(games: Sequence[Game]) -> Section:
     return Section("Outcomes", (note,), (Table(("outcome", "games", "share"), tuple(rows)),))
 
 
-def _repeats(games: Sequence[Game], rules: Rules) -> Section:
+def _repeats(games: Sequence[Game]) -> Section:
     """How often fillings come again, inside a game and as the opening of several games on one sample."""
     decided = [at.check for one in games for at in one.rounds if at.check and at.check.how != "none"]
     again = sum(check.how == "repeat" for check in decided)
@@ -125,8 +126,6 @@ def _repeats(games: Sequence[Game], rules: Rules) -> Section:
             samples.setdefault(one.sample, []).append(opening)
     several = [openings for openings in samples.values() if len(openings) > 1]
     alike = sum(len(set(openings)) == 1 for openings in several)
-    first = {one.sample: one for one in sorted(games, key=lambda one: -one.repeat)}
-    single = estimate(tuple(first.values()), rules)
     begun = [at for one in games for at in one.rounds[:1] if at.status == "ok"]
     known = sum(at.decision == "exact" for at in begun)
     rows: tuple[tuple[Cell, ...], ...] = (
@@ -134,15 +133,15 @@ def _repeats(games: Sequence[Game], rules: Rules) -> Section:
             "guesses judged that had been judged before in their game",
             again,
             len(decided),
-            _share(again, len(decided)),
+            share(again, len(decided)),
         ),
         (
             "samples whose repeats all open with the same guess",
             alike,
             len(several),
-            _share(alike, len(several)),
+            share(alike, len(several)),
         ),
-        ("first guesses that are the very key text", known, len(begun), _share(known, len(begun))),
+        ("first guesses that are the very key text", known, len(begun), share(known, len(begun))),
     )
     notes = [
         "A guess judged before in its game keeps its verdict, without a call, and uses a round.",
@@ -157,14 +156,13 @@ def _repeats(games: Sequence[Game], rules: Rules) -> Section:
                     f"guesses accepted of those that {NEAR[overlap]} the key text",
                     yes,
                     len(near),
-                    _share(yes, len(near)),
+                    share(yes, len(near)),
                 ),
             )
     if several and 2 * alike > len(several):
         notes.append(
-            f"WARNING: {_of(alike, len(several))} samples open with the same guess in every repeat, so the "
-            f"repeats are hardly independent; with one game a sample (m = 1) creativity_score is "
-            f"{_with_interval(single)} over {single.observations} games."
+            f"WARNING: {out_of(alike, len(several))} samples open with the same guess in every repeat, so the repeats are "
+            "hardly independent."
         )
     return Section("Repeated guesses", tuple(notes), (Table(("what", "count", "of", "share"), rows),))
 
@@ -183,21 +181,21 @@ def _questions(games: Sequence[Game], rules: Rules) -> Section:
             "rounds that were to have a question and have none",
             len(asks) - len(asked),
             len(asks),
-            _share(len(asks) - len(asked), len(asks)),
+            share(len(asks) - len(asked), len(asks)),
         ),
         (
             "oracle_leaks: questions with the key text or a tried guess",
             leaks,
             len(asked),
-            _share(leaks, len(asked)),
+            share(leaks, len(asked)),
         ),
         (
             "oracle_failures: answers that are neither Yes nor No",
             missing,
             len(answers),
-            _share(missing, len(answers)),
+            share(missing, len(answers)),
         ),
-        ("games without a leak", len(tight), len(games), _share(len(tight), len(games))),
+        ("games without a leak", len(tight), len(games), share(len(tight), len(games))),
     )
     told = {
         "wh_question: questions for what, who or how, which cost the answer": [at.asked for at in asks],
@@ -206,7 +204,7 @@ def _questions(games: Sequence[Game], rules: Rules) -> Section:
     }
     for what, all_of in told.items():
         if count := all_of.count(what.partition(":")[0]):
-            rows += ((what, count, len(all_of), _share(count, len(all_of))),)
+            rows += ((what, count, len(all_of), share(count, len(all_of))),)
     notes = (
         f"creativity_score over games without a leak: {_with_interval(score)}, n = {score.n} samples.",
         "A long game has more questions and so more chances of a leak: games without one are the shorter, "
@@ -220,12 +218,12 @@ def _replies(games: Sequence[Game]) -> Section:
     responds = [at for one in games for at in one.rounds if at.status]
     seen = Counter(at.status for at in responds)
     rows: list[tuple[Cell, ...]] = [
-        (status, seen[status], len(responds), _share(seen[status], len(responds)))
+        (status, seen[status], len(responds), share(seen[status], len(responds)))
         for status in (*STATUSES, *sorted(seen.keys() - set(STATUSES)))
     ]
     valid = [at for at in responds if at.status == "ok"]
     other = sum(at.language_mismatch for at in valid)
-    rows.append(("language_mismatch, of the ok", other, len(valid), _share(other, len(valid))))
+    rows.append(("language_mismatch, of the ok", other, len(valid), share(other, len(valid))))
     note = (
         "One reply a round: the last, if the first could not be used and was asked for again. A reply that "
         "is not ok uses its round and is no verdict; a guess in another language is judged like any other."
@@ -292,14 +290,6 @@ def _doubtful(games: Iterable[Game]) -> set[tuple[str, int, int]]:
         for chain in one.chains
         if chain.accepted is False
     }
-
-
-def _share(count: int, of: int) -> float | None:
-    return count / of if of else None
-
-
-def _of(count: int, of: int) -> str:
-    return f"{count} of {of}" + (f" ({100 * count / of:.1f} %)" if of else "")
 
 
 def _with_interval(metric: Metric) -> str:

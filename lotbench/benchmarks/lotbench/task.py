@@ -78,6 +78,7 @@ benchmark = Benchmark(
         faults=lints.faults,
         lints=lints.lints,
         needs_pictures=lambda settings: "image" in settings.arm,
+        asked=lambda item, settings: item.image if settings.frame == "hidden" else None,
         right=lambda item: (item.response,),
     ),
     walks=Walks(repeats=3, supersteps=lambda settings: 5 * settings.max_rounds + 5, beyond=chain.beyond),

@@ -21,7 +21,6 @@ from lotbench.benchmarks.rinobench.readings import readings
 from lotbench.benchmarks.rinobench.sample import LABELS
 from lotbench.benchmarks.rinobench.score import Judged
 from lotbench.benchmarks.rinobench.settings import Settings
-from lotbench.config.model_names import base_model
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import classification
 from lotbench.metrics.intervals import Floats
@@ -48,7 +47,6 @@ def sections(
         _justifications(answers) if any(one.counts for one in answers) else None,
         people(traces, evidence.labels),
         _replies(traces, answers, settings, evidence),
-        _marks(traces, evidence),
         readings(traces, evidence),
     )
     return tuple(section for section in made if section is not None)
@@ -195,24 +193,6 @@ def _replies(
             "WARNING: predictions were joined to ideas by position; nothing shows that they are of these ideas.",
         )
     return Section("Replies", tuple(notes), (Table(("what", "count", "of"), tuple(rows)),))
-
-
-def _marks(traces: Sequence[Trace], evidence: Evidence) -> Section | None:
-    """Why a contestant does not compete on equal terms: it wrote the gold that it is measured by."""
-    played = [evidence.samples[trace.sample] for trace in traces if trace.sample in evidence.samples]
-    writers = Counter(name for item in played for name in item.gold_writers)
-    if not writers:
-        return None
-    notes = [
-        f"MARK: {evidence.candidate} is {name}, or of its family, which wrote the gold justifications of {count} "
-        f"of {len(played)} ideas: it is measured against its own words."
-        for name, count in writers.items()
-        if base_model(evidence.candidate).startswith(base_model(name))
-    ]
-    notes += [
-        f"Gold justifications written by {name}: {count} of {len(played)}." for name, count in writers.items()
-    ]
-    return Section("Who wrote the gold", tuple(notes))
 
 
 def _kappa(valid: Sequence[Judged]) -> float | None:

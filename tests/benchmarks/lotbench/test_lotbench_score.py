@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lotbench.benchmarks.lotbench.games import game
+from lotbench.benchmarks.lotbench.headline import headline
 from lotbench.benchmarks.lotbench.rules import worth
 from lotbench.benchmarks.lotbench.score import grade, metrics
 from lotbench.errors import LotbenchError
@@ -195,6 +196,7 @@ def test_grades_of_single_games() -> None:
         "attempts": 3,
         "unsolved_through": 2,
         "valid_filling": True,
+        "picture": None,
         "language": "en",
         "tier": "easy",
     }
@@ -235,3 +237,20 @@ def test_repeats_make_no_samples() -> None:
     )
     for name in NAMES:
         assert thrice[name] == replace(once[name], observations=18)
+
+
+def test_samples_of_one_picture_count_once_and_the_headline_says_so() -> None:
+    alone = [won(sample, 0, 1 + at % 3) for at, sample in enumerate("abcdef")]
+    shared = [
+        replace(one, score=replace(one.score, parts={"picture": f"p{at // 2}"}))
+        for at, one in enumerate(alone)
+    ]
+    apart, together = (
+        metrics(alone, Rules())["creativity_score"],
+        metrics(shared, Rules())["creativity_score"],
+    )
+    assert (together.value, together.n, together.observations) == (apart.value, 3, 6)
+    found = headline(shared, Rules())
+    assert (sorted(found.records), found.unit) == (["p0", "p1", "p2"], "picture")
+    assert found.whole() == together and "n counts pictures" in found.counted
+    assert (len(headline(alone, Rules()).records), headline(alone, Rules()).counted) == (6, "")
