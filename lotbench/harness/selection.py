@@ -35,12 +35,10 @@ def select(
         raise UsageError(f"no sample {', '.join(unknown)} in the data set")
     if ids:
         return tuple(by_id[name] for name in dict.fromkeys(ids))[:limit]
-    by_chance = sorted(data, key=lambda sample: _chance(seed, sample.id), reverse=True)
-    one_of_each = {asked(sample) or sample.id: sample.id for sample in by_chance}
-    data = [sample for sample in data if one_of_each[asked(sample) or sample.id] == sample.id]
-    if limit is None or limit >= len(data):
-        return tuple(data)
-    drawn = {sample.id for sample in spread(data, strata, seed)[:limit]}
+    first: dict[str, str] = {}
+    for sample in spread(data, strata, seed):
+        first.setdefault(asked(sample) or sample.id, sample.id)
+    drawn = set(list(first.values())[:limit])
     return tuple(sample for sample in data if sample.id in drawn)
 
 

@@ -49,7 +49,7 @@ def run(name: str, said: str, out: Path, **settings: Any) -> str:
         roles={"judge": referee, "oracle": referee},
         out=out,
         check=False,
-        limit=6,
+        samples=[f"lot-{n}" for n in (1003, 1014, 1015, 1016, 1029, 1030)],
         repeats=1,
         settings={"max_rounds": 1, "confirm": "never", "chain": "per_call"} | settings,
     )

@@ -80,8 +80,6 @@ def test_a_good_sample_has_no_finding(base: dict[str, Any]) -> None:
         (ZH, {"explanation": "鱼很响，闹钟也很响。"}, "explanation"),
         (EN, {"response": "Vibrant alarm clock"}, "response"),
         (ZH, {"response": "好闹钟"}, "response"),
-        (ZH, {"caption": "一条鱼,在桌上跳。"}, "caption"),
-        (ZH, {"clues": ["它放在床边,很响。"]}, "clues.0"),
         (EN, {"accept": ["Rooster", "the rooster"]}, "accept.1"),
         (EN, {"accept": ["the alarm-clock"]}, "accept.0"),
         (EN, {"reject": [{"text": "rooster", "difficulty": "easy"}]}, "reject.0"),
@@ -132,20 +130,12 @@ def test_a_tier_is_given_not_left_to_the_default() -> None:
         ({"caption": "An alarmclock seller with a fish."}, "caption"),
         ({"accept": ["réveil", "будильник"]}, "accept.1"),
         ({"reject": []}, "reject"),
-        ({"clues": ["It is loud."]}, "clues"),
-        ({"response": f"{'well, ' * 18}what an alarm clock"}, "response"),
     ],
 )
 def test_what_a_person_must_weigh_is_a_note(changed: dict[str, Any], field: str) -> None:
     findings = found(item(**changed))
     assert places(findings) == []
     assert field in places(findings, grave=False)
-
-
-def test_one_key_text_twice_in_a_language_is_a_note() -> None:
-    other = {"response": "Somebody should switch off that alarm clock before noon"}
-    assert places(found(item(), item(id="s9", **other)), grave=False) == ["key_text"]
-    assert found(item(), item(id="s9", **other | {"key_text": "noon", "accept": ["one", "two"]})) == []
 
 
 def test_near_duplicate_responses_are_found() -> None:
