@@ -68,7 +68,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Leap:
+class LeapShown:
     """One round with its calls, and each opinion on its filling with the intervened chain and the reasons."""
 
     round: Round
@@ -102,7 +102,7 @@ class Thought:
 
     chains: tuple[Chain, ...]
     setup: tuple[Call, ...]
-    leaps: tuple[Leap, ...]
+    leaps: tuple[LeapShown, ...]
 
     @property
     def whole(self) -> bool:
@@ -131,7 +131,7 @@ def thought(trace: Trace, used: Mapping[str, Usage]) -> Thought:
             number: Any = step["round"]
             calls.setdefault(number, []).append(_call(place, step, used, told=(*CRITERIA, *TEXTS)))
     leaps = tuple(
-        Leap(
+        LeapShown(
             one,
             tuple((each, _intervened(each, chains), tuple(_reasons(each))) for each in one.opinions),
             tuple(calls.get(one.number, ())),

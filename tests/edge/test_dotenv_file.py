@@ -14,7 +14,6 @@ from lotbench.errors import UsageError
 FILE = """# keys
 OPENAI_API_KEY=sk-from-the-file
 export DEEPSEEK_API_KEY="quoted"
-LOTBENCH_HOME=/somewhere
 PATH=/evil
 LD_PRELOAD=/evil.so
 PYTHONPATH=/evil
@@ -39,8 +38,7 @@ def test_only_our_own_variables_are_taken_and_the_environment_goes_first(tmp_pat
     assert os.environ["OPENAI_API_KEY"] == "sk-of-the-environment"
     assert os.environ["DEEPSEEK_API_KEY"] == "quoted"
     assert os.environ["GEMINI_API_KEY"] == "${HOME}"
-    for name in ("PATH", "LOTBENCH_HOME"):
-        assert os.environ[name] == before[name]
+    assert os.environ["PATH"] == before["PATH"]
     assert not {"LD_PRELOAD", "EMPTY_API_KEY"} & os.environ.keys()
 
 
@@ -53,6 +51,15 @@ def test_a_key_of_the_environment_goes_to_no_address_of_a_file(tmp_path: Path) -
     assert "OPENAI_BASE_URL" not in os.environ
     del os.environ["OPENAI_API_KEY"]
     assert read_env_file(tmp_path) == ["OPENAI_BASE_URL"]
+
+
+@pytest.mark.parametrize("name", ["LOTBENCH_HOME", "LOTBENCH_PRICES", "LOTBENCH_REFERENCE_DATA"])
+def test_a_file_says_neither_where_runs_lie_nor_what_calls_cost(tmp_path: Path, name: str) -> None:
+    (tmp_path / ".env").write_text(f"OPENAI_API_KEY=sk-1\n{name}=elsewhere\n", encoding="utf-8")
+    before = dict(os.environ)
+    with pytest.raises(UsageError, match=rf"\.env: {name}: a file may set keys and addresses alone"):
+        read_env_file(tmp_path)
+    assert dict(os.environ) == before
 
 
 def test_a_parents_file_is_not_read(tmp_path: Path) -> None:

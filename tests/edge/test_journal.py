@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -143,6 +144,24 @@ def test_a_damaged_line_costs_its_own_call_only(path: Path, damage: bytes) -> No
         assert journal.get(key(1)) == line(1)
 
     assert [entry.key for entry in read_journal(path)] == [key(0), key(2), key(1)]
+
+
+@pytest.mark.parametrize(
+    "change", [{"seat": -1}, {"seat": 10**12}, {"started": 1e300}, {"usage": {"input_tokens": 10**30}}]
+)
+def test_a_number_out_of_bounds_makes_a_damaged_line(path: Path, change: dict[str, Any]) -> None:
+    """What a seat of 10^12 adds up to is a list as long; 1e300 seconds are no date."""
+    first, second, third = written(path).splitlines(keepends=True)
+    table = json.loads(second)
+    del table["crc"]
+    if "usage" in change:
+        table["reply"]["usage"] |= change["usage"]
+    else:
+        table |= change
+    path.write_bytes(first + json.dumps(table).encode() + b"\n" + third)
+    with Journal(path) as journal:
+        assert journal.damaged == [2] and journal.get(key(1)) is None
+        assert journal.totals.ids() == {line(0).role: [[line(0).reply.model]]}
 
 
 def flips(text: bytes) -> Iterator[bytes]:
@@ -296,6 +315,7 @@ def test_reading_passes_over_what_cannot_be_read(path: Path) -> None:
 WRITER = """
 import os, signal, sys
 from pathlib import Path
+from typing import Any
 from lotbench.edge.calls.journal import Journal
 from tests.edge.test_journal import line
 journal = Journal(Path(sys.argv[1]))
@@ -344,7 +364,14 @@ replies = st.builds(
     sent=st.dictionaries(texts, st.none() | st.floats(0, 2) | texts, max_size=3),
 )
 entries = st.builds(
-    Entry, keys, texts, counts, texts, st.sampled_from(["call", "store"]), st.floats(0, 2e9), replies
+    Entry,
+    keys,
+    texts,
+    st.integers(0, 999),
+    texts,
+    st.sampled_from(["call", "store"]),
+    st.floats(0, 2e9),
+    replies,
 )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from lotbench.benchmarks.lotbench.words import CJK, MASK, ORDER
+from lotbench.benchmarks.lotbench.words import CJK, MASK, orders, too_long
 from lotbench.errors import Unread
 
 _LABEL = re.compile(r"^\W*(?:response|caption|配文)\s*[:：]\s*", re.IGNORECASE)
@@ -42,9 +42,9 @@ def response(text: str, max_words: int, max_cjk: int) -> str:
         or re.search(r" / |\|", said)
     ):
         raise Unread("not_a_response", "a list, not one response")
-    if re.search(r"[<>{}\[\]=\\`]", said) or ORDER.search(said):
+    if re.search(r"[<>{}\[\]=\\`]", said) or orders(said):
         raise Unread("not_a_response", "holds markup or an instruction, not only a response")
-    if len(said.split()) > max_words or len(CJK.findall(said)) > max_cjk:
+    if too_long(said, max_words, max_cjk):
         raise Unread("not_a_response", f"longer than {max_words} words or {max_cjk} characters")
     return said
 

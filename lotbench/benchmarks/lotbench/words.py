@@ -46,22 +46,28 @@ EITHER_ZH = re.compile(
 """An "or" between two offers; at the beginning, after a pronoun or an adverb it means "still"."""
 _MARKUP = re.compile(r"[<>{}\[\]=\\`]|[:：](?!\d)")
 """What belongs to a form, a page or a script and to no phrase; a time of day keeps its colon."""
-ORDER = re.compile(
+_ORDER = re.compile(
     r"\b(?:ignore|disregard|forget)\b.{0,40}\b(?:instructions?|rules?|above|previous|prompt)\b"
     r"|\b(?:same|both|creative)[ _](?:creative[ _])?(?:points?|functions?|criteri(?:a|on)|decisions?)\b|\bcriteria\b"
     r"|\b(?:accept|approve|mark|judge|count|rate|answer)\b.{0,20}\b(?:this|the|my) "
     r"(?:response|caption|candidate|answer|filling)\b"
     r"|\b(?:say|answer|output|return|reply)(?: with)? (?:true\b|yes to (?:both|all)\b)"
     r"|\b(?:mark|count|accept)\b.{0,6}\b(?:this|it|me)\b.{0,6}\b(?:correct|right|true|accepted)\b"
-    r"|\b(?:key text|candidate|reference) (?:is|was|says)\b|\w_\w"
+    r"|\b(?:candidate|reference) (?:is|was|says)\b|\bkey text\b|\w_\w"
+    r"|\b(?:equals?|equivalent to|identical (?:to|with)|same as) (?:the |its |your )?(?:answer|reference|candidate)\b"
     r"|\b(?:candidate|reference|explanation|output|system|user|assistant|verdict|known|causal chain)\s*:"
     r"|(?:忽略|无视|不要管).{0,12}(?:指令|规则|要求|以上|前面)|创意点|两项(?:标准|条件)|功能相同"
     r"|(?:判|评|算|视)(?:断|定)?(?:为|作|成).{0,4}(?:正确|通过|相同|是)|请.{0,6}(?:通过|接受|判|回答是)"
     r"|接受(?:这个|此|该|我的)(?:答案|候选|填空|配文)"
+    r"|(?:等于|等同于|等价于|等同|相同于).{0,4}(?:关键词|答案|参考|原文)"
     r"|(?:候选|参考|解释|因果链|输出|系统|关键词)[^：:，。\s]{0,4}[:：]",
     re.IGNORECASE,
 )
 """What speaks to a judge and not of the scene."""
+_BETWEEN = re.compile(r"[\s\-‐‑‒–—―.…·•/\\|+,;:\u115f\u1160\u2800\u3164\uffa0]+")
+"""What ends a word: also what joins several into what has no space in it, and letters that nobody sees."""
+_CHARACTERS = 15
+"""Characters that a word may have on the average: 120 for a guess of eight words, whatever it is made of."""
 _SENTENCE = re.compile(r"(?<=\w{3})[.!]\s+\w|[。！]")
 """The end of a sentence within a filling; "Dr. No" and "St. Nicholas" have shorter ones."""
 _EDGES = " \t\"'`*_“”‘’「」『』《》.,!。，！:："
@@ -118,15 +124,26 @@ def filling(text: str, framed: str, max_words: int, max_cjk: int) -> str:
         raise Unread("not_a_phrase", "no word in it")
     if _NUMBERING.match(words) or _lists(words):
         raise Unread("not_a_phrase", "a list, not one filling")
-    if _MARKUP.search(words) or ORDER.search(words):
+    if _MARKUP.search(words) or orders(words):
         raise Unread("not_a_phrase", "holds markup or an instruction, not only a phrase")
     if _SENTENCE.search(words):
         raise Unread("not_a_phrase", "more than one sentence")
     if "?" in words or "？" in words:
         raise Unread("not_a_phrase", "a question, not a filling")
-    if len(words.split()) > max_words or len(CJK.findall(words)) > max_cjk:
+    if too_long(words, max_words, max_cjk):
         raise Unread("not_a_phrase", f"longer than {max_words} words or {max_cjk} characters")
     return words
+
+
+def orders(text: str) -> bool:
+    """Whether a text speaks to a judge and not of the scene, in letters of whatever width."""
+    return _ORDER.search(unicodedata.normalize("NFKC", text)) is not None
+
+
+def too_long(text: str, max_words: int, max_cjk: int) -> bool:
+    """Whether a text has more words, Chinese characters, or letters than a guess may have."""
+    words = [word for word in _BETWEEN.split(text) if word]
+    return len(words) > max_words or len(CJK.findall(text)) > max_cjk or len(text) > _CHARACTERS * max_words
 
 
 def _lists(words: str) -> bool:

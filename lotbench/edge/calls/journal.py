@@ -40,6 +40,9 @@ REPLY = {
     "logprobs": TABLE + NOTHING,
 }
 """What the fields of a line are in JSON."""
+MOST = 10**11
+"""No number of a line is larger: tokens, or seconds since 1970. What is made of larger ones fills the memory or is no date."""
+MOST_SEATS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +323,9 @@ def entry(table: Mapping[str, Any]) -> Entry:
         reply=Reply(**reply),
     )
     if not (_of_types(made, ENTRY) and _of_types(made.key, KEY) and _of_types(made.reply.usage, USAGE)):
-        raise TypeError("a field is of another type")
+        raise TypeError("a field is of another type or out of its bounds")
+    if made.seat >= MOST_SEATS:
+        raise ValueError("no role has so many seats")
     if not _of_types(made.reply, REPLY) or any(
         type(one) not in NUMBER for one in (made.reply.logprobs or {}).values()
     ):
@@ -329,8 +334,11 @@ def entry(table: Mapping[str, Any]) -> Entry:
 
 
 def _of_types(record: object, types: Mapping[str, tuple[type, ...]]) -> bool:
-    """Whether fields are what JSON has for them; True is no number here."""
-    return all(type(getattr(record, name)) in allowed for name, allowed in types.items())
+    """Whether fields are what JSON has for them, and no number is out of bounds; True is no number here."""
+    values = [(getattr(record, name), allowed) for name, allowed in types.items()]
+    return all(
+        type(one) in allowed and (type(one) not in NUMBER or 0 <= one <= MOST) for one, allowed in values
+    )
 
 
 def journal_line(made: Entry) -> bytes:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from lotbench.errors import UsageError
 
-OURS = re.compile(r"[A-Z0-9_]+_API_KEY|OPENAI_BASE_URL|LOTBENCH_[A-Z_]+")
+OURS = re.compile(r"[A-Z0-9_]+_API_KEY|OPENAI_BASE_URL|LOTBENCH_SERVE_KEY")
 
 
 def read_env_file(folder: Path) -> list[str]:
@@ -23,7 +23,8 @@ def read_env_file(folder: Path) -> list[str]:
         The names of those that were set.
 
     Raises:
-        UsageError: The file is no text, or names an address for a key that it does not hold.
+        UsageError: The file is no text, names an address for a key that it does not hold, or sets another variable of
+            ours: where runs and prices lie is for who starts the process to say.
     """
     path = folder / ".env"
     if not path.is_file():
@@ -35,6 +36,10 @@ def read_env_file(folder: Path) -> list[str]:
         found = dotenv_values(path, interpolate=False, encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: {error}") from None
+    if others := sorted(name for name in found if name.startswith("LOTBENCH_") and not OURS.fullmatch(name)):
+        raise UsageError(
+            f"{path}: {others[0]}: a file may set keys and addresses alone; set it in the environment"
+        )
     taken = {name: value for name, value in found.items() if value and OURS.fullmatch(name)}
     new = [name for name in taken if name not in os.environ]
     if "OPENAI_BASE_URL" in new and os.environ.get("OPENAI_API_KEY"):
