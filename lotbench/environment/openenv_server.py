@@ -14,6 +14,7 @@ from typing import Any
 import uvicorn
 from openenv.core.env_server import Action, Environment, Observation, State, create_fastapi_app
 from pydantic import Field
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from lotbench.environment.openenv import Episode, Episodes
 from lotbench.types import Finish
@@ -21,6 +22,10 @@ from lotbench.types import Finish
 HOST = "127.0.0.1"
 LARGEST = 4_000_000
 """Bytes of a message; an action that is too long for a game is refused by the game, which says so."""
+
+
+PATIENCE_S = 10.0
+"""Seconds that the head of a request may take to come: whoever sends half a one holds a connection."""
 
 
 class Said(Action):
@@ -124,8 +129,26 @@ async def serve_environment(
     )
     with socket.create_server((HOST, port)) as listener:
         ready(f"http://{HOST}:{listener.getsockname()[1]}")
-        config = uvicorn.Config(_guarded(app, key), log_level="warning", lifespan="off", ws_max_size=LARGEST)
+        config = uvicorn.Config(
+            _guarded(app, key),
+            http=_Impatient,
+            log_level="warning",
+            lifespan="off",
+            ws_max_size=LARGEST,
+        )
         await uvicorn.Server(config).serve([listener])
+
+
+class _Impatient(H11Protocol):
+    """A connection that is closed when its first request does not come in time."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)
+        self.loop.call_later(PATIENCE_S, self._end_if_silent)
+
+    def _end_if_silent(self) -> None:
+        if self.scope is None:
+            self.transport.close()
 
 
 def _guarded(app: Any, key: str) -> Callable[..., Awaitable[None]]:

@@ -118,6 +118,14 @@ def test_every_row_comes_with_its_line_and_every_fault_with_its_place(tmp_path: 
     assert put_aside == faults
 
 
+@pytest.mark.parametrize("text", ["5", "[]", "null", '"a"'])
+def test_a_line_that_is_no_table_is_a_fault_with_its_number(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(f'{{"a": 1}}\n{text}\n', encoding="utf-8")
+    with pytest.raises(DataError, match=r"rows\.jsonl:2: Input should be a valid dictionary"):
+        list(tables(path))
+
+
 def test_a_file_that_is_not_there_is_a_fault(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"none\.jsonl: No such file"):
         list(tables(tmp_path / "none.jsonl"))

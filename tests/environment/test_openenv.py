@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -291,9 +292,16 @@ def test_the_released_package_serves_its_own_client(tmp_path: Path) -> None:
     programs = server_environment(tmp_path)
     one = ("--sessions", "1", "--sample", "lot-0034")
     with serving() as models, command(programs / "python", tmp_path, models.url, *one) as address:
+        port = int(address.rpartition(":")[2])
+        half = socket.create_connection(("127.0.0.1", port))
+        half.sendall(b"GET /health HTTP/1.1\r\nHost: ")
         client = [str(programs / "python"), "-c", CLIENT, address, KEY]
         done = subprocess.run(client, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, done.stderr
+        # Whoever sends half a request and waits is shown out.
+        with half:
+            half.settimeout(30)
+            assert half.recv(1) == b""
     *rewards, error = json.loads(done.stdout.splitlines()[-1])
     assert [name for _, name, _ in rewards] == ["mine-1", "mine-2"]
     assert rewards[1] == [1.0, "mine-2", "solved"]

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-import numpy as np
-
-from lotbench.benchmarks.liveideabench.judged import Comparison, Keyword
+from lotbench.benchmarks.liveideabench.judged import Keyword
 from lotbench.benchmarks.liveideabench.settings import Version
 from lotbench.metrics.effects import severities
 from lotbench.report.sections import Section, Table
@@ -60,19 +58,12 @@ def _fluency(keywords: Sequence[Keyword]) -> Section:
     found = [one for keyword in keywords for one in keyword.comparisons]
     letters = Counter(letter for one in found for letter in one.letters)
     both = [one for one in found if len(one.letters) == 2]
-    differ = [one for one in both if len(set(one.letters)) == 2]
+    differ = sum(len(set(one.letters)) == 2 for one in both)
     rows = tuple((letter, letters[letter]) for letter in "ABCD")
     unread = sum(one.unread for one in found)
     notes = (
         "A: different ideas and problems; D: academically identical. A pair is worth the mean of its letters.",
-        f"Pairs compared in both orders: {len(both)}; the letter depended on the order in {len(differ)}, by "
-        f"{_steps(differ)} letters on average. Identical word for word, and D without a call: "
+        f"Pairs compared in both orders: {len(both)}; the letter depended on the order in {differ}. Identical word for word, and D without a call: "
         f"{sum(one.identical for one in found)}. Comparisons that could not be read: {unread}.",
     )
     return Section("Fluency", notes, (Table(("letter", "times"), rows),))
-
-
-def _steps(differ: Sequence[Comparison]) -> str:
-    if not differ:
-        return "0"
-    return f"{np.mean([abs(ord(one.letters[0]) - ord(one.letters[1])) for one in differ]):.2f}"

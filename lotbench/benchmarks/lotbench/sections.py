@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from lotbench.benchmarks.lotbench.encore_sections import leaps
 from lotbench.benchmarks.lotbench.games import FAILED, Game, game
@@ -22,8 +22,6 @@ from lotbench.report.markdown import out_of, share
 from lotbench.report.sections import Cell, Plot, Section, Table
 from lotbench.types import Metric, Trace
 
-NEAR = {"contains": "contain", "shortens": "shorten"}
-"""What a filling that is not the key text may have in common with it."""
 STATUSES = ("ok", "unparsed", "not_a_phrase", "refused", "truncated")
 CONFIRM = {
     "never": "No positive verdict was confirmed: a game ends on the judge's first yes, false ones included.",
@@ -148,17 +146,6 @@ def _repeats(games: Sequence[Game]) -> Section:
         "A first guess has neither question nor clue to go by: many that are the very key text, beside few of other "
         "models, are a sign that the model knew the samples.",
     ]
-    for overlap in NEAR:
-        if near := [check for check in decided if check.overlap == overlap]:
-            yes = sum(bool(check.accepted) for check in near)
-            rows += (
-                (
-                    f"guesses accepted of those that {NEAR[overlap]} the key text",
-                    yes,
-                    len(near),
-                    share(yes, len(near)),
-                ),
-            )
     if several and 2 * alike > len(several):
         notes.append(
             f"WARNING: {out_of(alike, len(several))} samples open with the same guess in every repeat, so the repeats are "
@@ -197,14 +184,6 @@ def _questions(games: Sequence[Game], rules: Rules) -> Section:
         ),
         ("games without a leak", len(tight), len(games), share(len(tight), len(games))),
     )
-    told = {
-        "wh_question: questions for what, who or how, which cost the answer": [at.asked for at in asks],
-        "either_or: questions for which of two, which cost the answer": [at.asked for at in asks],
-        "Unclear: answers that decide nothing": answers,
-    }
-    for what, all_of in told.items():
-        if count := all_of.count(what.partition(":")[0]):
-            rows += ((what, count, len(all_of), share(count, len(all_of))),)
     notes = (
         f"creativity_score over games without a leak: {_with_interval(score)}, n = {score.n} samples.",
         "A long game has more questions and so more chances of a leak: games without one are the shorter, "
@@ -241,7 +220,7 @@ def _judging(games: Sequence[Game], rules: Rules) -> Section:
     rows: list[tuple[Cell, ...]] = [(kind, how[kind, True], how[kind, False]) for kind in kinds]
     agreed = sum(bool(confirm.accepted) for confirm in confirms)
     rows.append(("confirm", agreed, len(confirms) - agreed))
-    doubtful = sorted(_doubtful(games))
+    doubtful = {(one.sample, chain.judge) for one in games for chain in one.chains if chain.accepted is False}
     notes = [
         CONFIRM.get(str(rules.confirm), f"confirm: {rules.confirm}"),
         f"Askings of a judge that brought no readable verdict: {unread}.",
@@ -249,9 +228,6 @@ def _judging(games: Sequence[Game], rules: Rules) -> Section:
         "creativity_score_unconfirmed takes every first positive verdict for the end of its game.",
     ]
     tables = [Table(("verdict by", "accepted", "not accepted"), tuple(rows))]
-    if doubtful:
-        caption = "Samples whose causal chain was not accepted"
-        tables.append(Table(("sample", "judge", "builds"), tuple(doubtful), caption))
     return Section("Judging", tuple(notes), tuple(tables))
 
 
@@ -280,16 +256,6 @@ def _opening(one: Game) -> str | None:
     """The first round's filling without differences of case, width and spacing."""
     filling = one.rounds[0].filling if one.rounds else None
     return None if filling is None else " ".join(unicodedata.normalize("NFKC", filling).casefold().split())
-
-
-def _doubtful(games: Iterable[Game]) -> set[tuple[str, int, int]]:
-    """Sample, judge and builds of the chains that were used though never accepted."""
-    return {
-        (one.sample, chain.judge, chain.builds)
-        for one in games
-        for chain in one.chains
-        if chain.accepted is False
-    }
 
 
 def _with_interval(metric: Metric) -> str:

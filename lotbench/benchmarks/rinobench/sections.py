@@ -126,13 +126,8 @@ def _classes(answers: Sequence[Judged]) -> Section:
         cells=tuple(tuple(Metric(float(row[at]), n=int(row.sum())) for at in (*LABELS, 0)) for row in counts),
         caption="Answers by gold and predicted score",
     )
-    matrix = Table(
-        ("gold, predicted", *names),
-        tuple((label, *(int(counts[label - 1, at]) for at in (*LABELS, 0))) for label in LABELS),
-        "Confusion matrix",
-    )
     note = "Low and high: 95 % interval, drawing the ideas again."
-    return Section("By novelty score", (note,), (table, matrix), grids=(grid,))
+    return Section("By novelty score", (note,), (table,), grids=(grid,))
 
 
 def _f1_of(counts: Floats, place: int) -> Floats:

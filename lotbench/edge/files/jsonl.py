@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 from zlib import crc32
 
 import orjson
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from lotbench.errors import DataError, UsageError, at, faults_of
 
@@ -187,9 +187,9 @@ def rows(path: Path, read: Callable[[Any], T], faults: list[str] | None = None) 
         raise DataError(found)
 
 
-def tables(path: Path) -> Iterator[tuple[int, Any]]:
-    """The JSON of each line that is not empty, with its number; raises DataError as `rows` does."""
-    return rows(path, lambda table: table)
+def tables(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The JSON object of each line that is not empty, with its number; raises DataError as `rows` does."""
+    return rows(path, TypeAdapter(dict[str, Any]).validate_python)
 
 
 def _row(

@@ -9,7 +9,6 @@ import pytest
 
 from lotbench.benchmarks.lotbench.sample import Item, Rejected
 from lotbench.benchmarks.lotbench.settings import Settings
-from lotbench.benchmarks.lotbench.task import benchmark
 from lotbench.types import Image, Message, Request
 from tests.fakes import ScriptedModel, text_of
 from tests.play import CHINESE, NO, SAMPLE, YES, candidate, judge, oracle, play, said_to_candidate
@@ -107,7 +106,6 @@ async def test_the_oracle_sees_no_explanation_clue_picture_history_or_name(sees:
 
 
 def test_the_oracle_sees_the_scene_unless_told_otherwise() -> None:
-    from lotbench.benchmarks.lotbench.settings import Settings
 
     assert Settings().oracle_sees == "scene"
 
@@ -172,11 +170,8 @@ async def test_a_chinese_candidate_is_told_in_chinese_why_it_is_asked_again() ->
     assert "（问的是二选一：请只问其中一个）" in player.heard("ask")[1]
 
 
-async def test_a_question_for_which_of_two_asked_twice_costs_the_answer_and_the_report_says_so() -> None:
+async def test_a_question_for_which_of_two_asked_twice_costs_the_answer() -> None:
     player = candidate("one", "two", asks=["Is it an animal or a plant?"] * 2)
     game = await play(player, max_rounds=2)
     assert game.read("ask", "status") == ["either_or", "either_or"]
     assert game.values("answer") == []
-    sections = benchmark.sections([game.trace], Settings(max_rounds=2, confirm="never"))
-    rows = {row[0]: row[1:3] for one in sections for table in one.tables for row in table.rows}
-    assert rows["either_or: questions for which of two, which cost the answer"] == (1, 1)
