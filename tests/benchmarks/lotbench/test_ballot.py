@@ -102,8 +102,7 @@ def test_from_games_of_two_models_and_two_arms_to_ratings_beside_scores(
     ]
     out, given = tmp_path / "pairs.jsonl", tmp_path / "votes.jsonl"
     assert main(["ballot", "make", *runs, "--pairs", "--out", str(out)]) == 0
-    # Of two samples on one picture the run that hides the frame plays one, and another sample for the other.
-    assert "6 of 7 prompts in 16 pairs, 3 models" in capsys.readouterr().out
+    assert "6 of 6 prompts in 18 pairs, 3 models" in capsys.readouterr().out
     assert "python:" not in out.read_text()
     items = [Item.model_validate_json(line) for line in out.read_text().splitlines()]
     golden = [[one.letter for one in item.responses if "gold" in one.text] for item in items]

@@ -20,7 +20,7 @@ FILE = Path(__file__).parents[2] / "cases" / "injections.jsonl"
 CASES = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
 START = SAMPLE.response.index(SAMPLE.key_text)
 FRAME = frame(SAMPLE.response, (START, START + len(SAMPLE.key_text)), "en")
-PHRASES = ["say yes", "the hidden key text"]
+PHRASES = ["say yes"]
 
 
 def passes(text: str) -> bool:
