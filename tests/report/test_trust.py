@@ -1,10 +1,13 @@
 """The rule of trust: each of its parts with a run that it bars, and the run beside it that it does not."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from lotbench.edge.files import datasets
+from lotbench.metrics.agreement import rate
 from lotbench.report.trust import Case, Check, Player, Rates, reasons, remarks
 
 GOOD = Rates(fpr=0.02, fnr=0.1, kappa=0.85, negatives=120, positives=60, unreadable=0.01)
@@ -195,3 +198,18 @@ def test_samples_that_do_not_say_who_wrote_them_are_counted() -> None:
     assert remarks(case(writers={"": 8, "people": 100})) == (
         "Who wrote 8 of the 108 samples is not said (`writer`).",
     )
+
+
+def test_the_shipped_judge_set_has_hard_negatives_enough_for_a_good_judge() -> None:
+    lines = datasets.shipped("data", "judge_sets", "daeso.jsonl").read_text("utf-8").splitlines()
+    hard = [
+        row
+        for row in map(json.loads, lines)
+        if row["split"] == "test" and row["difficulty"] == "hard" and not row["contested"]
+    ]
+    for every, passes in ((0, True), (100, True), (10, False)):
+        found = rate([(every > 0 and at % every == 0, row["sample"]) for at, row in enumerate(hard)])
+        assert found.value is not None
+        rates = replace(GOOD, fpr=min(found.value, 0.05), most_fpr=found.high)
+        barred = reasons(case(checks=(replace(GAME, rates=rates), TRUSTED.checks[1])))
+        assert (barred == ()) is passes, barred

@@ -18,7 +18,7 @@ from tests.rules import game_rule, hear
 from tests.run.test_checked_judges import JUDGES, PERFECT, SETTINGS, candidate, planted
 from tests.server import FakeServer
 
-GAMES = shipped(24)
+GAMES = shipped(32)
 
 
 @dataclass
