@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from lotbench import benchmarks
 from lotbench.config.experiment import Config, Experiment, digest
@@ -35,7 +35,6 @@ class Wanted:
         judge_set: A folder, or "" for the one that is shipped.
         split: tune, test or all.
         limit: At most so many rows a role, from each kind alike.
-        unknown: Whether rows whose truth says neither yes nor no count as no, or not at all.
         every: Measure every variant of the judge's settings, not only the one that is set.
         stages: Where the chains go that people are to mark.
     """
@@ -44,7 +43,6 @@ class Wanted:
     judge_set: str = ""
     split: str = "test"
     limit: int | None = None
-    unknown: Literal["incorrect", "left_out"] = "incorrect"
     every: bool = False
     stages: Path | None = None
     out: Path = Path("runs")
@@ -103,7 +101,6 @@ class Prepared:
             "set": self.rows.digest,
             "split": wanted.split,
             "limit": wanted.limit,
-            **({"unknown": wanted.unknown} if wanted.unknown != "incorrect" else {}),
             "every": wanted.every,
             "repeats": self.repeats,
             "digests": {**self.plan.digests, "experiment": digest(experiment)},
@@ -155,8 +152,7 @@ def prepare(wanted: Wanted) -> Prepared:
 
 def _counts(probe: Probe, wanted: Wanted) -> bool:
     """Whether a row is part of the check."""
-    left_out = wanted.unknown == "left_out" and bool(probe.known.get("unknown"))
-    return not probe.contested and wanted.split in ("all", probe.split) and not left_out
+    return not probe.contested and wanted.split in ("all", probe.split)
 
 
 def _filled(given: Experiment, found: Path) -> dict[str, str]:

@@ -52,7 +52,6 @@ def check(parsed: argparse.Namespace) -> int:
         judge_set=parsed.judge_set or "",
         split=parsed.split,
         limit=parsed.limit,
-        unknown=parsed.unknown,
         every=parsed.all_modes,
         stages=Path(parsed.stages) if parsed.stages else None,
         out=Path(parsed.out),

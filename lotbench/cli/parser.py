@@ -58,6 +58,17 @@ class Parser(argparse.ArgumentParser):
             raise
 
 
+def _still_there(before: str) -> Callable[[str], str]:
+    """How an argument is read of which some values are gone."""
+
+    def read(value: str) -> str:
+        if instead := removed.VALUES.get(f"{before} {value}"):
+            raise argparse.ArgumentTypeError(f"{value} is gone: {instead}")
+        return value
+
+    return read
+
+
 def parser() -> argparse.ArgumentParser:
     """The parser of the `lotbench` command."""
     top = Parser(prog="lotbench", description="How creative is a language model? Let it play.", epilog=EPILOG)
@@ -303,6 +314,7 @@ def _exports(commands: Commands) -> None:
     one.add_argument(
         "--to",
         metavar="TOOL",
+        type=_still_there("export --to"),
         help="for another tool, into the folder --out: huggingface, inspect",
     )
     one.add_argument(
@@ -404,12 +416,6 @@ def _judges(commands: Commands) -> None:
     what.add_argument("--set", metavar="K=V", action="append", default=[], dest="sets", help="any setting")
     what.add_argument("--seed", metavar="N", type=int)
     what.add_argument("--stages", metavar="DIR", help="write the causal chains there, for people to mark")
-    what.add_argument(
-        "--unknown",
-        choices=["incorrect", "left_out"],
-        default="incorrect",
-        help="what a row counts as whose true answer is Unknown (default: incorrect)",
-    )
     what.add_argument("--marks", metavar="FILE", help="read people's marks on exported chains; no call")
     field = one.add_argument_group("field rates, without a call")
     field.add_argument("--from-run", metavar="RUN", help="draw guesses of a run for people to label")
@@ -521,9 +527,10 @@ def _import(data: Commands) -> None:
     one.add_argument(
         "name",
         metavar="NAME",
+        type=_still_there("data import"),
         help="oogiri-go, caption-contest (a folder, or a name on the hub); hicbench (CDID.csv); "
         "liveideabench (the folder with kws.csv and keyword_classifications.csv); rinobench (train.json or test.json); "
-        "liveideabench-ideas (released ideas and critiques as CSV, which become runs); ",
+        "liveideabench-ideas (released ideas and critiques as CSV, which become runs)",
     )
     one.add_argument("source", metavar="SRC", help="the file or the folder that was published")
     one.add_argument("out", metavar="DEST", help="the folder that is made")

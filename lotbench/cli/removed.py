@@ -17,9 +17,18 @@ FLAGS: dict[str, str] = {
     "--difference": "compare says which difference each pair of runs would show as it is",
     "--otlp": "export --to inspect writes a log of inspect_ai, --to huggingface files for the hub",
     "--batch": "--set service_tier=flex asks models of OpenAI at half the price (docs/models.md)",
+    "judge-check --unknown": "leave rows without a true yes or no out of the judge set",
     "data check --model": "evaluate --set arm=caption plays the samples without their pictures",
     "view --name": "verdicts are labelled in the file that judge-check --from-run writes (docs/judges.md)",
     "--precision": '--repeats M says how many games a sample has; a report\'s section "What this can show" says how many '
     "samples a gap takes",
 }
 """By flag, with the command where others have the flag still."""
+VALUES: dict[str, str] = {
+    "export --to every-eval-ever": "--to inspect writes a log of inspect_ai, --to huggingface files for the hub",
+    "export --to otel": "whatever listens to LangChain sees a run while it is played (docs/integrations.md)",
+    "data import inspect": "run the benchmark as a task of inspect_ai (docs/integrations.md)",
+    "data import turtlebench": "judge-check --judge M asks the judge itself on the labelled rows",
+    "data import ocsai": "judge-check --judge M asks the judge itself on the labelled rows",
+}
+"""By what stands before the value that is gone."""

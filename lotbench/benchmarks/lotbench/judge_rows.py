@@ -80,8 +80,6 @@ class Asked(_Row):
     kind: Literal[
         "plain", "negation", "double", "edge", "picture", "scene", "either_or", "figurative", "guess"
     ]
-    unknown: StrictBool = False
-    """Whether the truth says neither: then the label is no, or the row is left out (`judge-check --unknown`)."""
 
 
 class Compared(_Row):
@@ -212,6 +210,5 @@ def _probe(role: str, row: Row) -> Probe:
         split=row.split,
         labels=row.labels,
         contested=row.contested,
-        known={"unknown": True} if isinstance(row, Asked) and row.unknown else {},
         task=task,
     )
