@@ -8,7 +8,6 @@ A name is read from left to right: `hf:`, `local`, `file:`, `human` or `human:WH
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal, TypeAlias, cast
@@ -46,35 +45,16 @@ _VARIANT = re.compile(
 
 _OWN_NAMES = ("python:", "human:")
 _MAKER = re.compile(
-    r"^(?:(?:us|eu|apac|global)\.)?(?:ai21|amazon|anthropic|cohere|deepseek|meta|mistral|openai|qwen)\."
+    r"^(?:(?:us|eu|apac|global)\.)?(?:ai21|amazon|anthropic|cohere|deepseek|meta|mistral|openai|qwen)[.]|^(?:ft:|meta-|chat)"
 )
-"""The maker as clouds put it before a name (`us.anthropic.claude-...`)."""
-_SERIAL = re.compile(r"-v\d+:\d+$|-v\d+(?=@\d{8}$)")
-"""The serial number that clouds put after a name or before its date."""
-_BUILD = re.compile(
-    r"[-_.:](?:i?q\d(?:_[a-z0-9]{1,8}){0,4}|awq|gptq|gguf|mlx|fp8|fp16|bf16|int[48]|(?:bnb-)?[48]bit|w\da\d+)$|-v1$"
-    r"|(?<=-instruct)-turbo$"
+"""What clouds put before a name (`us.anthropic.claude-...`), and other words that no family begins with."""
+_SIZE = re.compile(
+    r"[-_. :](?:mini|nano|micro|tiny|small|medium|large|xl|max|plus|pro|ultra|lite|flash|turbo|opus|sonnet|haiku|fast"
+    r"|high|low|base|instruct|chat|it|reasoner|thinking|preview|latest|exp|beta)(?![a-z])"
 )
-"""How the weights are packed: not another model."""
-_ALSO: Mapping[str, tuple[str, ...]] = {
-    # What these two names of an API mean has changed with time.
-    "deepseek-chat": ("deepseek", "deepseek-v3", "deepseek-v3.1", "deepseek-v3.2"),
-    "deepseek-reasoner": ("deepseek", "deepseek-r1", "deepseek-v3.1", "deepseek-v3.2"),
-    "gpt-35-turbo": ("gpt-3.5-turbo",),
-    "llama-3.1-8b-instant": ("llama-3.1-8b",),
-    "llama-3.3-70b-versatile": ("llama-3.3-70b",),
-    "qwen-max": ("qwen2.5-max",),
-    "qwq": ("qwq-32b",),
-    "qwq-plus": ("qwq-32b",),
-}
-"""Names whose model no rule finds, without date and variant."""
-_NAME_WORD = re.compile(r"\d[\da-z.]*|[^\W\d_]+")
-_SPELLED = {"chatgpt": "gpt"}
-_UNTELLING = re.compile(
-    r"instruct|chat|it|base|hf|meta|thinking|nothinking|reasoning|reasoner|preview|latest|exp|experimental|beta|free"
-    r"|high|medium|low|minimal|none|xhigh|effort|\d+k|20\d{6}"
-)
-"""Words of a name that tell siblings apart and not their base: effort, context, date."""
+"""Where a name begins to say how large a model is, or how it is asked."""
+_SPELLED = {"qwq": "qwen", "qvq": "qwen"}
+"""Families that go by another name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,9 +199,9 @@ def base_model(model_id: str) -> str:
 
 
 def related(one: str, other: str) -> bool:
-    """Whether two model ids are one model or siblings of one base model, however each provider spells it.
+    """Whether two model ids are of one family: what stands before a digit, a size or a date is one name (`gpt`).
 
-    A callable or a person has a name of its own, which no rule takes apart.
+    A distillation is of both its families. A callable or a person has a name of its own, which no rule takes apart.
     """
     if one.startswith(_OWN_NAMES) or other.startswith(_OWN_NAMES):
         return one == other
@@ -229,28 +209,20 @@ def related(one: str, other: str) -> bool:
 
 
 @cache
-def _families(model_id: str) -> frozenset[tuple[str, ...]]:
-    """The models that an id may mean, each as its words in no order."""
-    name = model_id.lower().removeprefix("hf:").partition("+")[0].rsplit("/", 1)[-1]
-    text = _SERIAL.sub("", _MAKER.sub("", name)).removesuffix(".gguf")
-    while text not in _ALSO:
-        shorter = _BUILD.sub("", _VARIANT.sub("", _DATE.sub("", text)))
-        if shorter == text:
-            return frozenset({_words(text)})
-        text = shorter
-    return frozenset(map(_words, _ALSO[text]))
+def _families(model_id: str) -> frozenset[str]:
+    """The names of the families that an id tells of; a fine-tune's is its base's (`hf:BASE+ADAPTER`, `ft:BASE:...`)."""
+    name = model_id.lower().removeprefix("hf:").partition("+")[0].rsplit("/", 1)[-1].removesuffix(".gguf")
+    return frozenset(_family(part) for part in name.split("-distill-"))
 
 
-def _words(text: str) -> tuple[str, ...]:
-    """What tells models apart in a name: `claude-3-5-sonnet` and `Claude 3.5 Sonnet` have the same words."""
-    joined = re.sub(r"(?<![\w.])(\d)[-_](\d)(?![\w.])", r"\1.\2", re.sub(r"(?<=[a-z])(?=\d)", "-", text))
-    found = (_SPELLED.get(word, word) for word in _NAME_WORD.findall(joined))
-    told = sorted(re.sub(r"(?<!\.0)(?:\.0)++$", "", word) for word in found if not _UNTELLING.fullmatch(word))
-    return tuple(told) or (text,)
+def _family(name: str) -> str:
+    text = _MAKER.sub("", _MAKER.sub("", name))
+    found = re.split(r"(?:[-_. :][vrk](?=\d))?[-_. :]*\d", _SIZE.split(text)[0])[0].strip("-_. :")
+    return _SPELLED.get(found, found) or text
 
 
 def kin(one: ModelName, other: ModelName) -> bool:
-    """Whether two names are of one model or of siblings; a person is kin to nobody, for persons have no ids."""
+    """Whether two names are of one family of models; a person is kin to nobody, for persons have no ids."""
     if "human" in (one.kind, other.kind):
         return False
     return one == other or (bool(one.model) and related(one.model, other.model))

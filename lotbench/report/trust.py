@@ -218,7 +218,7 @@ def _kin(case: Case) -> Iterator[str]:
             for one in case.candidate.names
             for other in names
         ):
-            yield f"the candidate and the {role} are one model or siblings"
+            yield f"the candidate and the {role} are of one family of models"
 
 
 def _written(case: Case) -> Iterator[str]:

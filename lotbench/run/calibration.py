@@ -21,6 +21,7 @@ from lotbench.benchmarks.lotbench.games import game
 from lotbench.benchmarks.lotbench.sample import Text
 from lotbench.config.arm import arm
 from lotbench.config.experiment import validate
+from lotbench.config.makers import makers
 from lotbench.edge.files import atomic_write, datasets
 from lotbench.edge.files.jsonl import rows
 from lotbench.errors import DataError, RunFolderError, UsageError, at
@@ -33,8 +34,8 @@ FILE = "calibration.jsonl"
 GAME = "lotbench"
 """The benchmark whose samples are played."""
 Tier: TypeAlias = Literal["easy", "medium", "hard"]
-FEWEST = 4
-"""Plays of a sample, all arms together, below which it has no tier."""
+FEWEST = 8
+"""Plays of a sample, all arms together, below which it has no tier; they are by players of two kinds or more."""
 EASY, HARD = 0.75, 0.25
 """A sample is easy from the first share of solved first attempts on, and hard down to the second."""
 LATER = ("max_rounds=", "ask=", "clues=", "clue_interval=", "clue_reveal=", "feedback=")
@@ -176,14 +177,18 @@ def opening(name: str) -> str:
 
 
 def tiers(plays: Sequence[Play]) -> dict[str, Tier | None]:
-    """How hard each sample is by the first attempts at it; None where it was played too seldom.
+    """How hard each sample is by the first attempts at it; None where too few plays or players of one kind alone say it.
 
     The shares of the arms that were played count alike, however many plays each has.
     """
     arms: dict[str, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
+    players: dict[str, set[frozenset[str]]] = defaultdict(set)
     for one in plays:
         arms[one.sample][opening(one.arm)].append(one.solved == 1)
-    return {name: _tier(list(hits.values())) for name, hits in arms.items()}
+        players[one.sample].add(makers(one.player))  # People, and whoever tells of no maker, are one kind.
+    return {
+        name: _tier(list(hits.values())) if len(players[name]) > 1 else None for name, hits in arms.items()
+    }
 
 
 def _tier(arms: Sequence[Sequence[bool]]) -> Tier | None:

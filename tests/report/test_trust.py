@@ -128,14 +128,14 @@ def test_a_run_of_which_all_is_known_is_trusted() -> None:
         ),
         # Kinship.
         (
-            case(others={**TRUSTED.others, "judge": Player(("gpt-4.1",))}),
-            case(others={**TRUSTED.others, "judge": Player(("gpt-4o",))}),
-            "the candidate and the judge are one model or siblings",
+            case(others={**TRUSTED.others, "judge": Player(("gpt-4o-mini",))}),
+            case(others={**TRUSTED.others, "judge": Player(("o3",))}),
+            "the candidate and the judge are of one family of models",
         ),
         (
             case(others={**TRUSTED.others, "oracle": Player(("x", "gpt-4.1-2025-04-14@http://h:1/v1"))}),
             case(others={**TRUSTED.others, "captioner": Player(("gpt-4.1",))}),
-            "the candidate and the oracle are one model or siblings",
+            "the candidate and the oracle are of one family of models",
         ),
         # Writers.
         (

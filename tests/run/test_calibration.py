@@ -43,19 +43,22 @@ def test_a_first_attempt_knows_nothing_of_rounds() -> None:
 
 
 def test_a_tier_is_the_mean_of_what_each_arm_solved_at_the_first_attempt() -> None:
-    hidden = "image+caption, frame=hidden, max_rounds=1"
+    hidden, two_kinds = "image+caption, frame=hidden, max_rounds=1", ("gpt-5", "claude-opus-4")
     known = [
-        # Shown 2 of 2, hidden 0 of 2: a half.
-        *(play("a", 1) for _ in range(2)),
-        *(play("a", arm=hidden, attempts=1) for _ in range(2)),
+        # Shown 4 of 4, hidden 0 of 4: a half.
+        *(play("a", 1, player=name) for name in two_kinds * 2),
+        *(play("a", arm=hidden, attempts=1) for _ in range(4)),
         # Shown 6 of 6, hidden 1 of 2: .75, though 7 of 8 were solved.
-        *(play("b", 1) for _ in range(6)),
+        *(play("b", 1, player=name) for name in two_kinds * 3),
         *(play("b", solved, arm=hidden, attempts=1) for solved in (1, None)),
         # Solved, but at no first attempt.
-        *(play("c", 2) for _ in range(4)),
-        *(play("d", 1) for _ in range(3)),
+        *(play("c", 2, player=name) for name in two_kinds * 4),
+        # One play too few; and enough of them, but by models of one maker, or by people.
+        *(play("d", 1, player=name) for name in (*two_kinds * 3, "Ann")),
+        *(play("e", 1, player=name) for name in ("gpt-5", "o3") * 4),
+        *(play("f", 1, player=name) for name in ("Ann", "human:Ben") * 4),
     ]
-    assert tiers(known) == {"a": "medium", "b": "easy", "c": "hard", "d": None}
+    assert tiers(known) == {"a": "medium", "b": "easy", "c": "hard", "d": None, "e": None, "f": None}
 
 
 def games(solved: int, of: int) -> list[Trace]:
@@ -72,16 +75,20 @@ def shown(data: Path, known: list[Play], traces: list[Trace]) -> list[tuple[obje
 
 
 def test_first_attempts_stand_beside_those_of_blind_players_each_sample_once(tmp_path: Path) -> None:
-    # Samples 0 to 2 are solved by all four players, 3 to 5 by none; the run solves the first two.
-    known = [play(f"s{at:02}", 1 if at < 3 else None, player=f"p{n}") for at in range(6) for n in range(4)]
+    # Samples 0 to 2 are solved by all eight players, 3 to 5 by none; the run solves the first two.
+    known = [
+        play(f"s{at:02}", 1 if at < 3 else None, player=f"gpt-{n}" if n % 2 else f"p{n}")
+        for at in range(6)
+        for n in range(8)
+    ]
     # What says nothing here: another sample, another variant, the run's own plays, more plays of one sample.
     known += [play("elsewhere", 1), play("s05", arm="caption"), play("s05", 1, player="me", run="own")]
     known += [play("s00", 1, player=f"q{n}", arm="image+caption, max_rounds=1", attempts=1) for n in range(9)]
     rows = shown(tmp_path, known, games(2, 6))
     assert rows == [
-        ("all", 6, 33, 0.5, pytest.approx(1 / 3)),
-        ("easy", 3, 21, 1.0, pytest.approx(2 / 3)),
-        ("hard", 3, 12, 0.0, 0.0),
+        ("all", 6, 57, 0.5, pytest.approx(1 / 3)),
+        ("easy", 3, 33, 1.0, pytest.approx(2 / 3)),
+        ("hard", 3, 24, 0.0, 0.0),
     ]
 
 

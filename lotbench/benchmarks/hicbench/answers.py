@@ -26,17 +26,16 @@ def spread(rated: Ratings, evidence: Evidence) -> Section:
     found = task_originality(rated)
     total = float(np.var(found[~np.isnan(found)])) if (~np.isnan(found)).any() else None
     noise = sampling_part(rated)
-    less = None if total is None or noise is None else total - noise
     kept = _keywords(rated, evidence)
     rows: tuple[tuple[Cell, ...], ...] = (
-        ("flexibility: variance over tasks of mean originality", total),
+        ("variance over tasks of mean originality (the paper's flexibility)", total),
         ("of it, sampling of answers", noise),
-        ("flexibility less sampling", less),
         ("kwPrec", float(np.mean(kept)) if kept else None),
     )
     notes = (
         "Sampling: the mean over tasks of the variance within a task divided by its answers, which would be "
-        "there if all tasks were alike. A difference below 0 says that nothing more than sampling is seen.",
+        "there if all tasks were alike. The metric flexibility is the variance less that, and 0 where nothing more than "
+        "sampling is seen.",
         "kwPrec: the share of an answer's keywords (stems of words that are no function words) that stand in "
         f"the knowledge text of its task; the mean over {len(kept)} answers. It is high for answers that "
         "keep to the text, and says nothing of whether they are true.",

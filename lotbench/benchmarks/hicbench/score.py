@@ -123,7 +123,7 @@ def metrics(
         "dh_ratio": _estimate(table, lambda sums: _share(sums, 2), n, "lower"),
         "ifs": _balance(table, settings, n),
         "fluency": fluency(rated, evidence, settings.encoder),
-        "flexibility": flexibility(rated),
+        "flexibility": flexibility(rated, settings.flexibility == "less_sampling"),
     }
     neutral = {"ih_ratio": 0.0, "dh_ratio": 0.0, "ifs": 1 - w1, "fluency": 1.0}
     return {
@@ -216,33 +216,37 @@ def fluency(rated: Ratings, evidence: Evidence, encoder: str) -> Metric:
     return replace(metric, instrument=encoder, why=alone)
 
 
-def flexibility(rated: Ratings) -> Metric:
-    """The population variance over tasks of the mean originality of their answers; lower is steadier."""
-    found = task_originality(rated)
-    kept = found[~np.isnan(found)]
+def flexibility(rated: Ratings, less: bool = True) -> Metric:
+    """The variance over tasks of the mean originality of their answers, less what drawing so few answers adds to it.
+
+    The paper's is the population variance (not `less`), which is above 0 where all tasks are alike. Lower is steadier.
+    """
+    found, parts = task_originality(rated), _sampling(rated) * less
+    kept = ~np.isnan(found)
+    known = kept & ~np.isnan(parts)
+    table = np.stack(
+        [kept, np.nan_to_num(found), np.nan_to_num(found) ** 2, known, np.nan_to_num(parts)], axis=-1
+    )
 
     def variance(sums: Floats) -> Floats:
         n = sums[..., 0]
-        # Rounding can leave a variance of nothing a hair below 0.
-        return np.maximum(over(sums[..., 2], n) - over(sums[..., 1], n) ** 2, 0.0)
+        total = over(sums[..., 2], n) - over(sums[..., 1], n) ** 2
+        return np.asarray(np.maximum(total - np.nan_to_num(over(sums[..., 4], sums[..., 3])), 0.0))
 
-    table = np.stack([np.ones_like(kept), kept, kept**2], axis=-1)
-    drawn = partial(bootstrap, seed=SEED)
-    return _estimate(table, variance, len(rated.texts), "lower", drawn)
+    return _estimate(table.astype(float), variance, len(rated.texts), "lower", partial(bootstrap, seed=SEED))
 
 
 def sampling_part(rated: Ratings) -> float | None:
-    """What drawing so few answers adds to flexibility: the mean over tasks of (variance within / answers).
+    """What drawing so few answers adds to the variance over tasks: the mean over tasks of (variance within / answers)."""
+    parts = _sampling(rated)
+    return None if np.isnan(parts).all() else float(np.nanmean(parts))
 
-    The variance within a task is the unbiased one; tasks with fewer than two rated answers have none.
-    """
+
+def _sampling(rated: Ratings) -> Floats:
+    """The unbiased variance within each task over its answers, [T]; NaN with fewer than two rated answers."""
     values = mean(rated.marks[..., 0], axis=1)
-    parts = [
-        np.var(own, ddof=1) / len(own)
-        for task in range(len(rated.tasks))
-        if len(own := values[(rated.task == task) & ~np.isnan(values)]) > 1
-    ]
-    return float(np.mean(parts)) if parts else None
+    own = [values[(rated.task == task) & ~np.isnan(values)] for task in range(len(rated.tasks))]
+    return np.array([np.var(one, ddof=1) / len(one) if len(one) > 1 else np.nan for one in own])
 
 
 def answers(traces: Sequence[Trace], settings: Settings) -> Answers:

@@ -42,6 +42,8 @@ class Settings(BaseModel):
     """Whether a hallucinated answer can still be an IH (Algorithm 1); decides on the examples of dhp too."""
     w1: float = Field(default=0.6, ge=0, le=1)
     """The weight of IH in IFS; w2 is 1 - w1 (Eq. 3)."""
+    flexibility: Literal["less_sampling", "variance"] = "less_sampling"
+    """Whether the variance of originality over tasks is taken less what drawing so few answers adds, or as it is (the paper's)."""
     encoder: str = "minilm"
     """What embeds answers: minilm, a sentence-transformers name or folder, or NAME#pooler."""
     flips: int = Field(default=10_000, ge=100)
@@ -69,7 +71,7 @@ TaskEpisode: TypeAlias = Episode[Item, Settings]
 """An episode of this benchmark: what its sample and its settings are."""
 
 
-SCORE_ONLY = frozenset({"panel_rule", "classes", "w1", "encoder", "flips"})
+SCORE_ONLY = frozenset({"panel_rule", "classes", "w1", "flexibility", "encoder", "flips"})
 """Settings that change the score of a finished trace and not the walk."""
 
 

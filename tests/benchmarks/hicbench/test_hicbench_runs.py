@@ -181,6 +181,7 @@ def test_the_papers_preset_turns_every_setting_to_its_letter() -> None:
         "judges",
         "panel_rule",
         "classes",
+        "flexibility",
         "encoder",
         "dhp_judge",
         "order",
@@ -188,7 +189,16 @@ def test_the_papers_preset_turns_every_setting_to_its_letter() -> None:
 
 
 def test_a_dry_run_counts_the_calls(capsys: pytest.CaptureFixture[str]) -> None:
-    players = ["--model", "gpt-4o-mini", "--judge", "gpt-4.1", "--judge", "gpt-5", "--role", "dhp_judge=o3"]
+    players = [
+        "--model",
+        "gpt-4o-mini",
+        "--judge",
+        "o3",
+        "--judge",
+        "deepseek/deepseek-chat",
+        "--role",
+        "dhp_judge=gemini/gemini-2.5-pro",
+    ]
     arguments = ["evaluate", "hicbench", *players, "--set", "dhp=true", "--repeats", "2", "--dry-run"]
     assert main(arguments) == 0
     shown = capsys.readouterr().out
@@ -202,8 +212,8 @@ def test_a_dry_run_counts_the_calls(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ([], "hicbench has no default judge: give --judge NAME"),
         (["--judge", "gpt-4o-mini-2024-07-18"], "may not judge itself"),
-        (["--judge", "gpt-4.1", "--set", "dhp=true"], "--role dhp_judge=NAME"),
-        (["--judge", "gpt-4.1", "--set", "judges=2"], "judges=2, and 1 sit"),
+        (["--judge", "o3", "--set", "dhp=true"], "--role dhp_judge=NAME"),
+        (["--judge", "o3", "--set", "judges=2"], "judges=2, and 1 sit"),
     ],
 )
 def test_a_panel_that_cannot_sit_is_refused_before_any_call(

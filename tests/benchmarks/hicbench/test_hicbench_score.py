@@ -105,6 +105,7 @@ async def test_settings_that_change_the_score_only_change_no_question(name: str)
         "panel_rule": "majority",
         "classes": "overlapping",
         "w1": 0.5,
+        "flexibility": "variance",
         "encoder": "other",
         "flips": 100,
     }

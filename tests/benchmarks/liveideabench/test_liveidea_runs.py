@@ -230,7 +230,7 @@ def test_a_sibling_on_the_panel_keeps_a_run_out_of_the_ranking(tmp_path: Path) -
             limit=2,
             settings={"panel": "test@1", "encoder": "nobody/has-this", "exclude": "self"},
         )
-    assert run.summary["reasons"][0] == "the candidate and the judge are one model or siblings"
+    assert run.summary["reasons"][0] == "the candidate and the judge are of one family of models"
 
 
 def test_the_embedded_model_plays_to_the_end(tmp_path: Path) -> None:
