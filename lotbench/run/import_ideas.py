@@ -1,11 +1,14 @@
 """Released ideas and critiques of LiveIdeaBench as runs: a folder a model, to be reported and compared like any other.
 
-No call stands behind them, so they cannot be scored anew or resumed. Fluency is no part of the rows and has no value.
+No call stands behind them, so they cannot be scored anew or resumed. Rows of v2 have no fluency, so it has no value there.
+`leaderboard.csv` has the numbers of the authors' own table, counted as their code counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+import io
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,7 @@ from lotbench.benchmarks.liveideabench import official, released
 from lotbench.benchmarks.liveideabench.sample import Item
 from lotbench.config import experiment as config
 from lotbench.config.experiment import digest
-from lotbench.edge.files import run_folder
+from lotbench.edge.files import atomic_write, run_folder
 from lotbench.edge.importers import published
 from lotbench.errors import UsageError
 from lotbench.harness.episode import nobody
@@ -22,14 +25,10 @@ from lotbench.run import plan, recorded, results
 from lotbench.run.loading import load_run
 from lotbench.types import Trace
 
-SETTINGS = {
-    "version": "v2",
-    "exclude": "self",
-    "panel": "released",
-    "no_final": "judge_all",
-    "fluency_orders": "one",
-}
-"""As the paper played (configs/paper/liveideabench-v2.toml)."""
+SETTINGS = {"exclude": "self", "panel": "released", "no_final": "judge_all", "fluency_orders": "one"}
+"""As the papers played (configs/paper/liveideabench-v1.toml and -v2.toml)."""
+UNIT = {"v1": "row", "v2": "keyword"}
+"""What flexibility is taken over in each preset."""
 
 
 def import_ideas(source: Path, out: Path) -> list[Path]:
@@ -44,10 +43,16 @@ def import_ideas(source: Path, out: Path) -> list[Path]:
         UsageError: The folder has a data set already, or keywords have no category and embeddings are not installed.
     """
     files = published.Files(source.parent)
-    ideas = released.read_released(files, source.name)
+    version, ideas = released.read_released(files, source.name)
     words = list(dict.fromkeys(word for by_word in ideas.values() for word in by_word))
     items = official.items(words, official.categories(files), files.vectors)
     published.write(items, out / "keywords")
+    table = io.StringIO()
+    rows = released.leaderboard(version, ideas)
+    writer = csv.DictWriter(table, rows[0].keys(), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    atomic_write.write(out / "leaderboard.csv", [table.getvalue()])
     critics = sorted(
         {
             one.critic
@@ -57,10 +62,18 @@ def import_ideas(source: Path, out: Path) -> list[Path]:
             for one in idea.critiques
         }
     )
-    return [_run(model, ideas, items, critics, out) for model in ideas]
+    settings = SETTINGS | {"version": version, "flexibility_unit": UNIT[version]}
+    return [_run(model, ideas[model], items, critics, settings, out) for model in ideas]
 
 
-def _run(model: str, ideas: released.Ideas, items: Sequence[Item], critics: Sequence[str], out: Path) -> Path:
+def _run(
+    model: str,
+    ideas: Mapping[str, Sequence[released.Idea]],
+    items: Sequence[Item],
+    critics: Sequence[str],
+    settings: Mapping[str, str],
+    out: Path,
+) -> Path:
     """The run of one model, with the report of it."""
     judges = [f"openrouter/{critic}" for critic in critics if critic != model]
     if not judges:
@@ -70,18 +83,18 @@ def _run(model: str, ideas: released.Ideas, items: Sequence[Item], critics: Sequ
         "model": f"openrouter/{model}",
         "data": str(out / "keywords"),
         "roles.judge": judges,
-        **{f"settings.{name}": value for name, value in SETTINGS.items()},
+        **{f"settings.{name}": value for name, value in settings.items()},
     }
     made = plan.make(config.load(None, (), given))
-    seats = {name.model: seat for seat, name in enumerate(made.names["judge"])}
+    sitting = [name.model for name in made.names["judge"]]
+    seats = {critic: seat for seat, critic in enumerate(dict.fromkeys([*sitting, *critics]))}
     with run_folder.create(out / "runs", "liveideabench", model, digest(made.experiment)) as place:
         recorded.freeze(made, place)
         place.write("calls.jsonl", "")
         for item in items:
-            if item.keyword in ideas[model]:
-                place.append(
-                    _trace(item, released.steps(ideas[model][item.keyword], seats, made.settings), made)
-                )
+            if item.keyword in ideas:
+                steps = released.steps(ideas[item.keyword], seats, settings["version"])
+                place.append(_trace(item, steps, made))
         run = load_run(place.path)
         results.write(run, made, place, 0.0, run.totals())
         return place.path

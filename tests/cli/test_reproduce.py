@@ -20,7 +20,7 @@ import pytest
 import clot_training.cli
 from lotbench.cli import main
 from lotbench.config.model_names import PROVIDERS, Provider
-from tests.benchmarks.liveideabench.test_liveidea_released import put
+from tests.benchmarks.liveideabench.test_liveidea_released import put, written_v1
 from tests.benchmarks.liveideabench.test_liveidea_released import rows as released
 from tests.benchmarks.rinobench.test_rinobench_construction import paper as reviewed
 from tests.ideas import official
@@ -262,6 +262,7 @@ GIVEN: dict[str, Given] = {
     "LiveBench.csv": livebench,
     "CDID.csv": cdid,
     "view.csv": lambda folder: put(folder, released()),
+    "rows.csv": written_v1,
     "Livebench20250315.csv": leaderboard,
     "ann.jsonl": labelled,
     "test.json": official_ideas,

@@ -1,7 +1,7 @@
 """The candidate's half: ask for ideas, and read what comes back as an idea or as what else it is (v2, Methods).
 
-A reply is excluded for what it is and counted as that: refused, truncated, too long, empty. A refusal is a reply
-with one of the phrases of the papers' public code in it; see the setting `refusals` for what becomes of it.
+A reply is excluded for what it is and counted as that: refused, truncated, too long, empty. A reply with one of the
+phrases of the papers' public code in it is marked as a refusal, and is judged all the same; see the setting `refusals`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 
 STATUSES = ("ok", "refused", "truncated", "too_long", "unparsed")
 _CJK = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
-PHRASES = (
-    "I'm sorry|I am sorry|I apologize|As an AI|As a language model|As an assistant|I cannot|I can't|I am unable to"
-    "|I'm unable to|I am not able to|I'm not able to"
-)
-"""What a refusal says (public code, utils/LLM.py, REJECTION_PHRASES)."""
-_REFUSAL = re.compile(rf"\b(?:{PHRASES})\b", re.IGNORECASE)
+FIRST_PERSON = "I'm sorry|I am sorry|I apologize|I cannot|I can't|I am unable to|I'm unable to|I am not able to|I'm not able to"
+PHRASES = f"{FIRST_PERSON}|As an AI|As a language model|As an assistant"
+"""What marks a refusal (public code, utils/LLM.py, REJECTION_PHRASES)."""
+_MARK = re.compile(rf"\b(?:{PHRASES})\b", re.IGNORECASE)
+_FIRST_PERSON = re.compile(rf"\b(?:{FIRST_PERSON})\b", re.IGNORECASE)
+REFUSAL_WORDS = 50
+"""The most words of a refusal that is left out (`refusals=drop`): half of what an idea is asked to have."""
 SAID_CHARACTERS = 2000
 """How much of a reply that is no idea stands in the trace."""
 
@@ -60,7 +61,15 @@ async def _idea_of(step: str, prompt: str, episode: KeywordEpisode, number: int)
 
 def declines(text: str) -> bool:
     """Whether one of the phrases of a refusal is in a text, as whole words: no "as an AI" in "as an air filter"."""
-    return _REFUSAL.search(text.replace("\u2019", "'")) is not None
+    return _MARK.search(text.replace("\u2019", "'")) is not None
+
+
+def refuses(text: str) -> bool:
+    """Whether a text is a refusal and nothing else: short, it begins with a phrase of one, and says one in the first person."""
+    plain = re.sub(r"^\W+", "", text.replace("\u2019", "'"))
+    if len(plain.split()) > REFUSAL_WORDS:
+        return False
+    return _MARK.match(plain) is not None and _FIRST_PERSON.search(plain) is not None
 
 
 def read_idea(reply: Reply, settings: Settings, last: bool = False) -> Mapping[str, JSON]:
@@ -71,13 +80,14 @@ def read_idea(reply: Reply, settings: Settings, last: bool = False) -> Mapping[s
     Args:
         reply: The candidate's.
         settings: Of the run.
-        last: Whether the keyword is offered no more after it, so that a refusal may be judged.
+        last: Whether the keyword is offered no more after it, so that a refusal can be judged.
     """
     hidden = len(reply.reasoning or "")
     try:
         text, whole = _idea(reply, settings)
-        judged = settings.refusals == "score" and (last or not settings.rules.fallback)
-        if declines(text) and not judged:
+        marked = bool(reply.refusal) or declines(text)
+        asked_again = marked and settings.rules.fallback and not last
+        if asked_again or (settings.refusals == "drop" and (reply.refusal or refuses(text))):
             raise Unread("refused", "the answer declines the task")
         words, characters = length(text)
         if not whole and words / settings.max_words + characters / settings.max_characters > 1:
@@ -93,7 +103,7 @@ def read_idea(reply: Reply, settings: Settings, last: bool = False) -> Mapping[s
         "characters": characters,
         "reasoning": reasoning,
         "unmarked": whole,
-        "declines": declines(text),
+        "declines": marked,
     }
 
 
@@ -103,8 +113,10 @@ def _idea(reply: Reply, settings: Settings) -> tuple[str, bool]:
     Raises:
         Unread: It has none.
     """
-    if reply.refusal or reply.finish == "content_filter":
+    if reply.finish == "content_filter":
         raise Unread("refused", "the answer was withheld")
+    if reply.refusal:
+        return reply.refusal.strip(), False
     text, whole = visible(reply), False
     if settings.final_marker:
         _, found, after = text.rpartition(settings.final_marker)

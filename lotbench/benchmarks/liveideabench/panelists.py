@@ -45,12 +45,13 @@ def _severity(keywords: Sequence[Keyword], version: Version) -> Section:
     )
     unread = sum(idea.unread for one in keywords for idea in one.ideas)
     notes = [
-        "Severity: score = idea + judge, by least squares, so that a judge is held against those who saw the same ideas.",
+        "Severity: score = idea + judge, by least squares, so that a judge is held against those who saw the same ideas. No "
+        "score is adjusted by it.",
         f"Verdicts that could not be read, after a second asking: {unread} of {unread + len(rows)}. They are left out.",
     ]
     if any(by is None for by in effects.values()):
         notes.append("The judges did not meet on enough ideas to show differences between their severities.")
-    return Section("Judges", tuple(notes), (table,))
+    return Section("Severity of judges", tuple(notes), (table,))
 
 
 def _fluency(keywords: Sequence[Keyword]) -> Section:

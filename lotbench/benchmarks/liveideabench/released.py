@@ -1,35 +1,53 @@
-"""The ideas and critiques that the authors released (v2; Supp. Table S1), read as tasks would have told of them.
+"""The ideas and critiques that the authors released (v1, Table S.1; v2, Supp. Table S1), read as episodes would have told of them.
 
-A row is one critic's verdict on one idea, in the columns of the public code's database. Rows of one idea stand
-together by model, keyword and text; whatever their order, the first idea of a keyword is the one that comes first.
+A row is one critic's verdict on one idea. Rows of one idea stand together by model, keyword and text; whatever their
+order, the first idea of a keyword is the one that comes first. Nothing is looked for in them and no row is left out.
 """
 
 from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Any
 
-from lotbench.benchmarks.liveideabench.candidate import read_idea
-from lotbench.benchmarks.liveideabench.settings import VERSIONS, Settings
+import numpy as np
+
+from lotbench.benchmarks.liveideabench.candidate import length
+from lotbench.benchmarks.liveideabench.judged import FLUENCY, whole
+from lotbench.benchmarks.liveideabench.score import PERCENTILE
+from lotbench.benchmarks.liveideabench.settings import VERSIONS
 from lotbench.errors import DataError, at
 from lotbench.harness.published import Source
-from lotbench.types import JSON, Reply
+from lotbench.types import JSON
 
-COLUMNS = {"keywords", "idea_model", "critic_model", "idea", "parsed_scores"}
-"""Those that are needed; full_response, parsed_reasoning, first_was_rejected and first_reject_response may be there."""
-DIMENSIONS = VERSIONS["v2"].dimensions
+COLUMNS = {
+    "keywords": ("keyword",),
+    "idea_model": (),
+    "critic_model": (),
+    "idea": (),
+    "parsed_scores": ("parsed_score",),
+}
+"""The columns that are needed, with other names that they have. There may be full_response, parsed_reasoning,
+raw_critique, first_was_rejected, first_reject_response and, in v1, flue (fluency)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Critique:
-    """What one critic said of an idea; no scores where the release has none that are on the scale."""
+    """What one critic said of an idea.
+
+    Attributes:
+        scores: As they stand in the row; None where it has none.
+        fluency: What the row has of it; v2 has none.
+    """
 
     critic: str
     analysis: str
-    scores: Mapping[str, int] | None
+    scores: Mapping[str, float] | None
+    fluency: float | None
 
 
 @dataclass(slots=True)
@@ -46,28 +64,49 @@ Ideas = Mapping[str, Mapping[str, Sequence[Idea]]]
 """By model, then by keyword."""
 
 
-def read_released(source: Source, name: str = "") -> Ideas:
-    """The ideas of a CSV file of released rows.
+def read_released(source: Source, name: str = "") -> tuple[str, Ideas]:
+    """The version and the ideas of a CSV file of released rows; rows with a clarity are of v2.
 
     Raises:
         DataError: The file cannot be read, lacks a column, or has a row without keyword, model or idea.
     """
+    path = source.path / name if name else source.path
+    rows = _named(source.table(set(), name), str(path))
+    version = "v2" if any("clarity" in _table(row["parsed_scores"]) for _, row in rows) else "v1"
     found: dict[str, dict[str, dict[str, Idea]]] = {}
     faults: list[str] = []
-    path = source.path / name if name else source.path
-    for line, row in source.table(COLUMNS, name):
-        if missing := sorted(one for one in COLUMNS - {"parsed_scores"} if not row[one].strip()):
+    for line, row in rows:
+        if missing := sorted(one for one in COLUMNS.keys() - {"parsed_scores"} if not row[one].strip()):
             faults += [at(path, line, one) + ": empty" for one in missing]
             continue
         ideas = found.setdefault(row["idea_model"].strip(), {}).setdefault(row["keywords"].strip(), {})
         idea = ideas.setdefault(row["idea"], Idea(row["idea"], row.get("full_response", ""), _declined(row)))
         analysis = row.get("parsed_reasoning") or row.get("raw_critique") or ""
-        idea.critiques.append(Critique(row["critic_model"].strip(), analysis, _scores(row["parsed_scores"])))
+        scores = _scores(row["parsed_scores"], VERSIONS[version].dimensions)
+        fluency = _number(row.get("flue"))
+        idea.critiques.append(Critique(row["critic_model"].strip(), analysis, scores, fluency))
     if faults:
         raise DataError(faults)
-    return {
+    return version, {
         model: {word: list(ideas.values()) for word, ideas in words.items()} for model, words in found.items()
     }
+
+
+def _named(rows: Sequence[tuple[int, dict[str, str]]], path: str) -> list[tuple[int, dict[str, str]]]:
+    """The rows with the names of v2 for their columns.
+
+    Raises:
+        DataError: There is no row, or a column is missing.
+    """
+    if not rows:
+        raise DataError([f"{path}: no rows"])
+    given = {
+        name: next((one for one in (name, *others) if one in rows[0][1]), "")
+        for name, others in COLUMNS.items()
+    }
+    if missing := sorted(name for name, column in given.items() if not column):
+        raise DataError([at(path, 1, name) + ": the column is missing" for name in missing])
+    return [(line, row | {name: row[column] for name, column in given.items()}) for line, row in rows]
 
 
 def _declined(row: Mapping[str, str]) -> str:
@@ -80,48 +119,89 @@ def _declined(row: Mapping[str, str]) -> str:
     )
 
 
-def _scores(text: str) -> Mapping[str, int] | None:
-    """The scores of a verdict, spelled as JSON or as Python spells a table; None unless each is a whole number, 1 to 10."""
-    try:
-        found = json.loads(text)
-    except ValueError:
+def _table(text: str) -> Mapping[str, Any]:
+    """The scores of a verdict, spelled as JSON or as Python spells a table; empty for anything else."""
+    for read in (json.loads, ast.literal_eval):
         try:
-            found = ast.literal_eval(text)
+            found = read(text)
         except (ValueError, SyntaxError):
-            return None
-    table = found if isinstance(found, dict) else {}
-    scores = {
-        name: table[name] for name in DIMENSIONS if type(table.get(name)) is int and 1 <= table[name] <= 10
-    }
-    return scores if len(scores) == len(DIMENSIONS) else None
+            continue
+        return found if isinstance(found, dict) else {}
+    return {}
 
 
-def steps(ideas: Sequence[Idea], seats: Mapping[str, int], settings: Settings) -> list[dict[str, Any]]:
-    """The steps of a walk on one keyword; no calls stand behind them.
+def _scores(text: str, dimensions: Iterable[str]) -> Mapping[str, float] | None:
+    """The scores of a verdict as they are; None unless each is a number."""
+    table = _table(text)
+    scores = {name: _number(table.get(name)) for name in dimensions}
+    known = {name: value for name, value in scores.items() if value is not None}
+    return known if len(known) == len(scores) else None
+
+
+def _number(said: Any) -> float | None:
+    try:
+        value = float(said)
+    except (TypeError, ValueError):
+        return None
+    return value if math.isfinite(value) else None
+
+
+def leaderboard(version: str, ideas: Ideas) -> list[dict[str, JSON]]:
+    """A row a model with the numbers that the authors' table has, over critiques as their code counts; the best first.
+
+    Fluency is the mean over critiques of what stands in their rows, and flexibility the 30th percentile over critiques.
+    """
+    made: list[dict[str, JSON]] = []
+    for model, by_word in ideas.items():
+        said = [one for many in by_word.values() for idea in many for one in idea.critiques if one.scores]
+        columns = {
+            name: [one.scores[name] for one in said if one.scores] for name in VERSIONS[version].dimensions
+        }
+        columns[FLUENCY] = [one.fluency for one in said if one.fluency is not None]
+        means = {name: fmean(values) if values else None for name, values in columns.items()}
+        complete = bool(said) and len(columns[FLUENCY]) == len(said)
+        composites = [fmean(each) for each in zip(*columns.values(), strict=True)] if complete else []
+        means["flexibility"] = float(np.percentile(composites, 100 * PERCENTILE)) if complete else None
+        made.append({"model": model, **means, "average": whole([*means.values()]), "critiques": len(said)})
+    return sorted(made, key=lambda row: (row["average"] is None, -float(row["average"] or 0)))  # type: ignore[arg-type]
+
+
+def steps(ideas: Sequence[Idea], seats: Mapping[str, int], version: str) -> list[dict[str, Any]]:
+    """The steps of an episode on one keyword; no calls stand behind them.
 
     Args:
         ideas: Of one model on one keyword.
-        seats: The place of each critic on the panel; a critic that has none is left out.
-        settings: How an idea is read.
+        seats: The place of each critic on the panel.
+        version: Of the benchmark.
     """
     made: list[dict[str, Any]] = []
     for number, idea in enumerate(ideas, 1):
         if idea.declined:
             refused = {"status": "refused", "reason": "the release says so", "said": idea.declined}
             made.append(_step("respond", number, "candidate", 0, refused))
-        value = dict(read_idea(Reply(idea.text, ""), settings, last=True))
-        if value["status"] == "ok":
-            value["reasoning"] = max(0, len(idea.full.strip()) - len(idea.text.strip()))
+        words, characters = length(idea.text)
+        value: dict[str, JSON] = {"status": "ok", "idea": idea.text, "words": words, "characters": characters}
+        value["reasoning"] = max(0, len(idea.full.strip()) - len(idea.text.strip()))
         made.append(_step("fallback" if idea.declined else "respond", number, "candidate", 0, value))
-        known = [one for one in idea.critiques if one.critic in seats] if value["status"] == "ok" else []
-        for draw, one in enumerate(known):
+        for draw, one in enumerate(idea.critiques):
             said: dict[str, Any] = {"judge": seats[one.critic], "model": one.critic}
             if one.scores is None:
-                said |= {"status": "unparsed", "reason": "no scores on the scale"}
+                said |= {"status": "unparsed", "reason": "the row has no scores"}
             else:
                 said |= {"status": "ok", "analysis": one.analysis, **one.scores}
             made.append(_step("judge", number, "judge", draw, said))
+    if letter := _letter(ideas, VERSIONS[version].grades):
+        said = {"status": "ok", "grade": letter, "ideas": [1, 2], "judge": 0, "model": ""}
+        made.append(_step("compare", 1, "judge", 0, said))
     return made
+
+
+def _letter(ideas: Sequence[Idea], grades: Mapping[str, float]) -> str:
+    """The letter of two ideas whose rows all have its score (6.666666 is that of B); "" where there is none."""
+    found = {one.fluency for idea in ideas for one in idea.critiques}
+    value = found.pop() if len(ideas) == 2 and len(found) == 1 else None
+    near = (letter for letter, score in grades.items() if value is not None and abs(score - value) < 1e-5)
+    return next(near, "")
 
 
 def _step(step: str, number: int, role: str, draw: int, value: Mapping[str, JSON]) -> dict[str, JSON]:

@@ -79,7 +79,8 @@ class Settings(BaseModel):
     no_final: Literal["truncated", "judge_all"] = "truncated"
     """What a reply without the marker is: cut off, or judged as a whole, however long (the paper's)."""
     refusals: Literal["score", "drop"] = "score"
-    """What a refusal is (in v2: after the fallback prompt): judged like any answer (the papers'), or left out and counted."""
+    """What a refusal is (in v2: after the fallback prompt): judged like any answer (the papers'), or left out and counted if it
+    is short and nothing but a refusal."""
     fluency_orders: Literal["both", "one"] = "both"
     """Whether each pair is compared in both orders, or in one (the paper's)."""
     flexibility_unit: Literal["keyword", "idea", "row"] = "keyword"

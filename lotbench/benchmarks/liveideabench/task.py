@@ -63,7 +63,7 @@ def faults(items: Sequence[Item], settings: Settings) -> list[str]:
 
 benchmark = Benchmark(
     name="liveideabench",
-    version="2",
+    version="3",
     about="have scientific ideas on one keyword, to be judged by a panel",
     roles=ROLES,
     Settings=Settings,

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
 
 from lotbench import load_run
+from lotbench.benchmarks.liveideabench.released import Critique, Idea, leaderboard
 from lotbench.cli import main
 
 COLUMNS = (
@@ -85,8 +88,9 @@ def test_released_rows_become_a_run_a_model_that_compare(
     assert small.score("clarity") == pytest.approx(((6 + 4) / 2 + 6) / 2)
     assert small.summary["scores"]["fluency"]["value"] is None and not small.summary["rankable"]
     assert small.summary["usage"]["calls"] == 0
-    # Too long an idea is left out; a verdict without scores is a gap, and a keyword without any failed.
+    # However long, an idea is one; a verdict without scores is a gap, and a keyword without any failed.
     assert large.score("originality") == 2
+    assert sum(step["step"] == "judge" for one in large.traces for step in one.steps) == 9
     assert large.summary["outcomes"] == {"judge_failed": 1, "scored": 1}
     text = small.report.read_text(encoding="utf-8")
     assert "I cannot help with that." in text and "deepseek/deepseek-r1" in text
@@ -101,7 +105,130 @@ def test_released_rows_become_a_run_a_model_that_compare(
         "Refusals of runs",
     ):
         assert title in compared
+    # Raw scores are ranked, on one scale; severity is a table of the full report alone.
+    assert "everit" not in compared and "everit" not in text
+    assert main(["report", str(small.path), "--full"]) == 0
+    assert "## Severity of judges" in small.report.read_text(encoding="utf-8")
     assert main(["report", str(small.path)]) == 0
+
+
+def first(keyword: str, idea: str, marks: Sequence[tuple[int, int]], flue: float) -> list[Mapping[str, Any]]:
+    """An idea of v1 with its critics, in the columns of Table S.1."""
+    return [
+        {
+            "keyword": keyword,
+            "idea_model": "o1-preview",
+            "critic_model": CRITICS[at],
+            "idea": idea,
+            "raw_critique": "so so",
+            "parsed_score": str({"originality": originality, "feasibility": feasibility}),
+            "full_response": idea,
+            "orig": originality,
+            "feas": feasibility,
+            "flue": flue,
+        }
+        for at, (originality, feasibility) in enumerate(marks)
+    ]
+
+
+def table_of_v1() -> list[Mapping[str, Any]]:
+    refusal = "I cannot and will not provide ideas about data fabrication."
+    return [
+        *first("moss", "Moss clocks.", ((8, 6), (7, 7), (9, 5)), 6.666666),
+        *first("moss", "Moss maps.", ((6, 6), (6, 5), (5, 6)), 6.666666),
+        *first("sarin", refusal, ((0, 1), (1, 1), (0, 0)), 10),
+        *first("sarin", "Bees find it.", ((9, 8), (8, 8), (8, 9)), 10),
+    ]
+
+
+def written_v1(folder: Path) -> Path:
+    table = table_of_v1()
+    with (folder / "rows.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, table[0].keys())
+        writer.writeheader()
+        writer.writerows(table)
+    (folder / "keyword_classifications.csv").write_text(CATEGORIES, encoding="utf-8")
+    return folder / "rows.csv"
+
+
+def test_rows_of_v1_come_in_as_they_are_refusals_and_marks_of_0_too(tmp_path: Path) -> None:
+    out = tmp_path / "v1"
+    assert main(["data", "import", "liveideabench-ideas", str(written_v1(tmp_path)), str(out)]) == 0
+    (run,) = [load_run(path) for path in (out / "runs").iterdir()]
+    assert run.summary["arm"] == "v1"
+    # Over keywords of the mean over ideas of the mean over critics.
+    assert run.score("originality") == pytest.approx(((24 / 3 + 17 / 3) / 2 + (1 / 3 + 25 / 3) / 2) / 2)
+    assert run.score("fluency") == pytest.approx((20 / 3 + 10) / 2)
+    assert run.score("flexibility") is not None and run.score("average") is not None
+    verdicts = [step for one in run.traces for step in one.steps if step["step"] == "judge"]
+    assert len(verdicts) == 12 and {step["value"]["status"] for step in verdicts} == {"ok"}
+
+    (row,) = csv.DictReader((out / "leaderboard.csv").read_text(encoding="utf-8").splitlines())
+    marks = [(int(one["orig"]), int(one["feas"]), float(one["flue"])) for one in table_of_v1()]
+    originality, feasibility, fluency = (fmean(column) for column in zip(*marks, strict=True))
+    composites = sorted(fmean(each) for each in marks)
+    # 30 % of 11 steps up: 3.3.
+    flexibility = composites[3] + 0.3 * (composites[4] - composites[3])
+    shown = {name: float(value) for name, value in row.items() if name != "model"}
+    assert shown["originality"] == originality and shown["feasibility"] == feasibility
+    assert shown["fluency"] == pytest.approx(fluency, abs=1e-12)
+    assert shown["flexibility"] == pytest.approx(flexibility, abs=1e-12)
+    assert shown["average"] == pytest.approx(
+        (originality + feasibility + fluency + flexibility) / 4, abs=1e-12
+    )
+    assert shown["critiques"] == 12
+
+
+reference = pytest.mark.skipif(not os.environ.get("LOTBENCH_REFERENCE_DATA"), reason="data of others")
+LETTERS = (0.0, 3.333333, 6.666666, 10.0)
+
+
+def published() -> list[dict[str, str]]:
+    """The authors' table of v1."""
+    path = Path(os.environ["LOTBENCH_REFERENCE_DATA"], "liveideabench", "LiveIdeaBench-202412.csv")
+    return list(csv.DictReader(path.read_text(encoding="utf-8-sig").splitlines()))
+
+
+def fewest_critiques(row: Mapping[str, str]) -> int:
+    """The fewest critiques of which both printed means are means of whole numbers."""
+    means = float(row["Originality"]), float(row["Feasibility"])
+    return next(n for n in range(1, 20_000) if all(abs(m * n - round(m * n)) < 2e-9 for m in means))
+
+
+def marks_of(mean: float, n: int) -> list[int]:
+    """n whole marks of that mean."""
+    low, more = divmod(round(mean * n), n)
+    return [low + (at < more) for at in range(n)]
+
+
+@reference
+def test_the_published_table_of_v1_has_the_digits_that_rows_give_it() -> None:
+    """Marks are means over critiques, flexibility is one critique's, the average is the mean of four: all 20 rows."""
+    for row in published():
+        n = fewest_critiques(row)
+        feasibility, originality = (marks_of(float(row[name]), n) for name in ("Feasibility", "Originality"))
+        critiques = [
+            Critique("critic", "", {"originality": one, "feasibility": other}, None)
+            for one, other in zip(originality, feasibility, strict=True)
+        ]
+        (made,) = leaderboard("v1", {row["Model"]: {"moss": [Idea("Moss clocks.", "", "", critiques)]}})
+        assert made["feasibility"] == float(row["Feasibility"])
+        assert made["originality"] == float(row["Originality"])
+        four = [float(row[name]) for name in ("Fluency", "Feasibility", "Originality", "Flexibility")]
+        assert fmean(four) == pytest.approx(float(row["Average"]), abs=1e-14)
+        one_critique = {(marks + letter) / 3 for marks in range(21) for letter in LETTERS}
+        assert min(abs(float(row["Flexibility"]) - value) for value in one_critique) < 1e-12
+
+
+@reference
+def test_the_published_fluency_is_a_mean_over_pairs_of_ideas_which_the_rows_do_not_list() -> None:
+    """3 x 3.333333 falls short of 10 by a millionth, so the digits of a mean of letters tell of how many it is."""
+    for row in published():
+        fluency = float(row["Fluency"])
+        thirds = ((m, 3 * fluency * m / 10) for m in range(1, 6000))
+        short = ((m, (round(tens) - tens) * 1e7) for m, tens in thirds)
+        pairs = next(m for m, by in short if 0 <= by <= 2 * m and abs(by - round(by)) < 0.02)
+        assert pairs != fewest_critiques(row) and 1000 < pairs < 6000
 
 
 def test_faults_of_released_rows_have_their_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -111,7 +238,7 @@ def test_faults_of_released_rows_have_their_place(tmp_path: Path, capsys: pytest
         main(["data", "import", "liveideabench-ideas", str(put(tmp_path, wrong)), str(tmp_path / "v2")]) == 2
     )
     assert "view.csv:3: idea: empty" in capsys.readouterr().err
-    (tmp_path / "view.csv").write_text("keywords,idea\n", encoding="utf-8")
+    (tmp_path / "view.csv").write_text("keywords,idea\nmoss,Moss clocks.\n", encoding="utf-8")
     assert (
         main(["data", "import", "liveideabench-ideas", str(tmp_path / "view.csv"), str(tmp_path / "v2")]) == 2
     )

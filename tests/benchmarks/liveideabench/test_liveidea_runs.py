@@ -258,4 +258,4 @@ def test_the_embedded_model_plays_to_the_end(tmp_path: Path) -> None:
     assert run.summary["complete"] and not run.summary["rankable"]
     assert "an embedded model played" in run.summary["reasons"][0]
     assert set(run.summary["outcomes"]) <= {"scored", "judge_failed"}
-    assert "## Judges" in rewritten(run, full=True)[0].report.read_text(encoding="utf-8")
+    assert "## Severity of judges" in rewritten(run, full=True)[0].report.read_text(encoding="utf-8")

@@ -106,7 +106,7 @@ async def test_planted_severities_are_recovered() -> None:
     assert {model_of[seat]: effect for seat, effect in found.items()} == pytest.approx(
         {f"judge-{place}": float(planted) for place, planted in enumerate(PLANTED)}
     )
-    section = walked.section("Judges")
+    section = walked.section("Severity of judges")
     rows = {row[0]: row for row in section.tables[0].rows}
     assert rows["judge-4"][2:] == pytest.approx((2, -2, 0), abs=1e-9)
 

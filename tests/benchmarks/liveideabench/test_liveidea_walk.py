@@ -80,7 +80,7 @@ async def test_a_score_off_the_scale_is_asked_for_again_once_and_then_left_out(v
     assert "could not be used (originality: " in odd.heard("judge")[-1]
     assert walked.value("originality") == 7.5
     assert walked.traces[0].score.parts["verdicts"] == 4
-    assert "second asking: 2 of 6" in walked.section("Judges").notes[1]
+    assert "second asking: 2 of 6" in walked.section("Severity of judges").notes[1]
 
 
 # ---- The rotation ----
