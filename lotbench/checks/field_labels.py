@@ -109,8 +109,7 @@ def labelled(*files: Path) -> Labelled:
     record = judge_records.find_counting(about["key"]) or _empty(about)
     others = [one for one in record["field"] if one["run"] != about["run"]]
     mine: dict[str, Any] = {"run": about["run"], "strata": [asdict(one) for one in strata]}
-    if "places" in about:
-        mine["labels"] = [[*about["places"][row - 1], label] for row, label in sorted(labels.items())]
+    mine["labels"] = [[*about["places"][row - 1], label] for row, label in sorted(labels.items())]
     if people:
         mine["people"] = [asdict(one) for one in people]
     kept = judge_records.keep({**record, "field": [*others, mine]})
@@ -120,8 +119,7 @@ def labelled(*files: Path) -> Labelled:
 def _people(said: Mapping[int, Mapping[str, bool]], about: Mapping[str, Any]) -> tuple[Rate, Rate] | None:
     """The agreement of people with each other, and of the judge with them; rows of one sample belong together."""
     accepted = {row: bool(about["sizes"][about["strata"][row - 1]][1]) for row in said}
-    places = about.get("places")
-    samples = {row: str(places[row - 1][0]) if places else str(row) for row in said}
+    samples = {row: str(about["places"][row - 1][0]) for row in said}
     return ceiling(said, accepted, samples)
 
 
@@ -143,7 +141,7 @@ def _counts(labels: Mapping[int, bool], strata: Sequence[str]) -> dict[str, tupl
 
 def _labels(files: Sequence[Path], about: Mapping[str, Any]) -> dict[int, dict[str, bool]]:
     """The labels of each row of the draw that has one, by who gave them; of several files, each is somebody's."""
-    drawn = {place: {"sample": at[0]} for place, at in enumerate(about.get("places", ()), 1)}
+    drawn = {place: {"sample": at[0]} for place, at in enumerate(about["places"], 1)}
     labels: dict[int, dict[str, bool]] = {}
     seen: set[tuple[int, str]] = set()
     faults: list[str] = []

@@ -7,7 +7,6 @@ was when the same command is given again.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -99,39 +98,13 @@ async def _judge_all(made: Prepared, caller: Caller, judged: list[Judged]) -> No
 
 
 def _place(made: Prepared) -> Path:
-    """The folder of this very check: the one it was begun in, or a new one if it is to be done afresh."""
+    """The folder of this very check: the last that was begun, or a new one if it is to be done afresh."""
     first = next(iter(made.names.values()))[0]
-    stem = f"judge-check-{slug(first.text)}"
-    name = _begun(made, stem) or f"{stem}-{digest(made.frozen)[:8]}"
-    path, number = made.wanted.out / name, 1
-    while (made.wanted.out / f"{name}-{number + 1}").is_dir():
-        number += 1
-    if number > 1:
-        path = made.wanted.out / f"{name}-{number}"
-    if made.wanted.fresh and path.is_dir():
-        path = made.wanted.out / f"{name}-{number + 1}"
-    return path
-
-
-def _begun(made: Prepared, stem: str) -> str | None:
-    """The name of the folder in which the same was asked for, whatever the data set and later settings are called."""
-    mine = _asked_for(made.frozen, made.plan.benchmark.Settings)
-    for path in sorted(made.wanted.out.glob(f"{stem}-*/check.json")):
-        try:
-            theirs = _asked_for(json.loads(path.read_text(encoding="utf-8")), made.plan.benchmark.Settings)
-        except (OSError, ValueError, KeyError):
-            continue
-        if theirs == mine:
-            return re.sub(r"(-[0-9a-f]{8})-\d+$", r"\1", path.parent.name)
-    return None
-
-
-def _asked_for(frozen: Mapping[str, Any], settings: type[Any]) -> dict[str, Any]:
-    """What a check was asked for, by content: the data set by its digest, settings as they would be today."""
-    experiment = {name: value for name, value in frozen["experiment"].items() if name != "data"}
-    known = settings.model_validate(experiment["settings"])
-    digests = {name: frozen["digests"][name] for name in ("data", "prompts")}
-    return {**frozen, "experiment": experiment | {"settings": known}, "digests": digests}
+    stem = made.wanted.out / f"judge-check-{slug(first.text)}-{digest(made.frozen)[:8]}"
+    places = [stem]
+    while places[-1].is_dir():
+        places.append(stem.with_name(f"{stem.name}-{len(places) + 1}"))
+    return places[-1] if made.wanted.fresh or len(places) == 1 else places[-2]
 
 
 def _written(made: Prepared, calls: Calls, judged: Sequence[Judged]) -> Checked:

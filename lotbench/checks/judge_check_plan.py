@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lotbench import benchmarks
-from lotbench.config.experiment import Config, Experiment, digest
+from lotbench.config.experiment import Config, Experiment
 from lotbench.config.model_names import ModelName
 from lotbench.edge.calls.caller import CallStats
 from lotbench.edge.files import datasets, judge_set
@@ -89,21 +89,16 @@ class Prepared:
     def frozen(self) -> dict[str, JSON]:
         """What the check's numbers depend on."""
         wanted = self.wanted
-        # Without settings that were added since: a check that was begun before them goes on.
-        experiment = {
-            **self.plan.experiment.model_dump(mode="json"),
-            "settings": self.plan.settings.model_dump(mode="json"),
-        }
         return {
             "schema": 1,
-            "experiment": experiment,
+            "experiment": self.plan.experiment.model_dump(mode="json"),
             "roles": {role: [name.text for name in given] for role, given in self.names.items()},
             "set": self.rows.digest,
             "split": wanted.split,
             "limit": wanted.limit,
             "every": wanted.every,
             "repeats": self.repeats,
-            "digests": {**self.plan.digests, "experiment": digest(experiment)},
+            "digests": self.plan.digests,
         }
 
 

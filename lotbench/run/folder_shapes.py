@@ -25,10 +25,10 @@ class _Shape(BaseModel):
 
 
 class _Recorded(_Shape):
-    of: int | None = None
-    samples: str | None = None
-    prompts: dict[str, str] = {}
-    pictures: dict[str, str] = {}
+    of: int
+    samples: str
+    prompts: dict[str, str]
+    pictures: dict[str, str]
 
 
 class _Digests(_Shape):
@@ -44,7 +44,7 @@ class _Run(_Shape):
     experiment: dict[str, Any]
     limits: dict[str, Any] = {}
     digests: _Digests
-    recorded: _Recorded = _Recorded()
+    recorded: _Recorded | None = None
 
 
 class _Score(_Shape):

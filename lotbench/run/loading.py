@@ -14,7 +14,8 @@ from lotbench.edge.calls.prices import Price
 from lotbench.edge.files import run_folder
 from lotbench.edge.files.traces import Traces
 from lotbench.errors import RunFolderError, UsageError, suggestion
-from lotbench.run import plan, recorded, run_card
+from lotbench.report.markdown import visible
+from lotbench.run import plan, recorded
 from lotbench.run.folder_shapes import later, read_run_json, read_samples, read_summary
 from lotbench.types import Trace
 
@@ -40,11 +41,13 @@ class Run:
     summary: Mapping[str, Any]
 
     def __repr__(self) -> str:
-        return run_card.line(self.path, self.config.benchmark, self.config.model, self.summary)
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        return run_card.card(self.path, self.config.benchmark, self.config.model, self.summary)
+        if not self.summary:
+            return f"<run {self.path}, not ended>"
+        trusted = (
+            "trusted" if self.summary["rankable"] else f"not trusted: {'; '.join(self.summary['reasons'])}"
+        )
+        name = self.summary["headline"]
+        return visible(f"<run {self.path} of {self.answered}: {name} {self.score(name)}, {trusted}>")
 
     def score(self, name: str | None = None) -> float | None:
         """The value of a metric, by default the first of the benchmark's; None if it has none, with the reason in `summary`.

@@ -39,7 +39,7 @@ class Recorded:
     Attributes:
         samples: The samples that are played.
         beside: What walks see of the data set.
-        of: How many samples the data set had, if that was written down.
+        of: How many samples the data set had.
         folder: Where the pictures are now.
         pictures: The sha256 of each picture, by sample id, as far as they were written down.
         digests: Of experiment, data, prompts and code.
@@ -48,7 +48,7 @@ class Recorded:
 
     samples: tuple[Any, ...]
     beside: Sequence[Any]
-    of: int | None
+    of: int
     folder: Path
     pictures: Mapping[str, str]
     prompts: Pack
@@ -67,7 +67,7 @@ class Plan:
         data: All samples built from it; of a run that has begun, those that it plays.
         chosen: The samples that are played.
         beside: What episodes see of the data set: `Episode.data`.
-        of: How many samples the data set has; None if a run of before did not write it down.
+        of: How many samples the data set has.
         names: The models of each role, candidate included.
         seen: Of the chosen samples, those that the candidate's adapter was trained on; None if it does not say.
         recorded: The digests of a run that has begun, as it wrote them down.
@@ -82,7 +82,7 @@ class Plan:
     data: tuple[Any, ...]
     chosen: tuple[Any, ...]
     beside: Sequence[Any]
-    of: int | None
+    of: int
     pictures: datasets.Pictures
     prompts: Pack
     names: Mapping[str, tuple[ModelName, ...]]

@@ -15,7 +15,6 @@ from typing import Any
 
 from lotbench import benchmarks
 from lotbench.config.experiment import Experiment, digest, validate
-from lotbench.config.model_names import parse
 from lotbench.edge.calls.journal import read_journal
 from lotbench.edge.files import datasets, run_folder
 from lotbench.edge.files.jsonl import rows, tables
@@ -132,21 +131,28 @@ def read(run: Path, config: Experiment, table: Mapping[str, Any]) -> Recorded:
         RunFolderError: Its samples or prompts are not what they were when the run began, by name.
         UsageError: They are damaged.
     """
-    benchmark, digests, kept = benchmarks.get(config.benchmark), table["digests"], table.get("recorded", {})
+    benchmark, kept = benchmarks.get(config.benchmark), table["recorded"]
     samples, prompts, place = _samples(run), pack(datasets.prompt_files(run / "prompts")), home(run, config)
-    changed = [*_changed_samples(samples, kept, place), *_changed_prompts(prompts, digests, kept)]
+    changed = [*_changed_samples(samples, kept, place), *_changed_prompts(prompts, kept["prompts"])]
     if changed:
         raise changed_since(run, changed)
     model = benchmark.data.Composed or benchmark.Item
     path = run / "samples.jsonl"
     played = tuple(one for _, one in rows(path, lambda table: model.model_validate(table)))
-    pictures, of = kept.get("pictures", {}), kept.get("of")
-    beside: Sequence[Any] | None = played if benchmark.data.beside is None else _beside(run)
-    if beside is None:
-        raise RunFolderError(f"{run / DATA}: is not there")
-    seen = kept.get("seen", () if not parse(config.model).adapter else None)
-    seen = None if seen is None else tuple(seen)
-    return Recorded(played, beside, of, place.folder, pictures, prompts, digests, seen)
+    beside: Sequence[Any] = played
+    if benchmark.data.beside is not None:
+        beside = tuple(SimpleNamespace(**row) for _, row in tables(run / DATA))
+    seen = kept.get("seen", ())
+    return Recorded(
+        played,
+        beside,
+        kept["of"],
+        place.folder,
+        kept["pictures"],
+        prompts,
+        table["digests"],
+        None if seen is None else tuple(seen),
+    )
 
 
 def changed_since(run: Path, changed: Sequence[str]) -> RunFolderError:
@@ -193,13 +199,6 @@ def _samples(run: Path) -> list[dict[str, Any]]:
     return list(read_samples(run).values())
 
 
-def _beside(run: Path) -> tuple[SimpleNamespace, ...] | None:
-    path = run / DATA
-    if not path.is_file():
-        return None
-    return tuple(SimpleNamespace(**table) for _, table in tables(path))
-
-
 def _named(config: Experiment, benchmark: Benchmark) -> Path:
     """The folder that the experiment names, whether it is there or not."""
     try:
@@ -219,15 +218,13 @@ def _items(folder: Path, benchmark: Benchmark) -> Sequence[Any]:
 def _changed_samples(samples: Sequence[Mapping[str, Any]], kept: Mapping[str, Any], place: Home) -> list[str]:
     if place.changed:
         return ["data", *place.changed]
-    return ["data", "samples.jsonl"] if kept and digest(samples) != kept["samples"] else []
+    return ["data", "samples.jsonl"] if digest(samples) != kept["samples"] else []
 
 
-def _changed_prompts(prompts: Pack, digests: Mapping[str, str], kept: Mapping[str, Any]) -> list[str]:
-    if prompts.digest == digests["prompts"]:
-        return []
-    known, now = kept.get("prompts", {}), {path: digest(text) for path, text in prompts.files.items()}
-    names = sorted(path for path in {*known, *now} if known.get(path) != now.get(path)) if known else []
-    return ["prompts", *(f"prompts.{name}" for name in names)]
+def _changed_prompts(prompts: Pack, known: Mapping[str, str]) -> list[str]:
+    now = {path: digest(text) for path, text in prompts.files.items()}
+    names = sorted(path for path in {*known, *now} if known.get(path) != now.get(path))
+    return ["prompts", *(f"prompts.{name}" for name in names)] if names else []
 
 
 def _differing(was: JSON, now: JSON, path: str) -> list[str]:

@@ -28,7 +28,7 @@ from lotbench.errors import RunFolderError, UsageError
 from lotbench.harness import judge_standing
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.evidence import Evidence
-from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, judged_by
+from lotbench.harness.judge_validation import JudgeContext, JudgeQuality
 from lotbench.metrics.headline import Headline
 from lotbench.metrics.likeness import Answers
 from lotbench.report import likeness, trust, what_it_shows
@@ -264,7 +264,6 @@ def _judge_quality(made: plan.Plan, path: Path, traces: Sequence[Trace], totals:
     validation = made.benchmark.judges.validation
     if validation is None or validation.standing is None:
         return JudgeQuality()
-    kept = _kept_checks(path)
     addresses = {role: [address(name) for name in names] for role, names in made.names.items()}
     return validation.standing(
         JudgeContext(
@@ -277,23 +276,11 @@ def _judge_quality(made: plan.Plan, path: Path, traces: Sequence[Trace], totals:
             addresses=addresses,
             data=made.digests["data"],
             run=path.name,
-            records=(
-                *judge_records.counting(made.digests["data"]),
-                *(_addressed(one, addresses) for one in kept),
-            ),
+            records=(*judge_records.counting(made.digests["data"]), *_kept_checks(path)),
             ended=len(traces) == len(made.chosen) * made.experiment.repeats,
             placebo=made.names["candidate"][0].kind == "placebo",
         )
     )
-
-
-def _addressed(record: Mapping[str, Any], addresses: Mapping[str, Sequence[str]]) -> Mapping[str, Any]:
-    """A check that a run has kept; one of before addresses were part of its name is of the run's own judges."""
-    key = record["key"]
-    if "addresses" in key:
-        return record
-    judges = judged_by(key["models"], addresses.get(key["role"], ())[: len(key["models"])])
-    return {**record, "key": {**key, **judges}}
 
 
 def spent(

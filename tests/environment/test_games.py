@@ -17,7 +17,6 @@ import pytest
 import lotbench
 from lotbench.cli import main
 from lotbench.edge.calls.journal import read_journal
-from lotbench.environment.env import Env
 from lotbench.environment.game import LONGEST, Game
 from lotbench.errors import CallFailed, LimitReached, RunFolderError, Unreachable, UsageError
 from lotbench.run.evaluate import evaluate, resume
@@ -391,41 +390,6 @@ async def test_a_service_tier_is_refused_as_in_a_run(tmp_path: Path) -> None:
         async with lotbench.games(judge="ollama/llama3", service_tier="flex", out=tmp_path):
             pass
     assert not list(tmp_path.iterdir())
-
-
-def test_reset_and_step_as_gymnasium_has_them(tmp_path: Path) -> None:
-    with Env(**judges(), **small(), out=tmp_path) as env:
-        names = list(env.games.samples)
-        observation, info = env.reset(seed=4, options={"sample": names[1]})
-        assert (info["sample"], info["seed"]) == (names[1], 4)
-        told = []
-        while observation is not None:
-            observation, reward, terminated, truncated, info = env.step(policy(observation.messages))
-            told.append((reward, terminated, truncated))
-        assert info["outcome"] in ("solved", "unsolved")
-        assert told[-1] == (info["score"]["value"], True, False)
-        assert set(told[:-1]) == {(0.0, False, False)}
-        with pytest.raises(UsageError, match="is over"):
-            env.step("once more")
-        # Without a name the samples come in their order, each time as a game that nobody has played.
-        drawn = [env.reset()[1] for _ in range(len(names) + 2)]
-    assert [(one["sample"], one["seed"]) for one in drawn] == [(name, 0) for name in names] + [
-        (names[0], 1),
-        (names[1], 1),
-    ]
-    with pytest.raises(UsageError, match="closed"):
-        env.reset()
-
-
-def test_a_game_that_a_judge_broke_off_is_truncated(tmp_path: Path) -> None:
-    async def fails(messages: list[dict[str, Any]]) -> str:
-        raise ValueError("out of order")
-
-    players = {"judge": Counted("judge", fails), "oracle": Counted("oracle")}
-    with Env(**players, **small(), out=tmp_path) as env:
-        observation, _ = env.reset()
-        assert observation is not None
-        assert env.step(observation.answer("a kettle"))[:4] == (None, None, False, True)
 
 
 async def test_the_folder_is_a_run_that_can_be_read(tmp_path: Path) -> None:

@@ -137,17 +137,12 @@ def test_the_api_says_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert "in a notebook" in told and "config_file: A TOML file" in told
 
 
-def test_a_run_shows_itself_in_a_line_and_in_a_notebook(tmp_path: Path) -> None:
+def test_a_run_shows_itself_in_a_line(tmp_path: Path) -> None:
     run = evaluate_sync(**small(tmp_path))
-    value = f"{run.score():.4f}"
-    assert repr(run).startswith(f"Run(python:mine on lotbench: creativity_score {value}, ") and str(
-        run.path
-    ) in repr(run)
-    assert "\n" not in repr(run) and "not trusted: " in repr(run)
-    hostile = replace(run, summary={**run.summary, "models": {"candidate": ["<img src=x>\x1b[2J"]}})
-    card = hostile._repr_html_()
-    assert "&lt;img src=x&gt;" in card and "<img" not in card and "\x1b" not in card + repr(hostile)
-    assert value in card and str(run.path / "report.html") in card
+    assert f"of python:mine: creativity_score {run.score()}, not trusted: " in repr(run)
+    assert str(run.path) in repr(run)
+    hostile = replace(run, summary={**run.summary, "models": {"candidate": ["\x1b[2J"]}})
+    assert "\n" not in repr(run) and "\x1b" not in repr(hostile)
     assert "not ended" in repr(replace(run, summary={}))
 
 

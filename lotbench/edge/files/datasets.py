@@ -240,10 +240,7 @@ class Pictures(Mapping[str, Image]):
         path = self._sources[sha256]
         sent = encoded(path, self._max_px, smallest=True)
         if self._recorded and hashlib.sha256(sent).hexdigest() != sha256:
-            # A run of before pictures were sent as JPEG goes on with what it began with.
-            sent = encoded(path, self._max_px)
-            if hashlib.sha256(sent).hexdigest() != sha256:
-                raise DataError([f"{path}: is not the picture that the run began with"])
+            raise DataError([f"{path}: is not the picture that the run began with"])
         return sent
 
     def path(self, sample: str) -> Path:
