@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from functools import cache
 from typing import Annotated, Any
+
+from langchain_core.messages import AIMessage
 
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import parse
@@ -41,24 +42,10 @@ def question(
     return Request(key, "m", messages, schema(form) if form else None, sampling)
 
 
-@cache
-def _chat() -> Any:
-    from lotbench.edge.models.connections import Connections
-    from lotbench.edge.models.openai_chat import Chat
-
-    return Chat.at("http://127.0.0.1:1", "m", "none", Connections("http://127.0.0.1:1", 1.0))
-
-
 def reply_of(answer: object, how: Mapping[str, Any] | None = None) -> Reply | None:
     """What the client makes of the JSON of a response."""
     read = chat_format.completion(answer)
-    if read is None:
-        return None
-    result = _chat()._create_chat_result(read, read.pop("beyond"))
-    [generation] = result.generations
-    message = generation.message
-    message.response_metadata |= result.llm_output | generation.generation_info
-    return chat_format.reply(message, 0.12345, how or {})
+    return None if read is None else chat_format.reply(AIMessage(**read), 0.12345, how or {})
 
 
 @asynccontextmanager

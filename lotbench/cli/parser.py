@@ -528,7 +528,7 @@ def _import(data: Commands) -> None:
         "name",
         metavar="NAME",
         type=_still_there("data import"),
-        help="oogiri-go, caption-contest (a folder, or a name on the hub); hicbench (CDID.csv); "
+        help="oogiri-go, caption-contest (a folder); hicbench (CDID.csv); "
         "liveideabench (the folder with kws.csv and keyword_classifications.csv); rinobench (train.json or test.json); "
         "liveideabench-ideas (released ideas and critiques as CSV, which become runs)",
     )

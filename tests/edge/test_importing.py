@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-import sys
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -137,45 +134,11 @@ def test_a_damaged_archive_costs_its_pictures_or_says_that_it_is_none(tmp_path: 
         bring(source, tmp_path / "other")
 
 
-def test_an_import_that_was_killed_goes_on_where_it_stopped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(importing, "NOTED", 10)
-    rows = [row(text=f"response {n}") if n % 7 else "{" for n in range(95)]
-    source = go(tmp_path / "go", en=rows[:60], jp=rows[60:])
-    bring(source, tmp_path / "whole")
-    made = importing.Source("s", 1, oogiri_go.source(str(source), importing.Pictures(tmp_path / "made")).rows)
-
-    def dying(after: int) -> Iterator[importing.Raw]:
-        for number, raw in enumerate(made.rows()):
-            if number == after:
-                raise KeyboardInterrupt
-            yield raw
-
-    for after in (4, 37, 38, 77):
-        with pytest.raises(KeyboardInterrupt):
-            importing.bring(importing.Source("s", 1, lambda after=after: dying(after)), tmp_path / "made")
-        assert not (tmp_path / "made" / "samples.jsonl").exists()
-    noted = json.loads((tmp_path / "made" / importing.NOTE).read_text())
-    assert (noted["read"], noted["skipped"]) == (70, {"broken": 10})
-    done = importing.bring(made, tmp_path / "made")
-    assert (done.read, done.kept, done.skipped["broken"]) == (95, 81, 14)
-    ours, theirs = (tmp_path / name / "samples.jsonl" for name in ("made", "whole"))
-    assert ours.read_bytes() == theirs.read_bytes()
-    assert {path.name for path in (tmp_path / "made").iterdir()} == {"samples.jsonl", "import.json", "images"}
-
-
-def test_a_folder_with_a_data_set_or_another_import_is_left_alone(tmp_path: Path) -> None:
+def test_a_folder_with_a_data_set_is_left_alone(tmp_path: Path) -> None:
     source = go(tmp_path / "go", en=[row()])
     bring(source, tmp_path / "made")
     with pytest.raises(UsageError, match="holds a data set already"):
         bring(source, tmp_path / "made")
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / importing.PART).write_bytes(b"")
-    (other / importing.NOTE).write_text('{"identity": "another", "read": 0}')
-    with pytest.raises(UsageError, match="the beginning of another import"):
-        bring(source, other)
 
 
 def test_no_row_at_all_is_an_error_that_names_lines(tmp_path: Path) -> None:
@@ -183,34 +146,6 @@ def test_no_row_at_all_is_an_error_that_names_lines(tmp_path: Path) -> None:
         bring(go(tmp_path / "go", en=["{", "}"]), tmp_path / "made")
     with pytest.raises(UsageError, match=r"has none of en\.jsonl, cn\.jsonl, jp\.jsonl"):
         bring(go(tmp_path / "none"), tmp_path / "made")
-
-
-def test_a_name_on_the_hub_needs_datasets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(UsageError, match=r"owner/data: there is no such folder; .*pip install datasets"):
-        bring(Path("owner/data"), tmp_path / "made")
-
-
-def test_a_data_set_on_the_hub_is_streamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = go(tmp_path / "go", en=[row(), asked()], cn=[asked()], jp=[asked(question="None")])
-    loads: list[tuple[Any, ...]] = []
-
-    def load_dataset(name: str, *, data_files: str, split: str, streaming: bool) -> Iterator[Any]:
-        loads.append((name, data_files, split, streaming))
-        return map(json.loads, (source / data_files).read_text().splitlines())
-
-    def hf_hub_download(name: str, file: str, *, repo_type: str) -> str:
-        assert (name, repo_type) == ("owner/data", "dataset")
-        return str(source / file)
-
-    for module, function in (("datasets", load_dataset), ("huggingface_hub", hf_hub_download)):
-        fake = ModuleType(module)
-        setattr(fake, function.__name__, function)
-        monkeypatch.setitem(sys.modules, module, fake)
-    done = bring(Path("owner/data"), tmp_path / "made")
-    assert (done.kept, dict(done.skipped)) == (3, {"the question is in an image": 1})
-    assert loads[0] == ("owner/data", "en.jsonl", "train", True)
-    assert [one.id for one in brought(tmp_path / "made")] == ["go-en-1", "go-en-2", "go-zh-1"]
 
 
 def contest(folder: Path, rows: str, name: str = "667") -> Path:

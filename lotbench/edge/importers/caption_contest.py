@@ -38,7 +38,7 @@ def source(name: str, pictures: Pictures) -> Source:
         for path, contest in zip(files, contests, strict=True):
             yield from _captions(path, contest, pictures)
 
-    return Source(str(folder), [[path.name, path.stat().st_size] for path in files], rows)
+    return Source(name, rows)
 
 
 def _captions(path: Path, contest: str, pictures: Pictures) -> Iterator[Raw]:

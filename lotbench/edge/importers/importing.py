@@ -1,24 +1,22 @@
 """Data of others brought into our layout: rows read one at a time, pictures checked, every skipped row counted.
 
-However many rows there are, one is held at a time. What is done is noted as it goes, so that an import that was
-killed goes on where it stopped; samples.jsonl appears when it is whole. Nothing outside the target is written:
-a picture's name is made here and not taken from an archive.
+However many rows there are, one is held at a time; samples.jsonl appears when it is whole, and pictures that an earlier
+try has written are not written again. Nothing outside the target is written: a picture's name is made here and not
+taken from an archive.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from pydantic import ValidationError
 
 from lotbench.benchmarks.standard.oogiri import Row
-from lotbench.config.experiment import digest
 from lotbench.edge.files import atomic_write
 from lotbench.edge.files.jsonl import line
 from lotbench.edge.pictures.picture_file import (
@@ -31,11 +29,9 @@ from lotbench.edge.pictures.picture_file import (
 )
 from lotbench.errors import DataError, UsageError, at, faults_of
 
-NOTED = 5_000
-"""Rows between two notes of how far an import has come."""
 NAMED = 100
 """Broken rows that are named; all are counted."""
-PART, NOTE, REPORT = "samples.jsonl.part", "import.json.part", "import.json"
+REPORT = "import.json"
 
 Load: TypeAlias = Callable[[], bytes | None]
 """The bytes of a picture file, `MAX_BYTES` and one more at most; None if it is not there."""
@@ -63,8 +59,6 @@ class Source:
     """A source of rows: what it is, and its rows in an order that never changes."""
 
     name: str
-    identity: Any
-    """What an interrupted import must find again to go on: files with their sizes."""
     rows: Callable[[], Iterator[Raw]]
 
 
@@ -74,43 +68,31 @@ class Progress:
 
     read: int = 0
     kept: int = 0
-    bytes: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     broken: list[str] = field(default_factory=list)
 
 
 def bring(source: Source, dest: Path) -> Progress:
-    """Write a source's rows into a folder, or go on with that.
+    """Write a source's rows into a folder.
 
     Raises:
-        UsageError: The folder holds a data set, or the beginning of an import of something else.
+        UsageError: The folder holds a data set.
         DataError: No row could be kept.
     """
     if (dest / "samples.jsonl").exists():
         raise UsageError(f"{dest}: holds a data set already")
-    dest.mkdir(parents=True, exist_ok=True)
-    identity = digest([source.name, source.identity])
-    done = _begun(dest, identity)
-    with (dest / PART).open("ab") as out:
-        os.truncate(out.fileno(), done.bytes)
-        for raw in _from(source.rows(), done.read):
-            row = _row(raw, done)
-            if row is not None:
-                text = line(row.model_dump(mode="json", exclude_none=True))
-                out.write(text)
-                done.bytes += len(text)
+    done = Progress()
+    with atomic_write.opened(dest / "samples.jsonl") as out:
+        for raw in source.rows():
+            if (row := _row(raw, done)) is not None:
+                out.write(line(row.model_dump(mode="json", exclude_none=True)))
                 done.kept += 1
             done.read += 1
-            if done.read % NOTED == 0:
-                out.flush()
-                _note(dest, identity, done)
-    if not done.kept:
-        raise DataError(done.broken or [f"{source.name}: no rows ({_counts(done) or 'it is empty'})"])
-    atomic_write.write(
-        dest / REPORT, json.dumps(_table(done) | {"from": source.name}, indent=2, ensure_ascii=False)
-    )
-    os.replace(dest / PART, dest / "samples.jsonl")
-    (dest / NOTE).unlink(missing_ok=True)
+        if not done.kept:
+            counts = ", ".join(f"{reason}: {count}" for reason, count in done.skipped.most_common())
+            raise DataError(done.broken or [f"{source.name}: no rows ({counts or 'it is empty'})"])
+    told = json.dumps({**asdict(done), "from": source.name}, indent=2, ensure_ascii=False)
+    atomic_write.write(dest / REPORT, told)
     return done
 
 
@@ -173,13 +155,6 @@ def _format(raw: bytes) -> str:
         raise SkippedError("the picture cannot be read") from None
 
 
-def _from(rows: Iterator[Raw], read: int) -> Iterator[Raw]:
-    """The rows after those that were read before."""
-    for _ in range(read):
-        next(rows, None)
-    return rows
-
-
 def _row(raw: Raw, done: Progress) -> Row | None:
     try:
         return raw.read()
@@ -194,31 +169,3 @@ def _row(raw: Raw, done: Progress) -> Row | None:
     if len(done.broken) < NAMED:
         done.broken.append(told)
     return None
-
-
-def _begun(dest: Path, identity: str) -> Progress:
-    """What an import that was stopped had come to; nothing if it had noted nothing yet.
-
-    Raises:
-        UsageError: It was an import of something else.
-    """
-    if not (dest / NOTE).exists() or not (dest / PART).exists():
-        return Progress()
-    table = json.loads((dest / NOTE).read_text(encoding="utf-8"))
-    if table.pop("identity") != identity:
-        raise UsageError(f"{dest}: holds the beginning of another import; choose another folder, or empty it")
-    done = Progress(**{**table, "skipped": Counter(table["skipped"])})
-    # After a loss of power the file may be shorter than what was noted of it.
-    return done if (dest / PART).stat().st_size >= done.bytes else Progress()
-
-
-def _note(dest: Path, identity: str, done: Progress) -> None:
-    atomic_write.write(dest / NOTE, json.dumps(_table(done) | {"identity": identity}, ensure_ascii=False))
-
-
-def _table(done: Progress) -> dict[str, Any]:
-    return {name: getattr(done, name) for name in Progress.__slots__}
-
-
-def _counts(done: Progress) -> str:
-    return ", ".join(f"{reason}: {count}" for reason, count in done.skipped.most_common())

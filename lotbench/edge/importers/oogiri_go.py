@@ -1,4 +1,4 @@
-"""Oogiri-GO as a source of rows: a JSON-lines file a language, pictures in a folder or an archive, or on the hub.
+"""Oogiri-GO as a source of rows: a JSON-lines file a language, pictures in a folder or an archive.
 
 The layout is that of the published data (clot.md): en.jsonl, cn.jsonl, jp.jsonl; `image` is the stem of a picture
 file, `star` the likes or null.
@@ -13,7 +13,6 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
 
@@ -31,15 +30,12 @@ Find: TypeAlias = Callable[[str], bytes | None]
 
 
 def source(name: str, pictures: Pictures) -> Source:
-    """The rows of a folder, or of a data set on the hub.
+    """The rows of a folder.
 
     Raises:
-        UsageError: There is neither, or `datasets`, which reads the hub, is not installed.
+        UsageError: It has none.
     """
-    return _local(Path(name), pictures) if Path(name).is_dir() else _hub(name, pictures)
-
-
-def _local(folder: Path, pictures: Pictures) -> Source:
+    folder = Path(name)
     files = [folder / file for file in FILES if (folder / file).is_file()]
     if not files:
         raise UsageError(f"{folder}: has none of {', '.join(FILES)}")
@@ -50,36 +46,10 @@ def _local(folder: Path, pictures: Pictures) -> Source:
             with path.open("rb") as lines:
                 for number, line in enumerate(lines, 1):
                     if line.strip():
-                        read = partial(_row, partial(_table, line), FILES[path.name], number, find, pictures)
+                        read = partial(_row, line, FILES[path.name], number, find, pictures)
                         yield Raw(str(path), number, read)
 
-    return Source(str(folder), [[file.name, file.stat().st_size] for file in files], rows)
-
-
-def _hub(name: str, pictures: Pictures) -> Source:
-    try:
-        datasets, hub = import_module("datasets"), import_module("huggingface_hub")
-    except ImportError:
-        told = f"{name}: there is no such folder; if it is a name on the hub: pip install datasets"
-        raise UsageError(told) from None
-    try:
-        streams = {
-            file: datasets.load_dataset(name, data_files=file, split="train", streaming=True)
-            for file in FILES
-        }
-        find = _archive(Path(hub.hf_hub_download(name, ARCHIVE, repo_type="dataset")))
-    except UsageError:
-        raise
-    except Exception as error:  # noqa: BLE001 - whatever the hub, the network or a loader raises
-        raise UsageError(f"{name}: neither a folder nor a data set that the hub gives: {error}") from None
-
-    def rows() -> Iterator[Raw]:
-        for file, stream in streams.items():
-            for number, table in enumerate(stream, 1):
-                read = partial(_row, partial(dict, table), FILES[file], number, find, pictures)
-                yield Raw(f"{name}/{file}", number, read)
-
-    return Source(name, list(FILES), rows)
+    return Source(name, rows)
 
 
 def _pictures(folder: Path) -> Find:
@@ -129,14 +99,14 @@ def _table(line: bytes) -> Any:
         raise BrokenError(f"not JSON: {error}") from None
 
 
-def _row(table: Callable[[], Any], language: Language, number: int, find: Find, pictures: Pictures) -> Row:
+def _row(line: bytes, language: Language, number: int, find: Find, pictures: Pictures) -> Row:
     """One row in our layout.
 
     Raises:
         SkippedError: It cannot be used.
         BrokenError, ValidationError: It is no row.
     """
-    found = table()
+    found = _table(line)
     if not isinstance(found, dict):
         raise BrokenError("not a JSON object")
     kind, text, stem = found.get("type"), found.get("text"), found.get("image")

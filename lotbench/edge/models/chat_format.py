@@ -97,10 +97,7 @@ def sent(made: Mapping[str, Any], able: Abilities) -> dict[str, JSON]:
 
 
 def completion(answer: object, secret: str = "") -> dict[str, Any] | None:
-    """The body of a response with its parts as they should be, or None if it is no chat completion.
-
-    `beyond` holds what ChatOpenAI would drop.
-    """
+    """The body of a response as the fields of LangChain's message, each as it should be; None if it is no chat completion."""
     if not isinstance(answer, dict) or not isinstance(answer.get("choices"), list) or not answer["choices"]:
         return None
     choice = answer["choices"][0]
@@ -116,24 +113,20 @@ def completion(answer: object, secret: str = "") -> dict[str, Any] | None:
     texts = {name: _storable(text[:MAX_CHARACTERS]) for name, text in said_of.items()}
     used, likely = usage(answer.get("usage")), choice.get("logprobs")
     return {
-        "model": _storable(masked(str(answer.get("model") or ""), secret))[:MAX_ID],
-        "choices": [
-            {
-                "message": {"role": "assistant", "content": texts.pop("content")},
-                "finish_reason": "length" if longest > MAX_CHARACTERS else str(choice.get("finish_reason")),
-                # Only the first token is read, and a table of all may take megabytes.
-                "logprobs": {"content": likely["content"][:1]} if _has_tokens(likely) else None,
-            }
-        ],
-        "usage": {
-            "prompt_tokens": used.input_tokens,
-            "completion_tokens": used.output_tokens,
+        "content": texts.pop("content"),
+        "additional_kwargs": texts,
+        "usage_metadata": {
+            "input_tokens": used.input_tokens,
+            "output_tokens": used.output_tokens,
             "total_tokens": used.input_tokens + used.output_tokens,
-            "prompt_tokens_details": {"cached_tokens": used.cached_input_tokens},
+            "input_token_details": {"cache_read": used.cached_input_tokens},
         },
-        "service_tier": _storable(str(answer.get("service_tier")))[:MAX_ID],
-        "beyond": texts
-        | {
+        "response_metadata": {
+            "model_name": _storable(masked(str(answer.get("model") or ""), secret))[:MAX_ID],
+            "finish_reason": "length" if longest > MAX_CHARACTERS else str(choice.get("finish_reason")),
+            # Only the first token is read, and a table of all may take megabytes.
+            "logprobs": {"content": likely["content"][:1]} if _has_tokens(likely) else None,
+            "service_tier": _storable(str(answer.get("service_tier")))[:MAX_ID],
             "malformed": _malformed(answer, choice),
             "cut_from": longest if longest > MAX_CHARACTERS else None,
         },

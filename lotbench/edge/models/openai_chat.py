@@ -13,8 +13,8 @@ import httpx2
 import openai
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
 from langchain_core.language_models import LanguageModelInput
-from langchain_core.messages import BaseMessage
-from langchain_core.outputs import ChatResult
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_openai import ChatOpenAI
 from langchain_openai.chat_models.base import BaseChatOpenAI
 from pydantic import SecretStr
@@ -56,7 +56,7 @@ class Chat(ChatOpenAI):
             base_url=url,
             timeout=None,
             max_retries=0,
-            http_async_client=connections,
+            http_async_client=openai.DefaultAioHttpClient(transport=connections, timeout=None),
             http_socket_options=(),
             use_responses_api=False,
             # Draws must differ, and replies are journaled; neither is for another cache to undo.
@@ -96,12 +96,13 @@ class Chat(ChatOpenAI):
             raise RefusedError(error.response, secret) from None
         except openai.APIConnectionError as error:
             raise (error.__cause__ or error) from None
-        answer = _read(response.content, secret)
-        return self._create_chat_result(answer, answer.pop("beyond"))
+        message = AIMessage(**_read(response.content, secret))
+        used = {"token_usage": message.usage_metadata, "model_name": message.response_metadata["model_name"]}
+        return ChatResult(generations=[ChatGeneration(message=message)], llm_output=used)
 
 
 def _read(content: bytes, secret: str) -> dict[str, Any]:
-    """A chat completion from the body of a response, its parts as they should be.
+    """A message from the body of a response.
 
     Raises:
         PassingError: It is none.
