@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -166,35 +165,23 @@ async def _sharded(
     """Take the walks in several processes; the session goes on with what is left to it, the report.
 
     Raises:
-        CancelledError: The run was interrupted; the shards have ended, and what came is in the run.
+        LotbenchError, CancelledError: The run was stopped; the shards have ended, and what came is in the run.
     """
-    if check:
-        try:
+    path = calls.folder.path
+    try:
+        if check:
             await calls.check()
-        except LotbenchError as error:
-            error.run = calls.folder.path
-            session.finish()
-            raise
-    stop = threading.Event()
-    thread = asyncio.to_thread(
-        sharded.take, calls, shards, stop, fresh=fresh, check=check, retry_failed=retry_failed
-    )
-    taking = asyncio.ensure_future(thread)
-    while not taking.done():
-        try:
-            await asyncio.shield(taking)
-        except asyncio.CancelledError:
-            stop.set()
-    stopped = taking.result()
-    calls.caller.budget = budget(calls.plan, calls.caller.journal)
-    session.continues(load_run(calls.folder.path).traces, retry_failed=False)
-    if stopped is not None or stop.is_set():
+        await sharded.take(calls, shards, fresh=fresh, check=check, retry_failed=retry_failed)
+    except (LotbenchError, asyncio.CancelledError) as error:
+        session.continues(load_run(path).traces, retry_failed=False)
         session.finish()
-    if stopped is not None:
-        stopped.run = calls.folder.path
-        raise stopped
-    if stop.is_set():
-        raise asyncio.CancelledError(str(calls.folder.path))
+        if isinstance(error, LotbenchError):
+            error.run = path
+        else:
+            error.args = (str(path),)
+        raise
+    calls.caller.budget = budget(calls.plan, calls.caller.journal)
+    session.continues(load_run(path).traces, retry_failed=False)
 
 
 async def resume(

@@ -166,8 +166,7 @@ def changed_experiment(run: Path, table: Mapping[str, Any], made: Plan) -> list[
     changed = _differing(before, made.experiment.model_dump(mode="json"), "experiment")
     if digest(before) == table["digests"]["experiment"] and not changed:
         return []
-    calls = run / "calls.jsonl"
-    asked = {(one.role, one.asked) for one in read_journal(calls)} if calls.is_file() else set()
+    asked = {(one.role, one.asked) for one in read_journal(run / "calls.jsonl")}
     named = {role: {name.text for name in names} for role, names in made.names.items()}
     others = {f"experiment.roles.{role}" for role, name in asked if name not in named.get(role, ())}
     return ["experiment", *changed, *sorted(others - set(changed))]

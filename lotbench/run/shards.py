@@ -10,12 +10,11 @@ from __future__ import annotations
 import asyncio
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 from lotbench import errors
@@ -26,7 +25,7 @@ from lotbench.edge.calls.store import Store
 from lotbench.edge.files import jsonl, run_folder
 from lotbench.edge.files.ray_workers import side_by_side
 from lotbench.edge.files.traces import Traces
-from lotbench.errors import LotbenchError, RunFolderError, UsageError
+from lotbench.errors import DataError, LotbenchError, RunFolderError, UsageError
 from lotbench.run.calling import CALLS, Calls, budget, calling
 from lotbench.run.loading import load_run, planned
 from lotbench.run.plan import Plan
@@ -35,10 +34,9 @@ from lotbench.run.session import Session
 SHARDS = "shards"
 FAILED = "_failed"
 """How the outcome of a walk ends that broke off."""
-ENDING_S = 30.0
-"""Seconds that the processes of a run that was killed have to end."""
-POLL_S = 0.25
-DIED = "a worker process died; the run can be resumed"
+ENDING_S, POLL_S = 30.0, 0.25
+"""Seconds that the processes of a run that was killed have to end, and between two looks whether they have."""
+DIED: tuple[str, Any] | None = ("LotbenchError", "a worker process died; the run can be resumed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,32 +51,18 @@ class Shard:
     check: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How a shard ended: the class and the words of the error that stopped it, if one did."""
-
-    error: str | None = None
-    said: str = ""
-
-
-def take(
-    calls: Calls, shards: int, stop: Event, *, fresh: bool, check: bool, retry_failed: bool = False
-) -> LotbenchError | None:
-    """Take the walks that are not done in so many processes, and merge what they came to into the run.
+async def take(calls: Calls, shards: int, *, fresh: bool, check: bool, retry_failed: bool = False) -> None:
+    """Take the walks that are not done in so many processes; what they came to is merged, whatever ends this.
 
     Args:
         calls: What the run asks with, and its plan, with the limits of the whole.
         shards: How many.
-        stop: Set from another thread to end early: the processes end, and what has come is merged.
         fresh: Take nothing out of the store.
         check: Whether one call per role is in the journal, from which every shard learns the ids of the models.
         retry_failed: See `Session.continues`.
 
-    Returns:
-        What stopped the run, if something did.
-
     Raises:
-        UsageError: Ray is not installed.
+        LotbenchError: What stopped a shard, an error before a limit; or Ray is not installed.
     """
     path, journal = calls.folder.path, calls.caller.journal
     limits = divided(calls.plan.limits, shards, budget(calls.plan, journal))
@@ -87,12 +71,12 @@ def take(
     ]
     refuse_links(path)
     try:
-        ended = side_by_side(play, given, stop)
+        ended = await side_by_side(play, given, DIED)
     finally:
         merge(path, journal)
-    if stop.is_set():
-        return None
-    return worst([one or Ended("LotbenchError", DIED) for one in ended])
+    stopped = [getattr(errors, name)(told) for name, told in filter(None, ended)]
+    if stopped:
+        raise min(stopped, key=lambda error: error.exit_code)
 
 
 def refuse_links(path: Path) -> None:
@@ -132,14 +116,14 @@ def divided(limits: Limits, shards: int, used: Budget) -> dict[str, Any]:
     return limits.model_dump() | part
 
 
-def play(shard: Shard) -> Ended:
-    """Take one share of a run, in the process that calls this; an error is returned, since few can be pickled."""
+def play(shard: Shard) -> tuple[str, Any] | None:
+    """Take one share of a run, in the process that calls this; an error is returned, class and words: few can be pickled."""
     try:
         asyncio.run(_played(shard))
     except LotbenchError as error:
-        number, shards = shard.share
-        return Ended(type(error).__name__, f"shard {number + 1} of {shards}: {error}")
-    return Ended()
+        told = f"shard {shard.share[0] + 1} of {shard.share[1]}: {error}"
+        return type(error).__name__, told.splitlines() if isinstance(error, DataError) else told
+    return None
 
 
 async def _played(shard: Shard) -> None:
@@ -172,29 +156,28 @@ def merge(path: Path, opened: Journal | None = None) -> None:
     """
     if not (path / SHARDS).is_dir():
         return
-    places = sorted((path / SHARDS).glob("*/"))
     refuse_links(path)
+    places = sorted((path / SHARDS).glob("*/"))
     for place in places:
         _await_end(place)
     known = {(one.sample, one.repeat): one.outcome for one in Traces(path / run_folder.TRACES, strict=False)}
     merged: set[str] = set()
     with nullcontext(opened) if opened is not None else Journal(path / CALLS) as journal:
         for place in places:
-            for entry in read_journal(place / CALLS) if (place / CALLS).is_file() else ():
+            for entry in read_journal(place / CALLS):
                 there = journal.last(key := str(entry.key))
                 # Not "later": a clock may be put back. Of a question that two shards asked the first reply holds.
                 if there is None or (there.started != entry.started and key not in merged):
                     journal.put(entry)
                     merged.add(key)
-            counted = list(read_journal(path / DISCARDED)) if (path / DISCARDED).is_file() else []
-            for entry in read_journal(place / DISCARDED) if (place / DISCARDED).is_file() else ():
+            counted = list(read_journal(path / DISCARDED))
+            for entry in read_journal(place / DISCARDED):
                 if entry not in counted:
                     journal.discard(entry)
             traces = Traces(place / run_folder.TRACES, strict=False)
             new = [name for name in traces.names if known.get(name, FAILED).endswith(FAILED)]
-            jsonl.append(
-                path / run_folder.TRACES, map(str.encode, traces.lines(new)), "the run can be resumed"
-            )
+            lines = map(str.encode, traces.lines(new))
+            jsonl.append(path / run_folder.TRACES, lines, "the run can be resumed")
             known |= dict.fromkeys(new, "taken")
     shutil.rmtree(path / SHARDS)
 
@@ -214,13 +197,3 @@ def _await_end(place: Path) -> None:
             if time.monotonic() > until:
                 raise
         time.sleep(POLL_S)
-
-
-def worst(ended: Sequence[Ended]) -> LotbenchError | None:
-    """What the run stopped for, if shards were stopped: an error before a limit."""
-    found = [
-        getattr(errors, one.error)(one.said if one.error != "DataError" else one.said.splitlines())
-        for one in ended
-        if one.error
-    ]
-    return min(found, key=lambda error: error.exit_code, default=None)

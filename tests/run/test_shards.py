@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -32,10 +32,9 @@ from tests.rules import game_rule
 from tests.server import FakeServer
 
 
-def in_threads(work: Callable[[Any], Any], given: Sequence[Any], stop: Any) -> list[Any]:
+async def in_threads(work: Callable[[Any], Any], given: Sequence[Any], died: Any) -> list[Any]:
     """What Ray does, without Ray: each in a thread with an event loop of its own."""
-    with ThreadPoolExecutor(len(given)) as threads:
-        return list(threads.map(work, given))
+    return await asyncio.gather(*(asyncio.to_thread(work, one) for one in given))
 
 
 @pytest.fixture
@@ -183,7 +182,10 @@ async def test_shards_that_are_links_are_refused_and_nothing_behind_them_is_touc
 async def test_a_shard_whose_process_died_is_said_and_the_run_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shards, "side_by_side", lambda *given: [*in_threads(*given)[:1], None])
+    async def one_dies(work: Any, given: Any, died: Any) -> list[Any]:
+        return [*(await in_threads(work, given[:1], died)), died]
+
+    monkeypatch.setattr(shards, "side_by_side", one_dies)
     with FakeServer() as server:
         with pytest.raises(LotbenchError, match="a worker process died; the run can be resumed") as caught:
             await played(server, tmp_path, 2)

@@ -171,7 +171,7 @@ class Journal:
         except OSError as error:
             raise RunFolderError(f"{path}: {error.strerror}") from None
         self._index(writes)
-        for made in _lines(path.with_name(DISCARDED)):
+        for made in read_journal(path.with_name(DISCARDED)):
             self.totals.add(made)
 
     def __enter__(self) -> Journal:
@@ -275,7 +275,9 @@ def _opened(path: Path, writes: bool) -> FileIO:
 
 
 def read_journal(path: Path) -> Iterator[Entry]:
-    """The lines of a journal that nobody writes to, in order; lines that cannot be read are passed over."""
+    """The lines of a journal that nobody writes to, in order, if it is there; lines that cannot be read are passed over."""
+    if not path.is_file():
+        return
     with path.open("rb") as lines:
         for text in lines:
             try:
@@ -296,13 +298,9 @@ def called(path: Path) -> tuple[float, float]:
 def read_totals(path: Path, prices: Mapping[str, Price | None] | None = None) -> Totals:
     """What the lines of a journal add up to; of one that is not there, nothing."""
     totals = Totals(prices or {})
-    for made in (*_lines(path), *_lines(path.with_name(DISCARDED))):
+    for made in (*read_journal(path), *read_journal(path.with_name(DISCARDED))):
         totals.add(made)
     return totals
-
-
-def _lines(path: Path) -> Iterator[Entry]:
-    return read_journal(path) if path.is_file() else iter(())
 
 
 def entry(table: Mapping[str, Any]) -> Entry:

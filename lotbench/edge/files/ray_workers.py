@@ -7,19 +7,19 @@ should happen to a run.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import signal
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from threading import Event
 from typing import Any, TypeVar
 
 from lotbench.errors import UsageError
 
 POLL_S = 0.25
-"""Seconds between two looks at whether the work shall end early."""
+"""Seconds between two looks at whether the work is done, or nobody waits for it any more."""
 CLOSING_S = 30.0
 """Seconds that Ray may take to close."""
 RETRIES = 3
@@ -29,13 +29,13 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
-def side_by_side(work: Callable[[A], B], given: Sequence[A], stop: Event) -> list[B | None]:
-    """What a function makes of each thing, in order, each in a process of its own; None where no process came to an end.
+async def side_by_side(work: Callable[[A], B], given: Sequence[A], died: B) -> list[B]:
+    """What a function makes of each thing, in order, each in a process of its own; the processes end if this is cancelled.
 
     Args:
         work: A function of a module; it raises nothing.
         given: What can be pickled, without secrets: workers have this process's environment.
-        stop: Set from another thread when the processes shall end early.
+        died: What stands for a thing whose process came to no end.
 
     Raises:
         UsageError: Ray is not installed.
@@ -44,25 +44,24 @@ def side_by_side(work: Callable[[A], B], given: Sequence[A], stop: Event) -> lis
         raise UsageError("--shards needs ray: pip install 'lotbench[scale]'")
     context = get_context("spawn")
     ours, theirs = context.Pipe()
-    driver = context.Process(target=_drive, args=(theirs, work, list(given)), daemon=True)
+    driver = context.Process(target=_drive, args=(theirs, work, list(given), died), daemon=True)
     driver.start()
     theirs.close()
     try:
-        while not ours.poll(POLL_S):
-            if stop.is_set():
-                return [None] * len(given)
-        found: list[B | None] = ours.recv()
+        while not ours.poll():
+            await asyncio.sleep(POLL_S)
+        found: list[B] = ours.recv()
         return found
     except EOFError:
         # The driver itself died, and its workers with it.
-        return [None] * len(given)
+        return [died] * len(given)
     finally:
         ours.close()
         driver.join(CLOSING_S)
         driver.kill()
 
 
-def _drive(results: Connection, work: Callable[[Any], Any], given: Sequence[Any]) -> None:
+def _drive(results: Connection, work: Callable[[Any], Any], given: Sequence[Any], died: Any) -> None:
     """Take the work on Ray and send what came of it; given up when nobody waits for it any more."""
     # Ctrl-C goes to every process of a terminal: whoever waits for the results decides when this one ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -83,15 +82,15 @@ def _drive(results: Connection, work: Callable[[Any], Any], given: Sequence[Any]
     while left and not results.poll():
         _, left = ray.wait(left, num_returns=len(left), timeout=POLL_S)
     if not left:
-        results.send([_came(one) for one in promised])
+        results.send([_came(one, died) for one in promised])
     ray.shutdown()
 
 
-def _came(promise: Any) -> Any:
-    """What a worker returned; None if it died."""
+def _came(promise: Any, died: Any) -> Any:
+    """What a worker returned."""
     import ray
 
     try:
         return ray.get(promise)
     except ray.exceptions.RayError:
-        return None
+        return died
