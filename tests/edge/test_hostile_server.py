@@ -242,7 +242,8 @@ async def test_no_part_of_our_key_is_in_an_id_or_an_error(
 @pytest.mark.parametrize("packed", ["gzip, gzip", "zstd", "br"])
 async def test_a_body_packed_as_was_not_asked_for_is_not_unpacked(packed: str) -> None:
     """Packed twice, 16 kB unpack to 16 GB."""
-    with pytest.raises(CallFailed, match="packed as was not asked for"):
+    # aiohttp itself refuses what it has no library for.
+    with pytest.raises(CallFailed, match=r"packed as was not asked for|\(ContentEncodingError\)"):
         await reply_to(b"1", headers={"Content-Encoding": packed})
 
 

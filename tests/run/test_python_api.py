@@ -159,7 +159,7 @@ async def test_where_nothing_listens_a_run_ends_at_once_and_leaves_no_folder(tmp
     started = time.monotonic()
     with pytest.raises(Unreachable, match=r"no connection to .*: is the server running") as stopped:
         await evaluate(**small(tmp_path / "runs", model=nobody, roles={"judge": nobody, "oracle": nobody}))
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 60
     assert stopped.value.run is None and not list((tmp_path / "runs").iterdir())
 
 

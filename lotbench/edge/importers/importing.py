@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
@@ -91,8 +91,8 @@ def bring(source: Source, dest: Path) -> Progress:
         if not done.kept:
             counts = ", ".join(f"{reason}: {count}" for reason, count in done.skipped.most_common())
             raise DataError(done.broken or [f"{source.name}: no rows ({counts or 'it is empty'})"])
-    told = json.dumps({**asdict(done), "from": source.name}, indent=2, ensure_ascii=False)
-    atomic_write.write(dest / REPORT, told)
+    told = {"from": source.name} | {name: getattr(done, name) for name in Progress.__slots__}
+    atomic_write.write(dest / REPORT, json.dumps(told, indent=2, ensure_ascii=False))
     return done
 
 
