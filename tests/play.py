@@ -19,7 +19,7 @@ from typing import Any
 
 from graphs import game as graph
 from lotbench.benchmarks.lotbench.sample import Item, Rejected
-from lotbench.benchmarks.lotbench.settings import Settings, resolve
+from lotbench.benchmarks.lotbench.settings import Settings, cast
 from lotbench.benchmarks.lotbench.task import ROLES, benchmark
 from lotbench.config.experiment import Limits
 from lotbench.edge.calls.budget import Bucket, Budget
@@ -33,6 +33,7 @@ from lotbench.harness.loop import Course, Loop, Planned
 from lotbench.harness.state import State
 from lotbench.types import Answer, Image, Key, Question, Reply, Trace
 from tests.fakes import ScriptedModel, text_of
+from tests.walking import resolved
 
 SAMPLE = Item(
     id="lot-1",
@@ -236,7 +237,7 @@ class Room:
         max_failed: int = 1000,
         **settings: Any,
     ) -> None:
-        self.settings = resolve(Settings(**settings), {"judge": len(judges)})
+        self.settings = resolved(cast, Settings(**settings), judge=len(judges))
         self.data = tuple(data)
         self.seed = seed
         self.max_failed = max_failed
@@ -258,7 +259,7 @@ class Room:
 
     async def games(self, *walks: tuple[str, int]) -> list[Game]:
         """Play side by side; the games in the order of the walks that ended."""
-        supersteps = benchmark.walks.supersteps(self.settings)
+        supersteps = benchmark.supersteps(self.settings)
         course = Course(graph.build(benchmark.nodes), self.episode, benchmark.grade, supersteps)
         loop = Loop(course, {}, max(1, len(walks)), self.max_failed)
         lanes = [[Planned(sample, repeat, f"{sample}/{repeat}")] for sample, repeat in walks]

@@ -10,7 +10,7 @@ call with the same folder goes on from the journal, as a resumed run does.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from lotbench.edge.files import datasets
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.episode import AnyEpisode, Episode
 from lotbench.harness.evidence import Evidence
-from lotbench.harness.loop import Course, Loop, Planned
+from lotbench.harness.loop import Course, Loop, lanes
 from lotbench.report.sections import Section
 from lotbench.run.session import graph
 from lotbench.types import Image, Metric, Trace
@@ -63,6 +63,12 @@ class Walked:
         """The section whose title holds these words."""
         (found,) = [one for one in self.sections() if title.lower() in one.title.lower()]
         return found
+
+
+def resolved(cast: Callable[..., tuple[Any, Any]], settings: Any, **seats: int) -> Any:
+    """The settings of a benchmark with so many models in each role."""
+    names = {role: (parse("human"),) * count for role, count in seats.items()}
+    return cast(settings, {"candidate": (parse("python:candidate"),), **names}, 0)[0]
 
 
 async def walk(
@@ -103,13 +109,9 @@ async def walk(
         role: tuple(given if isinstance(given, list | tuple) else [given]) for role, given in players.items()
     }
     by_name = {f"python:{one.model_id}": one for given in seated.values() for one in given}
-    names = benchmark.judges.seat(
-        chosen,
-        {role: tuple(parse(f"python:{one.model_id}") for one in g) for role, g in seated.items()},
-        seed,
-    )
-    chosen = benchmark.resolve(chosen, {role: len(given) for role, given in names.items()})
-    data = tuple(benchmark.data.build(items, chosen, seed))
+    asked = {role: tuple(parse(f"python:{one.model_id}") for one in g) for role, g in seated.items()}
+    chosen, names = benchmark.cast(chosen, asked, seed)
+    data = benchmark.samples(items, chosen, seed)
     by_id, prompts = {one.id: one for one in data}, datasets.prompts(benchmark.name)
 
     def episode(sample: str, repeat: int) -> AnyEpisode:
@@ -139,25 +141,17 @@ async def walk(
             Budget(Limits()),
             seed=seed,
         )
-        course = Course(graph(benchmark), episode, benchmark.grade, benchmark.walks.supersteps(chosen))
+        course = Course(graph(benchmark), episode, benchmark.grade, benchmark.supersteps(chosen))
         loop = Loop(course, {}, concurrency, 1000)
-        lanes: dict[str, list[Planned]] = {}
-        for one in data:
-            if only and one.id not in only:
-                continue
-            for repeat in range(1, repeats + 1):
-                lane = benchmark.walks.lane(one, repeat, chosen)
-                lanes.setdefault(lane, []).append(Planned(one.id, repeat, lane))
-        lanes = {
-            name: list(benchmark.walks.order(name, walks, chosen, seed)) for name, walks in lanes.items()
-        }
+        played = [one.id for one in data if not only or one.id in only]
+        taken = lanes(benchmark.lanes(chosen), played, repeats, seed)
         try:
-            traces = [trace async for trace in loop.traces(lanes.values())]
+            traces = [trace async for trace in loop.traces(taken)]
         finally:
             await desk.close()
     for error in loop.crashed.values():
         raise error
-    order = [(planned.sample, planned.repeat) for lane in lanes.values() for planned in lane]
+    order = [(planned.sample, planned.repeat) for lane in taken for planned in lane]
     traces.sort(key=lambda trace: order.index((trace.sample, trace.repeat)))
     calls = list(read_journal(folder / "calls.jsonl")) if (folder / "calls.jsonl").is_file() else []
     return Walked(benchmark, chosen, traces, calls, Evidence(by_id, names["candidate"][0].text))

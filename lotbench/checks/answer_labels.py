@@ -85,11 +85,11 @@ def keep(run: Run, files: Sequence[Path]) -> Kept:
 
 
 def _rows(made: Plan, run: Run) -> Sequence[Mapping[str, JSON]]:
-    if made.benchmark.people.review is None:
+    if made.benchmark.review is None:
         why = "" if made.benchmark.judged else "no judge decides anything in it, so "
         raise UsageError(f"{made.benchmark.name}: {why}nothing of a run is for people to label")
     samples = Evidence(samples=made.by_id, candidate=made.names["candidate"][0].text)
-    return made.benchmark.people.review(run.traces, made.settings, samples)
+    return made.benchmark.review.rows(run.traces, made.settings, samples)
 
 
 def _faults(benchmark: Benchmark, row: Mapping[str, Any], known: Mapping[str, JSON], place: str) -> list[str]:
@@ -99,10 +99,10 @@ def _faults(benchmark: Benchmark, row: Mapping[str, Any], known: Mapping[str, JS
         for name, value in known.items()
         if value not in (None, row.get(name))
     ]
-    if benchmark.people.Label is None or changed:
+    if benchmark.review is None or changed:
         return changed
     try:
-        benchmark.people.Label.model_validate(row)
+        benchmark.review.Label.model_validate(row)
     except ValidationError as error:
         return faults_of(error, place)
     return []

@@ -50,12 +50,12 @@ def draw(run: Run, n: int, out: Path) -> Path:
         UsageError: The run has no verdicts of a judge, or labels stand there already.
     """
     made = planned(run, Limits())
-    validation = made.benchmark.judges.validation
-    if validation is None or validation.fillings is None:
+    validation = made.benchmark.validation
+    if validation is None or validation.draw is None:
         raise UsageError(f"{made.benchmark.name} has no judge whose verdicts people could label")
-    role, seats = validation.judged(made.settings)
+    drawn = validation.draw(run.traces, run.samples, made.settings, n, made.experiment.seed)
+    role, seats = drawn.role, drawn.seats
     key = key_of(made, role, seats, made.settings, run.totals().ids())
-    drawn = validation.fillings(run.traces, run.samples, made.settings, n, made.experiment.seed)
     if key is None or not drawn.rows:
         raise UsageError(f"{run.path}: no verdicts of one judge to draw from")
     place = out / f"labels-{run.path.name}"

@@ -120,7 +120,7 @@ def _written(made: Prepared, calls: Calls, judged: Sequence[Judged]) -> Checked:
     place.write("checks.jsonl", "".join(f"{_line(one)}\n" for one in rows))
     labels = made.rows.about.labels
     sentences = judge_rates.sentences(
-        found, names, made.validation.deciding(made.plan.settings), labels, made.validation.bounds
+        found, names, {role: made.validation.deciding(role, made.plan.settings) for role in names}, labels
     )
     place.write("report.md", judge_rates.to_markdown(found, names, notes, spent, sentences))
     everybody = list(dict.fromkeys(name for given in names.values() for name in given))

@@ -78,7 +78,7 @@ class Prepared:
     @property
     def on_shipped(self) -> bool:
         """Whether it is on the judge set that comes with the benchmark, which counts whatever data set is played."""
-        own = self.rows.folder.resolve() == judge_set.find("", self.validation.folder).resolve()
+        own = self.rows.folder.resolve() == judge_set.find("", self.plan.benchmark.name).resolve()
         return own and self.rows.is_about(self.plan.folder)
 
     def taken(self, panel: JudgePanel) -> list[Probe]:
@@ -110,18 +110,17 @@ def prepare(wanted: Wanted) -> Prepared:
         DataError: The judge set has faults.
     """
     given = wanted.config.experiment
-    declared = benchmarks.get(given.benchmark).judges.validation
+    declared = benchmarks.get(given.benchmark).validation
     if declared is None:
         raise UsageError(f"{given.benchmark} has no judge set")
-    found = judge_set.find(wanted.judge_set, declared.folder)
+    found = judge_set.find(wanted.judge_set, given.benchmark)
     config = wanted.config.model_copy(update={"experiment": given.model_copy(update=_filled(given, found))})
     if not any(role in given.roles for role in declared.rows):
         flags = " or ".join(f"--{role} M" for role in declared.rows)
         raise UsageError(f"nobody to check: give {flags}")
     made = plan.make(config)
     names = {role: made.names[role] for role in declared.rows if role in given.roles}
-    files = {name: row for role in names for name, row in declared.used(role, made.settings).items()}
-    rows = judge_set.load(found, files)
+    rows = judge_set.load(found, {name: row for role in names for name, row in declared.rows[role].items()})
     every_row = _probes(rows, wanted, declared, made, names)
     panels = [
         panel
@@ -167,7 +166,7 @@ def _probes(
         DataError: Every fault of every row, with file, line and field.
     """
     if not rows.is_about(made.folder):
-        brought = [one for role in names for one in validation.built(role, made.by_id)]
+        brought = [one for role in names for one in validation.probes(role, [], made.by_id)[0]]
         if brought and not wanted.judge_set:
             return brought
         raise UsageError(
@@ -175,9 +174,8 @@ def _probes(
             "a check on the shipped judge set counts whatever is played"
         )
     for role in names:
-        used = validation.used(role, made.settings)
-        if not any(file in rows.rows for file in used):
-            either = " or ".join(used)
+        if not any(file in rows.rows for file in validation.rows[role]):
+            either = " or ".join(validation.rows[role])
             raise UsageError(f"{rows.folder}: no {either}, which a check of the {role} needs")
     return _found(rows, validation, names, made.by_id)
 
@@ -188,11 +186,11 @@ def _found(
     found: list[Probe] = []
     faults: list[str] = []
     for role in roles:
-        for file in (name for name in validation.rows[role] if name in rows.rows):
+        for file in (name for name in validation.rows[role] if rows.rows.get(name)):
             probes, wrong = validation.probes(role, [row for _, row in rows.rows[file]], data)
             found.extend(probes)
             faults += rows.places(file, wrong)
-        found.extend(validation.built(role, data))
+        found.extend(validation.probes(role, [], data)[0])
     if faults:
         raise DataError(faults)
     return found
@@ -207,11 +205,9 @@ def read_set(folder: Path) -> tuple[judge_set.JudgeSet, Sequence[Probe]]:
     """
     about = judge_set.about_of(folder)
     benchmark = benchmarks.get(about.benchmark)
-    validation = benchmark.judges.validation
+    validation = benchmark.validation
     if validation is None:
         raise UsageError(f"{folder / 'set.toml'}: benchmark: {benchmark.name} has no judges to check")
-    rows = judge_set.load(
-        folder, {name: row for files in validation.rows.values() for name, row in files.items()}
-    )
+    rows = judge_set.load(folder, validation.files)
     data = {item.id: item for item in datasets.samples(judge_set.subject(folder), benchmark.Item)}
     return rows, _found(rows, validation, validation.rows, data)

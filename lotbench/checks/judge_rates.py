@@ -201,22 +201,20 @@ def counted(one: Measure) -> dict[str, Any]:
 def sentences(
     found: Sequence[Measure],
     names: Mapping[str, Sequence[str]],
-    deciding: Sequence[str],
+    deciding: Mapping[str, Mapping[str, str]],
     labels: str,
-    bounds: Mapping[str, str],
 ) -> list[str]:
     """What each measure that a score could rest on came to, and whether that is good enough by the rule of trust.
 
-    `bounds` names those that a role is held to (`report.trust.BOUNDS`).
+    `deciding` has of each role the criteria and their bounds (`report.trust.BOUNDS`).
     """
     told = []
     for one in found:
-        if one.criterion not in deciding:
+        if (bound := deciding[one.role].get(one.criterion)) is None:
             continue
         who = " + ".join(names[one.role][seat] for seat in one.seats)
         way = "" if one.criterion else f" ({', '.join(filter(None, (one.role, one.variant, one.what)))})"
         rates = tested(counted(one))
-        bound = bounds.get(one.role, "")
         told.append(sentence(Check(one.role, who + way, rates, one.criterion, labels, bound=bound)))
     return told
 

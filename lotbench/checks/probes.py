@@ -28,7 +28,7 @@ from lotbench.types import JSON, Answer, Question
 
 async def put(caller: Caller, made: Plan, panel: JudgePanel, probe: Probe, repeat: int) -> ProbeResult:
     """Put a probe to a panel: the benchmark's own node asks, for the panel's seats, under its settings."""
-    validation = made.benchmark.judges.validation
+    validation = made.benchmark.validation
     assert validation is not None
 
     async def ask(episode: AnyEpisode, question: Question) -> Answer:
@@ -84,7 +84,7 @@ def key_of(
     task: str = "",
 ) -> dict[str, JSON] | None:
     """The name in the store of what these seats' verdicts depend on; None if a seat has not one id."""
-    validation = made.benchmark.judges.validation
+    validation = made.benchmark.validation
     answered = ids.get(role, ())
     mine = [answered[seat] if seat < len(answered) else () for seat in seats]
     if validation is None or any(len(one) != 1 for one in mine):

@@ -252,9 +252,9 @@ def _ballot(run: Run) -> Ballot:
     Raises:
         UsageError: It has none; the message says which have.
     """
-    found = benchmarks.get(run.config.benchmark).people.ballot
+    found = benchmarks.get(run.config.benchmark).ballot
     if found is None:
-        ballots = (benchmarks.get(name).people.ballot for name in benchmarks.names())
+        ballots = (benchmarks.get(name).ballot for name in benchmarks.names())
         raise UsageError(f"{run.path}: no free responses: {' or '.join(one.how for one in ballots if one)}")
     return found
 

@@ -45,18 +45,16 @@ def check(parsed: argparse.Namespace) -> int:
         return _check_judge_set(Path(parsed.path))
     declared = benchmarks.get(parsed.benchmark)
     asked = config.load(None, [pair if "." in pair else f"settings.{pair}" for pair in parsed.sets])
-    settings = declared.resolve(
-        config.validate(declared.Settings, asked.experiment.settings, prefix="settings."), {"judge": 1}
-    )
+    settings = config.validate(declared.Settings, asked.experiment.settings, prefix="settings.")
     folder = Path(parsed.path)
     items = datasets.samples(folder, declared.Item)
     path, lines = folder / "samples.jsonl", datasets.lines(folder)
     sights, broken = picture_facts.sights(folder, items)
-    findings = [*broken, *declared.data.lints(items, sights)]
-    for note in [finding for finding in findings if not finding.grave]:
-        print(f"note: {at(path, lines[note.sample], note.field)}: {note.text}")
-    faults = [f"{path}: {fault}" for fault in declared.data.faults(items, settings)]
-    faults += [f"{at(path, lines[f.sample], f.field)}: {f.text}" for f in findings if f.grave]
+    findings = [*broken, *declared.lints(items, settings, sights)]
+    told = [(one, f"{at(path, lines.get(one.sample), one.field)}: {one.text}") for one in findings]
+    for text in [text for one, text in told if not one.grave]:
+        print(f"note: {text}")
+    faults = [text for one, text in told if one.grave]
     if faults:
         raise DataError(faults)
     if parsed.benchmark == calibration.GAME and (plays := calibration.read(folder)):

@@ -28,8 +28,6 @@ def show_plan(made: Plan, root: Path) -> int:
     )
     for name, value in made.settings.model_dump().items():
         print(f"  {name:18} {value}")
-    for fault in made.benchmark.data.faults(made.chosen, made.settings):
-        print(f"note: {fault}")
     print(f"{'role':10} {'calls at most':>14} {'input tokens':>14} {'output tokens':>14} {'USD':>10}  models")
     most = list(_at_most(made, Counter(one.sample for lane in lanes for one in lane)))
     for role, usage, calls, cost in most:
@@ -74,7 +72,7 @@ def _at_most(made: Plan, walks: Counter[str]) -> Iterator[tuple[str, Usage, int,
     seats = {role: len(names) for role, names in made.names.items()}
     beyond = Counter[str]()
     for sample in made.chosen:
-        beyond.update(made.benchmark.walks.beyond(sample, made.settings, walks[sample.id], seats))
+        beyond.update(made.benchmark.beyond(sample, made.settings, walks[sample.id], seats))
     for role, each in made.benchmark.calls(made.settings).items():
         calls = each * walks.total() + beyond[role]
         prompt = max((_tokens(q) for q in asked if q.role == role), default=0)

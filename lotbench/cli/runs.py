@@ -169,8 +169,8 @@ def _exported(run: Run, parsed: argparse.Namespace) -> int:
 
 def _labelled(run: Run, labels: Sequence[Path]) -> str:
     """Keep labels: of answers with the run, of drawn fillings with the judge's checks."""
-    validation = benchmarks.get(run.config.benchmark).judges.validation
-    if validation is not None and validation.fillings is not None:
+    validation = benchmarks.get(run.config.benchmark).validation
+    if validation is not None and validation.draw is not None:
         from lotbench.checks.field_labels import labelled
 
         return str(labelled(*labels).kept)
@@ -188,7 +188,7 @@ def replay(parsed: argparse.Namespace) -> int:
 
     run = load_run(parsed.run, parsed.kept)
     trace = walk(run.traces, parsed.sample, parsed.repeat)
-    sample, own = run.samples[trace.sample], benchmarks.get(run.config.benchmark).people.replay
+    sample, own = run.samples[trace.sample], benchmarks.get(run.config.benchmark).replay
     told = own(sample, trace) if own else by_step(sample, trace, results.readings(run, trace))
     print(json.dumps(told.table, ensure_ascii=False, indent=2) if parsed.json else visible(told.text))
     return 0

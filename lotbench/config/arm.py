@@ -5,7 +5,8 @@ A setting that changes what the candidate is given or asked for says so where it
     frame: Annotated[Literal["shown", "hidden"], SETS_ARM] = "shown"
 
 Its other values are then part of the arm's name (`image+caption, frame=hidden`): in summary.json, in every table of
-scores, on leaderboards. A score is trusted within its arm and stands in no table with another's.
+scores, on leaderboards. A score is trusted within its arm and stands in no table with another's. A setting that changes the score
+alone says that in the same way (`SCORES_ONLY`): reports give both values of it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,19 @@ class SetsArm:
     """Metadata of a setting (in `Annotated`): every value but the default is an arm of its own."""
 
 
+@dataclass(frozen=True, slots=True)
+class ScoresOnly:
+    """Metadata of a setting: it changes the score of a finished trace, or what is said of it, and not the episode.
+
+    Attributes:
+        unless: The setting under which it changes the episode too; none if empty.
+    """
+
+    unless: str = ""
+
+
 SETS_ARM = SetsArm()
+SCORES_ONLY = ScoresOnly()
 
 
 def arm(settings: BaseModel) -> str | None:
@@ -33,3 +46,14 @@ def arm(settings: BaseModel) -> str | None:
         if SETS_ARM in field.metadata and value != field.get_default(call_default_factory=True):
             parts.append(f"{name}={value if isinstance(value, str) else json.dumps(value)}")
     return ", ".join(parts) or None
+
+
+def scores_only(settings: BaseModel) -> frozenset[str]:
+    """The settings that change the score of a finished trace alone, with these values of the others."""
+    marks = (
+        (name, mark)
+        for name, field in type(settings).model_fields.items()
+        for mark in field.metadata
+        if isinstance(mark, ScoresOnly)
+    )
+    return frozenset(name for name, mark in marks if not (mark.unless and getattr(settings, mark.unless)))

@@ -78,6 +78,10 @@ class ModelName:
     provider: str = ""
 
 
+Names: TypeAlias = Mapping[str, tuple[ModelName, ...]]
+"""The models of each role, by seat."""
+
+
 def parse(name: str) -> ModelName:
     """Read a model name.
 

@@ -27,7 +27,7 @@ from lotbench.environment.game import Game
 from lotbench.errors import RunFolderError, Unreachable, UsageError
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.episode import AnyEpisode
-from lotbench.harness.loop import Planned, play
+from lotbench.harness.loop import Planned, lane, play
 from lotbench.run import plan, recorded
 from lotbench.run.calling import CALLS, Calls, calling
 from lotbench.run.evaluate import Player, configured
@@ -122,8 +122,8 @@ class Games:
         if name in self._done:
             return Game(*name, made.pictures.data_url, self._finished[self._done[name]])
         game = self._outside.games[name] = Game(*name, made.pictures.data_url)
-        lane = made.benchmark.walks.lane(self.samples[sample], seed, made.settings)
-        await game.begin(self._play(game, Planned(sample, seed, lane), memory))
+        planned = Planned(sample, seed, lane(made.benchmark.lanes(made.settings), sample, seed))
+        await game.begin(self._play(game, planned, memory))
         return game
 
     async def close(self) -> None:

@@ -25,7 +25,7 @@ class Sight:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a lint has found in a sample; `grave` is a fault, anything else a note."""
+    """What a lint has found in a sample, or in all together (`sample` is empty); `grave` is a fault, anything else a note."""
 
     sample: str
     field: str

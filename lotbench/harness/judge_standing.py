@@ -6,52 +6,44 @@ each judge and each criterion that scores rest on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, judged_by
-from lotbench.prompting.prompt import Pack
+from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, Validation, judged_by
 from lotbench.report.sections import Cell, Section, Table
 from lotbench.report.trust import Check, Rates
-from lotbench.types import JSON
 
 Record = Mapping[str, Any]
-Key = Callable[[str, Any, Pack, JSON, str], Mapping[str, JSON]]
 ROLE = "judge"
 
 
-def standing_alone(
-    key: Key, deciding: Callable[[Any], Sequence[str]]
-) -> Callable[[JudgeContext], JudgeQuality]:
-    """What a benchmark declares as `standing`, from its `key` and `deciding`; every judge of the role is looked up."""
-
-    def standing(context: JudgeContext) -> JudgeQuality:
-        known = {seat: _records(context, key, seat) for seat in range(len(context.ids.get(ROLE, ())))}
-        used = [one for records in known.values() for one in records.values()]
-        if not used:
-            # Nobody was ever checked: the rule says so by itself, in one reason.
-            return JudgeQuality()
-        checks = [
-            check
-            for seat, records in known.items()
-            for check in _checks(_who(context, seat), records, deciding(context.settings))
-        ]
-        return JudgeQuality(tuple(checks), (_section(known, context),), {}, tuple(used))
-
-    return standing
+def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
+    """How well a run's judges are known to judge, as the benchmark says it, or each by itself."""
+    if declared.standing is not None:
+        return declared.standing(context)
+    known = {seat: _records(context, declared, seat) for seat in range(len(context.ids.get(ROLE, ())))}
+    used = [one for records in known.values() for one in records.values()]
+    if not used:
+        # Nobody was ever checked: the rule says so by itself, in one reason.
+        return JudgeQuality()
+    bounds = declared.deciding(ROLE, context.settings)
+    checks = [
+        check for seat, records in known.items() for check in _checks(_who(context, seat), records, bounds)
+    ]
+    return JudgeQuality(tuple(checks), (_section(known, context),), {}, tuple(used))
 
 
 def _who(context: JudgeContext, seat: int) -> str:
     return ", ".join(context.ids[ROLE][seat]) or "no call came back"
 
 
-def _records(context: JudgeContext, key: Key, seat: int) -> dict[str, Record]:
+def _records(context: JudgeContext, declared: Validation, seat: int) -> dict[str, Record]:
     """The checks of a judge under the run's conditions, by criterion."""
     ids, addresses = context.ids[ROLE][seat], context.addresses.get(ROLE, ())
     if len(ids) != 1 or ROLE not in context.sampling:
         return {}
     address = addresses[seat] if seat < len(addresses) else ""
-    asked = key(ROLE, context.settings, context.prompts, context.sampling[ROLE], context.data)
+    asked = declared.key(ROLE, context.settings, context.prompts, context.sampling[ROLE], context.data)
     wanted = {**asked, **judged_by(ids, [address])}
     found: dict[str, Record] = {}
     for one in context.records:
@@ -61,17 +53,17 @@ def _records(context: JudgeContext, key: Key, seat: int) -> dict[str, Record]:
     return found
 
 
-def _checks(who: str, records: Mapping[str, Record], criteria: Sequence[str]) -> Iterator[Check]:
+def _checks(who: str, records: Mapping[str, Record], bounds: Mapping[str, str]) -> Iterator[Check]:
     if not records:
         yield Check(ROLE, who, None)
         return
-    for criterion in criteria:
+    for criterion, bound in bounds.items():
         record = records.get(criterion)
         if record is None:
-            yield Check(ROLE, who, None, task=criterion)
+            yield Check(ROLE, who, None, task=criterion, bound=bound)
         else:
             labels = record["set"].get("labels", "")
-            yield Check(ROLE, who, tested(record), task=criterion, labels=labels)
+            yield Check(ROLE, who, tested(record), task=criterion, labels=labels, bound=bound)
 
 
 def tested(record: Record) -> Rates:
@@ -163,5 +155,8 @@ def _section(known: Mapping[int, Mapping[str, Record]], context: JudgeContext) -
         "unreadable",
     )
     return Section(
-        "Judge", tuple(dict.fromkeys(notes)), (Table(columns, tuple(rows), "Checked on the judge set"),)
+        "Judge",
+        tuple(dict.fromkeys(notes)),
+        (Table(columns, tuple(rows), "Checked on the judge set"),),
+        brief=True,
     )

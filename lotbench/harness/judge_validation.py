@@ -173,12 +173,15 @@ class Draw:
         strata: The stratum of each row, in order.
         sizes: How many verdicts of the run each stratum has, and whether they accept.
         places: Where each row stands in the run.
+        role: Who gave the verdicts, and which seats of the role together.
     """
 
     rows: Sequence[Mapping[str, JSON]]
     strata: Sequence[str]
     sizes: Mapping[str, tuple[int, bool]]
     places: Sequence[Place]
+    role: str
+    seats: tuple[int, ...]
 
 
 PlaceboLines: TypeAlias = Mapping[str, Sequence[str]]
@@ -199,47 +202,37 @@ class Validation:
     """How a benchmark's judges are checked; every function is pure.
 
     Attributes:
-        folder: The shipped judge set.
         rows: The model of a line of each file of a judge set, by role and file name.
-        files: The files that these settings have a use for; all if there is nothing to choose.
-        probes: The probes of a file's rows, and every fault of them against the data set.
-        panels: Who is measured how, from a role, its number of seats and the settings; second argument
-            of `True` wants every variant there is.
+        probes: The probes of a file's rows, and every fault of them against the data set; of no rows, the probes that a data
+            set brings itself.
+        panels: Who is measured how, from a role, its number of seats and the settings; a last argument of `True` wants
+            every variant there is.
         read: What became of a probe, from the state after its step.
         key: What a role's verdicts depend on beside the models: settings, prompts, data.
         rulings: What a panel's results come to, from all probes that it was put once.
-        bounds: Whose bounds a role's verdicts are held to (`report.trust.BOUNDS`), where not those of every judge.
-        deciding: The criteria that a score rests on, from the settings; the game's rulings are of one, "".
-        built: Probes that a data set brings itself, without any judge set.
-        fillings: Verdicts of a run, stratified, at most so many; None if people label none.
-        standing: How well a run's judges are known to judge; None if that is not said of a run.
-        judged: The role, and the seats that judge together in a game.
-        alone: Whether every judge judges alone, so that each is checked by itself.
-        placebo: What a candidate says that knows other samples only, from the sample that is played, all samples
-            (as in `walk.data`), the settings and the draw.
+        deciding: The criteria that a score rests on, from role and settings, each with the bounds that it is held to (a
+            name in `report.trust.BOUNDS`).
+        draw: Verdicts of a run for people to label, at most so many; None if people label none.
+        standing: How well a run's judges are known to judge; None goes by a check of each judge (`harness.judge_standing`).
+        placebo: What a candidate says that knows other samples only, from the sample that is played, all samples (as in
+            `episode.data`), the settings and the draw.
     """
 
-    folder: str
     rows: Mapping[str, Mapping[str, type[BaseModel]]]
     probes: Callable[[str, Sequence[Any], Mapping[str, Any]], tuple[Sequence[Probe], Sequence[str]]]
     panels: Callable[[str, int, Any, bool], Sequence[JudgePanel]]
     read: Callable[[Probe, State], ProbeResult]
     key: Callable[[str, Any, Pack, JSON, str], dict[str, JSON]]
     rulings: Callable[[Sequence[tuple[Probe, ProbeResult]]], Sequence[Ruling]] = decided
-    bounds: Mapping[str, str] = field(default_factory=dict)
-    deciding: Callable[[Any], tuple[str, ...]] = lambda settings: ("",)
-    built: Callable[[str, Mapping[str, Any]], Sequence[Probe]] = lambda role, data: ()
-    fillings: Callable[[Sequence[Trace], Mapping[str, Mapping[str, Any]], Any, int, int], Draw] | None = None
+    deciding: Callable[[str, Any], Mapping[str, str]] = lambda role, settings: {"": ""}
+    draw: Callable[[Sequence[Trace], Mapping[str, Mapping[str, Any]], Any, int, int], Draw] | None = None
     standing: Callable[[JudgeContext], JudgeQuality] | None = None
-    judged: Callable[[Any], tuple[str, tuple[int, ...]]] = lambda settings: ("judge", (0,))
-    alone: bool = False
     placebo: Callable[[Any, Sequence[Any], Any, Random], PlaceboLines] | None = None
-    files: Callable[[Any], Set[str]] | None = None
 
-    def used(self, role: str, settings: Any) -> dict[str, type[BaseModel]]:
-        """The files of a role that these settings have a use for, with the model of a line."""
-        chosen = self.files(settings) if self.files else self.rows[role].keys()
-        return {name: row for name, row in self.rows[role].items() if name in chosen}
+    @property
+    def files(self) -> dict[str, type[BaseModel]]:
+        """The model of a line of each file, whoever judges it."""
+        return {name: row for files in self.rows.values() for name, row in files.items()}
 
 
 def judged_by(models: Sequence[str], addresses: Sequence[str]) -> dict[str, JSON]:

@@ -10,12 +10,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from random import Random
+from typing import Any, Literal, Protocol, TypeAlias
 
 from lotbench.errors import LotbenchError, TooManyFailures
 from lotbench.harness.episode import AnyEpisode
 from lotbench.harness.state import start
 from lotbench.types import JSON, Score, Trace
+
+Lanes: TypeAlias = Literal["each", "shuffled", "data"]
+"""How the episodes of a repeat hand memory on: each is alone, or all follow each other, in this order."""
 
 
 class Graph(Protocol):
@@ -33,6 +37,23 @@ class Planned:
     sample: str
     repeat: int
     lane: str
+
+
+def lane(how: Lanes, sample: str, repeat: int) -> str:
+    """The lane of an episode."""
+    return f"{sample}/{repeat}" if how == "each" else f"order-{repeat}"
+
+
+def lanes(how: Lanes, samples: Sequence[str], repeats: int, seed: int) -> list[list[Planned]]:
+    """The episodes of these samples by lane, each lane in the order in which it is played."""
+    found: dict[str, list[Planned]] = {}
+    for sample in samples:
+        for repeat in range(1, repeats + 1):
+            name = lane(how, sample, repeat)
+            found.setdefault(name, []).append(Planned(sample, repeat, name))
+    if how == "shuffled":
+        return [Random(f"{seed}:{name}:order").sample(one, len(one)) for name, one in found.items()]
+    return [*found.values()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,11 @@ class Headline:
             share of what it read; `most` if what broke off had come to the most. The records themselves where that is no
             other; None where nothing breaks off.
         may_differ: The conditions in which two runs may differ and be compared all the same, by dotted name.
+        ends: The least and the most that a score can be.
+        lacks: What the benchmark asks of a run before it is ranked, beside the rule of all (`report.trust`), and its
+            settings lack.
+        by_labels: The headline by people's labels of the run's own verdicts, given by sample, repeat and round; it is None
+            if the labels do not give it.
     """
 
     name: str
@@ -53,6 +58,9 @@ class Headline:
     least: Callable[[Sequence[Any], float], Sequence[Any]] | None = None
     most: Callable[[Sequence[Any]], Sequence[Any]] | None = None
     unit: str = "sample"
+    ends: tuple[float, float] = (0.0, 1.0)
+    lacks: Sequence[str] = ()
+    by_labels: Callable[[Mapping[tuple[str, int, int], bool]], Headline | None] | None = None
 
     @property
     def counted(self) -> str:
@@ -66,14 +74,6 @@ class Headline:
     def whole(self) -> Metric:
         """The metric over all samples, as the summary has it."""
         return self.over(list(self.records))
-
-
-ByLabels: TypeAlias = Callable[
-    [Sequence[Trace], Any, Mapping[tuple[str, int, int], bool]],
-    Callable[[Sequence[Trace], Any], Headline] | None,
-]
-"""The headline by people's labels of a run's own verdicts, given by sample, repeat and round, from the walks and
-settings of the run: what makes it of some or all of the walks; None if the labels do not give it."""
 
 
 @runtime_checkable

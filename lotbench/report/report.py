@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -191,12 +191,12 @@ def to_summary(report: Report) -> dict[str, JSON]:
     }
 
 
-def brief(report: Report, titles: Collection[str]) -> Report:
-    """The report with what everybody reads: the sections of these titles, warnings, and the first five readings."""
+def brief(report: Report) -> Report:
+    """The report with what everybody reads: its brief sections, warnings, and the first five readings."""
     kept, left = [], READINGS
     warnings: list[str] = []
     for section in report.sections:
-        if section.title in titles:
+        if section.brief:
             kept.append(section)
         elif section.readings and left:
             kept.append(replace(section, readings=section.readings[:left]))

@@ -71,6 +71,7 @@ class Section:
     Attributes:
         name: Of its numbers among the diagnostics of summary.json; "" if it has none there.
         numbers: What programs read of it; finite numbers or null.
+        brief: Whether a report without --full has it: what everybody reads, the paper's tables first.
     """
 
     title: str
@@ -81,3 +82,4 @@ class Section:
     readings: tuple[Reading, ...] = ()
     name: str = ""
     numbers: Mapping[str, JSON] = field(default_factory=dict)
+    brief: bool = False

@@ -25,20 +25,17 @@ GAP = 0.05
 """The gap that is planned for, as a share of the range of scores."""
 
 
-def section(headline: Headline, scale: tuple[float, float] | None) -> Section:
-    """How small a gap a run can show, and how many samples a gap of 5 % of the range of scores takes.
-
-    Args:
-        headline: The metric by which the run is ranked.
-        scale: The least and the most that a score can be; None for 0 and 1.
-    """
-    low, high = scale or (0.0, 1.0)
+def section(headline: Headline) -> Section:
+    """How small a gap a run can show, and how many samples a gap of 5 % of the range of scores takes."""
+    low, high = headline.ends
     gap, n = GAP * (high - low), len(headline.records)
     numbers: dict[str, JSON] = {"metric": headline.name, "samples": n, "gap": gap}
     sd, units = _spread(headline), f"{headline.unit}s"
     if sd is None:
         why = f"{n} {units} do not show how much scores vary from one to another"
-        return Section(TITLE, (f"Not known: {why}.",), name="shows", numbers={**numbers, "why": why})
+        return Section(
+            TITLE, (f"Not known: {why}.",), name="shows", numbers={**numbers, "why": why}, brief=True
+        )
     # Of the difference between two models whose scores have nothing to do with each other.
     paired = math.sqrt(2) * sd
     found, takes = detectable(n) * paired, _needed(gap / paired)
@@ -55,6 +52,7 @@ def section(headline: Headline, scale: tuple[float, float] | None) -> Section:
         notes,
         name="shows",
         numbers={**numbers, "detectable": found, "samples_needed": takes, "sd": sd},
+        brief=True,
     )
 
 

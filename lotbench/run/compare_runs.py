@@ -37,7 +37,7 @@ def compared(runs: Sequence[Run], table: Path | None = None) -> Comparison:
             shown: (run.traces, validate(declared.Settings, run.config.settings))
             for shown, run in played.items()
         }
-        return declared.comparison.across(walked)
+        return declared.across(walked)
 
     entries = [results.entry(run, curves=True) for run in runs]
     return compare(entries, across, read_published_scores(table) if table else None)

@@ -23,7 +23,7 @@ from lotbench.errors import UsageError
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.episode import AnyEpisode, Call, Episode
 from lotbench.harness.judge_validation import PlaceboLines
-from lotbench.harness.loop import Planned
+from lotbench.harness.loop import Planned, lanes
 from lotbench.harness.selection import select
 from lotbench.prompting.prompt import Pack
 from lotbench.types import JSON, Sample, Sampling
@@ -106,20 +106,15 @@ class Plan:
     @property
     def order(self) -> tuple[str, ...]:
         """The ids of all samples, if the settings let recorded predictions be joined to them by position."""
-        joined = self.benchmark.data.by_position(self.settings)
+        joined = getattr(self.settings, "join", "id") == "position"
         return tuple(item.id for item in self.beside) if joined else ()
 
     def lanes(self) -> list[list[Planned]]:
         """The walks of the plan's share of the run by lane, each lane in the order in which it is walked."""
-        lanes: dict[str, list[Planned]] = {}
-        for sample in self.chosen:
-            for repeat in range(1, self.experiment.repeats + 1):
-                lane = self.benchmark.walks.lane(sample, repeat, self.settings)
-                lanes.setdefault(lane, []).append(Planned(sample.id, repeat, lane))
-        order, seed, (first, shares) = self.benchmark.walks.order, self.experiment.seed, self.share
-        mine = {sample.id for sample in self.chosen[first::shares]}
-        taken = ((name, walks) for name, walks in lanes.items() if walks[0].sample in mine)
-        return [list(order(name, walks, self.settings, seed)) for name, walks in taken]
+        how, (first, shares) = self.benchmark.lanes(self.settings), self.share
+        # Lanes of several samples go with the first sample.
+        mine = self.chosen[first::shares] if how == "each" else () if first else self.chosen
+        return lanes(how, [one.id for one in mine], self.experiment.repeats, self.experiment.seed)
 
     def placebo(self, sample: str, repeat: int) -> PlaceboLines:
         """What a placebo says in a walk, composed of the other samples."""
@@ -170,8 +165,7 @@ def make(config: Config, recorded: Recorded | None = None) -> Plan:
     benchmark = benchmarks.get(experiment.benchmark)
     named = _names(benchmark, experiment, begun=recorded is not None)
     settings = validate(benchmark.Settings, experiment.settings, prefix="settings.")
-    names = benchmark.judges.seat(settings, named, experiment.seed)
-    settings = benchmark.resolve(settings, {role: len(set(given)) for role, given in names.items()})
+    settings, names = benchmark.cast(settings, named, experiment.seed)
     if unknown := experiment.sampling.keys() - names.keys():
         raise UsageError(f"sampling: no role {', '.join(sorted(unknown))}; there are: {', '.join(names)}")
     resolved = experiment.model_copy(
@@ -180,7 +174,7 @@ def make(config: Config, recorded: Recorded | None = None) -> Plan:
             "roles": {
                 role: tuple(n.text for n in given) for role, given in named.items() if role != "candidate"
             },
-            "repeats": experiment.repeats or benchmark.walks.repeats,
+            "repeats": experiment.repeats or benchmark.repeats,
             "settings": settings.model_dump(mode="json"),
             "data": experiment.data or benchmark.data_set,
         }
@@ -207,21 +201,21 @@ def _drawn(
     """What a run that begins plays: samples of the data set, with the prompts that the experiment names."""
     folder = datasets.data_folder(experiment.data, benchmark.data_set)
     items = datasets.samples(folder, benchmark.Item)
-    data = tuple(benchmark.data.build(items, settings, experiment.seed))
+    data = benchmark.samples(items, settings, experiment.seed)
     known = _in_languages(data, experiment.languages)
     chosen = select(
         known,
         experiment.samples,
         experiment.limit,
-        benchmark.data.strata,
+        benchmark.strata,
         experiment.seed,
-        lambda sample: benchmark.data.asked(sample, settings),
+        lambda sample: benchmark.alike(sample, settings),
     )
     return {
         "folder": folder,
         "data": data,
         "chosen": chosen,
-        "beside": chosen if benchmark.data.beside is None else glimpses(benchmark, data),
+        "beside": chosen if benchmark.beside is None else glimpses(benchmark, data),
         "of": len(data),
         "pictures": datasets.Pictures(folder, data, experiment.max_image_px),
         "prompts": datasets.prompts(benchmark.name, experiment.prompts),
@@ -250,7 +244,7 @@ def _seen(benchmark: Benchmark, candidate: ModelName, chosen: Sequence[Any]) -> 
     texts = adapter_texts.read(Path(candidate.adapter))
     if texts is None:
         return None
-    known = {one.id: map(adapter_texts.fingerprint, benchmark.data.right(one)) for one in chosen}
+    known = {one.id: map(adapter_texts.fingerprint, benchmark.right(one)) for one in chosen}
     return tuple(name for name, right in known.items() if not texts.isdisjoint(right))
 
 
@@ -272,17 +266,17 @@ def _recorded(benchmark: Benchmark, experiment: Experiment, recorded: Recorded) 
 
 def glimpses(benchmark: Benchmark, data: Sequence[Any]) -> tuple[SimpleNamespace, ...]:
     """What walks see of samples that they do not play: id, language, and what the benchmark names."""
-    fields = {"id", "language", *(benchmark.data.beside or ())}
+    fields = {"id", "language", *(benchmark.beside or ())}
     return tuple(SimpleNamespace(**item.model_dump(mode="json", include=fields)) for item in data)
 
 
 def reference(benchmark: Benchmark) -> tuple[str, Any]:
-    """The name and the settings of the preset that a benchmark's reports compare with."""
-    preset = benchmark.comparison.reference
-    if not preset:
+    """The name and the settings of the preset that reports compare with: the paper's, of several versions the last."""
+    presets = sorted(datasets.shipped("configs", "paper").glob(f"{benchmark.name}*.toml"))
+    if not presets:
         return "defaults", benchmark.Settings()
-    table = read_toml(datasets.shipped("configs", preset)).get("settings", {})
-    return preset.removesuffix(".toml"), validate(benchmark.Settings, table)
+    table = read_toml(presets[-1]).get("settings", {})
+    return f"paper/{presets[-1].stem}", validate(benchmark.Settings, table)
 
 
 def version() -> str:
@@ -291,7 +285,7 @@ def version() -> str:
 
 
 def _placebo(benchmark: Benchmark) -> Callable[[Any, Sequence[Any], Any, Random], PlaceboLines]:
-    validation = benchmark.judges.validation
+    validation = benchmark.validation
     if validation is None or validation.placebo is None:
         raise UsageError(f"--model placebo: it plays lotbench only, not {benchmark.name}")
     return validation.placebo

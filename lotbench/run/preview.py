@@ -18,6 +18,8 @@ from lotbench.run.session import graph
 from lotbench.types import JSON, Answer, Key, Question, Reply
 
 T = TypeVar("T")
+WORDS = " ".join(["word"] * 100)
+DECLINED = "I'm sorry, but I cannot do that."
 STEPS = 10
 """Nodes of a graph that are visited: two rounds of a game."""
 
@@ -60,10 +62,11 @@ def first_question(plan: Plan, sample: str, **settings: Any) -> Question | None:
 async def _heard(plan: Plan, episode: AnyEpisode, choice: int) -> list[Question]:
     """The questions of an episode in which every form is filled with the first or the last choice of each field."""
     heard: list[Question] = []
+    marker = getattr(plan.settings, "final_marker", "")
 
     async def call(episode: AnyEpisode, question: Question) -> Answer:
         heard.append(question)
-        free = f"{plan.benchmark.example(plan.settings, choice)} {len(heard)}"
+        free = f"{marker} An answer: {WORDS} {len(heard)}" if choice == 0 else DECLINED
         text = _example(question, choice, len(heard)) if question.schema else free
         return Answer(question, Key("", 0, 0, question.step, 0, 0, ""), Reply(text, "nobody"))
 

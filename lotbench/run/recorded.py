@@ -35,7 +35,7 @@ def freeze(made: Plan, place: run_folder.Folder) -> None:
         place.write(f"prompts/{path}", text)
     samples = [sample.model_dump(mode="json") for sample in made.chosen]
     place.write("samples.jsonl", _lines(samples))
-    if made.benchmark.data.beside is not None:
+    if made.benchmark.beside is not None:
         place.write(DATA, _lines([vars(row) for row in made.beside]))
     table = {
         "schema": 1,
@@ -97,7 +97,7 @@ def home(run: Path, config: Experiment, folder: Path | None = None) -> Home:
     near = () if Path(config.data, "samples.jsonl").is_file() else datasets.data_sets()
     fallback = Home(named)
     for place in (folder,) if folder else dict.fromkeys((named, *near)):
-        if benchmark.data.Composed is not None:
+        if benchmark.composed is not None:
             if all((place / sample["image"]).is_file() for sample in samples if sample.get("image")):
                 return Home(place)
             continue
@@ -136,11 +136,11 @@ def read(run: Path, config: Experiment, table: Mapping[str, Any]) -> Recorded:
     changed = [*_changed_samples(samples, kept, place), *_changed_prompts(prompts, kept["prompts"])]
     if changed:
         raise changed_since(run, changed)
-    model = benchmark.data.Composed or benchmark.Item
+    model = benchmark.Sample
     path = run / "samples.jsonl"
     played = tuple(one for _, one in rows(path, lambda table: model.model_validate(table)))
     beside: Sequence[Any] = played
-    if benchmark.data.beside is not None:
+    if benchmark.beside is not None:
         beside = tuple(SimpleNamespace(**row) for _, row in tables(run / DATA))
     seen = kept.get("seen", ())
     return Recorded(
@@ -179,7 +179,7 @@ def refuse_lost_pictures(made: Plan, run: Path) -> None:
         DataError: Some are gone, each by name.
         RunFolderError: Some are other pictures now, by name.
     """
-    if not made.benchmark.data.needs_pictures(made.settings):
+    if not made.benchmark.shows_pictures(made.settings):
         return
     paths = {one.id: made.pictures.path(one.id) for one in made.chosen if one.image}
     if gone := [path for path in dict.fromkeys(paths.values()) if not path.is_file()]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lotbench import benchmarks
-from lotbench.config.arm import arm
+from lotbench.config.arm import arm, scores_only
 from lotbench.config.experiment import Experiment, Limits, validate
 from lotbench.config.model_names import ModelName, address, identity, parse
 from lotbench.edge.calls import embeddings, judge_records
@@ -74,8 +74,7 @@ def write(
         if quality.used:
             out.write_json("judge.json", {"schema": 1, "records": list(quality.used)})
         out.write_json("summary.json", summary)
-        always = [what_it_shows.TITLE, *(one.title for one in quality.sections)]
-        shown = report if full else brief(report, [*always, *made.benchmark.comparison.tables])
+        shown = report if full else brief(report)
         out.write("report.md", to_markdown(shown))
         out.write("report.html", page(shown))
         if quality.played is not None:
@@ -113,14 +112,14 @@ def _measured(
 ) -> tuple[Report, JudgeQuality]:
     """The report of a run, and what is known of its judges."""
     benchmark, settings = made.benchmark, made.settings
-    answers = benchmark.comparison.answers(traces, settings)
+    answers = benchmark.answers(traces, settings)
     quality = _judge_quality(made, path, traces, totals)
     known = _Worked(
         traces,
         answers,
         evidence(made, path, answers, out, embed=embed),
         quality,
-        benchmark.comparison.headline(traces, settings),
+        benchmark.headline(traces, settings),
         *spent(totals, made.names),
     )
     scored = benchmark.metrics(traces, settings, known.beside)
@@ -131,9 +130,7 @@ def _measured(
         for name, metric in scored.items()
     }
     theirs = plan.reference(benchmark)[1]
-    rescored = settings.model_copy(
-        update={name: getattr(theirs, name) for name in benchmark.comparison.score_only}
-    )
+    rescored = settings.model_copy(update={name: getattr(theirs, name) for name in scores_only(settings)})
     report = build(
         traces,
         {**scores, **(quality.scores or {})},
@@ -148,7 +145,7 @@ def _facts(made: plan.Plan, known: _Worked, wall_s: float) -> Facts:
     """What is known of a run beside its traces."""
     benchmark, settings, quality = made.benchmark, made.settings, known.quality
     preset, theirs = plan.reference(benchmark)
-    case = _case(made, known.ids, known.headline.unanswered, known.traces, quality)
+    case = _case(made, known.ids, known.headline, known.traces, quality)
     return Facts(
         benchmark=benchmark.name,
         version=benchmark.version,
@@ -163,8 +160,8 @@ def _facts(made: plan.Plan, known: _Worked, wall_s: float) -> Facts:
         remarks=trust.remarks(case),
         settings=settings.model_dump(mode="json") | {"repeats": made.experiment.repeats},
         preset=preset,
-        reference=theirs.model_dump(mode="json") | {"repeats": benchmark.walks.repeats},
-        score_only=benchmark.comparison.score_only - benchmark.comparison.also_walked(settings),
+        reference=theirs.model_dump(mode="json") | {"repeats": benchmark.repeats},
+        score_only=scores_only(settings),
         spent=known.spending,
         footprint=footprint(known.works),
         notes=tuple(note for note in (quality.said, known.headline.counted) if note),
@@ -177,10 +174,10 @@ def _facts(made: plan.Plan, known: _Worked, wall_s: float) -> Facts:
 def _sections(made: plan.Plan, path: Path, known: _Worked) -> Sequence[Section]:
     """The sections of a run's report."""
     traces, beside = known.traces, known.beside
-    ends, game = made.benchmark.comparison.ends, made.benchmark.name == calibration.GAME
+    game = made.benchmark.name == calibration.GAME
     return diagnostics.in_order(
         known.quality.sections,
-        what_it_shows.section(known.headline, ends(made.settings) if ends else None),
+        what_it_shows.section(known.headline),
         made.benchmark.sections(traces, made.settings, beside),
         (
             *(calibration.section(made.folder, path.name, traces, made.settings) if game else ()),
@@ -203,7 +200,7 @@ def evidence(
     the encoder. A run.json from somebody else may name any encoder: a folder here, or weights that are fetched with
     the user's token. So none but the packaged one is loaded unless the user runs or asks for it (`embed`).
     """
-    encoder = made.benchmark.comparison.encoder(made.settings)
+    encoder = str(getattr(made.settings, "encoder", ""))
     wanted = [text for said in answers.values() for text in said] if encoder else []
     vectors, why = {}, None
     if wanted:
@@ -248,12 +245,12 @@ def readings(run: Run, trace: Trace) -> tuple[Reading, ...]:
 
 def _labels(path: Path, benchmark: Benchmark) -> tuple[dict[str, Any], ...]:
     """What people said of a run's answers; raises DataError where a line is none of the benchmark's labels."""
-    label = benchmark.people.Label
-    if label is None or not path.is_file():
+    review = benchmark.review
+    if review is None or not path.is_file():
         return ()
 
     def read(row: dict[str, Any]) -> dict[str, Any]:
-        label.model_validate(row)
+        review.Label.model_validate(row)
         return row
 
     return tuple(row for _, row in rows(path, read))
@@ -261,11 +258,12 @@ def _labels(path: Path, benchmark: Benchmark) -> tuple[dict[str, Any], ...]:
 
 def _judge_quality(made: plan.Plan, path: Path, traces: Sequence[Trace], totals: Totals) -> JudgeQuality:
     """What is known of the run's judges, from the store and from what the run has kept of it."""
-    validation = made.benchmark.judges.validation
-    if validation is None or validation.standing is None:
+    validation = made.benchmark.validation
+    if validation is None:
         return JudgeQuality()
     addresses = {role: [address(name) for name in names] for role, names in made.names.items()}
-    return validation.standing(
+    return judge_standing.standing(
+        validation,
         JudgeContext(
             traces=traces,
             settings=made.settings,
@@ -279,7 +277,7 @@ def _judge_quality(made: plan.Plan, path: Path, traces: Sequence[Trace], totals:
             records=(*judge_records.counting(made.digests["data"]), *_kept_checks(path)),
             ended=len(traces) == len(made.chosen) * made.experiment.repeats,
             placebo=made.names["candidate"][0].kind == "placebo",
-        )
+        ),
     )
 
 
@@ -317,7 +315,7 @@ def spent(
 def _case(
     made: plan.Plan,
     ids: Mapping[str, set[str]],
-    unanswered: int,
+    headline: Headline,
     traces: Sequence[Trace],
     quality: JudgeQuality,
 ) -> trust.Case:
@@ -346,11 +344,11 @@ def _case(
         writers=_writers(made.chosen),
         samples=len(made.chosen),
         whole=made.of,
-        unanswered=unanswered,
+        unanswered=headline.unanswered,
         missing=walked(traces).failed,
         walks=(len(traces), sum(map(len, made.lanes()))),
         seen=None if made.seen is None else len(made.seen),
-        demands=benchmark.comparison.unrankable(settings),
+        demands=headline.lacks,
     )
 
 
@@ -385,12 +383,12 @@ def entry(run: Run, *, curves: bool = False, alone: bool = False) -> Entry:
     played = walked(traces)
     declared = benchmarks.get(config.benchmark)
     settings = validate(declared.Settings, config.settings)
-    headline = declared.comparison.headline(traces, settings)
+    headline = declared.headline(traces, settings)
     if alone:
         headline = _summed_up(headline, run.summary)
     drawn, kept = _drawn(run) if curves else (), _kept_checks(run.path)
     labels = diagnostics.labelled_verdicts(kept, run.path.name)
-    by_labels = declared.comparison.by_labels(traces, settings, labels) if labels and not alone else None
+    by_labels = headline.by_labels(labels) if labels and not alone and headline.by_labels else None
     return Entry(
         name=run.path.name,
         asked=config.model,
@@ -411,7 +409,7 @@ def entry(run: Run, *, curves: bool = False, alone: bool = False) -> Entry:
         arm=run.summary["arm"],
         curves=_curves(drawn),
         headline=headline,
-        by_labels=None if by_labels is None else by_labels(run.traces, settings),
+        by_labels=by_labels,
         checked=judge_standing.fpr(kept[0]) if kept else None,
         said=diagnostics.said(run.path, run.traces, declared, settings) if curves else likeness.Said(),
     )

@@ -254,7 +254,7 @@ def course(plan: Plan, ask: Call, callbacks: Sequence[Any] = ()) -> Course:
         graph=graph(benchmark),
         episode=lambda sample, repeat: plan.episode(sample, repeat, ask),
         grade=benchmark.grade,
-        supersteps=benchmark.walks.supersteps(plan.settings),
+        supersteps=benchmark.supersteps(plan.settings),
         config={"metadata": {"benchmark": benchmark.name}, "callbacks": list(callbacks)},
     )
 

@@ -80,7 +80,11 @@ def noted(declared: Benchmark, item: Any, changes: Mapping[str, Any]) -> list[st
         edited = declared.Item.model_validate({**item.model_dump(mode="json"), **changes})
     except ValidationError as error:
         raise UsageError(faults_of(error)[0]) from None
-    return [f"{found.field} {found.text}" for found in declared.data.lints([edited], {}) if found.grave]
+    return [
+        f"{found.field} {found.text}"
+        for found in declared.lints([edited], declared.Settings(), {})
+        if found.grave
+    ]
 
 
 def past(out: Path, name: str) -> dict[tuple[str, str, str], Mapping[str, Any]]:

@@ -149,7 +149,7 @@ def errors(seed: str, by_item: bool) -> Errs:
 def covered(benchmark: str, checks: int, by_item: bool) -> dict[str, list[bool]]:
     """Whether each true rate lay in its interval, by criterion and rate, a check each."""
     rows, says, truths = WORLDS[benchmark]
-    validation = benchmarks.get(benchmark).judges.validation
+    validation = benchmarks.get(benchmark).validation
     assert validation is not None
     made = rows()
     samples: Any = {row.sample: None for row in made}

@@ -14,9 +14,9 @@ from tests.fakes import RuleModel
 @pytest.mark.parametrize("name", benchmarks.NAMES)
 def test_verdicts_can_be_labelled_where_there_are_judges(name: str) -> None:
     one = benchmarks.get(name)
-    drawn = one.judges.validation is not None and one.judges.validation.fillings is not None
-    assert one.judged is (drawn or one.people.review is not None)
-    assert one.judged is (one.judges.validation is not None)
+    drawn = one.validation is not None and one.validation.draw is not None
+    assert one.judged is (drawn or one.review is not None)
+    assert one.judged is (one.validation is not None)
 
 
 def test_standard_evaluation_has_no_judge_and_says_so(

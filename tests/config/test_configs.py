@@ -50,7 +50,7 @@ def test_the_defaults_written_out_are_the_defaults() -> None:
     written = load(datasets.shipped("configs", "lotbench.toml")).experiment
     assert Settings(**written.settings) == Settings()
     assert set(written.settings) == set(Settings.model_fields) - {"confirm"}
-    assert written.repeats == benchmark.walks.repeats
+    assert written.repeats == benchmark.repeats
     assert written.roles == {"judge": ("gpt-4o-mini",), "oracle": ("gpt-4o-mini",)}
     for role, sampling in written.sampling.items():
         assert sampling.temperature == benchmark.roles[role].sampling.temperature
@@ -62,7 +62,7 @@ def test_the_defaults_of_liveideabench_written_out_are_the_defaults() -> None:
     assert set(written.settings) == set(settings.Settings.model_fields) - {"panel"}
     first = load(datasets.shipped("configs", "liveideabench-v1.toml")).experiment
     assert settings.Settings(**first.settings) == settings.Settings(version="v1")
-    assert (written.repeats, written.roles) == (ideas_benchmark.walks.repeats, {})
+    assert (written.repeats, written.roles) == (ideas_benchmark.repeats, {})
     for role, sampling in written.sampling.items():
         assert sampling.temperature == ideas_benchmark.roles[role].sampling.temperature
 

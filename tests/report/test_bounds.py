@@ -115,7 +115,7 @@ def test_a_corrected_score_has_the_bounds_of_its_games_by_hand() -> None:
     labels = {("a", 0, 1): True, ("b", 0, 2): True, ("a", 1, 1): False, ("b", 1, 1): False}
     made = by_labels(TRACES, RULES, labels)
     assert made is not None
-    found = made(TRACES, RULES).whole().bounds
+    found = made.whole().bounds
     assert found["least"] == pytest.approx((1 + math.exp(-0.2)) / 4)
     assert found["most"] == pytest.approx((1 + 2 * math.exp(-0.2)) / 4)
     assert found["broken"] == 1 and report().scores["creativity_score"].bounds["of"] == 4

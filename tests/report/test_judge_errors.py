@@ -42,14 +42,14 @@ def two(player: Player, seed: int, fprs: tuple[float, float]) -> list[tuple[list
 def by_people(run: Sequence[Trace], labels: Labels) -> Headline:
     made = by_labels(run, Rules(), labels)
     assert made is not None
-    return made(run, Rules())
+    return made
 
 
 def entry(name: str, run: Sequence[Trace], labels: Labels | None, **other: Any) -> Entry:
     made = by_labels(run, Rules(), labels) if labels else None
     given: dict[str, Any] = {"asked": name, "answered": (name,), "benchmark": "b", "failed": 0, "values": {}}
     given |= {"conditions": CONDITIONS, "headline": headline(run, Rules())}
-    given |= {"by_labels": made(run, Rules()) if made else None}
+    given |= {"by_labels": made}
     return Entry(name=name, **given | other)
 
 

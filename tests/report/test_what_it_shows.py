@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ def test_the_detectable_effect_has_the_power_that_is_said(n: int, level: float) 
 
 def test_the_section_says_the_gap_and_what_a_gap_of_five_percent_takes() -> None:
     values = {f"s{at}": value for at, value in enumerate(np.random.default_rng(1).uniform(0, 1, 106))}
-    found = section(mean_score(values), None)
+    found = section(mean_score(values))
     sd = float(np.std(list(values.values()), ddof=1)) * 2**0.5
     takes: Any = found.numbers["samples_needed"]
     power = TTestPower()
@@ -33,7 +34,7 @@ def test_the_section_says_the_gap_and_what_a_gap_of_five_percent_takes() -> None
 
 def test_a_gap_is_a_share_of_the_range_of_scores() -> None:
     values = {f"s{at}": float(at % 7) for at in range(50)}
-    assert section(mean_score(values), (1.0, 10.0)).numbers["gap"] == pytest.approx(0.45)
+    assert section(replace(mean_score(values), ends=(1.0, 10.0))).numbers["gap"] == pytest.approx(0.45)
 
 
 def test_of_a_metric_that_is_no_mean_a_sample_adds_its_pseudo_value() -> None:
@@ -53,9 +54,9 @@ def test_of_a_metric_that_is_no_mean_a_sample_adds_its_pseudo_value() -> None:
 
     ratio = counts[:, 0].sum() / counts[:, 1].sum()
     residual = (counts[:, 0] - ratio * counts[:, 1]) / counts[:, 1].mean()
-    assert section(made(counts), None).numbers["sd"] == pytest.approx(residual.std(ddof=1), rel=0.01)
+    assert section(made(counts)).numbers["sd"] == pytest.approx(residual.std(ddof=1), rel=0.01)
     plain = np.stack([counts[:, 0], np.ones(200)], axis=1)
-    assert section(made(plain), None).numbers["sd"] == pytest.approx(counts[:, 0].std(ddof=1))
+    assert section(made(plain)).numbers["sd"] == pytest.approx(counts[:, 0].std(ddof=1))
 
 
 def test_two_runs_with_that_gap_are_told_apart_in_four_of_five() -> None:
@@ -69,5 +70,5 @@ def test_two_runs_with_that_gap_are_told_apart_in_four_of_five() -> None:
 
 @pytest.mark.parametrize("values", [{}, {"a": 0.5}, {"a": 0.5, "b": 0.5}])
 def test_where_nothing_varies_nothing_is_said(values: dict[str, float]) -> None:
-    found = section(mean_score(values), None)
+    found = section(mean_score(values))
     assert found.notes[0].startswith("Not known: ") and "detectable" not in found.numbers

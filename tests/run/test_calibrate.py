@@ -127,9 +127,11 @@ def test_faults_of_plays_are_named_by_line_and_a_report_says_that_it_cannot_use_
 
 
 def test_a_sample_without_a_tier_of_its_own_is_clean_and_one_that_says_nothing_is_not(data: Path) -> None:
-    assert not [one for one in benchmark.data.lints(ITEMS, {}) if one.field == "tier"]
+    assert not [one for one in benchmark.lints(ITEMS, benchmark.Settings(), {}) if one.field == "tier"]
     rows = [json.loads(line) for line in (data / "samples.jsonl").read_text("utf-8").splitlines()]
     del rows[0]["tier"]
     (data / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     items = datasets.samples(data, benchmark.Item)
-    assert [one.field for one in benchmark.data.lints(items, {}) if one.field == "tier"] == ["tier"]
+    assert [one.field for one in benchmark.lints(items, benchmark.Settings(), {}) if one.field == "tier"] == [
+        "tier"
+    ]

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from lotbench.benchmarks.lotbench.player_view import objection, view
-from lotbench.benchmarks.lotbench.settings import Settings, resolve
+from lotbench.benchmarks.lotbench.settings import Settings, cast
 from lotbench.cli import main
 from lotbench.harness.state import start
 from lotbench.run.evaluate import begin
@@ -26,13 +26,14 @@ from tests.play import SAMPLE, episode
 from tests.rules import game_rule
 from tests.server import FakeServer
 from tests.site.test_view import TOKEN, Ready, client, game, given, joined, runs, sent, text, until
+from tests.walking import resolved
 
 PAST = {"filling": "drum", "status": "ok", "verdict": False, "question": "Is it big?", "answer": "No"}
 
 
 def seen(history: list[dict[str, Any]], turn: dict[str, Any] | None = None, **settings: Any) -> Any:
     state = start(SAMPLE.id, 1) | {"round": len(history) + 1, "history": history, "turn": turn or {}}
-    return episode(resolve(Settings(**settings), {"judge": 1})).at(state)
+    return episode(resolved(cast, Settings(**settings), judge=1)).at(state)
 
 
 def test_a_player_sees_the_blank_the_turns_and_when_clues_come_and_no_answer() -> None:

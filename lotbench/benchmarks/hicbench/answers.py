@@ -53,7 +53,8 @@ def likeness(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
     """How alike all answers, IH and DH are, over pairs of different tasks and over all pairs (Table 9)."""
     title, vectors = "Similarity of answers", similarity.matrix(rated.texts, evidence.vectors)
     if vectors is None:
-        return Section(title, (f"There is none: {evidence.why or 'the answers are not embedded'}.",))
+        why = f"There is none: {evidence.why or 'the answers are not embedded'}."
+        return Section(title, (why,), brief=True)
     ih, dh = classes_of(rated, settings.classes)
     rows = []
     for name, chosen in (("all", np.ones(len(vectors), dtype=bool)), ("IH", ih), ("DH", dh)):
@@ -66,7 +67,7 @@ def likeness(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
         "because they answer one question; the third column leaves them out.",
         "The class of an answer is that of the judges' mean marks, exclusive or overlapping as set.",
     )
-    return Section(title, notes, (Table(columns, tuple(rows)),))
+    return Section(title, notes, (Table(columns, tuple(rows)),), brief=True)
 
 
 def fields(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:

@@ -119,7 +119,7 @@ def section(rated: Ratings, settings: Settings, labels: Sequence[Mapping[str, An
     )
     columns = ("class", "measure", "value", "low", "high", "hits", "of")
     beside = _ceiling(table, ours, read, tasks, settings) if len(who) > 1 else ()
-    return Section("Human review", notes, (Table(columns, tuple(rows)), means, *beside))
+    return Section("Human review", notes, (Table(columns, tuple(rows)), means, *beside), brief=True)
 
 
 def _said(labels: Sequence[Mapping[str, Any]], answers: Sequence[str]) -> tuple[Floats, list[str]]:

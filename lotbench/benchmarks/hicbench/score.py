@@ -159,7 +159,15 @@ def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
     def measure(tasks: Sequence[Floats]) -> Metric:
         return _balance(_stacked(tasks), settings, 0)
 
-    return Headline("ifs", records, measure, weighted, len(tables) - len(records))
+    return Headline(
+        "ifs",
+        records,
+        measure,
+        weighted,
+        len(tables) - len(records),
+        ends=ends(settings.w1, settings.classes),
+        lacks=["only one judge sits"] if settings.judges == 1 else [],
+    )
 
 
 def _stacked(tasks: Sequence[Floats]) -> Floats:

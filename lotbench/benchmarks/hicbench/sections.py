@@ -128,7 +128,7 @@ def _readings(rated: Ratings, settings: Settings) -> Section:
         "which is both of two.",
     )
     columns = ("panel rule", "classes", "IH", "DH", "overlap", "neutral", "IFS", "")
-    return Section("Readings of IH and DH", notes, (Table(columns, tuple(rows)),))
+    return Section("Readings of IH and DH", notes, (Table(columns, tuple(rows)),), brief=True)
 
 
 def _balance(rated: Ratings, settings: Settings) -> Section:

@@ -11,8 +11,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from lotbench.benchmarks.hicbench.sample import Item
-from lotbench.config.arm import SETS_ARM
-from lotbench.errors import UsageError
+from lotbench.config.arm import SCORES_ONLY, SETS_ARM, ScoresOnly
 from lotbench.harness.episode import Episode
 
 
@@ -35,18 +34,20 @@ class Settings(BaseModel):
     """Whether a judge that is the candidate or its sibling leaves the panel."""
     judges: int | None = Field(default=None, ge=1)
     """How many judges must sit once exclude_self has been heeded; by default however many are left."""
-    panel_rule: Literal["mean_of_rates", "mean_then_threshold", "majority"] = "mean_of_rates"
+    panel_rule: Annotated[Literal["mean_of_rates", "mean_then_threshold", "majority"], SCORES_ONLY] = (
+        "mean_of_rates"
+    )
     """How judges make one ratio: each classifies and ratios are averaged; scores are averaged, then
     thresholds are applied (the paper's); or a class needs more than half of the judges."""
-    classes: Literal["exclusive", "overlapping"] = "exclusive"
+    classes: Annotated[Literal["exclusive", "overlapping"], ScoresOnly(unless="dhp")] = "exclusive"
     """Whether a hallucinated answer can still be an IH (Algorithm 1); decides on the examples of dhp too."""
-    w1: float = Field(default=0.6, ge=0, le=1)
+    w1: Annotated[float, SCORES_ONLY] = Field(default=0.6, ge=0, le=1)
     """The weight of IH in IFS; w2 is 1 - w1 (Eq. 3)."""
-    flexibility: Literal["less_sampling", "variance"] = "less_sampling"
+    flexibility: Annotated[Literal["less_sampling", "variance"], SCORES_ONLY] = "less_sampling"
     """Whether the variance of originality over tasks is taken less what drawing so few answers adds, or as it is (the paper's)."""
-    encoder: str = "minilm"
+    encoder: Annotated[str, SCORES_ONLY] = "minilm"
     """What embeds answers: minilm, a sentence-transformers name or folder, or NAME#pooler."""
-    flips: int = Field(default=10_000, ge=100)
+    flips: Annotated[int, SCORES_ONLY] = Field(default=10_000, ge=100)
     """Sign flips of the permutation test between runs (App. B.3)."""
     dhp: Annotated[bool, SETS_ARM] = False
     """Whether the prompt shows examples that come of the answers so far (App. D)."""
@@ -69,24 +70,3 @@ class Settings(BaseModel):
 
 TaskEpisode: TypeAlias = Episode[Item, Settings]
 """An episode of this benchmark: what its sample and its settings are."""
-
-
-SCORE_ONLY = frozenset({"panel_rule", "classes", "w1", "flexibility", "encoder", "flips"})
-"""Settings that change the score of a finished trace and not the walk."""
-
-
-def also_walked(settings: Settings) -> frozenset[str]:
-    """What of these changes the walk too: with dhp the classes decide which answers become examples."""
-    return frozenset({"classes"} if settings.dhp else ())
-
-
-def resolve(settings: Settings, seats: Mapping[str, int]) -> Settings:
-    """The settings with the number of judges filled in.
-
-    Raises:
-        UsageError: Another number of judges was asked for.
-    """
-    sit = seats.get("judge", 0)
-    if settings.judges not in (None, sit):
-        raise UsageError(f"judges={settings.judges}, and {sit} sit: name others, or set judges={sit}")
-    return settings.model_copy(update={"judges": sit})

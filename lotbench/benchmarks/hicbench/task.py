@@ -7,33 +7,22 @@ numbers.
 
 from __future__ import annotations
 
-import random
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 from lotbench.benchmarks.hicbench import candidate, judge
 from lotbench.benchmarks.hicbench.comparing import across
 from lotbench.benchmarks.hicbench.official import published
 from lotbench.benchmarks.hicbench.reviewing import Label, rows
 from lotbench.benchmarks.hicbench.sample import Item
-from lotbench.benchmarks.hicbench.score import answers, ends, grade, headline, metrics
+from lotbench.benchmarks.hicbench.score import answers, grade, headline, metrics
 from lotbench.benchmarks.hicbench.sections import sections
-from lotbench.benchmarks.hicbench.settings import SCORE_ONLY, Settings, also_walked, resolve
+from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.benchmarks.hicbench.validation import CHECKED
-from lotbench.config.model_names import kin
+from lotbench.config.model_names import Names, kin
 from lotbench.errors import UsageError
-from lotbench.harness.benchmark import (
-    Benchmark,
-    Comparison,
-    Data,
-    Judges,
-    Names,
-    People,
-    Role,
-    Walks,
-)
+from lotbench.harness.benchmark import Benchmark, Review, Role
 from lotbench.harness.episode import Node, scored
-from lotbench.types import Sample, Sampling
+from lotbench.types import Sampling
 
 NODES: Mapping[str, Node] = {"respond": candidate.respond, "judge": judge.judge, "grade": scored}
 
@@ -49,11 +38,12 @@ ROLES = {
 }
 
 
-def seat(settings: Settings, names: Names, seed: int) -> Names:
-    """The panel without the candidate and its siblings, and the judge of the examples where one is needed.
+def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
+    """The panel without the candidate and its siblings, the number of judges, and the judge of the examples where one is needed.
 
     Raises:
-        UsageError: Nobody is left to judge, or the judge of the examples is missing or scores too.
+        UsageError: Nobody is left to judge, or another number than was asked for; or the judge of the examples is missing
+            or scores too.
     """
     judges, candidate = names["judge"], names["candidate"][0]
     if settings.exclude_self:
@@ -66,7 +56,10 @@ def seat(settings: Settings, names: Names, seed: int) -> Names:
             raise UsageError("dhp needs one judge of its own: --role dhp_judge=NAME (or dhp_judge=panel)")
         if own[0] in judges and own[0].kind != "human":
             raise UsageError(f"dhp_judge: {own[0].text} scores the answers too; name another (or =panel)")
-    return {**names, "judge": judges}
+    if settings.judges not in (None, len(judges)):
+        told = f"judges={settings.judges}, and {len(judges)} sit: name others, or set judges={len(judges)}"
+        raise UsageError(told)
+    return settings.model_copy(update={"judges": len(judges)}), {**names, "judge": judges}
 
 
 def calls(settings: Settings) -> Mapping[str, int]:
@@ -77,23 +70,6 @@ def calls(settings: Settings) -> Mapping[str, int]:
         "judge": settings.answers * (settings.judges or 1),
         **({"dhp_judge": settings.answers} if separate else {}),
     }
-
-
-def lane(sample: Sample, repeat: int, settings: Settings) -> str:
-    """With dhp all tasks of a repeat; else each walk alone."""
-    return f"order-{repeat}" if settings.dhp else f"{sample.id}/{repeat}"
-
-
-def order(lane: str, walks: Sequence[Any], settings: Settings, seed: int) -> Sequence[Any]:
-    """The tasks of a lane in the order that is its own."""
-    if not settings.dhp or settings.order == "data":
-        return walks
-    return random.Random(f"{seed}:{lane}:order").sample(walks, len(walks))
-
-
-def unrankable(settings: Settings) -> list[str]:
-    """What the benchmark asks for and these settings do not have: two judges."""
-    return ["only one judge sits"] if settings.judges == 1 else []
 
 
 benchmark = Benchmark(
@@ -108,21 +84,13 @@ benchmark = Benchmark(
     metrics=metrics,
     calls=calls,
     sections=sections,
-    resolve=resolve,
-    data=Data(strata=("field",), published=published),
-    walks=Walks(lane=lane, order=order),
-    judges=Judges(seat=seat, validation=CHECKED),
-    people=People(review=rows, Label=Label),
-    comparison=Comparison(
-        tables=("Readings of IH and DH", "Similarity of answers", "Human review"),
-        reference="paper/hicbench.toml",
-        headline=headline,
-        score_only=SCORE_ONLY,
-        also_walked=also_walked,
-        unrankable=unrankable,
-        answers=answers,
-        encoder=lambda settings: str(settings.encoder),
-        across=across,
-        ends=lambda settings: ends(settings.w1, settings.classes),
-    ),
+    cast=cast,
+    strata=("field",),
+    published=published,
+    lanes=lambda settings: settings.order if settings.dhp else "each",
+    validation=CHECKED,
+    review=Review(rows, Label),
+    headline=headline,
+    answers=answers,
+    across=across,
 )

@@ -13,7 +13,6 @@ from pydantic import BaseModel, StrictBool, model_validator
 
 from lotbench.benchmarks.hicbench.ratings import LEAST, MARKS
 from lotbench.benchmarks.hicbench.settings import Settings
-from lotbench.harness.judge_standing import standing_alone
 from lotbench.harness.judge_validation import (
     JudgePanel,
     Probe,
@@ -144,20 +143,16 @@ def key(role: str, settings: Settings, prompts: Pack, sampling: JSON, data: str)
     }
 
 
-def deciding(settings: Settings) -> tuple[str, ...]:
-    """The criteria that a score rests on."""
-    return ("hallucination", "IH")
+DECIDING = {"hallucination": "", "IH": ""}
+"""The criteria that a score rests on, held to the bounds of every judge."""
 
 
 CHECKED = Validation(
-    folder="judge_sets/hicbench",
     rows=ROWS,
     probes=probes,
     panels=panels,
     read=probe_result,
     key=key,
     rulings=rulings,
-    deciding=deciding,
-    standing=standing_alone(key, deciding),
-    alone=True,
+    deciding=lambda role, settings: DECIDING,
 )

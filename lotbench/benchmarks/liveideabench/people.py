@@ -73,7 +73,10 @@ def agreement(keywords: Sequence[Keyword], version: Version, labels: Sequence[Ma
     )
     columns = ("dimension", "ideas", "people, mean", "judges, mean", "Pearson", "Spearman", "ICC(2,1)")
     return Section(
-        "People and judges", notes, (Table(columns, tuple(rows)), *_ceiling(version, judged, said))
+        "People and judges",
+        notes,
+        (Table(columns, tuple(rows)), *_ceiling(version, judged, said)),
+        brief=True,
     )
 
 

@@ -59,4 +59,4 @@ def lengths(keywords: Sequence[Keyword], version: Version) -> Section:
         {"ideas": tuple(zip(length, quality, strict=True))},
     )
     columns = ("one", "other", "rho", "low", "high", "ideas")
-    return Section("Length and quality", (note,), (Table(columns, rows),), (plot,))
+    return Section("Length and quality", (note,), (Table(columns, rows),), (plot,), brief=True)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lotbench.benchmarks.liveideabench.judged import FLUENCY, Keyword, from_steps, mean, read_keyword
-from lotbench.benchmarks.liveideabench.settings import KeywordEpisode, Settings, Version
+from lotbench.benchmarks.liveideabench.settings import KeywordEpisode, Settings, Version, lacks
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics.headline import Headline, Weighted, by_sample
 from lotbench.metrics.intervals import Floats, bootstrap, studentised
@@ -188,6 +188,8 @@ def of_keywords(
         weighted,
         unanswered,
         may_differ=frozenset({"roles.judge"} if settings.panel else ()),
+        ends=composite_ends(settings),
+        lacks=lacks(settings),
     )
 
 

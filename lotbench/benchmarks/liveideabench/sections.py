@@ -83,7 +83,7 @@ def _refusals(keywords: Sequence[Keyword], evidence: Evidence) -> Section:
         f"{out_of(still, len(asked_again))} of these were refused again.",
     )
     columns = ("keyword", "idea", "first reply", "then", "second reply")
-    return Section("Refusals", notes, (Table(columns, rows),) if rows else ())
+    return Section("Refusals", notes, (Table(columns, rows),) if rows else (), brief=True)
 
 
 def _categories(keywords: Sequence[Keyword], version: Version) -> Section:
@@ -100,7 +100,9 @@ def _categories(keywords: Sequence[Keyword], version: Version) -> Section:
         "keywords; see the interval of a cell before two cells are compared."
     )
     grid = Grid("dimension", "category", columns, tuple(names), cells, "Means by category")
-    return Section("By category", (note,), (Table(("category", "keywords", *columns), rows),), grids=(grid,))
+    return Section(
+        "By category", (note,), (Table(("category", "keywords", *columns), rows),), grids=(grid,), brief=True
+    )
 
 
 def category_row(keywords: Sequence[Keyword], version: Version) -> tuple[Metric, ...]:

@@ -14,10 +14,9 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field
 
 from lotbench.benchmarks.liveideabench.sample import Item
-from lotbench.config.arm import SETS_ARM
-from lotbench.config.model_names import ModelName, kin
+from lotbench.config.arm import SCORES_ONLY, SETS_ARM
+from lotbench.config.model_names import ModelName, Names, kin
 from lotbench.errors import UsageError
-from lotbench.harness.benchmark import Names
 from lotbench.harness.episode import Episode
 
 JUDGES = 3
@@ -83,9 +82,9 @@ class Settings(BaseModel):
     is short and nothing but a refusal."""
     fluency_orders: Literal["both", "one"] = "both"
     """Whether each pair is compared in both orders, or in one (the paper's)."""
-    flexibility_unit: Literal["keyword", "idea", "row"] = "keyword"
+    flexibility_unit: Annotated[Literal["keyword", "idea", "row"], SCORES_ONLY] = "keyword"
     """What the 30th percentile is taken over; row, a judge's verdict on an idea, is what the public code does."""
-    encoder: str = "minilm"
+    encoder: Annotated[str, SCORES_ONLY] = "minilm"
     """What embeds the ideas, to see how alike those of several models are."""
 
     @property
@@ -103,19 +102,10 @@ KeywordEpisode: TypeAlias = Episode[Item, Settings]
 """An episode of this benchmark: what its sample and its settings are."""
 
 
-SCORE_ONLY = frozenset({"flexibility_unit", "encoder"})
-"""Settings that change the score of a finished trace, and not the walk."""
-
-
-def resolve(settings: Settings, seats: Mapping[str, int]) -> Settings:
-    """The settings with no more judges an idea than there are."""
-    return settings.model_copy(update={"judges": min(settings.judges, seats.get("judge", settings.judges))})
-
-
-def seat(settings: Settings, names: Names, seed: int) -> Names:
+def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
     """The panel without the candidate and what is too near to it, in an order drawn for (seed, candidate).
 
-    The order is that of a digest of each judge, so it does not depend on how the judges were listed.
+    An idea has no more judges than there are. The order is that of a digest of each judge, so it does not depend on how the judges were listed.
 
     Raises:
         UsageError: No judge is left.
@@ -128,10 +118,11 @@ def seat(settings: Settings, names: Names, seed: int) -> Names:
             f"judge: {candidate.text} or a sibling of it is all there is ({given}): name another"
         )
     judges.sort(key=lambda judge: sha256(f"{seed}:{candidate.text}:{judge.text}".encode()).digest())
-    return {**names, "judge": tuple(judges)}
+    chosen = settings.model_copy(update={"judges": min(settings.judges, len(judges))})
+    return chosen, {**names, "judge": tuple(judges)}
 
 
-def unrankable(settings: Settings) -> list[str]:
+def lacks(settings: Settings) -> list[str]:
     """What the benchmark asks for and these settings do not have: a panel of three from a file."""
     reasons = []
     if settings.judges < JUDGES:

@@ -14,11 +14,12 @@ from lotbench.benchmarks.liveideabench.across import across
 from lotbench.benchmarks.liveideabench.official import published
 from lotbench.benchmarks.liveideabench.people import Label, review
 from lotbench.benchmarks.liveideabench.sample import Item
-from lotbench.benchmarks.liveideabench.score import composite_ends, grade, headline, metrics
+from lotbench.benchmarks.liveideabench.score import grade, headline, metrics
 from lotbench.benchmarks.liveideabench.sections import answers, sections
-from lotbench.benchmarks.liveideabench.settings import SCORE_ONLY, Settings, resolve, seat, unrankable
+from lotbench.benchmarks.liveideabench.settings import Settings, cast
 from lotbench.benchmarks.liveideabench.validation import CHECKED
-from lotbench.harness.benchmark import Benchmark, Comparison, Data, Judges, People, Role
+from lotbench.harness.benchmark import Benchmark, Review, Role
+from lotbench.harness.data_findings import Finding, Sight
 from lotbench.harness.episode import Node
 from lotbench.types import Sampling
 
@@ -45,17 +46,11 @@ def calls(settings: Settings) -> Mapping[str, int]:
     }
 
 
-def example(settings: Settings, choice: int) -> str:
-    """A reply for previews: a refusal, or an idea of the wanted length."""
-    words = " ".join(["word"] * settings.target_words)
-    return f"{settings.final_marker} The idea: {words}" if choice == 0 else "I'm sorry, but I cannot do that."
-
-
-def faults(items: Sequence[Item], settings: Settings) -> list[str]:
+def lints(items: Sequence[Item], settings: Settings, sights: Mapping[str, Sight]) -> list[Finding]:
     """What a data set as a whole gets wrong: a keyword that stands there twice, but for case."""
     first: dict[str, str] = {}
     return [
-        f"sample {item.id}: keyword: {item.keyword!r} stands in sample {before} already"
+        Finding(item.id, "keyword", f"{item.keyword!r} stands in sample {before} already")
         for item in items
         if (before := first.setdefault(item.keyword.casefold(), item.id)) != item.id
     ]
@@ -73,25 +68,14 @@ benchmark = Benchmark(
     metrics=metrics,
     calls=calls,
     sections=sections,
-    example=example,
-    resolve=resolve,
-    data=Data(
-        strata=("category",),
-        beside=(),
-        faults=faults,
-        published=published,
-    ),
-    judges=Judges(seat=seat, validation=CHECKED),
-    people=People(review=review, Label=Label),
-    comparison=Comparison(
-        tables=("By category", "Length and quality", "Refusals", "People and judges"),
-        reference="paper/liveideabench-v2.toml",
-        headline=headline,
-        score_only=SCORE_ONLY,
-        unrankable=unrankable,
-        answers=answers,
-        encoder=lambda settings: settings.encoder,
-        across=across,
-        ends=composite_ends,
-    ),
+    cast=cast,
+    strata=("category",),
+    beside=(),
+    lints=lints,
+    published=published,
+    validation=CHECKED,
+    review=Review(review, Label),
+    headline=headline,
+    answers=answers,
+    across=across,
 )

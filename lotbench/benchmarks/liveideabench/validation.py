@@ -13,7 +13,6 @@ from typing import Any, Literal
 from pydantic import BaseModel, model_validator
 
 from lotbench.benchmarks.liveideabench.settings import Settings
-from lotbench.harness.judge_standing import standing_alone
 from lotbench.harness.judge_validation import (
     JudgePanel,
     Probe,
@@ -231,13 +230,13 @@ def key(role: str, settings: Settings, prompts: Pack, sampling: JSON, data: str)
     }
 
 
-def deciding(settings: Settings) -> tuple[str, ...]:
-    """The criteria that a score rests on."""
-    return ("alike", "feasibility") if settings.version == "v1" else ("alike", "clarity", "feasibility")
+def deciding(role: str, settings: Settings) -> dict[str, str]:
+    """The criteria that a score rests on, held to the bounds of every judge."""
+    clear = () if settings.version == "v1" else ("clarity",)
+    return dict.fromkeys(("alike", *clear, "feasibility"), "")
 
 
 CHECKED = Validation(
-    folder="judge_sets/liveideabench",
     rows=ROWS,
     probes=probes,
     panels=panels,
@@ -245,6 +244,4 @@ CHECKED = Validation(
     key=key,
     rulings=rulings,
     deciding=deciding,
-    standing=standing_alone(key, deciding),
-    alone=True,
 )

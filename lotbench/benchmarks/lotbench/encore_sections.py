@@ -33,4 +33,4 @@ def leaps(games: Sequence[Game], rules: Rules) -> tuple[Section, ...]:
         Table(("leaps", "games", "share"), shares, "Games by leaps"),
         Table(("after the solve", "attempts", "share"), rows, "Attempts after the solve"),
     )
-    return (Section("Leaps", notes, tables),)
+    return (Section("Leaps", notes, tables, brief=True),)

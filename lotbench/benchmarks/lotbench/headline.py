@@ -79,6 +79,8 @@ def headline(traces: Sequence[Trace], settings: Rules) -> Headline:
         least=_least,
         most=_most,
         unit="picture" if shared else "sample",
+        ends=score_ends(settings),
+        by_labels=lambda labels: by_labels(traces, settings, labels),
     )
 
 
@@ -151,41 +153,31 @@ def _uncorrected(samples: Sequence[Counted], rules: Rules) -> Metric:
     return _with_bounds(samples, lambda counts: of_tally(counts, games, creativity(rules), score_ends(rules)))
 
 
-def by_labels(
-    traces: Sequence[Trace], settings: Rules, labels: Mapping[Place, bool]
-) -> Callable[[Sequence[Trace], Rules], Headline] | None:
-    """What makes the headline of a run's walks, or of some of them, by the labels of them all.
-
-    None if the labels leave a kind of verdict of which nothing is known.
-    """
+def by_labels(traces: Sequence[Trace], rules: Rules, labels: Mapping[Place, bool]) -> Headline | None:
+    """S_c by people's labels of verdicts; None if they leave a kind of verdict of which nothing is known."""
     games = [game(trace) for trace in traces]
-    found = labelled.kinds(games, labels, settings.max_rounds)
+    found = labelled.kinds(games, labels, rules.max_rounds)
     if labelled.unknown(games, found):
         return None
-
-    def made(some: Sequence[Trace], rules: Rules) -> Headline:
-        records: dict[str, Record] = {}
-        for _, walks in by_sample(some):
-            played = [game(walk) for walk in walks]
-            counts, *ends = (
-                labelled.tally(each, labels, rules.max_rounds, found["accepted"])
-                for each in (played, *_ended(played, rules.max_rounds))
-            )
-            _join(
-                records, played[0].picture, Record(counts, tuple(ends), len(played), _broken(played), found)
-            )
-        return Headline(
-            "creativity_score_corrected",
-            records,
-            lambda samples: _measured(samples, rules),
-            lambda samples: _weighted(samples, rules),
-            noise=lambda samples: _noise(samples, rules),
-            judgements=sum(kind.labelled for kind in found.values()),
-            least=lambda samples, _: [_at_end(one, 0) for one in samples],
-            most=_most,
+    records: dict[str, Record] = {}
+    for _, walks in by_sample(traces):
+        played = [game(walk) for walk in walks]
+        counts, *ends = (
+            labelled.tally(each, labels, rules.max_rounds, found["accepted"])
+            for each in (played, *_ended(played, rules.max_rounds))
         )
-
-    return made
+        _join(records, played[0].picture, Record(counts, tuple(ends), len(played), _broken(played), found))
+    return Headline(
+        "creativity_score_corrected",
+        records,
+        lambda samples: _measured(samples, rules),
+        lambda samples: _weighted(samples, rules),
+        noise=lambda samples: _noise(samples, rules),
+        judgements=sum(kind.labelled for kind in found.values()),
+        least=lambda samples, _: [_at_end(one, 0) for one in samples],
+        most=_most,
+        ends=score_ends(rules),
+    )
 
 
 def _measured(samples: Sequence[Record], rules: Rules) -> Metric:

@@ -15,7 +15,7 @@ import numpy as np
 from lotbench.benchmarks.lotbench import labelled, leaps
 from lotbench.benchmarks.lotbench.chance import chance_line
 from lotbench.benchmarks.lotbench.games import game
-from lotbench.benchmarks.lotbench.validation import judged, key
+from lotbench.benchmarks.lotbench.validation import BOUNDS, deciding_seats, key
 from lotbench.harness.judge_standing import ceiling, elsewhere, tested
 from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, Place, judged_by
 from lotbench.metrics.agreement import Field, Stratum
@@ -29,7 +29,7 @@ Record = Mapping[str, Any]
 
 def standing(inquiry: JudgeContext) -> JudgeQuality:
     """How well the judge of a run is known to judge, and what a placebo gets from it."""
-    role, seats = judged(inquiry.settings)
+    role, seats = "judge", deciding_seats(inquiry.settings)
     alone = inquiry.settings.model_copy(update={"confirm": "never"})
     decides = _record(inquiry, role, seats, inquiry.settings)
     line = chance_line(
@@ -44,7 +44,7 @@ def standing(inquiry: JudgeContext) -> JudgeQuality:
 
 
 def _checked(inquiry: JudgeContext) -> JudgeQuality:
-    role, seats = judged(inquiry.settings)
+    role, seats = "judge", deciding_seats(inquiry.settings)
     ids = [_ids(inquiry, role, seat) for seat in seats]
     record = _record(inquiry, role, seats, inquiry.settings)
     alone = inquiry.settings.model_copy(update={"confirm": "never"})
@@ -59,18 +59,18 @@ def _checked(inquiry: JudgeContext) -> JudgeQuality:
     checks = (_check(inquiry, record), _oracle(inquiry, others[-1][1]))
     if record is None:
         notes = [f"unchecked: {checks[0].who}", *_nearest(inquiry, ids)]
-        section = Section("Judge", tuple(notes), _tables(known))
+        section = Section("Judge", tuple(notes), _tables(known), brief=True)
         return JudgeQuality(checks, (section,), {}, tuple(one for _, one in known))
     rates = _field(record, inquiry)
     notes = [*_about(record), *_fielded(record, rates, inquiry)]
-    section = Section("Judge", tuple(notes), _tables([("the run's judge", record), *known]))
+    section = Section("Judge", tuple(notes), _tables([("the run's judge", record), *known]), brief=True)
     used = (record, *(one for _, one in known))
     return JudgeQuality(checks, (section,), _scores(record, inquiry), used)
 
 
 def _check(inquiry: JudgeContext, record: Record | None) -> Check:
     """What is known of those who end a game: on the judge set, and by the labels of this run where there are some."""
-    role, seats = judged(inquiry.settings)
+    role, seats = "judge", deciding_seats(inquiry.settings)
     who = ", ".join(name for seat in seats for name in _ids(inquiry, role, seat)) or "no call came back"
     if record is None:
         return Check(role, who, None)
@@ -88,7 +88,7 @@ def _check(inquiry: JudgeContext, record: Record | None) -> Check:
             where="in the field",
         )
     labels = record["set"].get("labels", "")
-    return Check(role, who, rates, labels=labels, bound="game")
+    return Check(role, who, rates, labels=labels, bound=BOUNDS[role])
 
 
 def _oracle(inquiry: JudgeContext, record: Record | None) -> Check:
@@ -96,7 +96,7 @@ def _oracle(inquiry: JudgeContext, record: Record | None) -> Check:
     if record is None:
         return Check("oracle", who, None)
     labels = record["set"].get("labels", "")
-    return Check("oracle", who, tested(record), labels=labels, bound="oracle")
+    return Check("oracle", who, tested(record), labels=labels, bound=BOUNDS["oracle"])
 
 
 def _ids(inquiry: JudgeContext, role: str, seat: int) -> Sequence[str]:
@@ -134,7 +134,7 @@ def _nearest(inquiry: JudgeContext, ids: Sequence[Sequence[str]]) -> list[str]:
         for one in inquiry.records
         if one["key"].get("models") == models and one["key"].get("role") == "judge"
     ]
-    role, seats = judged(inquiry.settings)
+    role, seats = "judge", deciding_seats(inquiry.settings)
     mine = {
         **key(role, inquiry.settings, inquiry.prompts, inquiry.sampling.get(role), inquiry.data),
         **judged_by(models, _addresses(inquiry, role, seats)),

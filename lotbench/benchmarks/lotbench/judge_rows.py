@@ -13,7 +13,6 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from lotbench.benchmarks.lotbench import whole, words
 from lotbench.benchmarks.lotbench.sample import Item, Text
-from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.config.experiment import digest
 from lotbench.harness.judge_validation import Probe
 from lotbench.types import JSON
@@ -119,12 +118,6 @@ IDEAS = ("ideas", "ideas of responses")
 """What a judge is asked of a whole response; and of an answer after others, a filling or a whole response."""
 DIFFERENT = "different approach"
 """The criterion of IDEAS."""
-
-
-def files(settings: Settings) -> frozenset[str]:
-    """The files of a judge set that these settings have a use for."""
-    answers = "hidden.jsonl" if settings.whole else "daeso.jsonl"
-    return frozenset({answers, "oracle.jsonl", *(("different.jsonl",) if settings.encore else ())})
 
 
 def probes(role: str, rows: Sequence[Row], data: Mapping[str, Item]) -> tuple[list[Probe], list[str]]:

@@ -54,18 +54,9 @@ _PREFIX = 5
 """Letters of a stem that begin another word and may give it away."""
 
 
-def faults(items: Sequence[Item], settings: Settings) -> list[str]:
-    """What a data set as a whole gets wrong: clues that these settings never show."""
-    return [
-        f"sample {item.id}: clues: {hidden!r} is never shown with these settings"
-        for item in items
-        for hidden in item.clues[sum(map(len, reveals(item.clues, settings))) :]
-    ]
-
-
-def lints(items: Sequence[Item], sights: Mapping[str, Sight]) -> list[Finding]:
+def lints(items: Sequence[Item], settings: Settings, sights: Mapping[str, Sight]) -> list[Finding]:
     """Every finding, sample by sample, then those about pairs of samples."""
-    found: list[Finding] = []
+    found = unseen_clues(items, settings)
     for item in items:
         for lint in LINTS:
             found.extend(lint(item))
@@ -80,6 +71,15 @@ def lints(items: Sequence[Item], sights: Mapping[str, Sight]) -> list[Finding]:
         *near_pictures(apart),
         *shared_pictures(items),
         *near_responses(items),
+    ]
+
+
+def unseen_clues(items: Sequence[Item], settings: Settings) -> list[Finding]:
+    """Clues that these settings never show."""
+    return [
+        Finding(item.id, "clues", f"{hidden!r} is never shown with these settings")
+        for item in items
+        for hidden in item.clues[sum(map(len, reveals(item.clues, settings))) :]
     ]
 
 

@@ -85,6 +85,7 @@ def _survival(games: Sequence[Game], rules: Rules) -> Section:
                 bands={"S": bands},
             ),
         ),
+        brief=True,
     )
 
 
@@ -111,7 +112,7 @@ def _outcomes(games: Sequence[Game]) -> Section:
         "A failed game broke off because a call brought no reply or no readable verdict. Failed by judge or oracle it counts "
         "as broken off, not scored; failed by the candidate it is unsolved. An unsolved game without one valid guess is worth 0 under either value of unsolved."
     )
-    return Section("Outcomes", (note,), (Table(("outcome", "games", "share"), tuple(rows)),))
+    return Section("Outcomes", (note,), (Table(("outcome", "games", "share"), tuple(rows)),), brief=True)
 
 
 def _repeats(games: Sequence[Game]) -> Section:

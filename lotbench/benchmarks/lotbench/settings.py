@@ -11,7 +11,8 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field
 
 from lotbench.benchmarks.lotbench.sample import Item
-from lotbench.config.arm import SETS_ARM
+from lotbench.config.arm import SCORES_ONLY, SETS_ARM
+from lotbench.config.model_names import Names
 from lotbench.errors import UsageError
 from lotbench.harness.episode import Episode
 from lotbench.prompting.prompt import Prompt
@@ -73,12 +74,12 @@ class Settings(BaseModel):
     """What E2 knows: the key text (the paper's), with the response, with the caption too."""
     oracle_says: Literal["yes_no", "yes_no_unclear"] = "yes_no_unclear"
     """What E2 may answer: Yes and No alone (the paper's), or Unclear where neither is true or can be known."""
-    round_origin: Literal[0, 1] = 0
+    round_origin: Annotated[Literal[0, 1], SCORES_ONLY] = 0
     """t_r of a game solved at the first attempt."""
-    unsolved: Literal["zero", "cap"] = "zero"
+    unsolved: Annotated[Literal["zero", "cap"], SCORES_ONLY] = "zero"
     """What an unsolved game is worth: nothing, or exp(-alpha N) (the paper's)."""
-    alpha: float = Field(default=0.2, gt=0)
-    beta: float = Field(default=1.0, gt=0)
+    alpha: Annotated[float, SCORES_ONLY] = Field(default=0.2, gt=0)
+    beta: Annotated[float, SCORES_ONLY] = Field(default=1.0, gt=0)
 
     @property
     def whole(self) -> bool:
@@ -96,18 +97,14 @@ def prompt(episode: GameEpisode, name: str) -> Prompt:
     return papers.get(name) or episode.prompt(name)
 
 
-SCORE_ONLY = frozenset({"round_origin", "unsolved", "alpha", "beta"})
-"""Settings that change the score of a finished trace, or what is said of it, and not the walk."""
-
-
-def resolve(settings: Settings, seats: Mapping[str, int]) -> Settings:
+def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
     """The settings with those decided that depend on how many judges there are.
 
     Raises:
         UsageError: A confirmation by another judge was asked for, and there is only one; a conversation is to
             grow that has no feedback; or the paper's words are wanted for a game that it does not have.
     """
-    judges = seats.get("judge", 0)
+    judges = len(names.get("judge", ()))
     confirm = settings.confirm or ("other_judge" if judges > 1 else "never")
     if confirm == "other_judge" and judges < 2:
         raise UsageError("confirm=other_judge needs two judges of different models: give --judge twice")
@@ -120,9 +117,8 @@ def resolve(settings: Settings, seats: Mapping[str, int]) -> Settings:
             "wording=paper has words for the paper's game alone: no frame, encore or conversation of ours"
         )
     asks = settings.ask and settings.feedback
-    return settings.model_copy(
-        update={"confirm": confirm, "ask": asks, "clues": settings.clues and settings.feedback}
-    )
+    clues = settings.clues and settings.feedback
+    return settings.model_copy(update={"confirm": confirm, "ask": asks, "clues": clues}), names
 
 
 def calls(settings: Settings) -> Mapping[str, int]:
@@ -142,7 +138,7 @@ def reveals(clues: Sequence[str], settings: Settings) -> list[list[str]]:
     A reveal follows every `clue_interval` failed rounds; one after the last round is of no use.
     """
     usable = usable_reveals(settings)
-    if not settings.clues or usable == 0:
+    if not (settings.clues and settings.feedback) or usable == 0:
         return []
     if settings.clue_reveal == "all":
         return [list(clues)] + [[] for _ in range(usable - 1)]

@@ -19,14 +19,14 @@ from lotbench.benchmarks.lotbench import (
 )
 from lotbench.benchmarks.lotbench.ballot import BALLOT
 from lotbench.benchmarks.lotbench.games import answers
-from lotbench.benchmarks.lotbench.headline import by_labels, headline
+from lotbench.benchmarks.lotbench.headline import headline
 from lotbench.benchmarks.lotbench.judge_quality import standing
 from lotbench.benchmarks.lotbench.replay import replay
 from lotbench.benchmarks.lotbench.sample import Item
-from lotbench.benchmarks.lotbench.score import grade, metrics, score_ends
+from lotbench.benchmarks.lotbench.score import grade, metrics
 from lotbench.benchmarks.lotbench.sections import sections
-from lotbench.benchmarks.lotbench.settings import SCORE_ONLY, Settings, calls, resolve
-from lotbench.harness.benchmark import Benchmark, Comparison, Data, Judges, People, Role, Walks
+from lotbench.benchmarks.lotbench.settings import Settings, calls, cast
+from lotbench.harness.benchmark import Benchmark, Role
 from lotbench.harness.episode import Node
 from lotbench.harness.judge_validation import Validation
 from lotbench.types import Sampling
@@ -62,7 +62,6 @@ benchmark = Benchmark(
     name="lotbench",
     version="2",
     about="find the hidden part of a funny response, in as few rounds as possible",
-    graph="game",
     roles=ROLES,
     Settings=Settings,
     Item=Item,
@@ -71,42 +70,28 @@ benchmark = Benchmark(
     metrics=metrics,
     calls=calls,
     sections=sections,
-    resolve=resolve,
-    data=Data(
-        strata=("language", "tier"),
-        beside=("key_text", "response"),
-        faults=lints.faults,
-        lints=lints.lints,
-        needs_pictures=lambda settings: "image" in settings.arm,
-        asked=lambda item, settings: item.image if settings.frame == "hidden" else None,
-        right=lambda item: (item.response,),
+    cast=cast,
+    strata=("language", "tier"),
+    alike=lambda item, settings: item.image if settings.frame == "hidden" else None,
+    beside=("key_text", "response"),
+    lints=lints.lints,
+    right=lambda item: (item.response,),
+    repeats=3,
+    beyond=chain.beyond,
+    validation=Validation(
+        rows=judge_rows.ROWS,
+        rulings=validation.rulings,
+        probes=judge_rows.probes,
+        panels=validation.panels,
+        read=validation.probe_result,
+        key=validation.key,
+        deciding=lambda role, settings: {"": validation.BOUNDS[role]},
+        draw=validation.draw,
+        standing=standing,
+        placebo=placebo.lines,
     ),
-    walks=Walks(repeats=3, supersteps=lambda settings: 5 * settings.max_rounds + 5, beyond=chain.beyond),
-    people=People(replay=replay, ballot=BALLOT),
-    judges=Judges(
-        validation=Validation(
-            folder="judge_sets",
-            bounds={"judge": "game", "oracle": "oracle"},
-            rows=judge_rows.ROWS,
-            files=judge_rows.files,
-            rulings=validation.rulings,
-            probes=judge_rows.probes,
-            panels=validation.panels,
-            read=validation.probe_result,
-            key=validation.key,
-            fillings=validation.fillings,
-            standing=standing,
-            judged=validation.judged,
-            placebo=placebo.lines,
-        ),
-    ),
-    comparison=Comparison(
-        tables=("Survival by round", "Leaps", "Outcomes"),
-        reference="paper/lotbench.toml",
-        headline=headline,
-        by_labels=by_labels,
-        score_only=SCORE_ONLY,
-        answers=answers,
-        ends=score_ends,
-    ),
+    ballot=BALLOT,
+    replay=replay,
+    headline=headline,
+    answers=answers,
 )

@@ -29,6 +29,8 @@ from lotbench.harness.state import State
 from lotbench.prompting.prompt import Pack
 from lotbench.types import JSON, Trace
 
+BOUNDS = {"judge": "game", "oracle": "oracle"}
+"""The bounds of `report.trust` that the verdicts of a role are held to."""
 STRATA = {"accepted": True, "overturned": False, "refused": False, "alike": False}
 """The kinds of verdict that a run's fillings are drawn from, and whether they accept; the last only in an encore."""
 
@@ -70,9 +72,9 @@ def panels(role: str, seats: int, settings: Settings, every: bool) -> list[Judge
     return made
 
 
-def judged(settings: Settings) -> tuple[str, tuple[int, ...]]:
-    """The role that ends a game, and the seats whose verdicts it takes."""
-    return "judge", (0, 1) if settings.confirm == "other_judge" else (0,)
+def deciding_seats(settings: Settings) -> tuple[int, ...]:
+    """The judges whose verdicts end a game."""
+    return (0, 1) if settings.confirm == "other_judge" else (0,)
 
 
 def probe_result(probe: Probe, state: State) -> ProbeResult:
@@ -141,7 +143,7 @@ def key(role: str, settings: Settings, prompts: Pack, sampling: JSON, data: str)
     }
 
 
-def fillings(
+def draw(
     traces: Sequence[Trace], samples: Mapping[str, Mapping[str, Any]], settings: Settings, n: int, seed: int
 ) -> Draw:
     """First-seen fillings that the judge decided, in no order; see `drawn`."""
@@ -157,6 +159,8 @@ def fillings(
         strata=[name for name, _ in chosen],
         sizes={name: (size, STRATA[name]) for name, size in sizes.items()},
         places=[at for _, at in chosen],
+        role="judge",
+        seats=deciding_seats(settings),
     )
 
 

@@ -21,18 +21,18 @@ FEWEST = 20
 FOLDS = 5
 
 
-def faults(items: Sequence[Item], settings: Settings) -> list[str]:
+def lints(items: Sequence[Item], settings: Settings, sights: Mapping[str, Sight]) -> Sequence[Finding]:
+    """What weakens samples; ideas have no pictures to look at."""
+    leaks = (finding for item in items for finding in _leaks(item))
+    return [*_unbalanced(items), *leaks, *_shortcuts(items)]
+
+
+def _unbalanced(items: Sequence[Item]) -> Iterator[Finding]:
     """What the blocks of a data set get wrong as a whole: classes that are not equally often the gold."""
     counts = Counter(int(item.novelty_score) for item in items if item.block)
-    if len({counts[label] for label in LABELS}) <= 1:
-        return []
-    told = ", ".join(f"{label}: {counts[label]}" for label in LABELS)
-    return [f"novelty_score: the classes of rows in blocks are not balanced ({told})"]
-
-
-def lints(items: Sequence[Item], sights: Mapping[str, Sight]) -> Sequence[Finding]:
-    """What weakens samples; ideas have no pictures to look at."""
-    return [*(finding for item in items for finding in _leaks(item)), *_shortcuts(items)]
+    if len({counts[label] for label in LABELS}) > 1:
+        told = ", ".join(f"{label}: {counts[label]}" for label in LABELS)
+        yield Finding("", "novelty_score", f"the classes of rows in blocks are not balanced ({told})")
 
 
 def _leaks(item: Item) -> Iterator[Finding]:

@@ -95,7 +95,7 @@ def people(traces: Sequence[Trace], labels: Sequence[Mapping[str, Any]]) -> Sect
         "not asked here.",
     )
     ceilings = (Table(AMONG, tuple(among), CEILING),) if among else ()
-    return Section("People and the judge", notes, (Table(AGAINST, tuple(against)), *ceilings))
+    return Section("People and the judge", notes, (Table(AGAINST, tuple(against)), *ceilings), brief=True)
 
 
 AGAINST = (

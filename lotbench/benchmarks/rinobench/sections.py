@@ -55,7 +55,9 @@ def sections(
 def _paper(answers: Sequence[Judged], settings: Settings) -> Section:
     """One row with the columns of the paper's result table (Table 3), in its units."""
     note = "F1, recall, additional ratio and hallucination rate in per cent, as the paper prints them."
-    return Section("The paper's columns", (note,), (Table(COLUMNS, (paper_row(answers, settings),)),))
+    return Section(
+        "The paper's columns", (note,), (Table(COLUMNS, (paper_row(answers, settings),)),), brief=True
+    )
 
 
 def paper_row(answers: Sequence[Judged], settings: Settings) -> tuple[Cell, ...]:
@@ -158,7 +160,7 @@ def _justifications(answers: Sequence[Judged]) -> Section:
         "public script counts those alone that are in the gold neither.",
     )
     counted = Table(("count over all ideas", *KINDS), tuple(totals))
-    return Section("Justifications", notes, (Table(columns, tuple(rows)), counted))
+    return Section("Justifications", notes, (Table(columns, tuple(rows)), counted), brief=True)
 
 
 def _replies(

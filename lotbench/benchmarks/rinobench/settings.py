@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from lotbench.benchmarks.rinobench.sample import Item
-from lotbench.config.arm import SETS_ARM
+from lotbench.config.arm import SCORES_ONLY, SETS_ARM
+from lotbench.config.model_names import Names
 from lotbench.errors import UsageError
 from lotbench.harness.episode import Episode
 
@@ -35,7 +35,7 @@ class Settings(BaseModel):
     """k: alignment is the mean of so many calls."""
     alignment_temperature: float = Field(default=1.0, ge=0, le=2)
     """Of the alignment calls; at 0 they would say the same k times."""
-    hallucination: Literal["paper", "code"] = "paper"
+    hallucination: Annotated[Literal["paper", "code"], SCORES_ONLY] = "paper"
     """paper: every claim that is not grounded (Eq. 3); code: only those that are not in the gold either."""
 
 
@@ -43,17 +43,13 @@ IdeaEpisode: TypeAlias = Episode[Item, Settings]
 """An episode of this benchmark: what its sample and its settings are."""
 
 
-SCORE_ONLY = frozenset({"hallucination"})
-"""Settings that change what is counted in a finished trace, and not the walk."""
-
-
-def resolve(settings: Settings, seats: Mapping[str, int]) -> Settings:
-    """The settings as they are, once it is clear that somebody can judge.
+def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
+    """Settings and names as they are, once it is clear that somebody can judge.
 
     Raises:
         UsageError: Justifications are to be judged and there is no judge, or more than one.
     """
-    judges = seats.get("judge", 0)
+    judges = len(names.get("judge", ()))
     if settings.justification and not judges:
         raise UsageError(
             "rinobench has no default judge: give --judge NAME, or --set justification=false to measure the "
@@ -61,4 +57,4 @@ def resolve(settings: Settings, seats: Mapping[str, int]) -> Settings:
         )
     if judges > 1:
         raise UsageError(f"rinobench takes one judge, not {judges}")
-    return settings
+    return settings, names

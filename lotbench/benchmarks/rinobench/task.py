@@ -10,15 +10,15 @@ from collections.abc import Mapping
 
 from lotbench.benchmarks.rinobench import candidate, judge
 from lotbench.benchmarks.rinobench.across import across
-from lotbench.benchmarks.rinobench.lints import faults, lints
+from lotbench.benchmarks.rinobench.lints import lints
 from lotbench.benchmarks.rinobench.official import published
 from lotbench.benchmarks.rinobench.people import Label, review
 from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.benchmarks.rinobench.score import answers, grade, headline, metrics
 from lotbench.benchmarks.rinobench.sections import sections
-from lotbench.benchmarks.rinobench.settings import SCORE_ONLY, Settings, resolve
+from lotbench.benchmarks.rinobench.settings import Settings, cast
 from lotbench.benchmarks.rinobench.validation import CHECKED
-from lotbench.harness.benchmark import Benchmark, Comparison, Data, Judges, People, Role
+from lotbench.harness.benchmark import Benchmark, Review, Role
 from lotbench.harness.episode import Node
 from lotbench.types import Sampling
 
@@ -55,24 +55,14 @@ benchmark = Benchmark(
     metrics=metrics,
     calls=calls,
     sections=sections,
-    resolve=resolve,
-    data=Data(
-        strata=("novelty_score",),
-        beside=(),
-        faults=faults,
-        lints=lints,
-        by_position=lambda settings: settings.join == "position",
-        predicted="novelty_score",
-        published=published,
-    ),
-    judges=Judges(validation=CHECKED),
-    people=People(review=review, Label=Label),
-    comparison=Comparison(
-        tables=("The paper's columns", "Justifications", "People and the judge"),
-        reference="paper/rinobench.toml",
-        headline=headline,
-        score_only=SCORE_ONLY,
-        answers=answers,
-        across=across,
-    ),
+    cast=cast,
+    strata=("novelty_score",),
+    beside=(),
+    lints=lints,
+    published=published,
+    validation=CHECKED,
+    review=Review(review, Label),
+    headline=headline,
+    answers=answers,
+    across=across,
 )

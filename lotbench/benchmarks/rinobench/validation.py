@@ -15,7 +15,6 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from lotbench.benchmarks.rinobench.claims import KINDS
 from lotbench.benchmarks.rinobench.settings import Settings
-from lotbench.harness.judge_standing import standing_alone
 from lotbench.harness.judge_validation import (
     JudgePanel,
     Probe,
@@ -78,7 +77,9 @@ ROWS: Mapping[str, Mapping[str, type[BaseModel]]] = {"judge": {"justifications.j
 def probes(
     role: str, rows: Sequence[Justification], data: Mapping[str, Any]
 ) -> tuple[list[Probe], list[str]]:
-    """Two probes a row, and the file's faults as `ROW: field: reason`, rows counted from 1."""
+    """Two probes a row, and the file's faults as `ROW: field: reason`, rows counted from 1; of no rows, those of the gold."""
+    if not rows:
+        return _of_gold(role, data), []
     made = []
     for row in rows:
         ids = _ids(row.claims)
@@ -91,7 +92,7 @@ def probes(
     return made, faults_of_rows(rows, data.keys())
 
 
-def built(role: str, data: Mapping[str, Any]) -> list[Probe]:
+def _of_gold(role: str, data: Mapping[str, Any]) -> list[Probe]:
     """The gold justification of every sample, put as an answer to its own idea and to the next one of another block."""
     names = list(data)
     made = []
@@ -214,20 +215,16 @@ def key(role: str, settings: Settings, prompts: Pack, sampling: JSON, data: str)
     }
 
 
-def deciding(settings: Settings) -> tuple[str, ...]:
-    """The criteria that a score rests on."""
-    return ("grounded", "recalled")
+DECIDING = {"grounded": "", "recalled": ""}
+"""The criteria that a score rests on, held to the bounds of every judge."""
 
 
 CHECKED = Validation(
-    folder="judge_sets/rinobench",
     rows=ROWS,
     probes=probes,
     panels=panels,
     read=probe_result,
     key=key,
     rulings=rulings,
-    deciding=deciding,
-    standing=standing_alone(key, deciding),
-    built=built,
+    deciding=lambda role, settings: DECIDING,
 )

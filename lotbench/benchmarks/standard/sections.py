@@ -58,7 +58,7 @@ def _choices(found: Sequence[Answered]) -> Section:
         "mTn: choose the n creative responses of m options; both must be named. A reply that could not be read is "
         "wrong; accuracy on parsed leaves it out. Low and high: 95 % interval, drawing pictures and questions again."
     )
-    return Section("Choices", (note,), (Table(columns, tuple(rows)),))
+    return Section("Choices", (note,), (Table(columns, tuple(rows)),), brief=True)
 
 
 def _rankings(ranked: Sequence[Answered], settings: Settings) -> Section:
@@ -84,7 +84,7 @@ def _rankings(ranked: Sequence[Answered], settings: Settings) -> Section:
         points = tuple((float(rank), float(share)) for rank, share in enumerate(shares, 1))
         plots.append(Plot("bar", "true rank", "share misplaced", {"misplaced": points}, caption))
         plots.append(_correlations(answers))
-    return Section("Ranking", notes, tuple(tables), tuple(plots))
+    return Section("Ranking", notes, tuple(tables), tuple(plots), brief=True)
 
 
 def _correlations(answers: Sequence[Sequence[int]]) -> Plot:
@@ -110,7 +110,7 @@ def cells(found: Sequence[Answered], settings: Settings) -> Section:
     rows = [(*place, *_values(groups[place], settings)) for place in sorted(groups)]
     columns = ("type", "language", "problems", *(kind.upper() for kind in CHOICES), "top-1", "NDCG")
     averages = ("Avg.", "Avg. with 2T1")
-    return Section("By type and language", (note,), (Table((*columns, *averages), tuple(rows)),))
+    return Section("By type and language", (note,), (Table((*columns, *averages), tuple(rows)),), brief=True)
 
 
 def _values(found: Sequence[Answered], settings: Settings) -> tuple[Cell, ...]:

@@ -13,7 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.benchmarks.standard.oogiri.building import problems
 from lotbench.benchmarks.standard.oogiri.problems import Kind, Problem, Rules
-from lotbench.config.arm import SETS_ARM
+from lotbench.config.arm import SCORES_ONLY, SETS_ARM
+from lotbench.config.model_names import Names
 from lotbench.errors import UsageError
 from lotbench.harness.episode import Episode
 
@@ -74,7 +75,7 @@ class Settings(BaseModel):
     """Standard errors of their difference by which two ratings must be apart to be ranked."""
     factor: float = Field(default=2.0, ge=1)
     """The factor by which two counts of likes must be apart to be ranked."""
-    gain: Literal["linear", "exponential"] = "linear"
+    gain: Annotated[Literal["linear", "exponential"], SCORES_ONLY] = "linear"
     """Gain of NDCG: the relevance, or 2^rel - 1."""
 
 
@@ -82,22 +83,18 @@ ProblemEpisode: TypeAlias = Episode[Problem, Settings]
 """An episode of this benchmark: what its sample and its settings are."""
 
 
-SCORE_ONLY = frozenset({"gain"})
-"""Settings that change the score of a finished trace and not the walk."""
-
-
-def resolve(settings: Settings, seats: Mapping[str, int]) -> Settings:
+def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
     """The settings with those decided that depend on who is there.
 
     Raises:
         UsageError: Settings that do not go together, or a model that is asked for and not named.
     """
-    captions = settings.captions or ("captioner" if seats.get("captioner") else "rows")
-    rewrites = settings.rewrites or ("rewriter" if seats.get("rewriter") else "rows")
+    captions = settings.captions or ("captioner" if names.get("captioner") else "rows")
+    rewrites = settings.rewrites or ("rewriter" if names.get("rewriter") else "rows")
     for setting, role in (("captions", captions), ("rewrites", rewrites)):
-        if role != "rows" and not seats.get(role):
+        if role != "rows" and not names.get(role):
             raise UsageError(f"{setting}={role} needs a model: give --role {role}=MODEL")
-    return settings.model_copy(update={"captions": captions, "rewrites": rewrites})
+    return settings.model_copy(update={"captions": captions, "rewrites": rewrites}), names
 
 
 def build(rows: Sequence[Row], settings: Settings, seed: int) -> tuple[Problem, ...]:

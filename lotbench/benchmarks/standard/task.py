@@ -12,9 +12,9 @@ from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.benchmarks.standard.score import answers, grade, headline, metrics
 from lotbench.benchmarks.standard.sections import sections
-from lotbench.benchmarks.standard.settings import SCORE_ONLY, Settings, build, resolve
+from lotbench.benchmarks.standard.settings import Settings, build, cast
 from lotbench.harness.ballot import Ballot
-from lotbench.harness.benchmark import Benchmark, Comparison, Data, People, Role
+from lotbench.harness.benchmark import Benchmark, Composed, Role
 from lotbench.harness.episode import Node, scored
 from lotbench.types import Sampling, Trace
 
@@ -58,23 +58,11 @@ benchmark = Benchmark(
     metrics=metrics,
     calls=calls,
     sections=sections,
-    resolve=resolve,
-    data=Data(
-        strata=("language", "kind", "type"),
-        folder="oogiri",
-        needs_pictures=lambda settings: settings.arm == "image",
-        build=build,
-        Composed=Problem,
-        right=lambda problem: problem.liked,
-    ),
-    people=People(
-        ballot=Ballot("evaluate standard with --set kind=generate", responses, Problem.model_validate)
-    ),
-    comparison=Comparison(
-        tables=("Choices", "Ranking", "By type and language"),
-        reference="paper/standard.toml",
-        headline=headline,
-        score_only=SCORE_ONLY,
-        answers=answers,
-    ),
+    cast=cast,
+    composed=Composed(Problem, build, "oogiri"),
+    strata=("language", "kind", "type"),
+    right=lambda problem: problem.liked,
+    ballot=Ballot("evaluate standard with --set kind=generate", responses, Problem.model_validate),
+    headline=headline,
+    answers=answers,
 )

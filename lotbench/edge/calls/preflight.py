@@ -38,7 +38,7 @@ async def check(
         UnknownModel: Models are not served under their names, or no longer; all of them are named.
         Unescapable: A model cannot be reached at all, with the reason in one line.
     """
-    pictures = benchmark.data.needs_pictures(settings)
+    pictures = benchmark.shows_pictures(settings)
     places = [
         (role, number)
         for role, models in caller.role_models.items()

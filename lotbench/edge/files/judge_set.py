@@ -57,13 +57,14 @@ class JudgeSet:
         return told
 
 
-def find(name: str, default: str) -> Path:
-    """The folder of a judge set: a path, or the one that is shipped.
+def find(name: str, benchmark: str) -> Path:
+    """The folder of a judge set: a path, or the one that is shipped; that of the game lies around the others.
 
     Raises:
         UsageError: There is none.
     """
-    folder = Path(name) if name else shipped("data", default)
+    every = shipped("data", "judge_sets")
+    folder = Path(name) if name else every / benchmark if (every / benchmark).is_dir() else every
     if not folder.is_dir():
         raise UsageError(f"{folder}: no judge set (a folder with labelled rows)")
     return folder

@@ -113,7 +113,11 @@ def accepted(
         except ValidationError:
             left["no sample after the edit"] += 1
     seen, broken = sights(folder, items)
-    grave = {one.sample: one for one in (*declared.data.lints(items, seen), *broken) if one.grave}
+    grave = {
+        one.sample: one
+        for one in (*declared.lints(items, declared.Settings(), seen), *broken)
+        if one.grave and one.sample
+    }
     for one in grave.values():
         left[f"{one.field} {one.text}"] += 1
     return [item for item in items if item.id not in grave]

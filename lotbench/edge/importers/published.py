@@ -113,7 +113,7 @@ class Files:
 
 def readers() -> Mapping[str, Callable[[Source], Sequence[BaseModel]]]:
     """What reads the published data of a benchmark, by the benchmark's name."""
-    found = {name: benchmarks.get(name).data.published for name in benchmarks.names()}
+    found = {name: benchmarks.get(name).published for name in benchmarks.names()}
     return {name: read for name, read in found.items() if read is not None}
 
 

@@ -129,7 +129,7 @@ def seated(candidate: str, *judges: str, **settings: Any) -> list[str]:
 
     extra = {"dhp_judge": (parse(settings.pop("own")),)} if "own" in settings else {}
     names = {"candidate": (parse(candidate),), "judge": tuple(map(parse, judges)), **extra}
-    found = benchmark.judges.seat(Settings(**settings), names, 0)
+    _, found = benchmark.cast(Settings(**settings), names, 0)
     return [name.text for name in found["judge"]]
 
 

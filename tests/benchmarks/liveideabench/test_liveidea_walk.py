@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from lotbench.benchmarks.liveideabench.settings import VERSIONS, Settings, resolve, seat, unrankable
+from lotbench.benchmarks.liveideabench.settings import VERSIONS, Settings, cast, lacks
 from lotbench.benchmarks.liveideabench.task import benchmark
 from lotbench.config.model_names import ModelName, parse
 from lotbench.errors import UsageError
 from tests.liveidea import ideas, items, judge, panel, play
-from tests.walking import Walked
+from tests.walking import Walked, resolved
 
 REFUSED = "I'm sorry, but I can't help with that."
 
@@ -121,7 +121,7 @@ def named(candidate: str, *judges: str) -> dict[str, tuple[ModelName, ...]]:
 
 
 def seated(settings: Settings, candidate: str, *judges: str, seed: int = 0) -> list[str]:
-    return [name.text for name in seat(settings, named(candidate, *judges), seed)["judge"]]
+    return [name.text for name in cast(settings, named(candidate, *judges), seed)[1]["judge"]]
 
 
 JUDGES = ("openrouter/openai/o3-mini-high", "o1", "deepseek/deepseek-r1", "gemini/gemini-2.0-pro", "gpt-4o")
@@ -137,7 +137,7 @@ def test_the_candidate_and_its_siblings_leave_the_panel() -> None:
 
 
 def test_what_keeps_a_score_out_of_the_ranking() -> None:
-    assert unrankable(resolve(Settings(panel="p@1"), {"judge": 9})) == []
-    few, loose = unrankable(resolve(Settings(), {"judge": 2}))
+    assert lacks(resolved(cast, Settings(panel="p@1"), judge=9)) == []
+    few, loose = lacks(resolved(cast, Settings(), judge=2))
     assert few.startswith("each idea has 2 of the 3 judges") and "panel file" in loose
     assert benchmark.roles["judge"].checked and benchmark.roles["judge"].impartial

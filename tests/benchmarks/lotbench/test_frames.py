@@ -9,10 +9,10 @@ import pytest
 
 from lotbench.benchmarks.lotbench import responses
 from lotbench.benchmarks.lotbench.games import game as read
-from lotbench.benchmarks.lotbench.lints import faults
+from lotbench.benchmarks.lotbench.lints import unseen_clues
 from lotbench.benchmarks.lotbench.responses import response
 from lotbench.benchmarks.lotbench.sample import Item, Point
-from lotbench.benchmarks.lotbench.settings import Settings, resolve
+from lotbench.benchmarks.lotbench.settings import Settings, cast
 from lotbench.benchmarks.lotbench.whole import frame_at
 from lotbench.errors import Unread, UsageError
 from tests.fakes import ScriptedModel
@@ -31,6 +31,7 @@ from tests.play import (
     play,
     said_to_candidate,
 )
+from tests.walking import resolved
 
 SNOOZE = "Even my fish has a snooze button."
 HEART = "That is the heartbeat of somebody who has seen the rent."
@@ -306,11 +307,11 @@ async def test_how_long_a_response_may_be_is_a_setting_and_is_told() -> None:
 
 def test_a_conversation_cannot_grow_without_feedback() -> None:
     with pytest.raises(UsageError, match="conversation=growing tells of the rounds before"):
-        resolve(Settings(conversation="growing", feedback=False), {"judge": 1})
+        resolved(cast, Settings(conversation="growing", feedback=False), judge=1)
 
 
 def test_no_fault_is_found_in_a_data_set_with_points() -> None:
-    assert faults([POINTED, *DATA[1:]], Settings(frame="hidden")) == []
+    assert unseen_clues([POINTED, *DATA[1:]], Settings(frame="hidden")) == []
 
 
 @pytest.mark.parametrize("framework", ["cot", "cot_sc", "ddcot", "plot"])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lotbench.benchmarks.lotbench import task
-from lotbench.benchmarks.lotbench.settings import Settings, resolve
+from lotbench.benchmarks.lotbench.settings import Settings, cast
 from lotbench.benchmarks.lotbench.task import benchmark
 from lotbench.errors import CallFailed, LotbenchError, Unescapable, UsageError
 from lotbench.harness.state import start
@@ -28,6 +28,7 @@ from tests.play import (
     play,
     reasoned,
 )
+from tests.walking import resolved
 
 # ---- Failures ----
 
@@ -162,12 +163,12 @@ async def test_a_judge_failure_is_censored_in_its_round_neither_dropped_nor_impu
 
 
 def test_confirmation_is_by_another_judge_where_there_are_two_and_else_never() -> None:
-    assert resolve(Settings(), {"judge": 1}).confirm == "never"
-    assert resolve(Settings(), {"judge": 2}).confirm == "other_judge"
-    assert resolve(Settings(confirm="never"), {"judge": 2}).confirm == "never"
-    assert resolve(Settings(confirm="same_judge"), {"judge": 1}).confirm == "same_judge"
+    assert resolved(cast, Settings(), judge=1).confirm == "never"
+    assert resolved(cast, Settings(), judge=2).confirm == "other_judge"
+    assert resolved(cast, Settings(confirm="never"), judge=2).confirm == "never"
+    assert resolved(cast, Settings(confirm="same_judge"), judge=1).confirm == "same_judge"
     with pytest.raises(UsageError, match="two judges"):
-        resolve(Settings(confirm="other_judge"), {"judge": 1})
+        resolved(cast, Settings(confirm="other_judge"), judge=1)
 
 
 async def test_the_most_calls_of_a_game_are_what_the_plan_says() -> None:

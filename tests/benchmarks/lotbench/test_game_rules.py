@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from lotbench.benchmarks.lotbench.lints import faults
+from lotbench.benchmarks.lotbench.lints import unseen_clues
 from lotbench.benchmarks.lotbench.settings import Settings, reveals
 from lotbench.benchmarks.lotbench.task import benchmark
+from lotbench.harness.data_findings import Finding
 from lotbench.types import Reply
 from tests.fakes import text_of
 from tests.play import (
@@ -411,10 +412,10 @@ def test_every_schedule_keeps_the_order_and_only_next_leaves_clues_out(how: Any)
 
 
 def test_data_check_names_every_clue_that_the_settings_never_show() -> None:
-    assert faults([SAMPLE], Settings()) == []
-    named = faults([SAMPLE], Settings(clue_reveal="next"))
+    assert unseen_clues([SAMPLE], Settings()) == []
+    named = unseen_clues([SAMPLE], Settings(clue_reveal="next"))
     assert named == [
-        "sample lot-1: clues: 'Watch the rhythm.' is never shown with these settings",
-        "sample lot-1: clues: 'It ends the night.' is never shown with these settings",
+        Finding("lot-1", "clues", "'Watch the rhythm.' is never shown with these settings"),
+        Finding("lot-1", "clues", "'It ends the night.' is never shown with these settings"),
     ]
-    assert len(faults([SAMPLE], Settings(max_rounds=5))) == 4
+    assert len(unseen_clues([SAMPLE], Settings(max_rounds=5))) == 4

@@ -10,6 +10,7 @@ from PIL import Image, ImageDraw, PngImagePlugin
 
 from lotbench.benchmarks.lotbench import lints
 from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.cli import main
 from lotbench.edge.pictures import contact_sheet, picture_facts
 from lotbench.harness.data_findings import Finding, Sight
@@ -48,7 +49,7 @@ def item(base: dict[str, Any] = EN, **changed: Any) -> Item:
 
 
 def found(*items: Item, sights: dict[str, Sight] | None = None) -> list[Finding]:
-    return lints.lints(items, sights or {})
+    return lints.lints(items, Settings(), sights or {})
 
 
 def places(findings: list[Finding], grave: bool = True) -> list[str]:

@@ -28,6 +28,7 @@ from lotbench.edge.files import datasets
 from lotbench.harness.state import start
 from lotbench.types import Message, Question
 from tests.play import PROMPTS, SAMPLE, asked_by, episode
+from tests.walking import resolved
 
 SHIPPED: tuple[Item, ...] = datasets.samples(datasets.data_folder("", "lotbench_easy"), Item)
 ARMS = ("image+caption", "caption", "image")
@@ -162,7 +163,7 @@ def test_no_round_shows_a_clue_before_its_time(how: Any) -> None:
 
 @pytest.mark.parametrize("control", [{"clues": False}, {"feedback": False}])
 def test_no_control_that_takes_clues_away_shows_one(control: dict[str, bool]) -> None:
-    chosen = benchmark.resolve(Settings(**control), {"judge": 1})
+    chosen = resolved(benchmark.cast, Settings(**control), judge=1)
     for item in SHIPPED:
         for text in texts(shown(item, chosen)):
             assert not any(clue in text for clue in item.clues)

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from lotbench.benchmarks.lotbench.lints import faults
+from lotbench.benchmarks.lotbench.lints import unseen_clues
 from lotbench.benchmarks.lotbench.sample import Item
-from lotbench.benchmarks.lotbench.settings import SCORE_ONLY, Settings, resolve
+from lotbench.benchmarks.lotbench.settings import Settings, cast
 from lotbench.benchmarks.lotbench.task import benchmark
 from lotbench.cli import people
 from lotbench.cli.parser import parser
+from lotbench.config.arm import scores_only
 from lotbench.config.experiment import load
 from lotbench.edge.files import datasets
 from lotbench.errors import UsageError
@@ -22,6 +23,7 @@ from tests.benchmarks.lotbench.test_game_sight import asked_at
 from tests.fakes import text_of
 from tests.pages import ROOT
 from tests.play import FILLINGS, NO, SAMPLE, YES, candidate, judge, oracle, play, said_to_candidate
+from tests.walking import resolved
 
 LITERAL: dict[str, Any] = {
     "max_rounds": 15,
@@ -110,15 +112,14 @@ def test_the_preset_opens_with_the_command_that_runs_it() -> None:
 
 def test_settings_that_change_the_score_alone_are_those_that_no_message_depends_on() -> None:
     scored = {"round_origin", "unsolved", "alpha", "beta"}
-    assert scored == SCORE_ONLY
-    assert benchmark.comparison.score_only == SCORE_ONLY
+    assert scores_only(Settings()) == scored
 
 
 def test_the_preset_hides_no_clue_of_any_shipped_sample() -> None:
     items = datasets.samples(datasets.data_folder("", "lotbench_easy"), Item)
     assert len(items) >= 106
-    assert faults(items, Settings(**LITERAL)) == []
-    assert faults(items, Settings(**{**LITERAL, "clue_reveal": "next"})) != []
+    assert unseen_clues(items, Settings(**LITERAL)) == []
+    assert unseen_clues(items, Settings(**{**LITERAL, "clue_reveal": "next"})) != []
 
 
 def lengths(name: str, language: str) -> Counter[int]:
@@ -197,7 +198,7 @@ async def test_exact_copies_and_repeats_go_to_the_judge_as_well_where_every_roun
 @pytest.mark.parametrize("ours", [{"frame": "hidden"}, {"encore": True}, {"conversation": "growing"}])
 def test_the_papers_words_have_none_for_games_of_ours(ours: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="wording=paper"):
-        resolve(Settings(wording="paper", **ours), {"judge": 1})
+        resolved(cast, Settings(wording="paper", **ours), judge=1)
 
 
 def test_a_person_plays_the_preset_in_our_words_and_is_asked_for_the_guess_alone() -> None:

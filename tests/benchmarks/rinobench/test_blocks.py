@@ -8,7 +8,7 @@ from lotbench.benchmarks.rinobench.lints import FEWEST
 from lotbench.benchmarks.rinobench.sample import LABELS, Item
 from lotbench.benchmarks.rinobench.settings import Settings
 from lotbench.benchmarks.rinobench.task import benchmark
-from lotbench.benchmarks.rinobench.validation import built
+from lotbench.benchmarks.rinobench.validation import probes
 from tests.ideas import idea
 
 WORDS = ("moss", "tide", "glass", "wheel", "salt", "lamp", "rope", "seed", "cloud", "brick", "horn", "wool")
@@ -74,26 +74,27 @@ def test_a_score_that_an_idea_tells_by_itself_is_found_by_the_check_of_the_data(
         )
         for number in range(60)
     ]
-    (found,) = benchmark.data.lints(items, {})
+    (found,) = benchmark.lints(items, Settings(), {})
     assert (found.field, found.grave) == ("research_idea", False)
     assert "(0.20 by guessing)" in found.text
-    assert benchmark.data.lints(items[: FEWEST - 1], {}) == []
+    assert benchmark.lints(items[: FEWEST - 1], Settings(), {}) == []
 
 
 def test_a_block_of_two_ideas_and_two_lists_is_clean() -> None:
-    assert benchmark.data.lints(blocks(10), {}) == []
-    assert benchmark.data.faults(blocks(10), Settings()) == []
+    assert benchmark.lints(blocks(10), Settings(), {}) == []
 
 
 def test_classes_out_of_balance_are_a_fault() -> None:
-    (fault,) = benchmark.data.faults(block(1, 1, 2), Settings())
+    (fault,) = benchmark.lints(block(1, 1, 2), Settings(), {})
     assert "not balanced (1: 2, 2: 2, 3: 0, 4: 0, 5: 0)" in fault
 
 
 def test_a_judge_is_tried_on_the_justification_of_another_block_not_on_one_of_the_same_idea() -> None:
     rows = blocks(3)
-    tried = built("judge", {one.id: one.model_copy(update={"novelty_reasoning": one.id}) for one in rows})
+    tried, _ = probes(
+        "judge", [], {one.id: one.model_copy(update={"novelty_reasoning": one.id}) for one in rows}
+    )
     other = [(one.sample, str(one.turn["reasoning"])) for one in tried if one.id.endswith("/other")]
     assert len(other) == 12
     assert all(sample.split("-")[0] != said.split("-")[0] for sample, said in other)
-    assert built("judge", {one.id: one for one in rows[:4]})[1].id.endswith("/self")
+    assert probes("judge", [], {one.id: one for one in rows[:4]})[0][1].id.endswith("/self")

@@ -11,13 +11,13 @@ from pydantic import ValidationError
 
 from lotbench.benchmarks.rinobench import works
 from lotbench.benchmarks.rinobench.sample import Item
-from lotbench.benchmarks.rinobench.settings import Settings, resolve
+from lotbench.benchmarks.rinobench.settings import Settings, cast
 from lotbench.benchmarks.rinobench.task import benchmark
 from lotbench.edge.files import datasets
 from lotbench.errors import CallFailed, UsageError
 from tests.fakes import ScriptedModel
 from tests.ideas import answer, idea, judge, known, novel, row
-from tests.walking import Walked, walk
+from tests.walking import Walked, resolved, walk
 
 K = {"ground_known": {**known("k1", ["gk1"], ["w1"]), **known("k2", [], ["w2", "w3"]), **known("k3")}}
 N = {"ground_novelty": {**novel("n1", ["gn1"], True), **novel("n2", ["gn1"], False)}}
@@ -98,9 +98,9 @@ async def test_novelty_scores_alone_need_no_judge() -> None:
     assert walked.value("macro_f1") == pytest.approx(0.2)
     assert walked.metrics()["alignment"].why == "no justification was judged"
     with pytest.raises(UsageError, match="no default judge: give --judge NAME"):
-        resolve(Settings(), {"candidate": 1})
+        resolved(cast, Settings())
     with pytest.raises(UsageError, match="takes one judge"):
-        resolve(Settings(), {"candidate": 1, "judge": 2})
+        resolved(cast, Settings(), judge=2)
     assert "judge" not in benchmark.calls(Settings(justification=False))
 
 
@@ -152,9 +152,9 @@ def test_the_starter_set_has_every_class_and_gives_no_score_away() -> None:
     assert min(sum(one.novelty_score == label for one in items) for label in range(1, 6)) >= 10
     assert all(len(one.related_works) >= 8 for one in items)
     assert {one.field for one in items} > {"machine learning", "medicine"}
-    assert [one for one in benchmark.data.lints(items, {}) if one.grave] == []
+    assert [one for one in benchmark.lints(items, Settings(), {}) if one.grave] == []
     leaky = idea(novelty_reasoning="I would rate it 4 out of 5.")
-    assert [found.field for found in benchmark.data.lints([leaky], {})] == ["novelty_reasoning"]
+    assert [found.field for found in benchmark.lints([leaky], Settings(), {})] == ["novelty_reasoning"]
 
 
 @pytest.mark.parametrize(

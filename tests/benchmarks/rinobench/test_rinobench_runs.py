@@ -82,7 +82,7 @@ def test_the_defaults_written_out_are_the_defaults() -> None:
     written = config.load(datasets.shipped("configs", "rinobench.toml")).experiment
     assert Settings(**written.settings) == Settings()
     assert set(written.settings) == set(Settings.model_fields)
-    assert written.repeats == benchmark.walks.repeats
+    assert written.repeats == benchmark.repeats
     for role, sampling in written.sampling.items():
         assert sampling.temperature == benchmark.roles[role].sampling.temperature
     paper = config.load(datasets.shipped("configs", "paper", "rinobench.toml")).experiment

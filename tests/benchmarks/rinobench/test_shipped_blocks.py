@@ -20,7 +20,7 @@ def items() -> tuple[Item, ...]:
 def test_the_rows_stand_in_whole_blocks_with_all_classes_equally_often(items: tuple[Item, ...]) -> None:
     assert len(items) >= 120 and len({item.block for item in items}) == len(items) / 4
     assert set(Counter(item.novelty_score for item in items).values()) == {len(items) / 5}
-    assert benchmark.data.lints(items, {}) == [] and benchmark.data.faults(items, Settings()) == []
+    assert benchmark.lints(items, Settings(), {}) == []
     assert all(work.invented for item in items for work in item.related_works)
     assert all(8 <= len(item.related_works) <= 10 for item in items)
 
@@ -39,4 +39,6 @@ def test_each_idea_and_each_list_of_a_block_stands_in_two_rows_with_two_scores(
 
 def test_the_ideas_of_before_have_a_shortcut_and_the_check_says_so() -> None:
     before = datasets.samples(datasets.shipped("data", "rinobench_easy"), Item)
-    assert [(one.field, one.grave) for one in benchmark.data.lints(before, {})] == [("research_idea", False)]
+    assert [(one.field, one.grave) for one in benchmark.lints(before, Settings(), {})] == [
+        ("research_idea", False)
+    ]

@@ -8,15 +8,16 @@ import pytest
 
 from lotbench.benchmarks.standard.oogiri import Ratings, Row
 from lotbench.benchmarks.standard.oogiri.problems import Problem
-from lotbench.benchmarks.standard.settings import Settings, build, resolve
+from lotbench.benchmarks.standard.settings import Settings, build, cast
 from lotbench.errors import UsageError
 from tests.choosing import FOUR, liked
+from tests.walking import resolved
 
 
 def made(
     rows: list[Row] | tuple[Row, ...], seed: int = 0, seats: Any = None, **settings: Any
 ) -> list[Problem]:
-    return list(build(rows, resolve(Settings(**settings), seats or {}), seed))
+    return list(build(rows, resolved(cast, Settings(**settings), **(seats or {})), seed))
 
 
 def rated(group: str, *votes: tuple[int, int, int]) -> list[Row]:

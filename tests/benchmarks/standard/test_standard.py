@@ -16,7 +16,7 @@ from lotbench.benchmarks.standard import score
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.benchmarks.standard.score import Answered
-from lotbench.benchmarks.standard.settings import Settings, build, resolve
+from lotbench.benchmarks.standard.settings import Settings, build, cast
 from lotbench.benchmarks.standard.task import benchmark
 from lotbench.config.arm import arm as arm_of
 from lotbench.config.experiment import load
@@ -28,7 +28,7 @@ from lotbench.run.rescore import rewalk, sent
 from tests.choosing import FOUR, by_lot, chooser, liked, perfect
 from tests.fakes import RuleModel, ScriptedModel, text_of
 from tests.pages import ROOT
-from tests.walking import Walked, walk
+from tests.walking import Walked, resolved, walk
 
 SHIPPED = datasets.samples(datasets.shipped("data", "oogiri"), Row)
 KINDS = ("2t1", "3t1", "4t1", "5t2", "rank")
@@ -41,7 +41,7 @@ PICTURED = [
 
 
 def problems(rows: Any = FOUR, seats: Any = None, **settings: Any) -> list[Problem]:
-    return list(build(rows, resolve(Settings(**settings), seats or {}), 0))
+    return list(build(rows, resolved(cast, Settings(**settings), **(seats or {})), 0))
 
 
 async def play(policy: Any, rows: Any = FOUR, **settings: Any) -> Walked:

@@ -29,7 +29,7 @@ from lotbench.benchmarks.standard.task import benchmark
 from lotbench.edge.files import datasets
 from lotbench.edge.importers import caption_contest, importing
 from tests.choosing import always_first, by_lot, chooser, perfect
-from tests.walking import Walked, walk
+from tests.walking import Walked, resolved, walk
 
 PER_PROMPT = 20
 REFERENCE = os.environ.get("LOTBENCH_REFERENCE_DATA")
@@ -49,8 +49,8 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> tuple[Row, ...]:
 
 
 def built(rows: tuple[Row, ...]) -> list[Problem]:
-    settings = benchmark.resolve(benchmark.Settings(per_prompt=PER_PROMPT), {})
-    return list(benchmark.data.build(rows, settings, 0))
+    settings = resolved(benchmark.cast, benchmark.Settings(per_prompt=PER_PROMPT))
+    return list(benchmark.samples(rows, settings, 0))
 
 
 async def play(rows: tuple[Row, ...], policy: object, **settings: object) -> Walked:

@@ -17,7 +17,7 @@ from lotbench.benchmarks.lotbench.construction.responses import Rules, Scene
 from lotbench.benchmarks.lotbench.lints import LINTS
 from lotbench.benchmarks.lotbench.sample import Item, Point, Rejected
 from lotbench.errors import Unread, faults_of
-from lotbench.harness.benchmark import Benchmark, Data, Role
+from lotbench.harness.benchmark import Benchmark, Role
 from lotbench.harness.episode import Episode, Reading
 from lotbench.harness.state import EpisodeState, Update
 from lotbench.prompting.prompt import Value
@@ -234,5 +234,4 @@ benchmark = Benchmark(
     grade=lambda episode: Score(None, why=episode.state["outcome"]),
     metrics=lambda traces, settings, evidence: {},
     calls=lambda settings: {"writer": 2 if settings.points else 1},
-    data=Data(needs_pictures=lambda settings: True),
 )
