@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from clot_training import cli, config
 from lotbench import benchmarks
 from lotbench.cli.parser import parser
-from lotbench.config.arm import SETS_ARM, scores_only
+from lotbench.config.arm import SETS_ARM, score_settings
 from lotbench.config.experiment import Experiment, Limits, RoleSampling
 from lotbench.harness.benchmark import Benchmark
 from lotbench.run import plan
@@ -155,7 +155,7 @@ def _benchmark(one: Benchmark) -> list[str]:
         f"The column {preset} has the values of the preset that reports compare with, where they differ. "
         "A setting marked * changes the score of a finished game, or what is said of it, and not the game itself; every "
         "value but the default of one marked † is a variant of its own ([trust.md](trust.md)).",
-        _table(one.Settings, reference, scores_only(one.Settings()), preset),
+        _table(one.Settings, reference, score_settings(one.Settings(), only=True), preset),
     ]
 
 

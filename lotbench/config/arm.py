@@ -48,12 +48,14 @@ def arm(settings: BaseModel) -> str | None:
     return ", ".join(parts) or None
 
 
-def scores_only(settings: BaseModel) -> frozenset[str]:
-    """The settings that change the score of a finished trace alone, with these values of the others."""
+def score_settings(settings: BaseModel, *, only: bool = False) -> frozenset[str]:
+    """The settings that change the score of a finished trace; those that change nothing else, with these values, if `only`."""
     marks = (
         (name, mark)
         for name, field in type(settings).model_fields.items()
         for mark in field.metadata
         if isinstance(mark, ScoresOnly)
     )
-    return frozenset(name for name, mark in marks if not (mark.unless and getattr(settings, mark.unless)))
+    return frozenset(
+        name for name, mark in marks if not (only and mark.unless and getattr(settings, mark.unless))
+    )

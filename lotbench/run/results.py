@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lotbench import benchmarks
-from lotbench.config.arm import arm, scores_only
+from lotbench.config.arm import arm, score_settings
 from lotbench.config.experiment import Experiment, Limits, validate
 from lotbench.config.model_names import ModelName, address, identity, parse
 from lotbench.edge.calls import embeddings, judge_records
@@ -130,7 +130,7 @@ def _measured(
         for name, metric in scored.items()
     }
     theirs = plan.reference(benchmark)[1]
-    rescored = settings.model_copy(update={name: getattr(theirs, name) for name in scores_only(settings)})
+    rescored = settings.model_copy(update={name: getattr(theirs, name) for name in score_settings(settings)})
     report = build(
         traces,
         {**scores, **(quality.scores or {})},
@@ -161,7 +161,7 @@ def _facts(made: plan.Plan, known: _Worked, wall_s: float) -> Facts:
         settings=settings.model_dump(mode="json") | {"repeats": made.experiment.repeats},
         preset=preset,
         reference=theirs.model_dump(mode="json") | {"repeats": benchmark.repeats},
-        score_only=scores_only(settings),
+        score_only=score_settings(settings, only=True),
         spent=known.spending,
         footprint=footprint(known.works),
         notes=tuple(note for note in (quality.said, known.headline.counted) if note),

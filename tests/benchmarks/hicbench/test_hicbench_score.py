@@ -12,7 +12,7 @@ from lotbench.benchmarks.hicbench import reviewing
 from lotbench.benchmarks.hicbench.score import ifs
 from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.benchmarks.hicbench.task import benchmark
-from lotbench.config.arm import scores_only
+from lotbench.config.arm import score_settings
 from lotbench.report.sections import Section
 from tests.benchmarks.hicbench.test_hicbench import (
     DH,
@@ -100,7 +100,7 @@ def done_evidence() -> Any:
     return NOTHING
 
 
-@pytest.mark.parametrize("name", sorted(scores_only(Settings())))
+@pytest.mark.parametrize("name", sorted(score_settings(Settings())))
 async def test_settings_that_change_the_score_only_change_no_question(name: str) -> None:
     others = {
         "panel_rule": "majority",
@@ -114,7 +114,7 @@ async def test_settings_that_change_the_score_only_change_no_question(name: str)
     candidate, changed = counting(), counting()
     one, two = judge(lambda _: BOTH), judge(lambda _: BOTH)
     # With dhp the classes choose the examples: that setting changes the score alone only without.
-    dhp = name in scores_only(Settings(dhp=True))
+    dhp = name in score_settings(Settings(dhp=True), only=True)
     players = {"candidate": candidate, "judge": one, "dhp_judge": judge(lambda _: BOTH, "k")}
     tasks = [task(1), task(2)]
     await walked(players, tasks, answers=2, dhp=dhp)

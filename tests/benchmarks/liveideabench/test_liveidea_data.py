@@ -34,7 +34,7 @@ def test_a_keyword_that_stands_twice_is_a_fault(tmp_path: Path, capsys: pytest.C
         "".join(f"{row.model_dump_json()}\n" for row in rows), encoding="utf-8"
     )
     assert main(["data", "check", "--benchmark", "liveideabench", str(tmp_path)]) == 2
-    assert "sample k2: keyword: 'moss' stands in sample k0 already" in capsys.readouterr().err
+    assert "samples.jsonl:3: keyword: 'moss' stands in sample k0 already" in capsys.readouterr().err
     assert (
         main(
             ["data", "check", "--benchmark", "liveideabench", str(datasets.shipped("data", "liveideabench"))]

@@ -13,7 +13,7 @@ from lotbench.benchmarks.lotbench.settings import Settings, cast
 from lotbench.benchmarks.lotbench.task import benchmark
 from lotbench.cli import people
 from lotbench.cli.parser import parser
-from lotbench.config.arm import scores_only
+from lotbench.config.arm import score_settings
 from lotbench.config.experiment import load
 from lotbench.edge.files import datasets
 from lotbench.errors import UsageError
@@ -112,7 +112,7 @@ def test_the_preset_opens_with_the_command_that_runs_it() -> None:
 
 def test_settings_that_change_the_score_alone_are_those_that_no_message_depends_on() -> None:
     scored = {"round_origin", "unsolved", "alpha", "beta"}
-    assert scores_only(Settings()) == scored
+    assert score_settings(Settings()) == scored
 
 
 def test_the_preset_hides_no_clue_of_any_shipped_sample() -> None:

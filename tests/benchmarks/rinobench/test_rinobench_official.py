@@ -126,7 +126,7 @@ async def test_predictions_find_their_idea_by_id(tmp_path: Path) -> None:
             {"join": "position"},
             "prediction 2: id 'test-0001' comes twice",
         ),
-        ([{"reasoning": "x"}], {}, "neither a line of calls.jsonl nor of traces.jsonl"),
+        (["x"], {}, "neither a line of calls.jsonl nor of traces.jsonl"),
     ],
 )
 async def test_predictions_that_cannot_be_joined_are_refused(
