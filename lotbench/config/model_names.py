@@ -8,6 +8,7 @@ A name is read from left to right: `hf:`, `local`, `file:`, `human` or `human:WH
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal, TypeAlias, cast
