@@ -61,6 +61,8 @@ KINDS_ZH = (
     "防水的",
     "有名的",
 )
+FIXED = re.compile(r"^(?:PART|LIKENESS|EFFECT|部分|相似处|效果)[:：] ?(.+)$", re.MULTILINE)
+"""The lines of the point that a chain is to contain."""
 SOBER = frozenset({"same_creative_point", "answer", "chain"})
 """Fields of those who answer at temperature 0: the provider's seed changes nothing for them."""
 GARBAGE = "Well, that depends.\nOn the one hand there is much to be said for it.\nOn the other hand, not."
@@ -246,6 +248,8 @@ def _words(name: str, mine: int, text: str) -> str:
     chinese = CJK.search(text) is not None
     if name in ("filling", "WORD"):
         return thing
+    if name in ("creative_point", "function") and (point := FIXED.findall(text)):
+        return point[-1] if name == "function" else " ".join(point[:-1])
     if name == "answer":
         return ("是", "否")[mine % 2] if chinese else ("Yes", "No")[mine % 2]
     if name == "question":

@@ -27,6 +27,7 @@ from lotbench.edge.files.jsonl import rows
 from lotbench.errors import DataError, RunFolderError, UsageError, at
 from lotbench.report.sections import Section, Table
 from lotbench.run import recorded
+from lotbench.run.folder_shapes import read_run_json
 from lotbench.run.loading import Run
 from lotbench.types import JSON, Trace
 
@@ -62,6 +63,8 @@ class Play(BaseModel):
     run: str = ""
     """The run that it is from."""
     repeat: int = Field(default=1, ge=1)
+    edition: str = ""
+    """The version of the game that was played: its judge had the criteria of then."""
 
     @model_validator(mode="after")
     def _solved_in_time(self) -> Play:
@@ -165,6 +168,7 @@ def _plays(run: Run, player: str) -> list[Play]:
             ).date(),
             run=run.path.name,
             repeat=one.repeat,
+            edition=read_run_json(run.path).get("version") or "",
         )
         for one in map(game, run.traces)
         if not one.censored

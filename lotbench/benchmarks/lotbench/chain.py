@@ -1,9 +1,9 @@
 """E1's first step: the causal chains of response and scene, built once per sample and judge (Sec. 5.5.3).
 
 A chain does not depend on the guess, so it is a shared question: asked once, kept in the store, used in
-every game and for every model. It is accepted only if the judge can use it: with it the key text passes
-and the near misses of the sample fail. Otherwise it is rebuilt, up to three times, and the sample
-is named in the report.
+every game and for every model. It is accepted only if it has the words of the point that the author fixed
+and the judge can use it: with it the key text passes and the near misses of the sample fail. Otherwise it is
+rebuilt, up to three times, and the sample is named in the report.
 """
 
 from __future__ import annotations
@@ -73,7 +73,13 @@ async def _written(episode: GameEpisode, seat: int, target: int, build: int) -> 
         "chain",
         episode.prompt(whole.prompt("chain", episode.settings)),
         judge.Chain,
-        {"caption": sample.caption, "response": wanted.response, "explanation": wanted.explanation, **marked},
+        {
+            "caption": sample.caption,
+            "response": wanted.response,
+            "explanation": wanted.explanation,
+            **_fixed(episode, target),
+            **marked,
+        },
         read=lambda answer: read_form(answer.reply, judge.Chain).text(),
         value=lambda text: {"chain": text, "status": "ok", "judge": seat, **_of(target)},
         missing=lambda error: {"chain": None, "status": error.kind, "judge": seat},
@@ -85,8 +91,10 @@ async def _written(episode: GameEpisode, seat: int, target: int, build: int) -> 
 
 
 async def _usable(episode: GameEpisode, chain: str, seat: int, target: int, build: int) -> bool:
-    """Whether the judge accepts what is looked for with this chain, and refuses every control."""
+    """Whether the chain has the author's point, and the judge accepts what is looked for with it and refuses every control."""
     wanted = whole.targets(episode.sample)[target]
+    if _fixed(episode, target) and not judge.contains(chain, wanted.point):
+        return False
     right = wanted.response if episode.settings.whole else episode.sample.key_text
     for trial, guess in enumerate([right, *controls(episode)]):
         number = build * (CONTROLS + 1) + trial
@@ -96,6 +104,10 @@ async def _usable(episode: GameEpisode, chain: str, seat: int, target: int, buil
         if verdict is not (trial == 0):
             return False
     return True
+
+
+def _fixed(episode: GameEpisode, target: int) -> dict[str, Value]:
+    return judge.fixed(episode, whole.prompt("chain", episode.settings), target, "fixed")
 
 
 def controls(episode: GameEpisode) -> list[str]:

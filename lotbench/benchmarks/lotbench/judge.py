@@ -14,6 +14,7 @@ from pydantic import BeforeValidator
 
 from lotbench.benchmarks.lotbench import whole, words
 from lotbench.benchmarks.lotbench.frameworks import in_words
+from lotbench.benchmarks.lotbench.sample import Fixed
 from lotbench.benchmarks.lotbench.settings import GameEpisode, prompt
 from lotbench.errors import Unread
 from lotbench.harness.episode import Reading
@@ -38,6 +39,27 @@ class Chain(Form):
     def text(self) -> str:
         """The chain as it is stored, shown, and given to the judge."""
         return f"{self.scene_chain}\n{self.caption_chain}\n= {self.creative_point}\n=> {self.function}"
+
+
+def fixed(episode: GameEpisode, name: str, target: int, line: str) -> dict[str, Value]:
+    """The creative point that the author fixed, where a prompt has a place for it; for a causal judge alone."""
+    if "point" not in prompt(episode, name).fields:
+        return {}
+    point = whole.targets(episode.sample)[target].point
+    causal = episode.settings.judge_mode == "causal"
+    return {"point": episode.line(line, **point.model_dump()) if point and causal else None}
+
+
+def contains(chain: str, point: Fixed | None) -> bool:
+    """Whether a chain's creative point and function have every word of what the author fixed, if anything."""
+    said = _letters(chain.partition("\n= ")[2])
+    return point is None or all(_letters(line) <= said for line in point.model_dump().values())
+
+
+def _letters(text: str) -> set[str]:
+    """The words of a text, in Chinese its characters."""
+    text = words.same(text)
+    return set(text if words.CJK.search(text) else text.split())
 
 
 def labelled(episode: GameEpisode, text: str) -> str:
@@ -205,6 +227,7 @@ def _question(
         values["explanation"] = episode.line("explanation", text=wanted.explanation) if explained else None
     if name in ("check_causal", "confirm") or settings.whole:
         values["chain"] = episode.line("chain", text=labelled(episode, chain)) if chain else None
+    values |= fixed(episode, name, target, "point")
     return _form(episode, step, name), prompt(episode, name), values
 
 

@@ -171,6 +171,14 @@ def unsigned(item: Item) -> Iterator[Finding]:
             yield Finding(item.id, field, "is empty: nothing of this sample can check a judge", grave=False)
 
 
+def no_point(item: Item) -> Iterator[Finding]:
+    """Without a creative point that its author fixed, judges read the explanation in more than one way."""
+    for number, one in enumerate((item, *item.points)):
+        if one.point is None:
+            field = f"points.{number - 1}.point" if number else "point"
+            yield Finding(item.id, field, "is missing: a judge goes by the explanation alone", grave=False)
+
+
 LINTS: tuple[Callable[[Item], Iterable[Finding]], ...] = (
     given_away,
     accepted_in_clue,
@@ -178,6 +186,7 @@ LINTS: tuple[Callable[[Item], Iterable[Finding]], ...] = (
     nothing_left,
     twins,
     no_filling,
+    no_point,
     unsigned,
 )
 

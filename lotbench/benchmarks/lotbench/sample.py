@@ -24,7 +24,22 @@ class Rejected(BaseModel):
 
     text: Text
     difficulty: Literal["easy", "hard"]
+    fails: Literal["likeness", "effect"] | None = None
+    """Which line of the creative point a near miss is written to fail: the likeness, or the effect with the likeness kept."""
     why: str = ""
+
+
+class Fixed(BaseModel):
+    """The creative point as its author fixed it, a short line each: a guess is the same joke if both lines hold of the part."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    part: Text
+    """What of the scene is mapped."""
+    likeness: Text
+    """The one likeness that cannot be missed (Eq. 3)."""
+    effect: Text
+    """What a reader concludes (Eq. 4)."""
 
 
 class Votes(BaseModel):
@@ -47,6 +62,7 @@ class Point(BaseModel):
 
     response: Text
     explanation: Text
+    point: Fixed | None = None
     votes: Votes | None = None
 
 
@@ -65,6 +81,8 @@ class Item(BaseModel):
     key_span: tuple[int, int] | None = None
     """Where the key text stands in the response, if it stands there more than once; half-open, in characters."""
     explanation: Text
+    point: Fixed | None = None
+    """Given to a causal judge, whose chain must contain it; without one the explanation decides."""
     clues: Annotated[tuple[Text, ...], Field(min_length=1)]
     """From wide to narrow."""
     tier: Literal["easy", "medium", "hard"] | None = "medium"
@@ -76,7 +94,7 @@ class Item(BaseModel):
     points: tuple[Point, ...] = ()
     """Further responses that solve a game without a shown frame, each by a point of its own."""
     near: tuple[Text, ...] = ()
-    """Near misses: like the key text and no other approach to the joke; a judge's chain is tried on them."""
+    """Like the key text and no other approach to the joke: the mask must let them fail, and a judge's chain is tried on them."""
     votes: Votes | None = None
     """How people liked the response, where it was people's and they voted."""
     source: str = ""

@@ -60,7 +60,7 @@ ROLES = {
 
 benchmark = Benchmark(
     name="lotbench",
-    version="2",
+    version="3",
     about="find the hidden part of a funny response, in as few rounds as possible",
     roles=ROLES,
     Settings=Settings,

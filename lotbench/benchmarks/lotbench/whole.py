@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from lotbench.benchmarks.lotbench.responses import half
-from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.benchmarks.lotbench.sample import Fixed, Item
 from lotbench.benchmarks.lotbench.settings import LADDERS, Settings, usable_reveals
 from lotbench.prompting.reply import Form, prose
 
@@ -37,13 +37,14 @@ class Target:
 
     response: str
     explanation: str
+    point: Fixed | None
     key_text: str | None = None
 
 
 def targets(sample: Item) -> tuple[Target, ...]:
     """The responses that solve a game without a shown frame: the sample's own, then its points."""
-    own = Target(sample.response, sample.explanation, sample.key_text)
-    return (own, *(Target(point.response, point.explanation) for point in sample.points))
+    own = Target(sample.response, sample.explanation, sample.point, sample.key_text)
+    return (own, *(Target(other.response, other.explanation, other.point) for other in sample.points))
 
 
 def secrets(sample: Item, *, whole: bool) -> list[str]:

@@ -13,7 +13,7 @@ from lotbench.edge.files import datasets
 from lotbench.edge.pictures import picture_facts
 
 
-@pytest.fixture(scope="module", params=["lotbench_easy", "lotbench"])
+@pytest.fixture(scope="module", params=["lotbench_easy", "lotbench", "lotbench_extra"])
 def folder(request: pytest.FixtureRequest) -> Path:
     return datasets.shipped("data", request.param)
 

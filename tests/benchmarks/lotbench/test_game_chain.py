@@ -9,7 +9,8 @@ import pytest
 
 from lotbench import evaluate
 from lotbench.benchmarks.lotbench import chain
-from lotbench.benchmarks.lotbench.sample import Point, Rejected
+from lotbench.benchmarks.lotbench.judge import contains
+from lotbench.benchmarks.lotbench.sample import Fixed, Point, Rejected
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.benchmarks.lotbench.task import benchmark
 from lotbench.edge.calls.journal import read_journal
@@ -76,6 +77,35 @@ async def test_a_chain_is_accepted_if_the_key_text_passes_with_it_and_three_othe
     )
     assert all(labelled in text for text in (*checker.heard("chain_check"), *checker.heard("check")))
     assert game.values("chain_accepted") == [{"judge": 0, "accepted": True, "builds": 1}]
+
+
+FIXED = Fixed(part="the fish", likeness="it swells like an alarm", effect="somebody is startled")
+POINTED = SAMPLE.model_copy(update={"point": FIXED})
+COPIED = {**CHAIN, "creative_point": "The fish: it swells, like an alarm!"}
+
+
+async def test_a_chain_without_the_words_that_the_author_fixed_is_rebuilt_untried() -> None:
+    checker = judge(NO, chains=[CHAIN, COPIED])
+    game = await play(candidate(), checker, sample=POINTED, max_rounds=1)
+    told = "PART: the fish\nLIKENESS: it swells like an alarm\nEFFECT: somebody is startled\n"
+    assert all(told in text for step in ("chain", "chain_check", "check") for text in checker.heard(step))
+    assert "these three lines" not in checker.heard("chain")[0]
+    assert game.values("chain_accepted") == [{"judge": 0, "accepted": True, "builds": 2}]
+    assert len(at(checker, "chain_check")) == len(TRIAL)
+
+
+@pytest.mark.parametrize("mode", ["zero_shot", "explained"])
+@pytest.mark.parametrize("frame", ["shown", "hidden"])
+async def test_a_judge_without_a_chain_is_not_given_the_point(mode: str, frame: str) -> None:
+    checker = judge(NO)
+    await play(candidate(), checker, sample=POINTED, max_rounds=1, judge_mode=mode, frame=frame)
+    assert all(FIXED.likeness not in text for text in checker.heard("check"))
+
+
+@pytest.mark.parametrize(("said", "has"), [("胀大的鱼像闹钟，吓人一跳", True), ("胀大的鱼吓人一跳", False)])
+def test_a_chinese_chain_has_the_point_if_it_has_its_characters(said: str, has: bool) -> None:
+    point = Fixed(part="胀大的鱼", likeness="像闹钟", effect="吓人一跳")
+    assert contains(f"甲\n乙\n= {said}\n=> {said}", point) is has
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ EN: dict[str, Any] = {
     "response": "What a vibrant alarm clock you have there",
     "key_text": "alarm clock",
     "explanation": "The flopping is loud, so it wakes everybody.",
+    "point": {"part": "the flopping fish", "likeness": "it is loud", "effect": "everybody wakes up"},
     "clues": ["It stands by the bed.", "It is loud.", "Most people own such a thing.", "It ends the night."],
     "tier": "easy",
     "leap": "sound",
@@ -38,6 +39,7 @@ ZH: dict[str, Any] = EN | {
     "response": "今天早上又是它的闹钟把我叫醒",
     "key_text": "闹钟",
     "explanation": "鱼跳得很响，所以像在叫人起床。",
+    "point": {"part": "跳个不停的鱼", "likeness": "响声", "effect": "全家都醒了"},
     "clues": ["它放在床边。", "它会响。", "很多人有一个。", "有了它才起床。"],
     "accept": ["公鸡", "手机铃声"],
     "reject": [{"text": "鼓", "difficulty": "hard"}],
@@ -54,6 +56,12 @@ def found(*items: Item, sights: dict[str, Sight] | None = None) -> list[Finding]
 
 def places(findings: list[Finding], grave: bool = True) -> list[str]:
     return [finding.field for finding in findings if finding.grave is grave]
+
+
+def test_a_point_that_nobody_fixed_is_a_note() -> None:
+    other = {"response": "Somebody wants to go home.", "explanation": "It flops, because it is thirsty."}
+    assert places(found(item(point=None)), grave=False) == ["point"]
+    assert places(found(item(points=[other])), grave=False) == ["points.0.point"]
 
 
 @pytest.mark.parametrize("base", [EN, ZH])
