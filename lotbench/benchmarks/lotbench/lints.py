@@ -173,9 +173,10 @@ def unsigned(item: Item) -> Iterator[Finding]:
 
 def no_point(item: Item) -> Iterator[Finding]:
     """Without a creative point that its author fixed, judges read the explanation in more than one way."""
-    for number, one in enumerate((item, *item.points)):
-        if one.point is None:
-            field = f"points.{number - 1}.point" if number else "point"
+    given = [("point", item.point)]
+    given += [(f"points.{number}.point", other.point) for number, other in enumerate(item.points)]
+    for field, point in given:
+        if point is None:
             yield Finding(item.id, field, "is missing: a judge goes by the explanation alone", grave=False)
 
 
