@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction
 from math import ceil, floor
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +21,7 @@ from lotbench.config.experiment import Config, Experiment, Limits
 from lotbench.errors import UsageError
 from lotbench.harness.selection import select, spread
 from lotbench.run import plan
+from tests.judging import data_set, shipped
 
 STRATA = ("language", "tier")
 samples = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xyz")), min_size=1, max_size=60).map(
@@ -125,9 +127,12 @@ def test_a_draw_takes_one_of_the_samples_that_are_asked_alike_unless_they_are_na
     assert len(select(data, ("s0", "s1"), None, STRATA, 1, lambda sample: sample.image)) == 2
 
 
-def test_a_run_that_hides_the_frame_plays_one_sample_a_picture() -> None:
+def test_a_run_that_hides_the_frame_plays_one_sample_a_picture(tmp_path: Path) -> None:
+    items = shipped(4)
+    data = data_set(tmp_path / "shared", [*items[:3], items[3].model_copy(update={"image": items[0].image})])
+
     def chosen(**settings: str) -> tuple[Any, ...]:
-        asked = Experiment(model="placebo", settings=settings)
+        asked = Experiment(model="placebo", data=str(data), settings=settings)
         return plan.make(Config(experiment=asked, limits=Limits())).chosen
 
     pictures = [one.image for one in chosen(frame="hidden")]

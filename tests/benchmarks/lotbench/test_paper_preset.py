@@ -138,6 +138,7 @@ def test_readme_and_faithfulness_say_how_long_masks_are() -> None:
         assert (
             f"{min(new)} to {max(new)} words in English (one word in {new[1]} of the {new.total()})" in told
         )
+        assert f"one to three in {sum(new[size] for size in (1, 2, 3))} of them" in told
         assert f"{min(easy)} to {max(easy)} words ({easy[1]} of the {easy.total()} one word)" in told
         assert f"{min(new_zh)} to {max(new_zh)} characters in Chinese" in told
         assert f"{min(easy_zh)} to {max(easy_zh)} characters" in told
