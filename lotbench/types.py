@@ -104,8 +104,6 @@ class Question:
     """Replaces the role's temperature for this question."""
     logprobs: bool = False
     """Whether the first token is wanted with how likely each other one was."""
-    max_tokens: int | None = None
-    """Replaces the role's longest reply for this question."""
 
 
 @dataclass(frozen=True, slots=True)

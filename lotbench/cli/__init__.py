@@ -5,7 +5,9 @@ Nothing heavy is imported before a command runs, so that `--help` is instant.
 
 from __future__ import annotations
 
+import logging
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,6 +20,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0 done, 1 error, 2 usage, 3 stopped by a limit, 4 too many failures, 130 interrupted; a run that ended
     with 3, 4 or 130 can be resumed.
     """
+    if arguments is None and not sys.warnoptions:
+        _keep_libraries_quiet()
     parsed = parser().parse_args(arguments)
     from lotbench.edge.files.dotenv_file import read_env_file
     from lotbench.errors import LotbenchError
@@ -43,3 +47,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader (a pager, head) has seen enough.
         sys.stderr.close()
         return 0
+
+
+def _keep_libraries_quiet() -> None:
+    """Keep the warnings of libraries off the console, ours on it; -W and PYTHONWARNINGS bring all back."""
+    warnings.simplefilter("ignore")
+    warnings.filterwarnings("default", module="lotbench")
+    if logging.lastResort is not None:
+        # What prints the log of a library that nobody has set up.
+        logging.lastResort.addFilter(logging.Filter("lotbench"))

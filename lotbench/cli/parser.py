@@ -330,8 +330,9 @@ def _inside(commands: Commands) -> None:
     one = _command(
         commands, "show", "runs:show", "every prompt of a benchmark, or what one call of a run sent", _kept()
     )
-    one.add_argument("what", metavar="BENCHMARK|RUN", nargs="?", default=DEFAULT_BENCHMARK)
+    one.add_argument("what", metavar="BENCHMARK|RUN", nargs="?", help=f"(default: {DEFAULT_BENCHMARK})")
     one.add_argument("--call", metavar="KEY", help="the key of a call, as in traces.jsonl")
+    one.add_argument("--config", metavar="FILE", help="prompts as the settings of this file have them")
     one.add_argument("--set", metavar="K=V", action="append", default=[], dest="sets")
     one.add_argument("--data", metavar="NAME|PATH")
     one.add_argument("--sample", metavar="ID", action="append")

@@ -199,15 +199,21 @@ def show(parsed: argparse.Namespace) -> int:
     if parsed.call:
         from lotbench.run.rescore import sent
 
-        request = asyncio.run(sent(load_run(parsed.what, parsed.kept), parsed.call))
+        request = asyncio.run(sent(load_run(parsed.what or "latest", parsed.kept), parsed.call))
         print(visible(f"--- {request.model}, {request.key}"))
         _print_messages(request.messages, request.schema)
         return 0
     flags = {"benchmark": parsed.what, "model": "human", "data": parsed.data, "samples": parsed.sample}
-    declared = benchmarks.get(parsed.what)
-    humans = {f"roles.{name}": ["human"] for name, role in declared.roles.items() if not role.default}
-    humans.pop("roles.candidate", None)
-    made = plan.make(config.load(None, parsed.sets, flags | humans))
+    file = datasets.config_file(parsed.config)
+    asked = config.load(file, parsed.sets, flags).experiment
+    declared = benchmarks.get(asked.benchmark)
+    given = {"candidate", *asked.roles}
+    humans = {
+        f"roles.{name}": ["human"]
+        for name, role in declared.roles.items()
+        if not (role.default or name in given)
+    }
+    made = plan.make(config.load(file, parsed.sets, flags | humans))
     for question in previewed(made):
         print(f"=== {question.step}, to the {question.role}")
         _print_messages(question.messages, question.schema)

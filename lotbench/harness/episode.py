@@ -44,7 +44,6 @@ class Place(TypedDict, total=False):
     about: str
     temperature: float | None
     logprobs: bool
-    max_tokens: int | None
 
 
 @dataclass(frozen=True, slots=True)

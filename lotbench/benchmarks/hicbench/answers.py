@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lotbench.benchmarks.hicbench import reviewing, similarity
-from lotbench.benchmarks.hicbench.keywords import precision
+from lotbench.benchmarks.hicbench.keywords import keywords, named, precision
 from lotbench.benchmarks.hicbench.ratings import MARKS, Ratings, classes_of, finite, part, together
 from lotbench.benchmarks.hicbench.score import ifs, mean_mark, sampling_part, shares, task_originality
 from lotbench.benchmarks.hicbench.settings import Settings
@@ -21,12 +21,13 @@ SHOWN = 3
 """Answers of each class that are shown."""
 
 
-def spread(rated: Ratings, evidence: Evidence) -> Section:
+def spread(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
     """Flexibility with its sampling part, and kwPrec."""
     found = task_originality(rated)
     total = float(np.var(found[~np.isnan(found)])) if (~np.isnan(found)).any() else None
     noise = sampling_part(rated)
-    kept = _keywords(rated, evidence)
+    kept = _keywords(rated, settings, evidence)
+    whose = "as a model named them" if settings.keywords else "stems of words that are no function words"
     rows: tuple[tuple[Cell, ...], ...] = (
         ("variance over tasks of mean originality (the paper's flexibility)", total),
         ("of it, sampling of answers", noise),
@@ -36,16 +37,21 @@ def spread(rated: Ratings, evidence: Evidence) -> Section:
         "Sampling: the mean over tasks of the variance within a task divided by its answers, which would be "
         "there if all tasks were alike. The metric flexibility is the variance less that, and 0 where nothing more than "
         "sampling is seen.",
-        "kwPrec: the share of an answer's keywords (stems of words that are no function words) that stand in "
+        f"kwPrec: the share of an answer's keywords ({whose}) that stand in "
         f"the knowledge text of its task; the mean over {len(kept)} answers. It is high for answers that "
         "keep to the text, and says nothing of whether they are true.",
     )
     return Section("Flexibility and keywords", notes, (Table(("measure", "value"), rows),))
 
 
-def _keywords(rated: Ratings, evidence: Evidence) -> list[float]:
-    tasks = (evidence.samples.get(rated.tasks[task]) for task in rated.task)
-    found = (precision(text, task.knowledge) for text, task in zip(rated.texts, tasks, strict=True) if task)
+def _keywords(rated: Ratings, settings: Settings, evidence: Evidence) -> list[float]:
+    """What kwPrec is of each answer that has a keyword; where a model was to name them, an answer for which it did not has none."""
+    models = [named(walk.steps) for walk in rated.walks] if settings.keywords else []
+    found = []
+    for text, task, walk, draw in zip(rated.texts, rated.task, rated.walk, rated.draw, strict=True):
+        said = models[walk].get(int(draw), []) if settings.keywords else keywords(text)
+        if sample := evidence.samples.get(rated.tasks[task]):
+            found.append(precision(said, sample.knowledge))
     return [value for value in found if value is not None]
 
 

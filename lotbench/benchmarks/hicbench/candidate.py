@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from lotbench.benchmarks.hicbench import memory
@@ -49,13 +50,18 @@ async def _answer(episode: TaskEpisode, draw: int) -> Reading[dict[str, Any]]:
         once=True,
         round=episode.round,
         draw=draw,
-        max_tokens=settings.answer_tokens if settings.answer_cap == "cut" else None,
     )
 
 
 def tokens(text: str) -> int:
     """The length of an answer in tokens, about: its words and marks (tokenizers hardly need fewer)."""
     return len(PIECE.findall(text))
+
+
+def first(text: str, most: int) -> str:
+    """The beginning of a text that has so many tokens."""
+    ends = [piece.end() for piece in islice(PIECE.finditer(text), most)]
+    return text[: ends[-1]] if len(ends) == most else text
 
 
 def _values(episode: TaskEpisode) -> dict[str, Value]:
@@ -81,6 +87,11 @@ def _read(settings: Settings, answer: Answer) -> dict[str, Any]:
     Raises:
         Unread: It is refused, empty or cut off.
     """
-    text = plain(answer.reply, cut=settings.answer_cap == "cut")
+    cut = settings.answer_cap == "cut"
+    text = plain(answer.reply, cut=cut)
     over = answer.reply.finish == "length" or tokens(text) > settings.answer_tokens
-    return {"status": "ok", "answer": text, "over_length": over}
+    return {
+        "status": "ok",
+        "answer": first(text, settings.answer_tokens) if cut else text,
+        "over_length": over,
+    }

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import BeforeValidator, Field
 
-from lotbench.benchmarks.hicbench import memory, ratings
+from lotbench.benchmarks.hicbench import keywords, memory, ratings
 from lotbench.benchmarks.hicbench.settings import TaskEpisode
 from lotbench.errors import EpisodeFailed
 from lotbench.harness.episode import Reading
@@ -54,6 +54,9 @@ async def judge(state: EpisodeState, runtime: Runtime[TaskEpisode]) -> Update:
     verdicts = await episode.each(_verdict, places)
     if not any(one.value for (_, role, _), one in zip(places, verdicts, strict=True) if role == "judge"):
         raise EpisodeFailed("judge", "no verdict of any judge could be read")
+    if episode.settings.keywords:
+        answers = enumerate(state["turn"]["answers"])
+        await episode.each(_keywords, [number for number, text in answers if text is not None])
     if not episode.settings.dhp:
         return {}
     examples = rated(episode, episode.recorded)
@@ -77,6 +80,22 @@ async def _verdict(episode: TaskEpisode, place: Place) -> Reading[Verdict]:
         seat=seat,
         # Two seats may be one model, whose calls would otherwise have one key.
         draw=seat,
+    )
+
+
+async def _keywords(episode: TaskEpisode, number: int) -> Reading[keywords.Named]:
+    """The keywords of one answer, as a model names them."""
+    return await episode.ask(
+        "keywords",
+        "keywords",
+        episode.prompt("keywords"),
+        keywords.Named,
+        {"answer": episode.state["turn"]["answers"][number]},
+        read=lambda answer: read_form(answer.reply, keywords.Named),
+        value=lambda said: {"status": "ok", **said.model_dump(mode="json")},
+        missing=lambda error: {"status": error.kind},
+        common=lambda answer: {"answer": number},
+        round=number + 1,
     )
 
 

@@ -1,14 +1,20 @@
 """kwPrec: the share of an answer's keywords that its task's knowledge text has (Sec. 3.2.2, after UHGEval).
 
-A keyword is a word of three letters or more that is no function word, by its stem; each counts once.
+UHGEval has a model name them; the role `keywords` does so here. Without it a keyword is a word of three letters or more
+that is no function word, by its stem; each counts once.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import Annotated, Any
 
+from pydantic import Field
 from snowballstemmer import stemmer  # type: ignore[import-untyped]
+
+from lotbench.prompting.reply import Form, prose
 
 WORD = re.compile(r"[^\W\d_]{3,}")
 _WORDS = """
@@ -32,7 +38,19 @@ def keywords(text: str) -> frozenset[str]:
     return frozenset(_STEMMER.stemWords(sorted(words)))
 
 
-def precision(answer: str, knowledge: str) -> float | None:
-    """The share of the answer's keywords that the knowledge text has; None for an answer without one."""
-    said = keywords(answer)
-    return len(said & keywords(knowledge)) / len(said) if said else None
+class Named(Form):
+    """The keywords of an answer, as a model names them."""
+
+    keywords: Annotated[list[Annotated[str, prose(80)]], Field(json_schema_extra={"maxItems": 20})]
+
+
+def named(steps: Sequence[Mapping[str, Any]]) -> dict[int, list[str]]:
+    """The keywords that a model named, by the number of the answer; a second asking takes the place of the first."""
+    said = {step["value"]["answer"]: step["value"] for step in steps if step["step"] == "keywords"}
+    return {number: value["keywords"] for number, value in said.items() if value["status"] == "ok"}
+
+
+def precision(said: Iterable[str], knowledge: str) -> float | None:
+    """The share of different keywords of which the knowledge text has every word; None without a keyword."""
+    stems, known = {keywords(one) for one in said} - {frozenset()}, keywords(knowledge)
+    return sum(one <= known for one in stems) / len(stems) if stems else None

@@ -46,7 +46,7 @@ def sections(
             _judges(rated, settings),
             _readings(rated, settings),
             _balance(rated, settings),
-            answers.spread(rated, evidence),
+            answers.spread(rated, settings, evidence),
             answers.likeness(rated, settings, evidence),
             answers.fields(rated, settings, evidence),
         ]

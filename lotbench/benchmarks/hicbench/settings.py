@@ -29,7 +29,9 @@ class Settings(BaseModel):
     answer_tokens: Annotated[int, SETS_ARM] = Field(default=70, gt=0)
     """How long an answer may be; the prompt asks for it."""
     answer_cap: Annotated[Literal["whole", "cut"], SETS_ARM] = "whole"
-    """Whether a longer answer is judged whole, or cut off at answer_tokens by the server (the paper's)."""
+    """Whether a longer answer is judged whole, or its first answer_tokens words and marks (the paper's); reasoning is no part."""
+    keywords: bool = False
+    """Whether a model names the keywords of each answer for kwPrec; `--role keywords=NAME` turns it on."""
     exclude_self: bool = True
     """Whether a judge that is the candidate or its sibling leaves the panel."""
     judges: int | None = Field(default=None, ge=1)

@@ -35,6 +35,7 @@ ROLES = {
         checked=True,
     ),
     "dhp_judge": Role("chooses the examples of dhp", Sampling(temperature=0.0), required=False),
+    "keywords": Role("names the keywords of answers, for kwPrec", Sampling(temperature=0.0), required=False),
 }
 
 
@@ -43,7 +44,7 @@ def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
 
     Raises:
         UsageError: Nobody is left to judge, or another number than was asked for; or the judge of the examples is missing
-            or scores too.
+            or scores too, or nobody names keywords.
     """
     judges, candidate = names["judge"], names["candidate"][0]
     if settings.exclude_self:
@@ -59,7 +60,11 @@ def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
     if settings.judges not in (None, len(judges)):
         told = f"judges={settings.judges}, and {len(judges)} sit: name others, or set judges={len(judges)}"
         raise UsageError(told)
-    return settings.model_copy(update={"judges": len(judges)}), {**names, "judge": judges}
+    named = bool(names.get("keywords"))
+    if settings.keywords and not named:
+        raise UsageError("keywords: nobody is there to name them: --role keywords=NAME")
+    filled = {"judges": len(judges), "keywords": named}
+    return settings.model_copy(update=filled), {**names, "judge": judges}
 
 
 def calls(settings: Settings) -> Mapping[str, int]:
@@ -69,12 +74,13 @@ def calls(settings: Settings) -> Mapping[str, int]:
         "candidate": settings.answers,
         "judge": settings.answers * (settings.judges or 1),
         **({"dhp_judge": settings.answers} if separate else {}),
+        **({"keywords": settings.answers} if settings.keywords else {}),
     }
 
 
 benchmark = Benchmark(
     name="hicbench",
-    version="2",
+    version="3",
     about="answer open scientific tasks, inventively and without fault",
     roles=ROLES,
     Settings=Settings,

@@ -1,7 +1,8 @@
 """Alignment: does a justification argue as the gold does and come to the same end (G-Eval; Fig. 2).
 
 The evaluation steps are written once by the judge, before it has seen any idea, and kept for all ideas and
-runs: a score must not move because the yardstick was drawn again. Each idea's alignment is the mean of k calls.
+runs: a score must not move because the yardstick was drawn again. `alignment_steps=per_idea` has them written anew for each
+idea, as the public script does. Each idea's alignment is the mean of k calls.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ class Aligned(Form):
 
 
 async def evaluation_steps(episode: IdeaEpisode) -> list[str]:
-    """The evaluation steps, which are of no idea: the judge is asked for them once."""
+    """The evaluation steps, which are of no idea: the judge is asked for them once, or as often as there are ideas."""
+    once = episode.settings.alignment_steps == "once"
     found = await episode.require(
         "judge",
         "alignment_steps",
@@ -53,8 +55,8 @@ async def evaluation_steps(episode: IdeaEpisode) -> list[str]:
         Steps,
         {},
         read=read_steps,
-        shared=True,
-        about="*",
+        shared=once,
+        about="*" if once else "",
     )
     return list(found["steps"])
 

@@ -85,6 +85,7 @@ def class_f1(answers: Sequence[Judged]) -> list[Metric]:
 def _against_gold(answers: Sequence[Judged]) -> Section:
     """How well scores agree with the gold, beside players that read nothing."""
     valid = [one for one in answers if one.said is not None]
+    units = len({one.unit for one in valid})
     rows = [
         _row("macro F1", score.macro_f1(answers)),
         _row("MAE of valid scores", score.of_scores(valid, classification.mae, score.FARTHEST)),
@@ -97,16 +98,16 @@ def _against_gold(answers: Sequence[Judged]) -> Section:
             "adjacent accuracy (off by 1 at most)",
             score.of_scores(answers, partial(classification.within, distance=1)),
         ),
-        ("quadratic kappa of valid scores", _kappa(valid), None, None, len(valid)),
-        ("Spearman correlation of valid scores", _spearman(valid), None, None, len(valid)),
+        ("quadratic kappa of valid scores", _kappa(valid), None, None, units, len(valid)),
+        ("Spearman correlation of valid scores", _spearman(valid), None, None, units, len(valid)),
     ]
     trivial = [(name, *pair) for name, pair in score.baselines([one.gold for one in answers]).items()]
     notes = (
-        "An answer without a score of 1 to 5 is wrong in macro F1 and in both accuracies.",
+        "An answer without a score of 1 to 5 is wrong in macro F1 and in both accuracies. n counts ideas, or blocks of them.",
         "Guessing: the exact expectation of drawing each score independently, any score alike (uniform) or with "
         "the gold's own shares (prior).",
     )
-    columns = ("measure", "value", "low", "high", "n")
+    columns = ("measure", "value", "low", "high", "n", "answers")
     beside = Table(("player that reads nothing", "macro F1", "MAE"), tuple(trivial))
     return Section("Scores against the gold", notes, (Table(columns, tuple(rows)), beside))
 
@@ -210,4 +211,4 @@ def _spearman(valid: Sequence[Judged]) -> float | None:
 
 
 def _row(name: str, metric: Metric) -> tuple[Cell, ...]:
-    return (name, metric.value, metric.low, metric.high, metric.n)
+    return (name, metric.value, metric.low, metric.high, metric.n, metric.observations)

@@ -31,6 +31,8 @@ class Settings(BaseModel):
     """Arguments of one kind that the judge may find in one justification."""
     grounding: Literal["separate", "joint"] = "separate"
     """Whether known and novelty claims are checked by two prompts, or by one."""
+    alignment_steps: Literal["once", "per_idea"] = "once"
+    """Whether the judge writes the evaluation steps once for all ideas and runs, or anew for each idea (the public script)."""
     alignment_calls: int = Field(default=5, gt=0, le=50)
     """k: alignment is the mean of so many calls."""
     alignment_temperature: float = Field(default=1.0, ge=0, le=2)

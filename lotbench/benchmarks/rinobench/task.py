@@ -45,7 +45,7 @@ def calls(settings: Settings) -> Mapping[str, int]:
 
 benchmark = Benchmark(
     name="rinobench",
-    version="2",
+    version="3",
     about="judge how novel a research idea is beside its related works, with reasons that hold",
     roles=ROLES,
     Settings=Settings,

@@ -126,8 +126,6 @@ class Caller:
         sampling, seeded = self._sampling[question.role]
         if question.temperature is not None:
             sampling = replace(sampling, temperature=question.temperature)
-        if question.max_tokens is not None:
-            sampling = replace(sampling, max_tokens=question.max_tokens)
         place = (sample, repeat, question.round, question.step, question.draw, question.attempt)
         if seeded:
             # A shared question outlives the run, so the run's seed must not be part of it.

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from lotbench.benchmarks.hicbench.candidate import tokens
 from lotbench.benchmarks.hicbench.sample import Item
 from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.benchmarks.hicbench.task import benchmark
@@ -90,6 +91,46 @@ async def test_a_whole_answer_that_was_cut_off_is_truncated() -> None:
     done = await walked({"candidate": candidate, "judge": judge(lambda _: NEUTRAL)}, answers=2)
     assert [value["status"] for value in done.steps("respond")] == ["truncated", "ok"]
     assert len(done.steps("judge")) == 1
+
+
+async def test_a_cut_answer_is_what_is_seen_of_it_and_reasoning_takes_nothing_away() -> None:
+    long = (
+        "<think>" + "one two three. " * 200 + "</think>" + "A membrane, tuned to the rails, hums back. " * 20
+    )
+    candidate = ScriptedModel(long, "Short.", Reply("cut off in the", "c", finish="length"))
+    judging = judge(lambda _: NEUTRAL)
+    done = await walked({"candidate": candidate, "judge": judging}, answers=3, answer_cap="cut")
+    assert {request.sampling.max_tokens for request in candidate.asked} == {None}
+    values = done.steps("respond")
+    assert [(value["status"], value["over_length"]) for value in values] == [
+        ("ok", True),
+        ("ok", False),
+        ("ok", True),
+    ]
+    assert values[0]["answer"].startswith("A membrane, tuned") and tokens(values[0]["answer"]) == 70
+    assert values[0]["answer"] in {judged(request) for request in judging.asked}
+    assert values[1]["answer"] == "Short."
+
+
+async def test_a_model_may_name_the_keywords_of_which_kwprec_is_the_share_in_the_knowledge_text() -> None:
+    said = ["standing waves", "wavelengths", "purple trains", "Standing wave"]
+    names = RuleModel(
+        lambda request: {"keywords": said} if "a0" in judged(request) else "mumble", model_id="names"
+    )
+    players = {"candidate": counting(), "judge": judge(lambda _: NEUTRAL), "keywords": names}
+    done = await walked(players, answers=2)
+    section = done.section("Flexibility and keywords")
+    # Two of three: the fourth is the first again. The second answer, of which none was named, is left out.
+    assert dict(section.tables[0].rows)["kwPrec"] == pytest.approx(2 / 3)
+    assert "as a model named them" in section.notes[1] and "over 1 answers" in section.notes[1]
+    assert done.benchmark.calls(done.settings)["keywords"] == 2
+    # Without such a role an answer's own words are taken.
+    alone = await walked(
+        {"candidate": ScriptedModel("Waves purr."), "judge": judge(lambda _: NEUTRAL)}, answers=1
+    )
+    assert dict(alone.section("Flexibility and keywords").tables[0].rows)["kwPrec"] == pytest.approx(1 / 2)
+    with pytest.raises(UsageError, match="--role keywords=NAME"):
+        await walked({"candidate": counting(), "judge": judge(lambda _: NEUTRAL)}, keywords=True)
 
 
 async def test_what_is_refused_or_empty_is_counted_and_never_scored() -> None:

@@ -18,7 +18,7 @@ from lotbench.edge.files import datasets
 from lotbench.run.evaluate import resume
 from lotbench.run.loading import Run
 from tests.fakes import RuleModel, ScriptedModel
-from tests.ideas import answer, judge, known, novel, row
+from tests.ideas import STEPS, answer, judge, known, novel, row
 
 CHECKS = {"ground_known": known("k1", ["gk1"], ["w2"]), "ground_novelty": novel("n1", ["gn1"], True)}
 
@@ -59,6 +59,16 @@ def test_a_run_is_scored_again_without_a_call_and_shows_what_it_sent(
     assert "Write the evaluation steps." in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("how", "asked"), [("once", ["*"]), ("per_idea", ["idea-1", "idea-2", "idea-3"])])
+async def test_the_judge_writes_the_steps_of_alignment_once_or_for_each_idea(
+    tmp_path: Path, how: str, asked: list[str]
+) -> None:
+    judging = judge(["a"], ["b"], CHECKS, scores=(6,), alignment_steps=[STEPS] * 3)
+    run = await play(tmp_path, judging, alignment_steps=how)
+    assert sorted(one.key.sample for one in judging.asked if one.key.step == "alignment_steps") == asked
+    assert run.score("alignment") == pytest.approx(0.6)
+
+
 async def test_a_judge_that_could_not_be_read_is_asked_anew_when_a_run_is_gone_on_with(
     tmp_path: Path,
 ) -> None:
@@ -87,4 +97,5 @@ def test_the_defaults_written_out_are_the_defaults() -> None:
         assert sampling.temperature == benchmark.roles[role].sampling.temperature
     paper = config.load(datasets.shipped("configs", "paper", "rinobench.toml")).experiment
     assert Settings(**paper.settings).alignment_calls == 1
+    assert Settings(**paper.settings).alignment_steps == "per_idea"
     assert paper.roles == {"judge": ("gpt-4.1",)}
