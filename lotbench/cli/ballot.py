@@ -27,7 +27,6 @@ from lotbench.harness.ballot import (
     ballot,
     faults,
     key_faults,
-    preferred,
     ranked,
     rated,
     shares,
@@ -59,7 +58,6 @@ def make(parsed: argparse.Namespace) -> int:
         "schema": 1,
         "models": key,
         "scores": {name: _score(run) for name, run in runs.items()},
-        "values": _values(items, key, runs),
     }
     atomic_write.write(_key(out), json.dumps(named, ensure_ascii=False, indent=1) + "\n")
     shown = len({item.prompt or item.id for item in items})
@@ -141,9 +139,6 @@ def _ratings(items: Sequence[Item], key: Key, votes: Sequence[Vote], named: Name
         score = scores.get(name)
         beside = f"  {score.metric} {score.value:.3f}" if score and score.value is not None else ""
         yield f"{name:40} {rating}{beside}"
-    if found := preferred(items, named.values, votes):
-        count, share, low, high = found
-        yield f"the response that scored higher was chosen in {share:.3f}{_span(low, high)} of {count} votes on such pairs"
     known = [(rating, score) for rating, score in met if rating is not None and score is not None]
     if len(known) < LEAST:
         yield f"rating and score: {len(known)} models have both; {LEAST} are needed to correlate them"
@@ -177,18 +172,6 @@ def _named(runs: Sequence[Run]) -> dict[str, Run]:
             raise UsageError(f"{run.path}: {name} is on the ballot already")
         named[name] = run
     return named
-
-
-def _values(items: Sequence[Item], key: Key, runs: Mapping[str, Run]) -> dict[str, dict[str, float | None]]:
-    """What each response is worth, by item and letter."""
-    of = {
-        name: {trace.sample: _ballot(run).worth(trace) for trace in run.traces if trace.repeat == 1}
-        for name, run in runs.items()
-    }
-    return {
-        item.id: {letter: of[name].get(item.prompt or item.id) for letter, name in key[item.id].items()}
-        for item in items
-    }
 
 
 def _score(run: Run) -> dict[str, Any]:

@@ -1,13 +1,11 @@
-"""`--dry-run`: what a run would do, how many calls that is at most, and about what they would cost."""
+"""`--dry-run`: what a run would do, how many calls that is at most, and about what these would cost."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 from lotbench.edge.calls.prices import asked_cost, price_date, total_cost
-from lotbench.run.estimate import estimated
 from lotbench.run.plan import Plan
 from lotbench.run.preview import previewed
 from lotbench.types import Question, Usage
@@ -17,8 +15,8 @@ PICTURE_TOKENS = 800
 REPLY_TOKENS = 120
 
 
-def show_plan(made: Plan, root: Path) -> int:
-    """Print the plan, with what earlier runs in a folder let expect; calls nothing and writes nothing."""
+def show_plan(made: Plan) -> int:
+    """Print the plan; calls nothing and writes nothing."""
     experiment, lanes = made.experiment, made.lanes()
     walks = sum(map(len, lanes))
     print(f"{made.benchmark.name} version {made.benchmark.version}: {made.benchmark.about}")
@@ -43,23 +41,7 @@ def show_plan(made: Plan, root: Path) -> int:
         f"cost at most, about: {dollars}; prices of {price_date()}, nothing cached, no task solved early, "
         f"{REPLY_TOKENS} tokens a reply: a model that reasons writes many times as many"
     )
-    print(_likely(made, root))
     return 0
-
-
-def _likely(made: Plan, root: Path) -> str:
-    """What earlier runs let expect, in lines like those of the maximum."""
-    found = estimated(made, root)
-    if found is None:
-        return f"no estimate: no finished run of {made.benchmark.name} like this one is in {root}"
-    lines = [f"likely, from {found.basis}:"]
-    for role, one in found.by_role.items():
-        shown = "unknown" if one.cost_usd is None else f"{one.cost_usd:.2f}"
-        lines.append(
-            f"{role:10} {one.calls:14,.0f} {one.input_tokens:14,.0f} {one.output_tokens:14,.0f} {shown:>10}"
-        )
-    dollars = _dollars(total_cost(one.cost_usd for one in found.by_role.values()))
-    return "\n".join([*lines, f"cost likely, about: {dollars}"])
 
 
 def _dollars(total: float | None) -> str:

@@ -38,7 +38,7 @@ def evaluate(parsed: argparse.Namespace) -> int:
 
         made = plan.make(asked)
         refuse_tier(made.limits, [name for names in made.names.values() for name in names])
-        return show_plan(made, Path(parsed.out))
+        return show_plan(made)
     work = begin(
         asked,
         out=Path(parsed.out),

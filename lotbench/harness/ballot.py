@@ -69,8 +69,6 @@ class Names(BaseModel):
 
     models: dict[str, dict[str, str]]
     scores: dict[str, Scored] = {}
-    values: dict[str, dict[str, FiniteFloat | None]] = {}
-    """What each response is worth (`Ballot.worth`), by item and letter."""
 
 
 class Vote(BaseModel):
@@ -116,13 +114,11 @@ class Ballot:
         responses: What the model of a run wrote, by sample, from its traces, the fields of its samples and its settings; None
             if these ask for nothing of the kind.
         prompt: What people see of a sample, from its fields.
-        worth: What the benchmark says that the response of a walk is worth; None if it says nothing of it.
     """
 
     how: str
     responses: Callable[[Sequence[Trace], Mapping[str, Mapping[str, Any]], Any], Mapping[str, str] | None]
     prompt: Callable[[Mapping[str, Any]], Prompt]
-    worth: Callable[[Trace], float | None] = lambda trace: trace.score.value
 
 
 def ballot(
@@ -262,35 +258,6 @@ def rated(items: Sequence[Item], key: Key, votes: Sequence[Vote]) -> dict[str, R
     )
     by_model = dict(zip(models, ratings(voted), strict=True))
     return dict(sorted(by_model.items(), key=lambda one: -(one[1].value or 0.0)))
-
-
-def preferred(
-    items: Sequence[Item], values: Mapping[str, Mapping[str, float | None]], votes: Sequence[Vote]
-) -> tuple[int, float, float | None, float | None] | None:
-    """How often the response that is worth more was chosen, of votes on pairs that are not worth the same.
-
-    Args:
-        items: Of the ballot, in pairs.
-        values: What each response is worth, by item and letter.
-        votes: On them.
-
-    Returns:
-        The votes, the share of them (a tie is half a vote), and the ends of its 95 % interval over prompts;
-        None if there is no vote on such a pair.
-    """
-    prompt_of = {item.id: item.prompt or item.id for item in items}
-    by_prompt = {prompt: np.zeros(2) for prompt in prompt_of.values()}
-    for vote in votes:
-        known = {letter: one for letter, one in values.get(vote.id, {}).items() if one is not None}
-        if len(known) == 2 and len(set(known.values())) == 2:
-            better = max(known, key=lambda letter: known[letter])
-            chosen = 0.5 if len(vote.letters) != 1 else float(better in vote.letters)
-            by_prompt[prompt_of[vote.id]] += (chosen, 1 - chosen)
-    counts = np.array([count for count in by_prompt.values() if count.any()])
-    if not len(counts):
-        return None
-    total = counts.sum()
-    return int(total), float(counts[:, 0].sum() / total), *bounded(counts, partial(_share, place=0))
 
 
 def ranked(items: Sequence[Item], votes: Sequence[Vote]) -> list[dict[str, Any]]:

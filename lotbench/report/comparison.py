@@ -1,6 +1,6 @@
 """Several runs made into one comparison, as data: here it is decided what is ranked, tested and tabled, in this order.
 
-1. Ranking, differences, curves and people (`leaderboard` computes them, `ranking_sections` lays them out): runs
+1. Ranking, differences and people (`leaderboard` computes them, `ranking_sections` lays them out): runs
    of one benchmark that were measured alike.
 2. The metrics of all runs side by side, and what their benchmark says of them together (`across` of the seam):
    runs that were measured alike, or that differ in one thing only.

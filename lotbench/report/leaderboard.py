@@ -19,7 +19,6 @@ from lotbench.metrics import compare
 from lotbench.metrics.compare import ALPHA, Difference
 from lotbench.metrics.headline import Headline, mean_score
 from lotbench.report.likeness import Said
-from lotbench.report.sections import Plot
 from lotbench.report.trust import MOST_UNANSWERED
 from lotbench.types import JSON, Metric, Trace
 
@@ -60,7 +59,6 @@ class Entry:
         scores: The metrics of the run's summary.
         reasons: Why the run may not be ranked; none if it may.
         arm: The name of its arm; None if it has one only.
-        curves: Plots of steps in the run's report, by caption.
         headline: What it is ranked by; None for the mean of `values`.
         by_labels: The headline by people's labels of the run's own verdicts; None without.
         checked: The judge's FPR on hard negatives as a check of it found it: `value`, `low`, `high`, `n`; None without one.
@@ -79,7 +77,6 @@ class Entry:
     scores: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
     arm: str | None = None
-    curves: Mapping[str, Plot] = field(default_factory=dict)
     headline: Headline | None = None
     by_labels: Headline | None = None
     checked: Mapping[str, Any] | None = None

@@ -1,10 +1,9 @@
-"""A ranking laid out as sections: places, pairs, curves one over the other, people, and correlations."""
+"""A ranking laid out as sections: places, pairs, people, and correlations."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from itertools import pairwise
 from statistics import fmean
 
@@ -16,15 +15,11 @@ from lotbench.report.markdown import number
 from lotbench.report.sections import Cell, Plot, Section, Table
 from lotbench.types import Metric
 
-MOST_BANDS = 3
-"""Curves that have their intervals drawn; those of more would hide each other."""
-
 
 def sections(made: Board) -> list[Section]:
-    """A ranking laid out: places, pairs, curves one over the other, people."""
+    """A ranking laid out: places, pairs, people."""
     found = [_ranking(made)] if made.places else []
     found += difference_sections.sections(made)
-    found += _curves(made)
     if made.people:
         found.append(_people(made))
     return found
@@ -142,34 +137,6 @@ def _unpaired(place: Place, made: Board) -> str:
     alone = len(own.records) - made.shared
     whole = number(own.whole().value or 0.0)
     return f"{place.label}: {alone} samples that not every run has are left out; with them {whole}."
-
-
-def _curves(made: Board) -> list[Section]:
-    """The plots of steps that every run has, one over the other."""
-    if len(made.places) < 2:
-        return []
-    common = [
-        name for name in made.places[0].entry.curves if all(name in p.entry.curves for p in made.places)
-    ]
-    return [
-        Section(
-            caption, ("One curve a run, as its own report draws it.",), plots=(_over(caption, made.places),)
-        )
-        for caption in common
-    ]
-
-
-def _over(caption: str, places: Sequence[Place]) -> Plot:
-    first = places[0].entry.curves[caption]
-    series, bands = {}, {}
-    for place in places:
-        plot = place.entry.curves[caption]
-        for name, points in plot.series.items():
-            label = place.label if len(plot.series) == 1 else f"{place.label}: {name}"
-            series[label] = points
-            if name in plot.bands and len(places) <= MOST_BANDS:
-                bands[label] = plot.bands[name]
-    return replace(first, series=series, bands=bands, labels={})
 
 
 def _people(made: Board) -> Section:

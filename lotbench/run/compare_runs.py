@@ -39,5 +39,5 @@ def compared(runs: Sequence[Run], table: Path | None = None) -> Comparison:
         }
         return declared.across(walked)
 
-    entries = [results.entry(run, curves=True) for run in runs]
+    entries = [results.entry(run, said=True) for run in runs]
     return compare(entries, across, read_published_scores(table) if table else None)

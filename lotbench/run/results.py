@@ -34,7 +34,7 @@ from lotbench.metrics.likeness import Answers
 from lotbench.report import likeness, trust, what_it_shows
 from lotbench.report.leaderboard import Entry, walked
 from lotbench.report.report import Facts, Report, Spent, brief, build, to_markdown, to_summary
-from lotbench.report.sections import Plot, Reading, Section
+from lotbench.report.sections import Reading, Section
 from lotbench.run import calibration, diagnostics, plan
 from lotbench.run.folder_shapes import read_run_json
 from lotbench.run.loading import Run, planned
@@ -362,17 +362,16 @@ def _writers(samples: Sequence[Any]) -> dict[str, int]:
     )
 
 
-def entry(run: Run, *, curves: bool = False, alone: bool = False) -> Entry:
+def entry(run: Run, *, said: bool = False, alone: bool = False) -> Entry:
     """A run as a ranking sees it.
 
     Args:
         run: A run that has ended.
-        curves: Whether what is made from the traces anew is wanted too: the plots of steps, the
-            answers.
+        said: Whether its answers are wanted too.
         alone: Whether it is compared with nobody: its headline is then that of its summary, and no trace is read.
 
     Raises:
-        RunFolderError: It has not ended in order yet, or `curves` and its data are no longer what they were.
+        RunFolderError: It has not ended in order yet.
     """
     if not run.summary:
         raise RunFolderError(f"{run.path}: no summary.json yet; go on with: lotbench resume {run.path}")
@@ -386,7 +385,7 @@ def entry(run: Run, *, curves: bool = False, alone: bool = False) -> Entry:
     headline = declared.headline(traces, settings)
     if alone:
         headline = _summed_up(headline, run.summary)
-    drawn, kept = _drawn(run) if curves else (), _kept_checks(run.path)
+    kept = _kept_checks(run.path)
     labels = diagnostics.labelled_verdicts(kept, run.path.name)
     by_labels = headline.by_labels(labels) if labels and not alone and headline.by_labels else None
     return Entry(
@@ -407,11 +406,10 @@ def entry(run: Run, *, curves: bool = False, alone: bool = False) -> Entry:
         scores=run.summary["scores"],
         reasons=tuple(run.summary["reasons"]),
         arm=run.summary["arm"],
-        curves=_curves(drawn),
         headline=headline,
         by_labels=by_labels,
         checked=judge_standing.fpr(kept[0]) if kept else None,
-        said=diagnostics.said(run.path, run.traces, declared, settings) if curves else likeness.Said(),
+        said=diagnostics.said(run.path, run.traces, declared, settings) if said else likeness.Said(),
     )
 
 
@@ -443,16 +441,6 @@ def _conditions(config: Experiment) -> dict[str, Any]:
     }
 
 
-def _curves(drawn: Sequence[Section]) -> dict[str, Plot]:
-    """The plots of steps among sections."""
-    return {
-        f"{section.title}: {plot.caption}": plot
-        for section in drawn
-        for plot in section.plots
-        if plot.kind == "step"
-    }
-
-
 def _kept_checks(path: Path) -> Sequence[Mapping[str, Any]]:
     """The checks of its judges that a run has kept, that of the judges who decide first."""
     file = path / "judge.json"
@@ -462,11 +450,6 @@ def _kept_checks(path: Path) -> Sequence[Mapping[str, Any]]:
 def _answered(names: Sequence[str], ids: AbstractSet[str]) -> list[str]:
     """Who answered in a role; of several models the ids alone, since it is not known which of them is whose."""
     return sorted(identity(parse(names[0]), one) for one in ids) if len(names) == 1 else sorted(ids)
-
-
-def _drawn(run: Run) -> Sequence[Section]:
-    made = planned(run, Limits())
-    return _measured(made, run.path, run.traces, 0.0, run.totals())[0].sections
 
 
 def rewritten(run: Run, *, full: bool = False) -> tuple[Run, Report]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lotbench.benchmarks.lotbench.games import Round, game, read_rounds
+from lotbench.benchmarks.lotbench.games import Round, read_rounds
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.harness.ballot import Ballot
 from lotbench.types import Trace
@@ -47,11 +47,5 @@ def _whole(attempt: Round, sample: Item) -> str:
     return str(attempt.filling) if attempt.whole else sample.rebuilt(str(attempt.filling))
 
 
-def accepted(trace: Trace) -> float | None:
-    """1 if the first attempt solved the game, 0 if not: what came later is of other responses; None if it is not known."""
-    played = game(trace)
-    return float(played.solved == 1) if played.span(max(1, played.played)).rounds else None
-
-
-BALLOT = Ballot("evaluate lotbench", responses, prompt, accepted)
+BALLOT = Ballot("evaluate lotbench", responses, prompt)
 """The game's place on a ballot."""

@@ -1,9 +1,8 @@
-"""The one door to text embeddings: an encoder by name, each text embedded once, in batches, and kept.
+"""The one door to text embeddings: an encoder by name, each text embedded once, in batches.
 
 An encoder is `minilm` (comes with the extra `embed`), the name or folder of a sentence-transformers model, or
 `NAME#pooler`, the pooler output of a plain transformers encoder (as SimCSE is used). Vectors have unit
-length, so that a dot product is a cosine. They are kept in the store under the encoder's name, and of a
-folder under what is in it too: a model that was trained on is another encoder.
+length, so that a dot product is a cosine. A run keeps those of its answers in its folder.
 """
 
 from __future__ import annotations
@@ -20,8 +19,6 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from lotbench.config.experiment import digest
-from lotbench.edge.files.home import home
 from lotbench.errors import UsageError
 
 Vectors: TypeAlias = NDArray[np.float32]
@@ -64,29 +61,20 @@ class Encoder:
         return np.asarray(found / np.maximum(lengths, np.finfo(np.float32).tiny), dtype=np.float32)
 
 
-def embedded(
-    name: str, texts: Sequence[str], known: dict[str, Vectors] | None = None, root: Path | None = None
-) -> dict[str, Vectors]:
-    """The vectors of texts: those known, those in the store, and the others embedded now, each text once.
+def embedded(name: str, texts: Sequence[str], known: dict[str, Vectors] | None = None) -> dict[str, Vectors]:
+    """The vectors of texts: those known, and the others embedded now, each text once.
 
     Args:
         name: The encoder.
         texts: In any order; doubles cost nothing.
         known: Vectors that are at hand, by text.
-        root: The store's folder; `home()` by default.
 
     Raises:
         UsageError: The encoder is not installed or cannot be loaded.
     """
-    found, folder = dict(known or {}), (root or home()) / "store" / "embedding" / _identity(name)
-    wanted = [text for text in dict.fromkeys(texts) if text not in found]
-    found |= {text: vector for text in wanted if (vector := _kept(folder, text)) is not None}
-    new = [text for text in wanted if text not in found]
-    if new:
-        made = Encoder(name)(new)
-        for text, vector in zip(new, made, strict=True):
-            _keep(folder, text, vector)
-            found[text] = vector
+    found = dict(known or {})
+    if new := [text for text in dict.fromkeys(texts) if text not in found]:
+        found |= dict(zip(new, Encoder(name)(new), strict=True))
     return {text: found[text] for text in dict.fromkeys(texts)}
 
 
@@ -113,14 +101,6 @@ def read_vectors(path: Path, name: str, texts: Sequence[str]) -> dict[str, Vecto
     except (OSError, ValueError, KeyError, EOFError, BadZipFile):
         return {}
     return {text: rows[at[key]] for text in texts if (key := _digest(text)) in at}
-
-
-def _identity(name: str) -> str:
-    """The digest of what an encoder is: its name, and of a folder the names, sizes and times of its files."""
-    place = Path(name.removesuffix("#pooler"))
-    files = sorted(path for path in place.rglob("*") if path.is_file()) if place.is_dir() else []
-    stats = [(path.relative_to(place).as_posix(), path.stat()) for path in files]
-    return digest([name, [[file, stat.st_size, stat.st_mtime_ns] for file, stat in stats]])[:16]
 
 
 def _loaded(name: str) -> Any:
@@ -166,23 +146,3 @@ def _pooler(name: str) -> Any:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _kept(folder: Path, text: str) -> Vectors | None:
-    try:
-        found: Vectors = np.load(folder / f"{_digest(text)}.npy", allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        return None
-    return found
-
-
-def _keep(folder: Path, text: str, vector: Vectors) -> None:
-    """Keep a vector; a store that cannot be written to costs the encoder's time, no more."""
-    path = folder / f"{_digest(text)}.npy"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f".{path.name}.{os.getpid()}.npy")
-        np.save(beside, vector)
-        os.replace(beside, path)
-    except OSError:
-        return

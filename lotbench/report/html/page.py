@@ -55,10 +55,12 @@ def drawn(sections: Sequence[Section]) -> Iterator[tuple[str, Plot | Grid]]:
 
 
 def files(drawings: Iterable[tuple[str, Plot | Grid]]) -> Iterator[tuple[str, str | bytes]]:
-    """Drawings as files: a PNG picture and the CSV of its data, by name; none of what has nothing to draw."""
+    """Drawings as files: the CSV of the data, and of a plot a PNG picture, by name; none of what has nothing to draw."""
     for name, one in drawings:
-        if picture := plots.png(one):
+        picture = plots.png(one) if isinstance(one, Plot) else b""
+        if picture:
             yield f"{name}.png", picture
+        if picture or isinstance(one, Grid):
             yield f"{name}.csv", number_tables.to_csv(data(one))
 
 

@@ -19,8 +19,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from lotbench.report.html.svg import INK, MUTED, PAPER, RULE, SERIES, inline
-from lotbench.report.markdown import number, visible
-from lotbench.report.sections import Grid, Plot
+from lotbench.report.markdown import visible
+from lotbench.report.sections import Plot
 
 MARKERS, LINES = ("o", "s", "^", "D", "v", "P"), ("-", "--", "-.", ":")
 WIDTH = 5.0
@@ -52,7 +52,7 @@ _LOOK: dict[Any, Any] = {
 }
 
 
-def svg(drawn: Plot | Grid, name: str) -> str:
+def svg(drawn: Plot, name: str) -> str:
     """An inline SVG element, titled by its caption; "" if there is nothing to draw.
 
     Args:
@@ -64,12 +64,12 @@ def svg(drawn: Plot | Grid, name: str) -> str:
     return inline(found.decode("utf-8"), name, title, _described(drawn)) if found else ""
 
 
-def png(drawn: Plot | Grid) -> bytes:
+def png(drawn: Plot) -> bytes:
     """A PNG picture on white, 200 dots an inch; b"" if there is nothing to draw."""
     return _rendered(drawn, "png", "")
 
 
-def _rendered(drawn: Plot | Grid, form: str, name: str) -> bytes:
+def _rendered(drawn: Plot, form: str, name: str) -> bytes:
     look = _LOOK | {"svg.hashsalt": name} | ({"figure.facecolor": PAPER} if form == "png" else {})
     out = io.BytesIO()
     with matplotlib.rc_context(), warnings.catch_warnings():
@@ -78,7 +78,7 @@ def _rendered(drawn: Plot | Grid, form: str, name: str) -> bytes:
         matplotlib.rcParams.update(look)
         # A character that the font lacks stays text in SVG, where the browser has it.
         warnings.filterwarnings("ignore", "Glyph .* missing from")
-        figure = _grid(drawn) if isinstance(drawn, Grid) else _plot(drawn)
+        figure = _plot(drawn)
         if figure is not None:
             meta = {"Date": None} if form == "svg" else {}
             figure.savefig(out, format=form, dpi=200, metadata=meta)
@@ -200,36 +200,6 @@ def _axes(axes: Axes, plot: Plot, down: bool) -> None:
         axes.set_ylim(0, 1.03)
 
 
-def _grid(grid: Grid) -> Figure | None:
-    values = [cell.value for row in grid.cells for cell in row if cell and cell.value is not None]
-    if not values:
-        return None
-    size = (max(WIDTH, 0.85 * len(grid.columns) + 1.8), 0.45 * len(grid.rows) + 1)
-    figure = Figure(figsize=size, layout="constrained")
-    axes = figure.add_subplot()
-    for down, row in enumerate(grid.cells):
-        for across, cell in enumerate(row):
-            if cell is None or cell.value is None:
-                continue
-            shade = 0.05 + 0.5 * place_of(cell.value, values)
-            axes.fill_between(
-                (across - 0.5, across + 0.5), down - 0.5, down + 0.5, color=SERIES[0], alpha=shade, lw=0
-            )
-            axes.text(across, down - 0.12, number(cell.value), ha="center", va="center")
-            ends = [f"{number(end)}" for end in (cell.low, cell.high) if end is not None]
-            beneath = f"{'–'.join(ends)}  n {cell.n}" if len(ends) == 2 else f"n {cell.n}"
-            axes.text(across, down + 0.25, beneath, ha="center", va="center", fontsize=6, color=MUTED)
-    axes.set_xticks(range(len(grid.columns)), map(_short, grid.columns))
-    axes.set_yticks(range(len(grid.rows)), map(_short, grid.rows))
-    axes.set_xlim(-0.5, len(grid.columns) - 0.5)
-    axes.set_ylim(len(grid.rows) - 0.5, -0.5)
-    axes.set_xlabel(_short(grid.x))
-    axes.set_ylabel(_short(grid.y))
-    axes.spines[:].set_visible(False)
-    axes.tick_params(length=0, labelcolor=INK)
-    return figure
-
-
 def place_of(value: float, among: Sequence[float]) -> float:
     """Where a value lies between the least (0) and the greatest (1); the middle if all are one."""
     least, most = min(among), max(among)
@@ -241,9 +211,7 @@ def _short(text: str) -> str:
     return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
 
 
-def _described(drawn: Plot | Grid) -> str:
-    if isinstance(drawn, Grid):
-        return f"{len(drawn.rows)} rows by {len(drawn.columns)} columns."
+def _described(drawn: Plot) -> str:
     points = sum(map(len, drawn.series.values()))
     names = ", ".join(name for name in drawn.series if name)
     return f"{drawn.y} against {drawn.x or 'names'}: {points} points. {names}. The data stand beneath."

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from lotbench.benchmarks.lotbench.ballot import accepted, prompt, responses
+from lotbench.benchmarks.lotbench.ballot import prompt, responses
 from lotbench.cli import main
-from lotbench.harness.ballot import Item, Vote, preferred
+from lotbench.harness.ballot import Item
 from lotbench.run.evaluate import evaluate_sync
 from lotbench.types import Request
 from tests.fakes import RuleModel
@@ -75,18 +75,6 @@ async def test_who_filled_nothing_in_at_first_is_not_on_the_ballot() -> None:
     assert responses([game.trace], FIELDS, None) == {}
 
 
-@pytest.mark.parametrize(
-    ("verdicts", "worth"), [((YES,), 1.0), ((NO, YES), 0.0), ((NO, NO, NO), 0.0), ((GARBAGE, GARBAGE), None)]
-)
-async def test_a_first_attempt_is_worth_its_own_verdict_and_not_the_whole_game(
-    verdicts: tuple[Any, ...], worth: float | None
-) -> None:
-    game = await play(
-        candidate("bell", "egg timer", "gong"), judge(*verdicts), oracle("Yes", "No"), max_rounds=3
-    )
-    assert accepted(game.trace) == worth
-
-
 def test_people_see_the_picture_and_nothing_of_the_sample_s_own_response() -> None:
     scene = prompt(FIELDS[SAMPLE.id])
     assert (scene.image, scene.question, scene.type) == ("lot-1.png", None, "I2T")
@@ -114,32 +102,3 @@ def test_from_games_of_two_models_and_two_arms_to_ratings_beside_scores(
     printed = capsys.readouterr().out
     assert printed.splitlines()[2].startswith("python:ada ") and "creativity_score 1.000" in printed
     assert "python:bob (image+caption, max_rounds=1, frame=hidden" in printed
-    assert "the response that scored higher was chosen in 1.000" in printed and "of 12 votes" in printed
-
-
-def test_votes_go_with_scores_where_scores_differ() -> None:
-    pair = [{"letter": letter, "text": letter} for letter in "AB"]
-    items = [
-        Item.model_validate(
-            {
-                "id": f"p{n}/1",
-                "prompt": f"p{n}",
-                "type": "I2T",
-                "language": "en",
-                "data": "d",
-                "responses": pair,
-            }
-        )
-        for n in range(8)
-    ]
-    values = {item.id: {"A": 1.0, "B": 0.5 if n < 6 else 1.0} for n, item in enumerate(items)}
-    values["p5/1"]["B"] = None  # type: ignore[assignment]
-    chosen = [("A",), ("A",), ("B",), (), ("A", "B"), ("B",), ("B",), ("B",)]
-    votes = [Vote(id=item.id, voter="v", letters=one) for item, one in zip(items, chosen, strict=True)]
-    found = preferred(items, values, votes)
-    assert found is not None
-    count, share, low, high = found
-    # Five pairs have two scores that differ: two votes for the higher, one against it, two ties.
-    assert (count, share) == (5, pytest.approx(3 / 5))
-    assert low is not None and high is not None and low < share < high
-    assert preferred(items, {}, votes) is None
