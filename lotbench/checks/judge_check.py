@@ -24,8 +24,6 @@ from lotbench.edge.calls.caller import Caller
 from lotbench.edge.calls.store import Store
 from lotbench.edge.files import run_folder
 from lotbench.harness.judge_validation import JudgePanel, Probe
-from lotbench.report.html.comparison_page import judges_page
-from lotbench.report.sections import Section
 from lotbench.run import results
 from lotbench.run.calling import Calls, calling
 from lotbench.run.session import watched
@@ -123,10 +121,6 @@ def _written(made: Prepared, calls: Calls, judged: Sequence[Judged]) -> Checked:
         found, names, {role: made.validation.deciding(role, made.plan.settings) for role in names}, labels
     )
     place.write("report.md", judge_rates.to_markdown(found, names, notes, spent, sentences))
-    everybody = list(dict.fromkeys(name for given in names.values() for name in given))
-    title = f"Judge check: {', '.join(everybody)}"
-    about = Section("What was checked", (*sentences, *notes))
-    place.write("report.html", judges_page(title, everybody, [about, *judge_rates.sections(found, names)]))
     place.write_json(
         "summary.json",
         {

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from lotbench.cli.evaluate import configuration, interruptible
 from lotbench.environment.games import Outside, opened
-from lotbench.environment.openenv import Episodes
 from lotbench.errors import UsageError
 
 KEY = "LOTBENCH_SERVE_KEY"
@@ -46,7 +45,7 @@ def serve(parsed: argparse.Namespace) -> int:
                 shown = "" if given else f"\nkey {key}"
                 print(f"serving {address}{shown}\nend with Ctrl-C", flush=True)
 
-            await serve_environment(Episodes(games), parsed.port, key, ready, parsed.sessions)
+            await serve_environment(games, parsed.port, key, ready, parsed.sessions)
 
     try:
         interruptible(main())

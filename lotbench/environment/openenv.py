@@ -1,4 +1,4 @@
-"""The games as OpenEnv episodes: what a client may ask for and is shown. `openenv_server` serves them.
+"""The games as OpenEnv has episodes: what a client may ask for and is shown. `openenv_server` serves them.
 
 A client is shown what a candidate would be sent, and the reward. The key text and the judge's reasons stay here, and so does
 what went wrong with a judge, which may quote them: they are in the run folder, for whoever runs the server.
@@ -6,12 +6,9 @@ what went wrong with a judge, which may quote them: they are in the run folder, 
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import cycle
 from typing import Any
 
 from lotbench.environment.game import Game
@@ -19,62 +16,34 @@ from lotbench.environment.games import Games
 from lotbench.errors import LimitReached, LotbenchError, UsageError
 from lotbench.types import Finish, Reply
 
-LEFT = 1_000
-"""Games whose client went away and that can be taken up again; of more, the one left longest ago is given up."""
 WITHHELD = "the reason is with the server: it may quote what the judge was shown"
 """In place of what went wrong with a judge or an oracle."""
 _log = logging.getLogger(__name__)
 
 
-class Episodes:
-    """One set of games for all clients."""
+class ClientGame:
+    """A client's place among the games: the game that it plays.
 
-    def __init__(self, games: Games) -> None:
-        self.games = games
-        self.order = cycle(games.samples)
-        self._left: OrderedDict[tuple[str, int], Game] = OrderedDict()
+    Args:
+        games: Those of all clients.
+        order: The samples, one after the other, again and again; of all clients too.
+    """
 
-    async def leave(self, game: Game) -> None:
-        """Keep a game that its client left, so that it can be gone on with."""
-        if not game.done:
-            self._left[game.sample, game.seed] = game
-        while len(self._left) > LEFT:
-            _, oldest = self._left.popitem(last=False)
-            await oldest.close()
-
-    async def begin(self, sample: str | None, seed: int | None) -> Game:
-        """A game that a client left, or a new one; by default on the next sample in the order of the data set."""
-        sample = sample or next(self.order)
-        game = None if seed is None else self._left.pop((sample, seed), None)
-        if game is None:
-            return await self.games.new(sample, seed)
-        try:
-            await game.wait()
-        except asyncio.CancelledError:
-            # This client has gone too, before a judge had answered.
-            await self.leave(game)
-            raise
-        return game
-
-
-class Episode:
-    """A client's place: the game that it plays."""
-
-    def __init__(self, episodes: Episodes) -> None:
-        self._episodes = episodes
+    def __init__(self, games: Games, order: Iterator[str]) -> None:
+        self._games, self._order = games, order
         self._game: Game | None = None
         self._name: str | None = None
         self._steps = 0
 
     async def reset(self, seed: int | None, name: str | None, sample: str | None) -> dict[str, Any]:
-        """Begin a game, and leave the one before it; returns what the client is shown.
+        """Begin a game, by default on the next sample, and give up the one before it; returns what the client is shown.
 
         Raises:
             UsageError: There is no such sample, or the game was begun before.
         """
         await self.close()
         with _withheld():
-            game = await self._episodes.begin(sample, seed)
+            game = await self._games.new(sample or next(self._order), seed)
         # Another reset may have come meanwhile.
         await self.close()
         self._game = game
@@ -119,10 +88,10 @@ class Episode:
         }
 
     async def close(self) -> None:
-        """Leave the game, which can be gone on with by its sample and seed."""
+        """Give the game up."""
         if self._game is not None:
             game, self._game = self._game, None
-            await self._episodes.leave(game)
+            await game.close()
 
 
 def _shown(game: Game, reward: float | None) -> dict[str, Any]:

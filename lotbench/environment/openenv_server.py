@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import hmac
 import socket
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from itertools import cycle
 from typing import Any
 
 import uvicorn
@@ -16,7 +17,8 @@ from openenv.core.env_server import Action, Environment, Observation, State, cre
 from pydantic import Field
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from lotbench.environment.openenv import Episode, Episodes
+from lotbench.environment.games import Games
+from lotbench.environment.openenv import ClientGame
 from lotbench.types import Finish
 
 HOST = "127.0.0.1"
@@ -63,10 +65,10 @@ class GameEnvironment(Environment):
 
     SUPPORTS_CONCURRENT_SESSIONS = True
 
-    def __init__(self, episodes: Episodes, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, games: Games, order: Iterator[str], loop: asyncio.AbstractEventLoop) -> None:
         super().__init__()
-        self._episode, self._loop = Episode(episodes), loop
-        self._samples = tuple(episodes.games.samples)
+        self._episode, self._loop = ClientGame(games, order), loop
+        self._samples = tuple(games.samples)
 
     async def reset_async(
         self, seed: int | None = None, episode_id: str | None = None, sample: str | None = None
@@ -96,7 +98,7 @@ class GameEnvironment(Environment):
         return len(self._samples)
 
     def close(self) -> None:
-        """Leave the game; the package calls this in a thread of its own."""
+        """Give the game up; the package calls this in a thread of its own."""
         asyncio.run_coroutine_threadsafe(self._episode.close(), self._loop)
 
     def reset(self, *args: Any, **kwargs: Any) -> Shown:
@@ -109,12 +111,12 @@ class GameEnvironment(Environment):
 
 
 async def serve_environment(
-    episodes: Episodes, port: int, key: str, ready: Callable[[str], None], most: int
+    games: Games, port: int, key: str, ready: Callable[[str], None], most: int
 ) -> None:
     """Serve games on the loopback until cancelled.
 
     Args:
-        episodes: The games.
+        games: What is played.
         port: 0 for any that is free.
         key: What a client must show.
         ready: Is told the address.
@@ -123,9 +125,14 @@ async def serve_environment(
     Raises:
         OSError: The port is taken.
     """
-    loop = asyncio.get_running_loop()
+    loop, order = asyncio.get_running_loop(), cycle(games.samples)
     app = create_fastapi_app(
-        lambda: GameEnvironment(episodes, loop), Said, Shown, most, env_name="lotbench", state_cls=Standing
+        lambda: GameEnvironment(games, order, loop),
+        Said,
+        Shown,
+        most,
+        env_name="lotbench",
+        state_cls=Standing,
     )
     with socket.create_server((HOST, port)) as listener:
         ready(f"http://{HOST}:{listener.getsockname()[1]}")

@@ -11,11 +11,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TypeAlias
 
-from pydantic import BaseModel, ConfigDict, FiniteFloat
-
-from lotbench.config.experiment import validate
 from lotbench.config.model_names import parse
 from lotbench.errors import UsageError
 from lotbench.run.loading import Run
@@ -32,40 +29,6 @@ class Exported:
 
     files: tuple[Path, ...]
     left_out: tuple[str, ...]
-
-
-class _Shape(BaseModel):
-    model_config = ConfigDict(extra="allow", strict=True)
-
-
-class _Score(_Shape):
-    value: FiniteFloat | None
-    low: FiniteFloat | None
-    high: FiniteFloat | None
-    n: int
-    better: Literal["higher", "lower"]
-    baselines: dict[str, Any]
-
-
-class _Used(_Shape):
-    input_tokens: int
-    cached_input_tokens: int
-    output_tokens: int
-
-
-class _Usage(_Shape):
-    by_role: dict[str, _Used]
-
-
-class _Summary(_Shape):
-    """What exporters read of summary.json, beside what every reader does."""
-
-    n_samples: int
-    arm: str | None = None
-    complete: bool
-    scores: dict[str, _Score]
-    usage: _Usage
-    digests: dict[str, str]
 
 
 _SLUG = re.compile(r"[^A-Za-z0-9._-]+")
@@ -110,7 +73,6 @@ async def export(name: str, run: Run, out: Path) -> Exported:
         raise UsageError(f"export --to {name}: there is no such tool; there are: {', '.join(EXPORTERS)}")
     if not run.summary:
         raise UsageError(f"{run.path}: has no summary yet: resume it, or lotbench score {run.path}")
-    validate(_Summary, run.summary, run.path / "summary.json")
     exporter: Exporter = import_module(f"lotbench.integrations.{EXPORTERS[name]}").export
     try:
         out.mkdir(parents=True, exist_ok=True)

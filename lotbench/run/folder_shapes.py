@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, FiniteFloat
 
 from lotbench.config.experiment import validate
 from lotbench.edge.files import run_folder
@@ -48,28 +48,40 @@ class _Run(_Shape):
 
 
 class _Score(_Shape):
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    n: int = 0
+    value: FiniteFloat | None
+    low: FiniteFloat | None
+    high: FiniteFloat | None
+    n: int
+    better: Literal["higher", "lower"]
+    baselines: dict[str, Any]
     why: str | None = None
+
+
+class _Used(_Shape):
+    input_tokens: int
+    cached_input_tokens: int
+    output_tokens: int
 
 
 class _Usage(_Shape):
     calls: int
     cost_usd: float | None
+    by_role: dict[str, _Used]
 
 
 class _Summary(_Shape):
     """summary.json."""
 
+    n_samples: int
     n_traces: int
+    arm: str | None = None
     usage: _Usage
     models: dict[str, list[str]]
-    complete: bool = True
+    complete: bool
     rankable: bool
     reasons: list[str]
     scores: dict[str, _Score]
+    digests: dict[str, str]
     wall_s: float = 0.0
 
 

@@ -9,6 +9,7 @@ import socket
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ import pytest
 
 import lotbench
 from lotbench.cli import main
-from lotbench.environment.openenv import WITHHELD, Episode, Episodes
+from lotbench.environment.games import Games
+from lotbench.environment.openenv import WITHHELD, ClientGame
 from lotbench.errors import LotbenchError, Unescapable, UsageError
 from lotbench.run.evaluate import evaluate
 from lotbench.types import Finish, Trace
@@ -37,8 +39,8 @@ def judges() -> dict[str, Any]:
 class Client:
     """A client's place, spoken to as the server does."""
 
-    def __init__(self, episodes: Episodes) -> None:
-        self.episode = Episode(episodes)
+    def __init__(self, games: Games, order: Iterator[str] | None = None) -> None:
+        self.episode = ClientGame(games, order or cycle(games.samples))
 
     async def reset(self, seed: int | None = None, name: str | None = None, sample: str | None = None) -> Any:
         return await self.episode.reset(seed, name, sample)
@@ -54,9 +56,9 @@ class Client:
 
 
 @asynccontextmanager
-async def served(folder: Path, **players: Any) -> AsyncIterator[Episodes]:
+async def served(folder: Path, **players: Any) -> AsyncIterator[Games]:
     async with lotbench.games(folder=folder, **(players or judges()), **SMALL) as games:
-        yield Episodes(games)
+        yield games
 
 
 async def wanted(out: Path) -> dict[str, Trace]:
@@ -118,18 +120,6 @@ async def test_how_a_model_ended_is_told_and_played_by_the_rules(tmp_path: Path)
     assert [step["value"]["status"] for step in trace.steps[:2]] == ["truncated", "truncated"]
 
 
-async def test_a_game_whose_client_went_away_is_taken_up_again(tmp_path: Path) -> None:
-    async with served(tmp_path / "games") as episodes:
-        client = Client(episodes)
-        begun = await client.reset(3)
-        then = await client.step(policy(begun["messages"]))
-        await client.episode.close()
-        other = Client(episodes)
-        again = await other.reset(3, sample=begun["metadata"]["sample"])
-        assert again["messages"] == then["messages"]
-        assert (await other.play(again))["done"]
-
-
 class Gated:
     """A judge that answers once its gate is open.
 
@@ -147,39 +137,17 @@ class Gated:
         return await Counted("judge")(messages)
 
 
-async def test_a_client_that_goes_twice_while_a_judge_thinks_loses_no_game(tmp_path: Path) -> None:
+async def test_a_reset_gives_up_the_game_before_and_the_step_that_is_under_way(tmp_path: Path) -> None:
     slow = Gated()
-    async with served(tmp_path / "games", **slow.players) as episodes:
-        client = Client(episodes)
-        sample = (await client.reset(3))["metadata"]["sample"]
+    async with served(tmp_path / "games", **slow.players) as games:
+        client = Client(games)
+        await client.reset(1)
         stepping = asyncio.create_task(client.step('{"filling": "a kettle"}'))
         await slow.asked.wait()
-        await client.episode.close()
-        for _ in range(2):
-            going = asyncio.create_task(Client(episodes).reset(3, sample=sample))
-            await asyncio.sleep(0.05)
-            going.cancel()
-            await asyncio.gather(going, return_exceptions=True)
+        await client.reset(2)
+        with pytest.raises(UsageError, match="was closed"):
+            await stepping
         slow.gate.set()
-        await stepping
-        last = Client(episodes)
-        again = await last.reset(3, sample=sample)
-        assert again["wants"] == "question", again
-        assert (await last.play(again))["done"]
-
-
-async def test_a_step_is_answered_for_its_own_game_whatever_is_reset_meanwhile(tmp_path: Path) -> None:
-    slow = Gated()
-    async with served(tmp_path / "games", **slow.players) as episodes:
-        client = Client(episodes)
-        first = await client.reset(1)
-        stepping = asyncio.create_task(client.step('{"filling": "a kettle"}'))
-        await slow.asked.wait()
-        second = await client.reset(2)
-        slow.gate.set()
-        stepped = await stepping
-        assert stepped["metadata"] == first["metadata"] != second["metadata"]
-        assert f"{first['metadata']['sample']}/1/" in stepped["key"]
         assert (client.episode.state()["seed"], client.episode.state()["step_count"]) == (2, 0)
 
 

@@ -1,4 +1,4 @@
-"""compare.html, judges side by side, and sections as the text of a terminal."""
+"""compare.html, and sections as the text of a terminal."""
 
 from __future__ import annotations
 
@@ -22,13 +22,6 @@ def page(comparison: Comparison) -> str:
         "said": comparison.said,
     }
     return rendered("board.html", content)
-
-
-def judges_page(title: str, judges: Sequence[str], sections: Sequence[Section]) -> str:
-    """Judges side by side as one self-contained HTML file."""
-    return rendered(
-        "board.html", {"heading": title, "runs": (), "judges": judges, "sections": sections, "said": ()}
-    )
 
 
 def to_text(sections: Sequence[Section]) -> str:
