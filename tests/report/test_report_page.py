@@ -10,12 +10,11 @@ from html.parser import HTMLParser
 import pytest
 
 from lotbench.report import markdown
-from lotbench.report.html import plots
 from lotbench.report.html.page import LONGEST, files
 from lotbench.report.html.run_report import drawings, lines, page
 from lotbench.report.markdown import visible
 from lotbench.report.report import build
-from lotbench.report.sections import Grid, Section, Table
+from lotbench.report.sections import Section, Table
 from lotbench.types import Metric
 from tests import hostile
 from tests.hostile import HOSTILE, LONG
@@ -128,8 +127,8 @@ def test_a_run_without_a_value_says_why() -> None:
 def test_drawings_become_pictures_with_their_data() -> None:
     made = dict(files(drawings(replace(report(), sections=(hostile.gallery(),)))))
     pictures = [name for name in made if name.endswith(".png")]
-    assert len(pictures) == 9 and "headline.png" in pictures and "01-all-that-can-be-drawn-9.png" in pictures
-    assert {name.replace(".png", ".csv") for name in pictures} == made.keys() - set(pictures)
+    assert len(pictures) == 8 and "headline.png" in pictures
+    assert {name.replace(".png", ".csv") for name in pictures} < made.keys() - set(pictures)
     for name in pictures:
         picture = made[name]
         assert isinstance(picture, bytes) and picture.startswith(b"\x89PNG")
@@ -139,9 +138,3 @@ def test_drawings_become_pictures_with_their_data() -> None:
         "science,one,5.0,4.1,8.2,20",
     ]
     assert "food,two,,,,0" in grid and "food,three,,,," in grid
-
-
-def test_a_grid_without_values_is_not_drawn() -> None:
-    empty = Grid("x", "y", ("a",), ("b",), ((Metric(None, why="none"),),))
-    assert plots.png(empty) == b""
-    assert "none: none" in page(replace(report(), sections=(Section("Empty", grids=(empty,)),)))
