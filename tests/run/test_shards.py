@@ -87,10 +87,14 @@ async def test_a_limit_stops_every_shard_and_a_higher_one_goes_on(threads: None,
 async def test_what_killed_shards_leave_behind_is_merged_when_the_run_is_gone_on_with(
     threads: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    async def killed(*given: Any) -> list[Any]:
+        await in_threads(*given)
+        return [("Unescapable", "killed")]
+
     with FakeServer() as server:
         with monkeypatch.context() as patch:
             patch.setattr(shards, "merge", lambda *_: None)
-            patch.setattr(shards, "worst", lambda ended: Unescapable("killed"))
+            patch.setattr(shards, "side_by_side", killed)
             with pytest.raises(Unescapable) as caught:
                 await played(server, tmp_path, 3)
         path = caught.value.run
