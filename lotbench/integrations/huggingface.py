@@ -1,4 +1,4 @@
-"""A run for the hub: a score for the model's repository, the tasks as a data set, and what names the benchmark there.
+"""A run for the hub: a score for the model's repository, and the tasks as a data set.
 
 A folder for each repository: nothing is uploaded, and the commands that would do it are printed. The walks are
 JSON lines that `datasets.load_dataset` reads, one line a walk and one a step, with a card.
@@ -14,20 +14,16 @@ from typing import Any
 import yaml
 
 from lotbench import benchmarks
-from lotbench.config.experiment import Limits
 from lotbench.config.makers import makers
 from lotbench.config.model_names import without_address
 from lotbench.edge.files import atomic_write
-from lotbench.edge.files.run_folder import read_json
-from lotbench.errors import DataError
 from lotbench.integrations import Exported, canaries, played_by, slug
-from lotbench.integrations.dataset_card import card
 from lotbench.report import trace_rows
 from lotbench.report.markdown import plain
-from lotbench.run.loading import Run, planned
+from lotbench.run.loading import Run
 from lotbench.types import JSON
 
-MODEL, BENCHMARK, CARD = "model_repository", "benchmark_repository", "data_set_card"
+MODEL = "model_repository"
 TABLES = {"walks": trace_rows.walks, "steps": trace_rows.steps}
 LABELS = frozenset({"value.status", "value.how", "value.model", "value.answer", "value.grade"})
 """What a judge or the oracle says in a word; their reasons, chains and gold arguments tell keys and references."""
@@ -55,31 +51,16 @@ async def export(run: Run, out: Path) -> Exported:
     for table, rows in TABLES.items():
         files.append(walks / f"{table}.jsonl")
         atomic_write.write(files[-1], _lines(rows(run.traces, run.path.name, run.answered)))
-    files += [walks / "README.md", out / BENCHMARK / "eval.yaml"]
-    atomic_write.write(files[-2], _card(run, name))
-    atomic_write.write(files[-1], _yaml(_benchmark(run)))
-    described = _described(run, out / CARD)
-    missing: tuple[str, ...] = (
+    files.append(walks / "README.md")
+    atomic_write.write(files[-1], _card(run, name))
+    missing = (
         () if scored else ("the run has no value of its headline metric: there is no .eval_results entry",)
     )
-    missing += () if described else (f"the data set {run.config.data} is not there: it has no card",)
     commands = (
         f"to upload: hf upload MODEL_REPOSITORY {out / MODEL} .",
         f"to upload: hf upload DATA_SET {walks} . --repo-type dataset",
-        f"to upload: hf upload BENCHMARK {out / BENCHMARK} . --repo-type dataset",
     )
-    return Exported((*files, *described), (*missing, *LEFT_OUT, *commands))
-
-
-def _described(run: Run, place: Path) -> tuple[Path, ...]:
-    """The card of the run's data set; nothing if it is gone or no longer reads as one."""
-    declared, folder = benchmarks.get(run.config.benchmark), planned(run, Limits()).folder
-    try:
-        text = card(folder, declared)
-    except DataError:
-        return ()
-    atomic_write.write(place / "README.md", text)
-    return (place / "README.md",)
+    return Exported(tuple(files), (*missing, *LEFT_OUT, *commands))
 
 
 def _lines(rows: Iterable[Mapping[str, JSON]]) -> Iterator[str]:
@@ -116,19 +97,6 @@ def _result(run: Run, metric: str) -> dict[str, JSON]:
         },
         "value": score["value"],
         "notes": f"{metric}{interval}, {score['n']} samples; {trusted}; lotbench {played_by(run)}",
-    }
-
-
-def _benchmark(run: Run) -> dict[str, JSON]:
-    """What a benchmark's repository says of it."""
-    declared = benchmarks.get(run.config.benchmark)
-    task: dict[str, JSON] = {"id": str(run.summary.get("arm") or "all"), "config": "default", "split": "test"}
-    return {
-        "name": f"lotbench {declared.name}",
-        "description": declared.about,
-        "evaluation_framework": "lotbench",
-        "version": read_json(run.path / "run.json").get("version", "unknown"),
-        "tasks": [task],
     }
 
 

@@ -96,11 +96,7 @@ def by_huggingface(out: Path) -> Facts:
         facts |= {("value", name): value, ("interval", name): (low, high), ("samples", name): number}
     for role, models in (row for row in cells if len(row) == 2):
         facts |= {("judge", role, model): True for model in models.split(", ")}
-    [entry] = [
-        yaml.safe_load(path.read_text(encoding="utf-8"))[0]
-        for path in out.rglob("*.yaml")
-        if path.name != "eval.yaml"
-    ]
+    [entry] = [yaml.safe_load(path.read_text(encoding="utf-8"))[0] for path in out.rglob("*.yaml")]
     assert entry["value"] == facts["value", entry["notes"].split(",")[0].split(";")[0]]
     for row in rows(next(out.glob("walks-*")) / "walks.jsonl"):
         facts["failed" if row["score"] is None else "walk", f"{row['sample']}/{row['repeat']}"] = row["score"]
