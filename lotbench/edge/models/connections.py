@@ -88,7 +88,11 @@ class Connections(httpx2.AsyncBaseTransport):
         if self._session is None:
             # Here, where the loop is that of the calls.
             self._session = aiohttp.ClientSession(
-                connector=Pool(limit=0, keepalive_timeout=IDLE_S, ssl=_secure()),
+                connector=Pool(
+                    limit=0,
+                    keepalive_timeout=IDLE_S,
+                    ssl=_secure() if request.url.scheme == "https" else True,
+                ),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 proxy=self._proxy,
             )
