@@ -22,8 +22,7 @@ evaluate:          ## play three games with the embedded model, without a key; m
 	@echo "Now three games of four rounds on this machine, without a key or the network. The model is tiny: watch the game, not the score."
 	$(BIN)/lotbench evaluate --config configs/try.toml
 	@echo "Look at the games, picture by picture:  $(BIN)/lotbench view"
-	@echo "Be the player yourself (needs a key):   $(BIN)/lotbench play --browser"
-	@echo "Without one, judged by the tiny model:   $(BIN)/lotbench play --browser --config try --set arm=image+caption"
+	@echo "Be the player yourself, without a key:   $(BIN)/lotbench play --browser"
 
 quick: $(VENV)/dev.done        ## the fast tests, under two minutes
 	$(BIN)/python -m pytest -q -n $(WORKERS)

@@ -8,18 +8,35 @@ import datetime
 import sys
 import time
 import webbrowser
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from lotbench.config import experiment as config
-from lotbench.config.experiment import Config
+from lotbench.config.experiment import DEFAULT_BENCHMARK, Config
 from lotbench.edge import serve
 from lotbench.edge.calls.descriptors import room
 from lotbench.edge.files import run_folder
 from lotbench.errors import UsageError
+from lotbench.site.host import HOST
+from lotbench.site.people_runs import DAILY_LANGUAGE, of_a_day
 
+KEYLESS: Mapping[str, Any] = {
+    "data": "lotbench_easy",
+    "limit": 5,
+    "settings.max_rounds": 6,
+    "settings.clue_interval": 1,
+    "settings.clue_reveal": "next",
+    "settings.judge_mode": "zero_shot",
+    "roles.judge": [HOST],
+    "roles.oracle": [HOST],
+}
+"""What is played without a key: short blanks, a clue after each miss, judged by the lists of the samples."""
+NO_KEY = (
+    "No key is set, so the lists of the samples judge; where they cannot tell, you do. Such games are in no board.\n"
+    "With $OPENAI_API_KEY a model judges; --judge names another.\n"
+)
 EVERYWHERE = ("0.0.0.0", "::")
 """Hosts by which a machine is reached under each of its addresses, and which are none of them."""
 
@@ -94,7 +111,19 @@ def play(parsed: argparse.Namespace) -> int:
     from lotbench.site.play import PlaySite
 
     asked, out = _game(parsed), Path(parsed.out)
-    asyncio.run(_refuse_missing(asked))
+    game = asked.experiment.benchmark == DEFAULT_BENCHMARK
+    try:
+        asyncio.run(_refuse_missing(asked))
+    except UsageError as error:
+        if not game or parsed.judge or parsed.oracle or parsed.role or parsed.config:
+            raise UsageError(
+                f"{error}; without a key: lotbench play, with neither --judge nor --config"
+            ) from None
+        # Games that were judged so are kept where no board looks.
+        asked, out = _game(parsed, KEYLESS), out / "keyless"
+        print(NO_KEY)
+    if game and not parsed.sample and not parsed.daily:
+        asked = of_a_day(asked, _today())
     if parsed.browser:
         table = PlaySite(asked, out, today=_today if parsed.daily else None)
         return _serve(table, parsed, table.close)
@@ -147,8 +176,8 @@ def _at_terminal(asked: Config, out: Path, given: str | None, day: datetime.date
     return print_result(interruptible(play_here(chosen, out, name, Console())))
 
 
-def _game(parsed: argparse.Namespace) -> Config:
-    """What is played, and who judges."""
+def _game(parsed: argparse.Namespace, instead: Mapping[str, Any] | None = None) -> Config:
+    """What is played, and who judges; `instead` is under what was asked for, where there is no key."""
     from lotbench.edge.files.datasets import config_file
 
     flags: dict[str, Any] = {
@@ -166,8 +195,10 @@ def _game(parsed: argparse.Namespace) -> Config:
         role, equals, model = pair.partition("=")
         if not equals:
             raise UsageError(f"--role {pair!r}: expected NAME=MODEL")
-        flags.setdefault(f"roles.{role}", [])
-        flags[f"roles.{role}"].append(model)
+        flags[f"roles.{role}"] = [*(flags.get(f"roles.{role}") or ()), model]
+    if parsed.benchmark in (None, DEFAULT_BENCHMARK) and not parsed.sample:
+        flags["languages"] = parsed.language or [DAILY_LANGUAGE]
+    flags = {**(instead or {}), **{name: value for name, value in flags.items() if value is not None}}
     made = config.load(config_file(parsed.config), parsed.sets, flags)
     # A person is asked for the guess, in our words: the paper's form wants the sentence around it, too.
     ours = {"settings.wording": "ours"} if made.experiment.settings.get("wording") == "paper" else {}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from rich.color import Color
 from rich.console import Console
@@ -29,6 +30,7 @@ WIDTH = 48
 """Of the picture, in characters; each shows two pixels, one above the other."""
 TICK_S = 0.1
 GIVE_UP = "give up"
+UNCLEAR = {"Unclear": "I can't tell"}
 FAILS = "After a guess that fails you may ask one yes/no question (an empty line asks none)."
 Asks = Callable[[str], str]
 
@@ -51,12 +53,14 @@ async def play_here(asked: Config, out: Path, name: str, console: Console, asks:
     async def begins(status: Status) -> None:
         await asyncio.to_thread(player.begins, status)
 
-    run = asyncio.ensure_future(play_next(asked, out, name, player.model, begins))
+    run = asyncio.ensure_future(play_next(asked, out, name, player.model, begins, player.decide))
     seat = Seat(player, console, asks, out)
     try:
         while not (run.done() and player.ended is None):
             if player.ended is not None:
                 await seat.ends()
+            elif player.doubt is not None:
+                await seat.doubts()
             elif player.model.asked is not None:
                 await seat.moves()
             else:
@@ -82,7 +86,7 @@ class Seat:
         """Wait for the judge or the host, and say for whom and how long."""
         player = self._player
         with self._console.status("") as shown:
-            while player.model.asked is None and player.ended is None and not run.done():
+            while player.phase in ("start", "judge", "host") and player.ended is None and not run.done():
                 whom = {"judge": "The judge is thinking about your guess", "host": "The host is thinking"}
                 about = whom.get(player.phase, "The game is being set up")
                 shown.update(f"{about}, {player.waited_s:.0f} s" if player.waited_s else about)
@@ -113,6 +117,25 @@ class Seat:
         if why:
             self._console.print(Text(why, style="red"))
 
+    async def doubts(self) -> None:
+        """Let the person decide of a guess of which the host cannot tell."""
+        player = self._player
+        doubt = player.doubt
+        assert doubt is not None
+        self._console.print(
+            Text(f"  ? I can't tell: “{visible(doubt.guess)}” is on none of my lists.", style="yellow")
+        )
+        line = await self._line("Enter to keep guessing, “show” to see the answer and say yourself", ())
+        if line.strip().lower() != "show":
+            player.says("on")
+            return
+        player.says("show")
+        self._console.print(told_answer(doubt.sample.model_dump()))
+        line = await self._line(
+            f"Does “{visible(doubt.guess)}” count, the same idea and as good a joke?", ("yes", "no")
+        )
+        player.says("counts" if line.strip().lower() in ("y", "yes") else "misses")
+
     async def ends(self) -> None:
         """How a game came out: the answer, why it is funny, the chain, and how others did."""
         player = self._player
@@ -123,11 +146,8 @@ class Seat:
         trace = next(one for one in folder.traces if (one.sample, one.repeat) == (ended.sample, ended.repeat))
         sample = folder.samples[trace.sample]
         made = result(trace, int(folder.config.settings.get("max_rounds", 1)))
-        told = Text()
-        told.append(f"{visible(str(sample['response']))}\n\n", style="bold")
-        told.highlight_words([visible(str(sample["key_text"]))], style="bold green")
-        told.append(f"{visible(str(sample['explanation']))}\n")
-        told.append(_signs(made.dots))
+        told = told_answer(sample)
+        told.append(f"\n{_signs(made.dots)}")
         lines: list[tuple[str, float | None]] = [("you", made.solved)]
         lines += [
             (one.name or "people", one.round)
@@ -185,7 +205,12 @@ class Seat:
                 )
                 said.append(("counts", mark.append(visible(turn.guess), style="bold")))
             if turn.answer:
-                said.append(("answer", Text(f"  host: {visible(turn.answer)}", style="bold")))
+                said.append(
+                    (
+                        "answer",
+                        Text(f"  host: {visible(UNCLEAR.get(turn.answer, turn.answer))}", style="bold"),
+                    )
+                )
             said += [(clue, Text(f"  clue: {visible(clue)}", style="yellow")) for clue in turn.clues]
             said += (
                 [("frame", Text(f"  part of the joke: {visible(turn.frame)}", style="yellow"))]
@@ -222,6 +247,14 @@ class Seat:
             return await asyncio.to_thread(self._asks, f"{before}{options} > ")
         except EOFError:
             raise Unescapable("the terminal was closed; begin again with the same name to go on") from None
+
+
+def told_answer(sample: Mapping[str, Any]) -> Text:
+    """The whole response, and why it is funny."""
+    told = Text()
+    told.append(f"{visible(str(sample['response']))}\n\n", style="bold")
+    told.highlight_words([visible(str(sample["key_text"]))], style="bold green")
+    return told.append(f"{visible(str(sample['explanation']))}\n")
 
 
 def drawn(picture: bytes) -> Text:

@@ -22,10 +22,13 @@ from lotbench.run.evaluate import begin, resume
 from lotbench.run.loading import Run, load_run
 from lotbench.run.plan import Plan
 from lotbench.run.session import Watch
+from lotbench.site.host import HOST, Decide, Host
 
 LONGEST_NAME = 40
 DAILY_LANGUAGE = "en"
-"""Of the daily game, if no other is asked for."""
+"""Of the game, if no other is asked for."""
+SHORT = 3
+"""Words from which a blank is a long one."""
 
 
 class NothingLeftError(UsageError):
@@ -66,7 +69,34 @@ def of_the_day(asked: Config, day: datetime.date) -> Config:
     )
 
 
-async def play_next(asked: Config, out: Path, name: str, own: Any = None, watch: Watch | None = None) -> Run:
+def of_a_day(asked: Config, day: datetime.date) -> Config:
+    """The samples in the order of a day: short blanks first, and no picture twice running.
+
+    Raises:
+        UsageError: There is no sample to play.
+    """
+    left = list(planned(asked).chosen)
+    random.Random(f"order:{day.toordinal()}").shuffle(left)
+    left.sort(key=lambda item: min(len(item.key_text.split()), SHORT))
+    names: list[str] = []
+    picture = ""
+    while left:
+        item = next((one for one in left if one.image != picture), left[0])
+        left.remove(item)
+        names.append(item.id)
+        picture = item.image
+    experiment = asked.experiment.model_copy(update={"samples": tuple(names), "languages": ()})
+    return Config(experiment=experiment, limits=asked.limits)
+
+
+async def play_next(
+    asked: Config,
+    out: Path,
+    name: str,
+    own: Any = None,
+    watch: Watch | None = None,
+    decide: Decide | None = None,
+) -> Run:
     """Let a person play what they have not seen: go on with their run, or begin one.
 
     Args:
@@ -75,6 +105,7 @@ async def play_next(asked: Config, out: Path, name: str, own: Any = None, watch:
         name: The person's, as `person` gives it.
         own: The model that asks the person; the terminal if there is none.
         watch: See `evaluate`.
+        decide: Asks the person whether a guess counts of which the host by lists cannot tell.
 
     Raises:
         NothingLeftError: The person has seen every sample.
@@ -87,14 +118,16 @@ async def play_next(asked: Config, out: Path, name: str, own: Any = None, watch:
     for run in await asyncio.to_thread(_runs, out, made):
         if _open(run, made):
             # The name as it was written when the run began.
-            return await resume(run.path, own=_own(run.config.model, own), watch=watch, concurrency=1)
+            return await resume(
+                run.path, own=_own(run.config.model, own, made, decide), watch=watch, concurrency=1
+            )
         shown = await asyncio.to_thread(_shown, run)
         played = run if shown & wanted else played
         seen |= shown
     left = tuple(item.id for item in made.chosen if item.id not in seen)[: asked.experiment.limit]
     if not left:
         raise NothingLeftError(f"{name} has played every sample there is to play", played)
-    mine = _own(made.experiment.model, own)
+    mine = _own(made.experiment.model, own, made, decide)
     return await begin(_of(asked, name, left), out=out, own=mine, watch=watch)
 
 
@@ -103,8 +136,10 @@ def planned(asked: Config) -> Plan:
     return plan.make(_of(asked, "nobody"))
 
 
-def _own(model: str, own: Any) -> dict[str, Any]:
-    return {} if own is None else {model: own}
+def _own(model: str, own: Any, made: Plan, decide: Decide | None) -> dict[str, Any]:
+    """The Python objects of a run: the person, and the host by lists where it judges or answers."""
+    host = {HOST: Host(made.by_id.__getitem__, decide)}
+    return host if own is None else {model: own, **host}
 
 
 def _of(asked: Config, name: str, samples: tuple[str, ...] | None = None) -> Config:

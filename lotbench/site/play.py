@@ -109,7 +109,7 @@ class PlaySite:
         match path.split("/"):
             case ["join"]:
                 return {"go": f"seat/{self._join(sent).key}/index.html"}
-            case ["seat", key, move] if move in ("answer", "skip", "give-up", "next"):
+            case ["seat", key, move] if move in ("answer", "skip", "give-up", "next", "says"):
                 why = self._move(self._seat(key), move, sent)
                 return {"why": why} if why else {"go": "index.html"}
         raise LookupError(path)
@@ -188,7 +188,7 @@ class PlaySite:
     async def _game(self, seat: Player) -> Run:
         # In a thread: the sample of a day is drawn of the whole data set.
         asked = await asyncio.to_thread(self._of, seat.day)
-        return await play_next(asked, self._out, seat.name, seat.model, partial(_told, seat))
+        return await play_next(asked, self._out, seat.name, seat.model, partial(_told, seat), seat.decide)
 
     def _move(self, seat: Player, move: str, sent: object) -> str | None:
         """What a person does: an answer, none, no more of this game, or on to the next; returns why it is not taken."""
@@ -203,6 +203,8 @@ class PlaySite:
             seat.skip(version)
         elif move == "give-up":
             seat.give_up(version)
+        elif move == "says":
+            seat.says(str(sent.get("said")))
         else:
             seat.goes_on()
         return None
@@ -256,6 +258,8 @@ class PlaySite:
             view=view,
             wait=round(seat.waited_s),
             waiting=seat.waiting,
+            doubt=seat.doubt,
+            around=game_rounds.masked(seat.doubt.sample.model_dump()) if seat.doubt else None,
             fields=seat.fields,
             asked=interview(request) if request and view is None else None,
             over=seat.over,

@@ -10,6 +10,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from lotbench.benchmarks.lotbench.games import Round, read_rounds
 from lotbench.edge.pictures.picture_file import decoded
+from lotbench.site.host import OWN_WORD
 from lotbench.types import Trace
 
 Dot: TypeAlias = Literal["miss", "found", "none"]
@@ -28,6 +29,7 @@ class Result:
         dots: Each round up to the last that its player took part in, and whether clues came after it.
         solved: The round that solved it; None where none did.
         given_up: Whether its player ended it.
+        own: Whether it counted by its player's own word.
     """
 
     dots: tuple[tuple[Dot, bool], ...]
@@ -35,12 +37,14 @@ class Result:
     solved: int | None
     given_up: bool
     failed: bool
+    own: bool = False
 
     @property
     def words(self) -> str:
         """How it came out, in words."""
         if self.solved is not None:
-            return f"Solved in round {self.solved} of {self.most}"
+            own = ", by your own word" if self.own else ""
+            return f"Solved in round {self.solved} of {self.most}{own}"
         if self.failed:
             return "The game broke off"
         if self.given_up:
@@ -65,7 +69,8 @@ def result(trace: Trace, most: int) -> Result:
     solved = next((one.number for one in rounds if _dot(one) == "found"), None)
     if trace.outcome != "solved":
         solved = None
-    return Result(dots, most, solved, given_up, trace.outcome.endswith("_failed"))
+    own = any(OWN_WORD in one.texts.values() for at in rounds for one in at.opinions if one.accepted)
+    return Result(dots, most, solved, given_up, trace.outcome.endswith("_failed"), own)
 
 
 def _dot(one: Round) -> Dot:

@@ -20,13 +20,25 @@ from lotbench.run.loading import Run
 from lotbench.run.session import Status
 from lotbench.types import Trace
 
-Phase: TypeAlias = Literal["start", "guess", "ask", "other", "judge", "host"]
+Phase: TypeAlias = Literal["start", "guess", "ask", "other", "judge", "host", "unknown", "own"]
+SAID = {False: ("on", "show"), True: ("counts", "misses")}
+"""What a player may say where the host cannot tell: to guess on, or to be shown the answer; then whether it counts."""
 CONSENT = (
     "What you type, how long you take and the name that you give are written into a folder on the machine that "
     "serves this page, judged by the models named below, and may be published in that form."
 )
 GUESSES = ("filling", "response")
 """The fields of a form by which a person says what goes into the blank, or a whole response."""
+
+
+@dataclass
+class Doubt:
+    """A guess of which the host cannot tell; `shown` once the player has asked for the answer, which ends the game."""
+
+    sample: Any
+    guess: str
+    said: asyncio.Future[bool | None]
+    shown: bool = False
 
 
 @dataclass
@@ -41,6 +53,7 @@ class Player:
         sent: What they sent last, by field, and `sent_at` when.
         over: Why their run has ended, if it has; "" where all was played.
         day: The day whose game they play, where it is the game of a day.
+        doubt: A guess of which the host cannot tell, while it waits for the player.
     """
 
     key: str
@@ -56,6 +69,7 @@ class Player:
     task: asyncio.Task[None] | None = None
     over: str | None = None
     day: datetime.date | None = None
+    doubt: Doubt | None = None
 
     @property
     def playing(self) -> bool:
@@ -69,7 +83,13 @@ class Player:
 
     @property
     def phase(self) -> Phase:
-        """Whose turn it is: the person's, to `guess`, `ask` or fill in something `other`, or whom they wait for."""
+        """Whose turn it is: the person's, or whom they wait for.
+
+        A person is to `guess`, to `ask`, to fill in something `other`, or to say of a guess that is `unknown` whether it
+        counts, by their `own` word.
+        """
+        if self.doubt is not None:
+            return "own" if self.doubt.shown else "unknown"
         if self.model.asked is not None:
             step = self.model.asked.key.step
             return "guess" if step == "respond" else "ask" if step == "ask" else "other"
@@ -144,6 +164,29 @@ class Player:
     def give_up(self, version: int) -> None:
         """End the game unsolved; raises UsageError if it is not their turn."""
         self.model.give_up(version)
+        self._sends({})
+
+    async def decide(self, sample: Any, guess: str) -> bool | None:
+        """Wait for the player to say whether a guess counts; see `says`."""
+        self.doubt = Doubt(sample, guess, asyncio.get_running_loop().create_future())
+        try:
+            return await self.doubt.said
+        finally:
+            self.doubt = None
+
+    def says(self, said: str) -> None:
+        """Decide of a guess of which the host cannot tell; raises UsageError where none waits."""
+        doubt = self.doubt
+        if doubt is None or doubt.said.done() or said not in SAID[doubt.shown]:
+            raise UsageError("this was answered already: load the page again")
+        if said == "show":
+            doubt.shown = True
+            return
+        if said == "misses":
+            self.model.ends(doubt.sample.id, 1)
+        doubt.said.set_result({"counts": True, "misses": False}.get(said))
+        # At once, as the page looks before the game goes on.
+        self.doubt = None
         self._sends({})
 
     def goes_on(self) -> None:

@@ -111,8 +111,13 @@ class PageModel:
 
     def give_up(self, version: int) -> None:
         """Decline the request that was shown and all that follow in its walk; raises UsageError as `answer` does."""
-        self._given_up.add(_walk(self._waiting(version)))
+        request = self._waiting(version)
+        self.ends(request.key.sample, request.key.repeat)
         self._settle("", GAVE_UP)
+
+    def ends(self, sample: str, repeat: int) -> None:
+        """Decline all requests that follow in a walk."""
+        self._given_up.add((sample, repeat))
 
     def _waiting(self, version: int) -> Request:
         if self.asked is None or version != self.version or self._reply.done():

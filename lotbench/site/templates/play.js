@@ -50,7 +50,7 @@ document.addEventListener("submit", async (event) => {
   const status = form.querySelector("[role=status]");
   status.textContent = "";
   try {
-    const sent = Object.fromEntries(new FormData(form));
+    const sent = Object.fromEntries(new FormData(form, event.submitter));
     const got = await fetch(form.dataset.send, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(sent)});
     const told = await got.json();
     if (!got.ok) throw new Error(told.error);

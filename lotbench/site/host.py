@@ -1,0 +1,164 @@
+"""A host without a model: guesses are judged by the lists of their sample, questions answered by its clues.
+
+The lists know few guesses. Of any other the host says that it cannot tell, and the player decides.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Iterable
+from difflib import SequenceMatcher
+from functools import cache
+from typing import Any, TypeAlias
+
+from lotbench.benchmarks.lotbench import words
+from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.types import Reply, Request
+
+Decide: TypeAlias = Callable[[Item, str], Awaitable[bool | None]]
+"""Asks the player whether a guess counts that the lists do not know; None: it was not said, and it does not."""
+HOST = "python:lists"
+"""The host's name as judge and oracle of a run."""
+OWN_WORD = "The player says so."
+"""The reason that a verdict has which the player gave."""
+ALIKE = 0.88
+"""From this share of letters in common, two phrases are one with a slip of the finger."""
+MORE = 2
+"""Words that a guess may have beside those of a phrase that counts."""
+PLAIN = re.compile(
+    r"an?|and|any|anything|are|as|at|be|been|by|can|did|do|does|for|from|ha[sd]|have|her|he|him|his|i|in|into|is|its?|kind"
+    r"|like|made|might|missing|of|on|one|or|people|phrase|part|she|so|some|something|somebody|someone|sort|text|that|the|their"
+    r"|them|there|these|they|things?|this|to|type|used|usually|was|were|what|which|with|words?|you|your"
+)
+"""Words that say nothing of what is asked for."""
+_NO = re.compile(r"\b(?:no|not|never|nobody|nothing|without|hardly)\b|n['’]t\b|不|没", re.IGNORECASE)
+_OF_IT = re.compile(r"^(?:it|they|this|the (?:missing|hidden))\b", re.IGNORECASE)
+_QUOTED = re.compile(r"^[^\n:：\"“]+[:：]\s*[\"“](.*)[\"”]\s*$", re.MULTILINE)
+"""A guess or a question as the last line of a prompt has it."""
+_NUMBERS = {name: number for number, name in enumerate(("one", "two", "three", "four", "five", "six"), 1)}
+_COUNTED = re.compile(r"\b(?:(one|two|three|four|five|six|[1-6])|(?:a )?single) words?\b", re.IGNORECASE)
+_BEGINS = re.compile(r"\b(?:begin|start)\w* with (?:the letter |an? )?[\"'“‘]?([a-z])\b", re.IGNORECASE)
+
+
+def verdict(sample: Item, guess: str) -> tuple[bool | None, str]:
+    """Whether a guess counts by its sample's lists, None where they do not know it; and why."""
+    refused = [(one.text, one.why) for one in sample.reject]
+    refused += [(text, "It is near, but it makes another joke.") for text in sample.near]
+    right = [
+        (sample.key_text, "It is the very words."),
+        *((text, "It is on the list of what counts.") for text in sample.accept),
+    ]
+    scored = [
+        (alike(guess, text), counts, why)
+        for counts, of in ((False, refused), (True, right))
+        for text, why in of
+    ]
+    best, counts, why = max(scored)
+    if best >= ALIKE:
+        return counts, why
+    for text, why in refused:
+        if _holds(stems(guess), stems(text)):
+            return False, why
+    holds = [text for text, _ in right if _holds(stems(guess), stems(text))]
+    return (True, f"It has “{holds[0]}” in it.") if holds else (None, "")
+
+
+def answer(sample: Item, question: str) -> str:
+    """Yes or No where the key text, the lists or a clue decide, else Unclear."""
+    key = words.same(sample.key_text)
+    if sample.language == "en" and (found := _COUNTED.search(question)):
+        count = _NUMBERS.get((found[1] or "one").lower()) or int(found[1])
+        return "Yes" if len(key.split()) == count else "No"
+    if sample.language == "en" and (found := _BEGINS.search(question)):
+        return "Yes" if key.startswith(found[1].lower()) else "No"
+    asked = stems(question)
+    if not asked:
+        return "Unclear"
+    if asked == stems(sample.key_text):
+        return "Yes"
+    if any(
+        asked == stems(text) for text in (*sample.accept, *sample.near, *(one.text for one in sample.reject))
+    ):
+        return "No"
+    for clue in sample.clues:
+        told = list(_stems(clue))
+        # One word alone is answered only where the clue says of the thing itself what it is.
+        within = told if len(asked) > 1 else told[:3] if _OF_IT.match(clue) else []
+        if asked <= set(within):
+            return "No" if bool(_NO.search(clue)) != bool(_NO.search(question)) else "Yes"
+    return "Unclear"
+
+
+def alike(one: str, other: str) -> float:
+    """How alike two phrases are, from 0 to 1, by the stems of their words and then by their letters."""
+    if stems(one) == stems(other):
+        return 1.0
+    first, second = words.same(one), words.same(other)
+    # Of short words one letter makes another word.
+    close = (
+        SequenceMatcher(None, first, second, autojunk=False).ratio()
+        if min(len(first), len(second)) > 4
+        else 0.0
+    )
+    return min(close, 0.99)
+
+
+def stems(text: str) -> frozenset[str]:
+    """The stems of the words of a text that say something, or all where none does."""
+    return frozenset(_stems(text)) or frozenset(words.same(text).split())
+
+
+def _stems(text: str) -> Iterable[str]:
+    said = words.same(text)
+    if words.CJK.search(said):
+        return [said]
+    return [_stemmer().stemWord(word) for word in said.split() if not PLAIN.fullmatch(word)]
+
+
+def _holds(guess: frozenset[str], right: frozenset[str]) -> bool:
+    return right <= guess and len(guess - right) <= MORE
+
+
+@cache
+def _stemmer() -> Any:
+    import snowballstemmer  # type: ignore[import-untyped]  # noqa: PLC0415 - only a game without a model needs it
+
+    return snowballstemmer.stemmer("english")
+
+
+class Host:
+    """Judge and oracle of games, by the lists of their samples.
+
+    Args:
+        sample: The sample of an id.
+        decide: Asks the player; without it, what the lists do not know does not count.
+    """
+
+    takes_requests = True
+
+    def __init__(self, sample: Callable[[str], Any], decide: Decide | None = None) -> None:
+        self._sample = sample
+        self._decide = decide
+
+    async def __call__(self, request: Request) -> Reply:
+        """Answer in the form that is asked for."""
+        fields = (request.schema or {}).get("properties", {})
+        return Reply(json.dumps(await self._said(request, fields), ensure_ascii=False), HOST)
+
+    async def _said(self, request: Request, fields: Any) -> dict[str, Any]:
+        if request.key.step == "preflight":
+            return {"word": "ready"}
+        sample = self._sample(request.key.sample)
+        if request.key.step == "answer":
+            return {"answer": answer(sample, _quoted(request))}
+        counts, why = verdict(sample, _quoted(request))
+        if counts is None:
+            own = await self._decide(sample, _quoted(request)) if self._decide else None
+            counts, why = bool(own), "The lists do not know it." if own is None else OWN_WORD
+        return {name: counts if one.get("type") == "boolean" else why for name, one in fields.items()}
+
+
+def _quoted(request: Request) -> str:
+    text = "".join(part for part in request.messages[-1].parts if isinstance(part, str))
+    return str(_QUOTED.findall(text)[-1])

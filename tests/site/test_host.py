@@ -1,0 +1,140 @@
+"""Games without a key: judged by the lists of their sample, answered by its clues, and else by the player."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import io
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.cli import main
+from lotbench.cli.people import KEYLESS
+from lotbench.cli.play_terminal import play_here
+from lotbench.config import experiment as config
+from lotbench.config.experiment import Config
+from lotbench.edge.files import datasets
+from lotbench.run.loading import Run
+from lotbench.site.host import OWN_WORD, answer, verdict
+from lotbench.site.people_runs import of_a_day, planned
+from lotbench.site.play import PlaySite
+from tests.site.test_view import client, given, joined, sent, until
+
+EASY = {item.id: item for item in datasets.samples(datasets.data_folder("", "lotbench_easy"), Item)}
+SLOPE = EASY["lot-0034"]
+
+
+def keyless(**asked: Any) -> Config:
+    return config.load(None, (), {"benchmark": "lotbench", "model": "human", **KEYLESS, **asked})
+
+
+@pytest.mark.parametrize("name", ["lotbench", "lotbench_easy"])
+def test_the_lists_of_every_sample_are_told_apart(name: str) -> None:
+    for sample in datasets.samples(datasets.data_folder("", name), Item):
+        refused = [*(one.text for one in sample.reject), *sample.near]
+        for counts, texts in ((True, (sample.key_text, *sample.accept)), (False, refused)):
+            assert {text: verdict(sample, text)[0] for text in texts} == dict.fromkeys(texts, counts)
+
+
+@pytest.mark.parametrize(
+    ("guess", "counts"),
+    [
+        ("to ski", True),
+        ("Snow boarding!", True),
+        ("downhill skiing", True),
+        ("sking", True),
+        ("mountain climb", False),
+        ("an ice fishing trip", False),
+        ("banana", None),
+        ("sailing", None),
+    ],
+)
+def test_near_forms_of_a_guess(guess: str, counts: bool | None) -> None:
+    assert verdict(SLOPE, guess)[0] is counts
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("Is it one word?", "Yes"),
+        ("Is it two words?", "No"),
+        ("Does it begin with s?", "Yes"),
+        ("Does it need special gear?", "Yes"),
+        ("Is it something people do for fun?", "Yes"),
+        ("Is it chess?", "No"),
+        ("Is it an animal?", "Unclear"),
+        ("Is it it?", "Unclear"),
+    ],
+)
+def test_a_question_is_answered_where_the_sample_decides(question: str, said: str) -> None:
+    assert answer(SLOPE, question) == said
+
+
+def test_the_order_of_a_day_has_short_blanks_first_and_no_picture_twice_running() -> None:
+    asked = keyless(data="lotbench", languages=["en"])
+    days = [of_a_day(asked, datetime.date(2026, 11, day)).experiment.samples for day in (1, 1, 2)]
+    assert days[0] == days[1] != days[2] and sorted(days[0]) == sorted(days[2])
+    by_id = {item.id: item for item in planned(asked).data}
+    shown = [by_id[name] for name in days[0]]
+    assert {item.language for item in shown} == {"en"} and len(shown[0].key_text.split()) == 1
+    assert all(one.image != other.image for one, other in pairwise(shown))
+
+
+async def played(tmp_path: Path, lines: Iterator[str]) -> tuple[Run, str]:
+    written = io.StringIO()
+    console = Console(file=written, width=80, force_terminal=False)
+    game = play_here(keyless(samples=["lot-0034"]), tmp_path, "Ann", console, lambda before: next(lines))
+    return await asyncio.wait_for(game, 60), written.getvalue()
+
+
+async def test_the_player_decides_where_the_lists_cannot_tell(tmp_path: Path) -> None:
+    lines = iter(["knitting", "Is it an animal?", "sailing", "", "", "kiting", "show", "yes"])
+    run, shown = await played(tmp_path, lines)
+    assert run.traces[0].outcome == "solved" and "Solved in round 3 of 6, by your own word" in shown
+    assert "host: I can't tell" in shown and "✕ not it: sailing" in shown and "clue: It is something" in shown
+    assert run.summary["rankable"] is False
+    checks = [step["value"] for step in run.traces[0].steps if step["step"] == "check"]
+    assert [OWN_WORD in repr(one) for one in checks] == [False, False, True]
+
+
+async def test_who_is_shown_the_answer_and_says_no_has_ended_the_game(tmp_path: Path) -> None:
+    run, shown = await played(tmp_path, iter(["sailing", "show", "no"]))
+    assert (
+        run.traces[0].outcome == "unsolved" and "Given up after round 1" in shown and "splendid one" in shown
+    )
+
+
+async def test_on_a_page_the_answer_comes_only_when_it_is_asked_for(tmp_path: Path) -> None:
+    table = PlaySite(keyless(samples=["lot-0034"]), tmp_path)
+    async with client(table) as browser:
+        seat = await joined(browser, "Ann")
+        await given(browser, seat, filling="sailing")
+        page = await until(browser, seat, "on none of my lists")
+        assert "for skiing" not in page and "Show me the answer" in page
+        told = await sent(browser, f"{seat}/says", {"said": "counts"}, 400)
+        assert "answered already" in told["error"]
+        await sent(browser, f"{seat}/says", {"said": "show"})
+        page = await until(browser, seat, "It does not")
+        assert "<mark>skiing</mark>" in page and SLOPE.explanation[:30] in page
+        await sent(browser, f"{seat}/says", {"said": "counts"})
+        page = await until(browser, seat, "by your own word")
+        assert "with your words" in page
+        await table.close()
+
+
+def test_play_without_a_key_says_who_judges_and_names_its_own_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("builtins.input", lambda before="": "no")
+    assert main(["play", "--name", "Ann"]) == 0
+    assert "the lists of the samples judge" in capsys.readouterr().out
+    assert main(["play", "--name", "Ann", "--judge", "gpt-4o-mini"]) == 2
+    assert "without a key: lotbench play" in capsys.readouterr().err
