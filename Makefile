@@ -16,13 +16,13 @@ export TOKENIZERS_PARALLELISM := false
 help:              ## this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / - /'
 
-evaluate:          ## play three games with the embedded model, without a key; makes .venv first
-	@test -e $(VENV)/local.done || echo "First, once: $(VENV) with lotbench and a model of 135 million parameters. With the games a minute and a half in all, by the network."
-	@$(MAKE) --no-print-directory -s $(VENV)/local.done
-	@echo "Now three games of four rounds on this machine, without a key or the network. The model is tiny: watch the game, not the score."
-	$(BIN)/lotbench evaluate --config configs/try.toml
-	@echo "Look at the games, picture by picture:  $(BIN)/lotbench view"
-	@echo "Be the player yourself, without a key:   $(BIN)/lotbench play --browser"
+evaluate:          ## watch a good game, and a model of this machine at one, without a key; makes .venv first
+	@test -e $(VENV)/local.done || echo "First, once: $(VENV) with lotbench and a model of 135 million parameters (about 90 MB). Then two games; about a minute in all."
+	@start=$$(date +%s); \
+	$(MAKE) --no-print-directory -s $(VENV)/local.done && ready=$$(date +%s) && $(BIN)/lotbench watch && end=$$(date +%s) && \
+	echo "view:    $(BIN)/lotbench view             every run, and every game round by round" && \
+	echo "play:    $(BIN)/lotbench play --browser   be the player yourself; no key needed" && \
+	echo "It took $$((end - start)) s: $$((ready - start)) s to install, $$((end - ready)) s for the games."
 
 quick: $(VENV)/dev.done        ## the fast tests, under two minutes
 	$(BIN)/python -m pytest -q -n $(WORKERS)
@@ -54,23 +54,30 @@ audit: $(VENV)/dev.done        ## known vulnerabilities of the pinned versions
 clean:             ## remove the environment and caches
 	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
 
+# uv installs in seconds what takes pip a minute or two; where it is not to be had, or fails, pip does it.
+define install
+if test -x $(BIN)/uv && $(BIN)/uv pip install -q --python $(BIN)/python -c constraints.txt $(1); then :; \
+else $(PIP) install -q -c constraints.txt $(1); fi
+endef
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
+	@$(PIP) install -q uv || echo "no uv: pip installs"
 
 $(VENV)/local.done: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(PIP) install -q -c constraints.txt -e ".[local]"
+	@$(call install,-e ".[local]")
 	$(BIN)/lotbench local install
 	touch $@
 
 $(VENV)/dev.done: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(PIP) install -q -c constraints.txt -e ".[local,dev]"
+	@$(call install,-e ".[local,dev]")
 	$(BIN)/lotbench local install
 	touch $@
 
 $(VENV)/docs.done: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(PIP) install -q -c constraints.txt "mkdocs-material>=9.8,<10"
+	@$(call install,"mkdocs-material>=9.8,<10")
 	touch $@
 
 $(VENV)/all.done: $(VENV)/dev.done
-	$(PIP) install -q -c constraints.txt -e ".[all,dev]"
+	@$(call install,-e ".[all,dev]")
 	touch $@

@@ -341,6 +341,10 @@ def _inside(commands: Commands) -> None:
 
 def _people(commands: Commands) -> None:
     one = _command(
+        commands, "watch", "watch:watch", "watch a good game, then the embedded model at one; no key"
+    )
+    one.add_argument("--out", metavar="DIR", default="runs", help="where the run is kept (default: runs)")
+    one = _command(
         commands, "view", "people:view", "look through runs: leaderboards, and games round by round", _site()
     )
     one.add_argument(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from lotbench.run.session import Status
 from lotbench.site.others import Others
 from lotbench.site.people_runs import play_next
 from lotbench.site.play_result import result
-from lotbench.site.player import GUESSES, Player
+from lotbench.site.player import GUESSES, Player, View
 
 WIDTH = 48
 """Of the picture, in characters; each shows two pixels, one above the other."""
@@ -172,13 +172,7 @@ class Seat:
         self._console.rule(f"game {len(self._player.games) + 1} of {status.total}")
         if view.picture:
             path = status.plan.pictures.path(str(self._game))
-            if (
-                self._console.is_terminal
-                and self._console.width > WIDTH
-                and self._console.color_system in ("truecolor", "256")
-            ):
-                with suppress(PictureError, DataError):
-                    self._console.print(drawn(status.plan.pictures.sent(view.picture)))
+            show_picture(self._console, status.plan.pictures.sent(view.picture))
             self._console.print(Text(f"picture: {path}", style="dim"))
         if view.caption:
             self._console.print(Text(f"In the picture: {visible(view.caption)}"))
@@ -187,40 +181,16 @@ class Seat:
             if view.whole
             else "Fill in the blank; the same idea in another way counts."
         )
-        clues = (
-            f" Clues come after round {', '.join(map(str, view.clue_rounds))}." if view.clue_rounds else ""
-        )
+        often = view.clue_rounds[:1] == (1,)
+        after = "each miss" if often else f"round {', '.join(map(str, view.clue_rounds))}"
+        clues = f" Clues come after {after}." if view.clue_rounds else ""
         rules = f"{what} {view.most} rounds. {FAILS}{clues} Type “{GIVE_UP}” to give up."
         self._console.print(Text(rules, style="dim"))
 
     def _news(self) -> None:
         """What was said since it was last drawn: verdicts, answers, clues."""
-        view = self._player.view
-        for turn in view.turns if view else ():
-            said = []
-            if turn.guess and turn.counts is not None:
-                mark = Text(
-                    "  ✓ it counts: " if turn.counts else "  ✕ not it: ",
-                    style="green" if turn.counts else "red",
-                )
-                said.append(("counts", mark.append(visible(turn.guess), style="bold")))
-            if turn.answer:
-                said.append(
-                    (
-                        "answer",
-                        Text(f"  host: {visible(UNCLEAR.get(turn.answer, turn.answer))}", style="bold"),
-                    )
-                )
-            said += [(clue, Text(f"  clue: {visible(clue)}", style="yellow")) for clue in turn.clues]
-            said += (
-                [("frame", Text(f"  part of the joke: {visible(turn.frame)}", style="yellow"))]
-                if turn.frame
-                else []
-            )
-            for kind, text in said:
-                if (turn.number, kind) not in self._drawn:
-                    self._drawn.add((turn.number, kind))
-                    self._console.print(text)
+        for text in news(self._player.view, self._drawn):
+            self._console.print(text)
 
     def _joke(self) -> None:
         """The sentence with its blank, and the rounds as dots: in sight whenever something is typed."""
@@ -247,6 +217,41 @@ class Seat:
             return await asyncio.to_thread(self._asks, f"{before}{options} > ")
         except EOFError:
             raise Unescapable("the terminal was closed; begin again with the same name to go on") from None
+
+
+def news(view: View | None, drawn: set[tuple[object, ...]], asked: bool = False) -> Iterator[Text]:
+    """What was said in a game and is not drawn yet: verdicts, answers and clues; `asked`: the questions too."""
+    for turn in view.turns if view else ():
+        said: list[tuple[str, Text]] = []
+        if turn.guess and turn.counts is not None:
+            said.append(("counts", judged(turn.guess, turn.counts)))
+        if asked and turn.question:
+            said.append(("question", Text(f"  asks: {visible(turn.question)}")))
+        if turn.answer:
+            said.append(
+                ("answer", Text(f"  host: {visible(UNCLEAR.get(turn.answer, turn.answer))}", style="bold"))
+            )
+        said += [(clue, Text(f"  clue: {visible(clue)}", style="yellow")) for clue in turn.clues]
+        if turn.frame:
+            said.append(("frame", Text(f"  part of the joke: {visible(turn.frame)}", style="yellow")))
+        for kind, text in said:
+            if (turn.number, kind) not in drawn:
+                drawn.add((turn.number, kind))
+                yield text
+
+
+def judged(guess: str, counts: bool) -> Text:
+    """A guess with its verdict."""
+    mark = Text("  ✓ it counts: ", "green") if counts else Text("  ✕ not it: ", "red")
+    return mark.append(visible(guess), style="bold")
+
+
+def show_picture(console: Console, picture: bytes) -> None:
+    """Draw a picture, where the terminal can."""
+    colours = console.is_terminal and console.color_system in ("truecolor", "256")
+    if colours and console.width > WIDTH:
+        with suppress(PictureError, DataError):
+            console.print(drawn(picture))
 
 
 def told_answer(sample: Mapping[str, Any]) -> Text:

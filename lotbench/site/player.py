@@ -20,6 +20,7 @@ from lotbench.run.loading import Run
 from lotbench.run.session import Status
 from lotbench.types import Trace
 
+View: TypeAlias = player_view.View
 Phase: TypeAlias = Literal["start", "guess", "ask", "other", "judge", "host", "unknown", "own"]
 SAID = {False: ("on", "show"), True: ("counts", "misses")}
 """What a player may say where the host cannot tell: to guess on, or to be shown the answer; then whether it counts."""

@@ -1,0 +1,126 @@
+"""`lotbench watch`: a good game told again, and then the embedded model at one, printed as it goes.
+
+Both are judged by the lists of the sample, so that a yes means something although the model is tiny.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from lotbench.cli.evaluate import interruptible
+from lotbench.cli.play_terminal import judged, news, show_picture, told_answer
+from lotbench.config import experiment as config
+from lotbench.run.evaluate import begin
+from lotbench.run.plan import Plan
+from lotbench.run.session import Status
+from lotbench.site.host import HOST, Host, verdict
+from lotbench.site.people_runs import planned
+from lotbench.site.play_result import result
+from lotbench.site.player import Player
+from lotbench.types import Trace
+
+TICK_S = 0.1
+PACE_S = 0.45
+"""Between two lines of the game that is told again, at a terminal."""
+TOLD = "lot-0034"
+ROUNDS = (
+    ("chess", "Is it a sport?", "Yes"),
+    ("ice skating", "Is it done on a flat surface?", "No"),
+    ("snowboarding", None, None),
+)
+"""The game that is told: guess, question and answer of each round; the lists judge."""
+LIVE = "lot-0002"
+"""The sample that the embedded model plays."""
+ASKED: Mapping[str, Any] = {
+    "benchmark": "lotbench",
+    "model": "local",
+    "data": "lotbench_easy",
+    "repeats": 1,
+    "roles.judge": [HOST],
+    "roles.oracle": [HOST],
+    "settings.arm": "caption",
+    "settings.max_rounds": 4,
+    "settings.clue_interval": 1,
+    "settings.judge_mode": "zero_shot",
+}
+
+
+def watch(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench watch`."""
+    console, asked = Console(highlight=False), config.load(None, (), {**ASKED, "samples": [LIVE]})
+    made = planned(config.load(None, (), {**ASKED, "samples": [TOLD, LIVE]}))
+    tell(made, console, PACE_S if console.is_terminal else 0.0)
+    console.rule("Now live: a model of 135 million parameters, on this machine")
+    scene(made, LIVE, console)
+    host = {HOST: Host(made.by_id.__getitem__)}
+    shown = Live(console)
+    run = interruptible(begin(asked, out=Path(parsed.out), own=host, watch=shown.watched, check=False))
+    trace = run.traces[0]
+    shown.ends(trace)
+    console.print(
+        Text(result(trace, made.settings.max_rounds).words, "bold"), told_answer(run.samples[LIVE]), sep="\n"
+    )
+    console.print("It is a tiny model: watch the game, not the score.", style="dim")
+    console.print(Text(f"report:  {run.path / 'report.html'}"))
+    return 0
+
+
+def scene(made: Plan, sample: str, console: Console) -> None:
+    """The picture, and the joke with its blank."""
+    item: Any = made.by_id[sample]
+    show_picture(console, made.pictures.path(sample).read_bytes())
+    console.print(Text(f"In the picture: {item.caption}", "dim"))
+    before, _, after = item.frame.partition("<MASK>")
+    console.print(Text.assemble("\n", before, ("______", "bold underline blue"), after, "\n"))
+
+
+def tell(made: Plan, console: Console, pace_s: float) -> None:
+    """Tell the game that was played before, line by line."""
+    sample: Any = made.by_id[TOLD]
+    console.rule("A good game, told again")
+    scene(made, TOLD, console)
+    for number, (guess, question, answer) in enumerate(ROUNDS, 1):
+        counts, why = verdict(sample, guess)
+        lines = [Text(f"round {number}", "dim"), judged(guess, bool(counts)), Text(f"    {why}", "dim")]
+        lines += [Text(f"  asks: {question}"), Text(f"  host: {answer}", "bold")] if question else []
+        for line in lines:
+            time.sleep(pace_s)
+            console.print(line)
+    console.print(
+        Text.assemble(
+            f"\nSolved in round {len(ROUNDS)} of 15. The words were: ", (sample.key_text, "bold green")
+        )
+    )
+    console.print(Text(f"{sample.explanation}\n"))
+
+
+class Live:
+    """A game that is printed as it goes."""
+
+    def __init__(self, console: Console) -> None:
+        self._console, self._drawn = console, set[tuple[object, ...]]()
+        self._player = Player("", "")
+
+    async def watched(self, status: Status) -> None:
+        """Print what is new until the run has ended."""
+        self._player.status = status
+        with self._console.status("the model is thinking"):
+            while True:
+                for text in news(self._player.view, self._drawn, asked=True):
+                    self._console.print(text)
+                await asyncio.sleep(TICK_S)
+
+    def ends(self, trace: Trace) -> None:
+        """Print the verdict on the last guess, of which no view was seen."""
+        last = next(step for step in reversed(trace.steps) if step["step"] == "respond")
+        value: Any = last["value"]
+        if value.get("filling") and (last["round"], "counts") not in self._drawn:
+            self._console.print(judged(str(value["filling"]), trace.outcome == "solved"))
