@@ -37,7 +37,7 @@ ROUNDS = (
     ("snowboarding", None, None),
 )
 """The game that is told: guess, question and answer of each round; the lists judge."""
-LIVE = "lot-0002"
+LIVE = "lot-0006"
 """The sample that the embedded model plays."""
 ASKED: Mapping[str, Any] = {
     "benchmark": "lotbench",
@@ -49,6 +49,9 @@ ASKED: Mapping[str, Any] = {
     "settings.arm": "caption",
     "settings.max_rounds": 4,
     "settings.clue_interval": 1,
+    # It asks nothing that can be read, and would wait for it.
+    "settings.ask": False,
+    "sampling.candidate.temperature": 0.8,
     "settings.judge_mode": "zero_shot",
 }
 

@@ -182,6 +182,7 @@ def test_a_missing_key_is_said_before_the_page_is_served(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    assert main(["play", "--browser", "--no-browser", "--port", "0", "--out", str(tmp_path)]) == 2
+    asked = ["--browser", "--no-browser", "--judge", "gpt-4o-mini", "--out", str(tmp_path)]
+    assert main(["play", *asked]) == 2
     told = capsys.readouterr()
     assert "OPENAI_API_KEY" in told.err and "open http" not in told.out
