@@ -365,6 +365,11 @@ def _people(commands: Commands) -> None:
         action="store_true",
         help="the game of today (UTC), the same for everybody with the same data",
     )
+    one.add_argument(
+        "--export",
+        metavar="DIR",
+        help="write the daily game as a page for any host, or to send: no server, no key",
+    )
     one.add_argument("--limit", metavar="N", type=int, help="samples a person at most")
     one.add_argument(
         "--out", metavar="DIR", default="runs", help="where run folders are made (default: runs)"

@@ -110,6 +110,12 @@ def play(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench play`."""
     from lotbench.site.play import PlaySite
 
+    if parsed.export:
+        from lotbench.site.daily import export
+
+        count, page = export(_game(parsed, {"data": KEYLESS["data"]}), Path(parsed.export))
+        print(f"{page}: {count} games, one a day; open it, send the folder, or put it on any host")
+        return 0
     asked, out = _game(parsed), Path(parsed.out)
     game = asked.experiment.benchmark == DEFAULT_BENCHMARK
     try:

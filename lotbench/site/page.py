@@ -22,8 +22,8 @@ from lotbench.report.html import page as report_page
 FRAMES = "; frame-ancestors 'none'"
 """What only a header can say."""
 
-STYLES = {name: ("play.css",) for name in ("join", "play", "result")}
-SCRIPTS = {name: ("play.js",) for name in ("play", "result")}
+STYLES = {name: ("play.css",) for name in ("join", "play", "result", "daily")}
+SCRIPTS = {"play": ("play.js",), "result": ("play.js",), "daily": ("play.js", "daily.js")}
 """What pages have beside the sheet and the script of all, by template."""
 
 

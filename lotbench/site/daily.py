@@ -1,0 +1,123 @@
+"""The daily game as a folder of files: no server, no key; it works from a disk and from any host.
+
+The page judges by the lists of the samples, which it has as hashes; texts are masked until they are wanted. Who looks for
+the answer in it finds it: it is a game among friends, and no measurement.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import io
+import json
+import random
+import re
+import unicodedata
+from collections.abc import Iterable
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+from lotbench.config.experiment import Config
+from lotbench.edge.files import atomic_write
+from lotbench.edge.pictures.picture_file import decoded
+from lotbench.errors import UsageError
+from lotbench.run.plan import Plan
+from lotbench.site.page import screen
+from lotbench.site.people_runs import planned
+
+FIRST = datetime.date(2026, 1, 1)
+"""The day of game 1."""
+ROUNDS = 6
+PICTURE_PX = 900
+SHORTEST = 5
+"""Letters from which a slip of one letter is forgiven."""
+_SAYS_NOTHING = frozenset(
+    ("a", "an", "the", "to", "of", "some", "my", "your", "his", "her", "its", "our", "their")
+)
+_ENDINGS = re.compile(r"(?<=\w{3})(?:ing|ers?|ed|es|s)$")
+
+
+def export(asked: Config, folder: Path) -> tuple[int, Path]:
+    """Write the game into a folder; returns how many games it has, and its page.
+
+    Raises:
+        UsageError: The folder cannot be written to.
+    """
+    made = planned(asked)
+    items = sorted(made.chosen, key=lambda item: item.id)
+    # Everybody who writes the same data has the same game on a day.
+    random.Random("daily").shuffle(items)
+    try:
+        (folder / "pictures").mkdir(parents=True, exist_ok=True)
+        for number, item in enumerate(items):
+            (folder / "pictures" / f"{number}.jpg").write_bytes(_picture(made, item.id))
+        games = [_game(item) for item in items]
+        told = json.dumps(
+            {"first": FIRST.isoformat(), "rounds": ROUNDS, "games": games}, separators=(",", ":")
+        )
+        page = screen("daily", rounds=ROUNDS, games=told)
+        atomic_write.write(folder / "index.html", page.html)
+    except OSError as error:
+        raise UsageError(f"--export {folder}: {error.strerror}") from None
+    return len(items), folder / "index.html"
+
+
+def _game(item: Any) -> dict[str, Any]:
+    """A sample as the page has it: the frame in the open, hashes of what counts and what does not, the rest masked."""
+    right = [rough(text) for text in (item.key_text, *item.accept)]
+    wrong = [rough(text) for text in (*item.near, *(one.text for one in item.reject))]
+    before, _, after = item.frame.partition("<MASK>")
+    slips = {short for text in right for short in slipped(text)}
+    texts = {"clues": item.clues, "response": item.response, "key": item.key_text, "why": item.explanation}
+    return {
+        "id": item.id,
+        "joke": [before, after],
+        "scene": item.caption,
+        "right": _hashed(item.id, right),
+        "slips": _hashed(item.id, slips),
+        "wrong": _hashed(item.id, wrong),
+        "told": masked(item.id, json.dumps(texts)),
+    }
+
+
+def _hashed(salt: str, texts: Iterable[str]) -> str:
+    return " ".join(sorted({hashed(salt, text) for text in texts}))
+
+
+def rough(text: str) -> str:
+    """The form in which the page compares phrases: no case, articles or punctuation, and no endings (daily.js)."""
+    plain = re.sub(r"[^\w\s]", "", re.sub(r"[-‐‑–—_]", " ", unicodedata.normalize("NFKC", text).lower()))
+    return " ".join(_ENDINGS.sub("", word) for word in plain.split() if word not in _SAYS_NOTHING)
+
+
+def slipped(text: str) -> list[str]:
+    """A phrase with any one letter left out: two that share one differ by a letter (daily.js)."""
+    return [text[:at] + text[at + 1 :] for at in range(len(text))] if len(text) >= SHORTEST else []
+
+
+def hashed(salt: str, text: str) -> str:
+    """A hash of a phrase, twice FNV-1a of 32 bits (daily.js)."""
+    found = ""
+    for seed in (0x811C9DC5, 0x01000193):
+        value = seed
+        for byte in f"{salt}:{text}".encode():
+            value = (value ^ byte) * 16777619 & 0xFFFFFFFF
+        found += f"{value:08x}"
+    return found
+
+
+def masked(salt: str, text: str) -> str:
+    """A text that cannot be read at a glance (daily.js)."""
+    key = cycle(hashed(salt, "mask").encode())
+    return base64.b64encode(
+        bytes(byte ^ other for byte, other in zip(text.encode(), key, strict=False))
+    ).decode()
+
+
+def _picture(made: Plan, sample: str) -> bytes:
+    image = decoded(made.pictures.path(sample).read_bytes())
+    image.thumbnail((PICTURE_PX, PICTURE_PX))
+    body = io.BytesIO()
+    image.convert("RGB").save(body, "JPEG", quality=82, optimize=True)
+    return body.getvalue()

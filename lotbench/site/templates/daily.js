@@ -1,0 +1,211 @@
+// The game of a day, all of it in this page: it judges by the hashes that site/daily.py wrote.
+const told = JSON.parse(document.getElementById("games").textContent), DAY = 86400000;
+const at = (id) => document.getElementById(id);
+const quiet = new Set("a an the to of some my your his her its our their".split(" "));
+const rough = (text) => text.normalize("NFKC").toLowerCase().replace(/[-‐‑–—_]/g, " ").replace(/[^\p{L}\p{N}\p{M}_\s]/gu, "")
+  .split(/\s+/).filter((word) => word && !quiet.has(word)).map((word) => word.replace(/(?<=[\p{L}\p{N}_]{3})(?:ing|ers?|ed|es|s)$/u, "")).join(" ");
+const slipped = (text) => text.length < 5 ? [] : [...text].map((_, place, every) => every.filter((_, other) => other !== place).join(""));
+function hashed(salt, text) {
+  const bytes = new TextEncoder().encode(`${salt}:${text}`);
+  return [0x811c9dc5, 0x01000193].map((seed) => {
+    let value = seed;
+    for (const byte of bytes) value = Math.imul(value ^ byte, 16777619) >>> 0;
+    return value.toString(16).padStart(8, "0");
+  }).join("");
+}
+function unmasked(salt, text) {
+  const key = hashed(salt, "mask");
+  return new TextDecoder().decode(Uint8Array.from(atob(text), (one, place) => one.charCodeAt(0) ^ key.charCodeAt(place % key.length)));
+}
+function remembered() {
+  try { return JSON.parse(localStorage.getItem("lotbench") ?? "{}"); } catch { return {}; }
+}
+function remember(kept) {
+  try { localStorage.setItem("lotbench", JSON.stringify(kept)); } catch { /* The browser keeps nothing: the game goes on. */ }
+}
+const today = () => Math.floor((Date.now() - Date.parse(told.first)) / DAY) + 1;
+
+// Whether a guess counts; null where no list has it. A guess may have two words more than a phrase.
+function verdict(game, guess) {
+  const lists = Object.fromEntries(["right", "slips", "wrong"].map((name) => [name, new Set(game[name].split(" "))]));
+  const words = rough(guess).split(" "), parts = [];
+  for (let size = words.length; size >= Math.max(1, words.length - 2); size--)
+    for (let first = 0; first + size <= words.length; first++) parts.push(words.slice(first, first + size).join(" "));
+  const known = (list, text) => lists[list].has(hashed(game.id, text));
+  if (known("right", parts[0])) return true;
+  if (known("wrong", parts[0])) return false;
+  if (known("slips", parts[0]) || slipped(parts[0]).some((text) => known("right", text) || known("slips", text))) return true;
+  if (parts.some((text) => known("wrong", text))) return false;
+  return parts.some((text) => known("right", text)) ? true : null;
+}
+
+let number, game, texts, tries, shown, ended;
+function begin(which) {
+  number = which;
+  const place = (number - 1) % told.games.length;
+  [game, tries, shown, ended] = [told.games[place], [], false, null];
+  texts = JSON.parse(unmasked(game.id, game.told));
+  at("picture").src = `pictures/${place}.jpg`;
+  at("picture").alt = game.scene;
+  at("before").textContent = game.joke[0];
+  at("after").textContent = game.joke[1];
+  at("title").textContent = number === today() ? `The game of the day, number ${number}` : `Game number ${number}`;
+  all("#said > li:not(.rules)").forEach((one) => one.remove());
+  const kept = remembered();
+  for (const one of kept.games?.[number]?.tries ?? []) took(one.guess, one.counts, one.own, false);
+  if (kept.games?.[number]?.over && ended === null) over("given up", false);
+  draw();
+}
+function say(kind, text, stamp) {
+  const line = document.createElement("li"), bubble = document.createElement("p");
+  line.className = kind;
+  if (kind !== "clue") bubble.className = "bubble";
+  bubble.textContent = text;
+  line.append(bubble);
+  if (stamp !== undefined) {
+    const mark = document.createElement("p");
+    mark.className = `stamp ${stamp ? "found" : "miss"}`;
+    mark.textContent = stamp ? "it counts" : "not it";
+    line.append(mark);
+  }
+  at("said").append(line);
+}
+function took(guess, counts, own, fresh = true) {
+  tries.push({guess, counts, own});
+  // What was said while it was in doubt goes.
+  all("#said > .host:not(.rules), #said > .mine:not(:has(.stamp))").forEach((one) => one.remove());
+  say("mine", guess, counts);
+  if (counts) return over("solved", fresh);
+  if (tries.length >= told.rounds) return over("not solved", fresh);
+  const clue = texts.clues[tries.length - 1];
+  if (clue) say("clue", clue);
+  if (fresh) keep(false);
+}
+function keep(done) {
+  const kept = remembered();
+  kept.games ??= {};
+  kept.games[number] = {tries, over: done};
+  if (done && number === today() && kept.last !== number) {
+    kept.streak = ended === "solved" ? (kept.last === number - 1 ? kept.streak ?? 0 : 0) + 1 : 0;
+    kept.last = number;
+  }
+  remember(kept);
+}
+function over(how, fresh) {
+  ended = how;
+  if (fresh) keep(true);
+  draw();
+  if (fresh) at("words").focus();
+}
+function marked(place, words, told = "") {
+  const [mark, note] = ["mark", "span"].map((name) => document.createElement(name));
+  [mark.textContent, note.textContent, note.className] = [words, told, "quiet"];
+  const start = texts.response.indexOf(texts.key);
+  at(place).replaceChildren(texts.response.slice(0, start), mark, texts.response.slice(start + texts.key.length), note);
+}
+const outcome = () => {
+  const last = tries[tries.length - 1];
+  if (ended === "solved") return `Solved with guess ${tries.length} of ${told.rounds}${last.own ? ", by your own word" : ""}`;
+  return ended === "given up" ? `Given up after ${tries.length} of ${told.rounds} guesses` : `Not solved in ${told.rounds} guesses`;
+};
+function draw(doubt = "") {
+  const over = ended !== null, kept = remembered(), running = kept.last >= today() - 1 ? kept.streak ?? 0 : 0;
+  at("game").classList.toggle("over", over);
+  at("guessing").hidden = over || doubt === "own";
+  at("guess").disabled = Boolean(doubt);
+  at("headline").hidden = at("over").hidden = !over;
+  at("heading").hidden = over;
+  at("answer").hidden = !over && doubt !== "own";
+  at("menu").hidden = over || Boolean(doubt);
+  at("doubt").hidden = !doubt;
+  at("unknown").hidden = doubt === "own";
+  at("own").hidden = doubt !== "own";
+  at("round").textContent = `Guess ${tries.length + 1} of ${told.rounds}`;
+  at("streak").textContent = running ? `${running} solved in a row` : "";
+  at("dots").replaceChildren(...Array.from({length: told.rounds}, (_, place) => {
+    const dot = document.createElement("li"), name = document.createElement("span"), one = tries[place];
+    dot.className = one ? (one.counts ? "found" : "miss") : place === tries.length && !over ? "now" : "ahead";
+    if (texts.clues[place] && place < told.rounds - 1) dot.classList.add("clue");
+    name.className = "sr";
+    name.textContent = `Guess ${place + 1}: ${one ? (one.counts ? "it counted" : "not it") : "to come"}`;
+    dot.append(name);
+    return dot;
+  }));
+  marked("response", texts.key);
+  at("why").textContent = over || doubt === "own" ? texts.why : "";
+  if (!over && doubt !== "own") at("response").replaceChildren();
+  const last = tries[tries.length - 1], mine = over && ended === "solved" && rough(last.guess) !== rough(texts.key);
+  at("yours").hidden = !mine;
+  if (mine) marked("yours", last.guess, " with your words");
+  if (over) {
+    at("words").textContent = outcome();
+    at("words").className = ended === "solved" ? "found" : "miss";
+    const signs = tries.map((one) => one.counts ? "🟢" : "⚪").join("") + (ended === "given up" ? "🏳️" : "");
+    const place = location.protocol.startsWith("http") ? `\n${location.href.split("#")[0]}` : "";
+    at("shared").value = `lotbench #${number}  ${ended === "solved" ? tries.length : "X"}/${told.rounds}\n${signs}${place}`;
+    at("next").textContent = number === today() ? `The next one comes in ${Math.ceil((DAY - Date.now() % DAY) / 3600000)} h.` : "";
+    at("card").href = card();
+  } else if (!doubt) at("guess").focus({preventScroll: true});
+  settle();
+}
+// The result as a picture, without a word of the answer.
+function card() {
+  const canvas = document.createElement("canvas"), pen = canvas.getContext("2d");
+  [canvas.width, canvas.height] = [1200, 630];
+  const fill = (colour, words, font, y) => { pen.fillStyle = colour; pen.font = font; pen.fillText(words, 90, y); };
+  pen.fillStyle = "#fbf8f1";
+  pen.fillRect(0, 0, 1200, 630);
+  fill("#59626e", `The game of the day, number ${number}`, "32px system-ui, sans-serif", 170);
+  fill("#1c2026", outcome(), "600 50px system-ui, sans-serif", 260);
+  fill("#1c2026", "lotbench", "600 34px Georgia, serif", 530);
+  for (let place = 0; place < told.rounds; place++) {
+    pen.beginPath();
+    pen.arc(120 + place * 90, 370, 28, 0, 7);
+    pen.fillStyle = pen.strokeStyle = tries[place]?.counts ? "#1a7046" : "#8a929c";
+    pen.lineWidth = 4;
+    if (tries[place]) pen.fill();
+    else pen.stroke();
+  }
+  return canvas.toDataURL("image/png");
+}
+
+at("guessing").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const guess = at("guess").value.trim();
+  at("problem").textContent = "";
+  if (!rough(guess)) at("problem").textContent = "That cannot be used: no word in it. Nothing is used up.";
+  else if (tries.some((one) => rough(one.guess) === rough(guess))) at("problem").textContent = "You already tried that. Nothing is used up.";
+  else {
+    const counts = verdict(game, guess);
+    if (counts === null) {
+      shown = guess;
+      say("mine", guess);
+      say("host", "I can't tell: that is on none of my lists.");
+      return draw("unknown");
+    }
+    at("guess").value = "";
+    took(guess, counts, false);
+    if (ended === null) draw();
+  }
+});
+at("doubt").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const said = event.submitter.value, guess = shown;
+  if (said === "show") {
+    say("host", "This is the answer. Is yours the same idea, and as good a joke?");
+    return draw("own");
+  }
+  at("guess").value = "";
+  if (said === "counts") return took(guess, true, true);
+  if (said === "misses") {
+    tries.push({guess, counts: false, own: true});
+    return over("given up", true);
+  }
+  took(guess, false, false);
+  if (ended === null) draw();
+});
+at("give-up").addEventListener("click", () => { at("menu").open = false; over("given up", true); });
+at("another").addEventListener("click", () => begin(number > 1 ? number - 1 : told.games.length));
+// A page that stays open goes on to the next day's game, and never breaks off one that is played.
+document.addEventListener("visibilitychange", () => { if (!document.hidden && ended !== null && number < today() && remembered().games?.[today()] === undefined) begin(today()); });
+begin(today());

@@ -1,0 +1,47 @@
+"""`lotbench watch`: a game told again by the lists of its sample, and a live one printed as it goes."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from lotbench.cli import watch
+from lotbench.config import experiment as config
+from lotbench.run.evaluate import begin
+from lotbench.site.host import HOST, Host
+from lotbench.site.people_runs import planned
+
+
+def drawn() -> tuple[Console, io.StringIO]:
+    written = io.StringIO()
+    return Console(file=written, width=80, force_terminal=False), written
+
+
+def test_the_game_that_is_told_is_judged_by_the_lists() -> None:
+    console, written = drawn()
+    watch.tell(planned(config.load(None, (), {**watch.ASKED, "samples": [watch.TOLD]})), console, 0.0)
+    shown = written.getvalue()
+    assert shown.count("✕ not it") == 2 and "✓ it counts: snowboarding" in shown and "for ______." in shown
+    assert "on a flat surface" in shown and max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("guesses", [["aquarium show", "recipe", "telly"], ["darts", "sitcom"]])
+async def test_a_live_game_is_printed_to_its_last_guess(tmp_path: Path, guesses: list[str]) -> None:
+    left = iter([*guesses, *["again"] * 4])
+
+    async def player(messages: list[dict[str, Any]]) -> str:
+        return f'{{"filling": "{next(left)}"}}'
+
+    asked = config.load(None, (), {**watch.ASKED, "samples": [watch.LIVE], "model": "python:player"})
+    console, written = drawn()
+    live, by_id = watch.Live(console), planned(asked).by_id
+    own = {"python:player": player, HOST: Host(by_id.__getitem__)}
+    run = await begin(asked, out=tmp_path, own=own, watch=live.watched, check=False)
+    live.ends(run.traces[0])
+    solved = guesses[-1] == "sitcom"
+    assert (run.traces[0].outcome == "solved") is solved
+    assert ("✓ it counts: sitcom" if solved else "✕ not it: again") in written.getvalue()

@@ -1,0 +1,95 @@
+"""The daily game as a page on a disk: it judges as its lists say, shows no answer in its source, and keeps a streak."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.cli import main
+from lotbench.edge.files import datasets
+from lotbench.site.daily import hashed, masked, rough
+from tests import browsing
+
+EASY = [
+    item
+    for item in datasets.samples(datasets.data_folder("", "lotbench_easy"), Item)
+    if item.language == "en"
+]
+
+
+def test_phrases_are_compared_without_articles_and_endings() -> None:
+    assert rough("The Soap-Operas!") == rough("a soap opera") == "soap opera"
+    assert rough("skiing") == rough("to ski") and rough("sing") == "sing"
+    assert hashed("lot-0001", "ski") != hashed("lot-0002", "ski") and len(hashed("x", "")) == 16
+    assert "skiing" not in masked("lot-0034", "skiing")
+
+
+def test_the_folder_has_a_page_and_its_pictures_and_no_answer_in_the_open(tmp_path: Path) -> None:
+    assert main(["play", "--export", str(tmp_path / "game")]) == 0
+    page = (tmp_path / "game" / "index.html").read_text("utf-8")
+    [data] = re.findall(r'<script type="application/json" id="games">(.*?)</script>', page)
+    games = json.loads(data)["games"]
+    assert len(games) == len(list((tmp_path / "game" / "pictures").glob("*.jpg"))) == len(EASY)
+    by_id = {item.id: item for item in EASY}
+    for game in games:
+        told = json.dumps({name: value for name, value in game.items() if name not in ("joke", "scene")})
+        item = by_id[game["id"]]
+        assert item.key_text not in told and item.clues[-1] not in told and item.explanation not in told
+
+
+@pytest.mark.slow
+def test_a_game_in_a_browser_from_the_disk(tmp_path: Path) -> None:
+    main(["play", "--export", str(tmp_path)])
+    address = (tmp_path / "index.html").as_uri()
+    with (
+        browsing.browser() as made,
+        browsing.opened(made, address, viewport=browsing.PHONE) as (page, faults),
+    ):
+        shown = page.evaluate("game.id")
+        item = next(one for one in EASY if one.id == shown)
+        heard = page.evaluate(
+            "(texts) => texts.map((one) => verdict(game, one))", [item.key_text, *item.accept]
+        )
+        assert heard == [True] * len(heard)
+        refused = [*item.near, *(one.text for one in item.reject)]
+        assert page.evaluate("(texts) => texts.map((one) => verdict(game, one))", refused) == [False] * len(
+            refused
+        )
+        assert page.evaluate("verdict(game, 'xylophonic zeppelin')") is None
+        page.fill("#guess", refused[0])
+        page.keyboard.press("Enter")
+        assert "not it" in page.inner_text("#said") and item.clues[0] in page.inner_text("#said")
+        page.fill("#guess", "xylophonic zeppelin")
+        page.keyboard.press("Enter")
+        assert "on none of my lists" in page.inner_text("#said") and page.is_hidden("#answer")
+        assert browsing.serious(page) == [] and browsing.overflow(page) == 0
+        page.click("text=Keep guessing")
+        page.fill("#guess", item.key_text)
+        page.keyboard.press("Enter")
+        assert "Solved with guess 3 of 6" in page.inner_text(
+            "#words"
+        ) and item.explanation in page.inner_text("#why")
+        shared = page.input_value("#shared")
+        assert "⚪⚪🟢" in shared and "3/6" in shared and item.key_text not in shared
+        assert page.get_attribute("#card", "href").startswith("data:image/png")
+        assert "1 solved in a row" in page.inner_text("#streak") and browsing.serious(page) == []
+        page.reload()
+        assert "Solved with guess 3 of 6" in page.inner_text("#words")
+        page.click("#another")
+        assert page.is_hidden("#words") and page.evaluate("game.id") != shown
+        assert [one for one in faults if "pictures/" not in one and one != address] == []
+
+
+@pytest.mark.slow
+def test_the_page_hashes_as_its_writer_does(tmp_path: Path) -> None:
+    main(["play", "--export", str(tmp_path)])
+    address = (tmp_path / "index.html").as_uri()
+    with browsing.browser() as made, browsing.opened(made, address) as (page, _):
+        for item in EASY:
+            texts = [item.key_text, *item.accept, *item.near, *(one.text for one in item.reject)]
+            assert page.evaluate("(texts) => texts.map(rough)", texts) == [rough(text) for text in texts]
+        assert page.evaluate("hashed('x', 'köder')") == hashed("x", "köder")
