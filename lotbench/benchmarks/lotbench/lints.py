@@ -20,8 +20,6 @@ from lotbench.harness.data_findings import Finding, Sight
 
 NEAR_BITS = 30
 """Two pictures whose hashes differ in no more bits of 256 are near-duplicates (the nearest of ours: 82)."""
-SHARED = 2
-"""Samples that one picture may have."""
 NEAR_RESPONSES = 0.6
 """Share of common letter triples from which two responses are near-duplicates."""
 FAR_FROM_DRAWING = 0.1
@@ -213,19 +211,11 @@ def near_pictures(sights: Mapping[str, Sight]) -> Iterator[Finding]:
 
 
 def shared_pictures(items: Sequence[Item]) -> Iterator[Finding]:
-    """A picture of more than two samples, or of two that say of it different things: whoever solves one knows the other."""
-    by: dict[str, list[Item]] = {}
+    """A picture of more than one sample: whoever has played one of them knows the other's scene."""
+    first: dict[str, str] = {}
     for item in items:
-        by.setdefault(item.image, []).append(item)
-    for image, group in by.items():
-        for item in group[SHARED:]:
-            yield Finding(item.id, "image", f"{image} is the picture of {SHARED} other samples already")
-        for item in group[1:]:
-            known = {words.same(text) for text in (group[0].key_text, *group[0].accept)}
-            if words.same(item.key_text) in known:
-                yield Finding(
-                    item.id, "key_text", f"counts for {group[0].id} too, which has the same picture"
-                )
+        if (other := first.setdefault(item.image, item.id)) != item.id:
+            yield Finding(item.id, "image", f"is the picture of {other} too", grave=False)
 
 
 def nearly(one: str, other: str) -> bool:

@@ -163,7 +163,7 @@ def test_what_was_seen_of_a_picture_becomes_findings() -> None:
     assert [finding.sample for finding in found(item(), item(ZH, image="s2.png"), sights=both)] == ["s2"]
     assert found(item(), item(ZH, image="s2.png"), sights=both | {"s2": Sight((1 << 128) - 1)}) == []
     # One picture of two samples is no copy of itself.
-    assert found(item(), item(ZH), sights=both) == []
+    assert places(found(item(), item(ZH), sights=both)) == []
 
 
 def test_words_that_say_nothing_may_stand_in_a_long_key_text_and_in_a_clue() -> None:
@@ -177,15 +177,11 @@ def test_words_that_say_nothing_may_stand_in_a_long_key_text_and_in_a_clue() -> 
     ]
 
 
-def test_a_picture_has_two_samples_at_most_and_neither_answers_the_other() -> None:
-    other = item(
-        id="s3", response="My dear rooster, who has let you in", key_text="rooster", accept=["cock crow"]
-    )
-    assert [(one.sample, one.field) for one in found(item(), other)] == [("s3", "key_text")]
-    third = item(ZH, id="s4", response="今天早上又是它的喇叭把我叫醒了吗", key_text="喇叭", accept=["号角"])
-    assert [(one.sample, one.field) for one in found(item(), item(ZH), third) if one.grave] == [
-        ("s4", "image")
-    ]
+def test_a_second_sample_of_a_picture_is_a_note() -> None:
+    other = item(id="s3", response="My dear rooster, who has let you in", key_text="rooster", accept=[])
+    notes = [(one.sample, one.field, one.text) for one in found(item(), other) if one.field == "image"]
+    assert notes == [("s3", "image", "is the picture of s1 too")]
+    assert places(found(item(), other)) == []
 
 
 # Pictures and drawings

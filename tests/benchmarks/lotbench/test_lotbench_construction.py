@@ -26,6 +26,9 @@ PUZZLE = {
     "caption": "A whale sits at a desk in an office.",
     "key_text": "a bigger tank",
     "explanation": "Because the whale works in an office, its desk is to it what a tank is, so it asks for more room.",
+    "part": "the whale at a desk",
+    "likeness": "a desk is to it what a tank is",
+    "effect": "an employee who is too large asks for more room",
     "leap": "role swap",
     "clues": "1. Think of pay rises.\n2. It is about room.\n3. Where do such animals live in a zoo?\n- Glass and water.",
     "accept": "a larger aquarium\na wider pool",
@@ -271,12 +274,14 @@ async def test_likes_and_chinese_rows_are_built_of_too(tmp_path: Path) -> None:
     puzzle = {
         "usable": True, "why": "人人都懂。", "caption": "一只猫躺在键盘上，眯着眼睛。", "key_text": "上班打卡",
         "explanation": "因为猫躺在键盘上像人赖床，所以它也像上班族一样拖延。", "leap": "身份互换",
+        "part": "躺着的猫", "likeness": "像赖床的人", "effect": "它也像上班族一样拖延",
         "clues": "想想清晨。\n与职场有关。\n赖床的人会说什么？\n机器旁边排着队。", "accept": "出门挣钱\n赶早班车",
         "reject": "吃鱼 | easy | 与赖床无关\n起床 | hard | 没有身份互换",
     }  # fmt: skip
     model = writer(puzzle=puzzle, points={"points": "B | 因为开会取消，所以能继续睡。"})
     made = await built(tmp_path, *rows, model=model)
     [item] = datasets.samples(made.proposals, Item)
+    assert item.point and item.point.likeness == "像赖床的人"
     assert item.language == "zh" and item.votes and (item.votes.n, item.votes.mean) == (90, None)
     assert [point.response for point in item.points] == ["今天的会议取消了。"]
     assert any("这只猫在想什么" in text_of(request) for request in model.asked)

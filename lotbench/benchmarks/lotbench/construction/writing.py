@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from lotbench.benchmarks.lotbench.construction.responses import Rules, Scene
 from lotbench.benchmarks.lotbench.lints import LINTS
-from lotbench.benchmarks.lotbench.sample import Item, Point, Rejected
+from lotbench.benchmarks.lotbench.sample import Fixed, Item, Point, Rejected
 from lotbench.errors import Unread, faults_of
 from lotbench.harness.benchmark import Benchmark, Role
 from lotbench.harness.episode import Episode, Reading
@@ -51,6 +51,9 @@ class Puzzle(Form):
     caption: str = prose(400, "what is in the picture, soberly")
     key_text: str = prose(80, "the words of the response without which nobody would laugh")
     explanation: str = prose(800, "why it is funny, cause by cause")
+    part: str = prose(120, "what of the picture is mapped")
+    likeness: str = prose(120, "by which likeness")
+    effect: str = prose(140, "what a reader concludes")
     leap: str = prose(40, "the kind of leap from picture to joke")
     clues: str = prose(800, "four hints, a line each, from wide to narrow")
     accept: str = prose(400, "other fillings that make the same point, a line each")
@@ -112,6 +115,7 @@ def item(scene: Scene, done: Mapping[str, Any], source: str) -> Item:
         response=best.text.strip(),
         key_text=told["key_text"].strip(),
         explanation=told["explanation"],
+        point=Fixed(part=told["part"], likeness=told["likeness"], effect=told["effect"]),
         clues=tuple(_lines(told["clues"])),
         # Until somebody has played it.
         tier="medium",
