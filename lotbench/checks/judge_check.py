@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from lotbench.checks import judge_rates
-from lotbench.checks.judge_check_plan import Prepared, Wanted, prepare
-from lotbench.checks.judge_rates import Judged, Measure
+from lotbench.checks.judge_check_plan import Prepared, WantedCheck, prepare
+from lotbench.checks.judge_rates import JudgedProbe, Measure
 from lotbench.checks.probes import key_of, put, side_by_side
 from lotbench.config.experiment import digest
 from lotbench.config.model_names import slug
@@ -52,7 +52,7 @@ Watch: TypeAlias = Callable[[Prepared], Awaitable[None]]
 
 
 async def judge_check(
-    wanted: Wanted, *, own: Mapping[str, Any] | None = None, watch: Watch | None = None
+    wanted: WantedCheck, *, own: Mapping[str, Any] | None = None, watch: Watch | None = None
 ) -> Checked:
     """Check judges and oracle; the same call again goes on where an earlier one was stopped.
 
@@ -62,7 +62,7 @@ async def judge_check(
     made = prepare(wanted)
     refuse_unpriced(made.plan.limits, {n.text: n for given in made.names.values() for n in given})
     judges = replace(made.plan, names=made.names)
-    store, judged = Store(fresh=wanted.fresh), list[Judged]()
+    store, judged = Store(fresh=wanted.fresh), list[JudgedProbe]()
     async with calling(judges, lambda: run_folder.Folder(_place(made)), own, store) as calls:
         calls.folder.write_json("check.json", made.frozen)
         for path, text in made.plan.prompts.files.items():
@@ -78,10 +78,12 @@ async def judge_check(
         return _kept(made, checked, calls.caller.journal.totals.ids())
 
 
-async def _judge_all(made: Prepared, caller: Caller, judged: list[Judged]) -> None:
+async def _judge_all(made: Prepared, caller: Caller, judged: list[JudgedProbe]) -> None:
     def piece(panel: JudgePanel, probe: Probe, repeat: int) -> Callable[[], Awaitable[None]]:
         async def judge() -> None:
-            judged.append(Judged(panel, probe, repeat, await put(caller, made.plan, panel, probe, repeat)))
+            judged.append(
+                JudgedProbe(panel, probe, repeat, await put(caller, made.plan, panel, probe, repeat))
+            )
             made.done += 1
 
         return judge
@@ -105,7 +107,7 @@ def _place(made: Prepared) -> Path:
     return places[-1] if made.wanted.fresh or len(places) == 1 else places[-2]
 
 
-def _written(made: Prepared, calls: Calls, judged: Sequence[Judged]) -> Checked:
+def _written(made: Prepared, calls: Calls, judged: Sequence[JudgedProbe]) -> Checked:
     """Write what has come of a check, in the order of its rows."""
     order = {one.id: index for index, one in enumerate(made.probes)}
     panels = {id(panel): index for index, panel in enumerate(made.panels)}
@@ -137,7 +139,7 @@ def _written(made: Prepared, calls: Calls, judged: Sequence[Judged]) -> Checked:
     return Checked(place.path, tuple(found), names, (), notes, tuple(sentences))
 
 
-def _line(one: Judged) -> str:
+def _line(one: JudgedProbe) -> str:
     table = {
         "role": one.panel.role,
         "seats": list(one.panel.seats),
@@ -187,7 +189,7 @@ def _notes(made: Prepared, done: int) -> list[str]:
     return notes
 
 
-def _export_stages(place: Path, rows: Sequence[Judged], names: Mapping[str, Sequence[str]]) -> None:
+def _export_stages(place: Path, rows: Sequence[JudgedProbe], names: Mapping[str, Sequence[str]]) -> None:
     """Write the chains for people to mark, each once (Fig. 15, left)."""
     lines: dict[tuple[str, ...], str] = {}
     for one in rows:

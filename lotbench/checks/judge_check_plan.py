@@ -27,7 +27,7 @@ REPEATS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedCheck:
     """What to check.
 
     Attributes:
@@ -54,7 +54,7 @@ class Wanted:
 class Prepared:
     """A check before it begins; `every_row` has the contested and those of other splits too."""
 
-    wanted: Wanted
+    wanted: WantedCheck
     plan: Plan
     validation: Validation
     names: Mapping[str, tuple[ModelName, ...]]
@@ -102,7 +102,7 @@ class Prepared:
         }
 
 
-def prepare(wanted: Wanted) -> Prepared:
+def prepare(wanted: WantedCheck) -> Prepared:
     """Read the judge set and say who is to judge what.
 
     Raises:
@@ -144,7 +144,7 @@ def prepare(wanted: Wanted) -> Prepared:
     return Prepared(wanted, made, declared, names, rows, every_row, probes, panels)
 
 
-def _counts(probe: Probe, wanted: Wanted) -> bool:
+def _counts(probe: Probe, wanted: WantedCheck) -> bool:
     """Whether a row is part of the check."""
     return not probe.contested and wanted.split in ("all", probe.split)
 
@@ -157,7 +157,11 @@ def _filled(given: Experiment, found: Path) -> dict[str, str]:
 
 
 def _probes(
-    rows: judge_set.JudgeSet, wanted: Wanted, validation: Validation, made: Plan, names: Mapping[str, Any]
+    rows: judge_set.JudgeSet,
+    wanted: WantedCheck,
+    validation: Validation,
+    made: Plan,
+    names: Mapping[str, Any],
 ) -> list[Probe]:
     """The probes of the set's rows and those that the data set brings itself.
 

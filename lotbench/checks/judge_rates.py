@@ -29,7 +29,7 @@ LABELS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedProbe:
     """What became of one probe, put once to one panel."""
 
     panel: JudgePanel
@@ -86,7 +86,7 @@ class Measure:
 Rule: TypeAlias = Callable[[Sequence[tuple[Probe, ProbeResult]]], Sequence[Ruling]]
 
 
-def measures(judged: Sequence[Judged], seed: int, rule: Rule = decided) -> list[Measure]:
+def measures(judged: Sequence[JudgedProbe], seed: int, rule: Rule = decided) -> list[Measure]:
     """Every panel's rates; of a panel that confirms, those of its first verdict alone too."""
     made: list[Measure] = []
     for panel_id in dict.fromkeys(id(one.panel) for one in judged):
@@ -102,7 +102,7 @@ def measures(judged: Sequence[Judged], seed: int, rule: Rule = decided) -> list[
 
 
 def _measured(
-    mine: Sequence[Judged], panel: JudgePanel, what: str, rule: Rule, seed: int
+    mine: Sequence[JudgedProbe], panel: JudgePanel, what: str, rule: Rule, seed: int
 ) -> Iterator[Measure]:
     """A measure of each criterion; the rulings of each repeat are made of that repeat alone."""
     repeats = sorted({one.repeat for one in mine})

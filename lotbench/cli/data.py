@@ -205,7 +205,7 @@ def imported(parsed: argparse.Namespace) -> int:
         print(f"{parsed.out}: {published.write(found, Path(parsed.out))} samples of {parsed.source}")
         return 0
     dest = Path(parsed.out)
-    done = importing.bring(sources[parsed.name](parsed.source, importing.Pictures(dest)), dest)
+    done = importing.bring(sources[parsed.name](parsed.source, importing.PictureFiles(dest)), dest)
     for fault in done.broken:
         print(f"note: {fault}")
     for reason, count in done.skipped.most_common():

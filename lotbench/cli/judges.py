@@ -15,7 +15,7 @@ import numpy as np
 
 from lotbench.checks import judge_rates
 from lotbench.checks.judge_check import Checked, Watch, judge_check
-from lotbench.checks.judge_check_plan import Prepared, Wanted
+from lotbench.checks.judge_check_plan import Prepared, WantedCheck
 from lotbench.checks.judge_rates import Measure
 from lotbench.checks.stage_marks import read_marks, success
 from lotbench.cli.evaluate import LIMITS
@@ -47,7 +47,7 @@ def check(parsed: argparse.Namespace) -> int:
         "roles.oracle": parsed.oracle,
     }
     flags |= {f"limits.{name}": getattr(parsed, name) for name in LIMITS}
-    wanted = Wanted(
+    wanted = WantedCheck(
         config=config.load(config_file(parsed.config), parsed.sets, flags),
         judge_set=parsed.judge_set or "",
         split=parsed.split,

@@ -30,7 +30,7 @@ PATIENCE_S = 10.0
 """Seconds that the head of a request may take to come: whoever sends half a one holds a connection."""
 
 
-class Said(Action):
+class GameAction(Action):
     """A reply to the observation; see `Episode.step`."""
 
     text: str
@@ -38,7 +38,7 @@ class Said(Action):
     finish: Finish | None = None
 
 
-class Shown(Observation):
+class GameObservation(Observation):
     """What a client is shown; `messages` and what follows are empty when the game is over."""
 
     messages: list[dict[str, Any]] = Field(default_factory=list)
@@ -51,7 +51,7 @@ class Shown(Observation):
     """The JSON schema of the reply."""
 
 
-class Standing(State):
+class GameState(State):
     """Where an episode stands."""
 
     sample: str = ""
@@ -72,18 +72,18 @@ class GameEnvironment(Environment):
 
     async def reset_async(
         self, seed: int | None = None, episode_id: str | None = None, sample: str | None = None
-    ) -> Shown:
+    ) -> GameObservation:
         """Begin a game: on a sample, or on the next; `seed` says which of the independent games on it."""
-        return Shown(**await self._episode.reset(seed, episode_id, sample))
+        return GameObservation(**await self._episode.reset(seed, episode_id, sample))
 
-    async def step_async(self, action: Said) -> Shown:
+    async def step_async(self, action: GameAction) -> GameObservation:
         """Reply to what the game wants."""
-        return Shown(**await self._episode.step(action.text, action.to, action.finish))
+        return GameObservation(**await self._episode.step(action.text, action.to, action.finish))
 
     @property
-    def state(self) -> Standing:
+    def state(self) -> GameState:
         """Where the game stands."""
-        return Standing(**self._episode.state())
+        return GameState(**self._episode.state())
 
     def list_splits(self) -> list[str]:
         """The one split of OpenEnv's Task API: all samples that are played."""
@@ -101,11 +101,11 @@ class GameEnvironment(Environment):
         """Give the game up; the package calls this in a thread of its own."""
         asyncio.run_coroutine_threadsafe(self._episode.close(), self._loop)
 
-    def reset(self, *args: Any, **kwargs: Any) -> Shown:
+    def reset(self, *args: Any, **kwargs: Any) -> GameObservation:
         """Not used: games are played by `reset_async` and `step_async`."""
         raise NotImplementedError
 
-    def step(self, *args: Any, **kwargs: Any) -> Shown:
+    def step(self, *args: Any, **kwargs: Any) -> GameObservation:
         """Not used; see `reset`."""
         raise NotImplementedError
 
@@ -128,11 +128,11 @@ async def serve_environment(
     loop, order = asyncio.get_running_loop(), cycle(games.samples)
     app = create_fastapi_app(
         lambda: GameEnvironment(games, order, loop),
-        Said,
-        Shown,
+        GameAction,
+        GameObservation,
         most,
         env_name="lotbench",
-        state_cls=Standing,
+        state_cls=GameState,
     )
     with socket.create_server((HOST, port)) as listener:
         ready(f"http://{HOST}:{listener.getsockname()[1]}")

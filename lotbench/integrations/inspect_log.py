@@ -301,14 +301,14 @@ def _output(reply: Reply) -> dict[str, JSON]:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class SpokenTurn:
     """One turn: who speaks, and what is said (pictures by content)."""
 
     role: str
     text: str
 
 
-def turns(transcript: Transcript, role: str = "candidate") -> Iterator[Turn]:
+def turns(transcript: Transcript, role: str = "candidate") -> Iterator[SpokenTurn]:
     """The turns of one role's calls in a walk, call by call; a system message that stands already is not said again."""
     said = ""
     for call in transcript.calls:
@@ -320,8 +320,8 @@ def turns(transcript: Transcript, role: str = "candidate") -> Iterator[Turn]:
                 if text == said:
                     continue
                 said = text
-            yield Turn(message.speaker, text)
-        yield Turn("assistant", call.reply.text)
+            yield SpokenTurn(message.speaker, text)
+        yield SpokenTurn("assistant", call.reply.text)
 
 
 def replies(transcript: Transcript, role: str = "candidate") -> list[Reply]:

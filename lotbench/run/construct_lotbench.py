@@ -36,7 +36,7 @@ Language: TypeAlias = Literal["en", "zh"]
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class BuiltGames:
     """What came of it.
 
     Attributes:
@@ -52,7 +52,7 @@ class Built:
     accepted: int | None
 
 
-async def build(wanted: Wanted, own: Mapping[str, Any] | None = None) -> Built:
+async def build(wanted: Wanted, own: Mapping[str, Any] | None = None) -> BuiltGames:
     """Propose samples, then make a data set of those that were accepted; again to go on after a stop or a review.
 
     Args:
@@ -83,7 +83,7 @@ async def build(wanted: Wanted, own: Mapping[str, Any] | None = None) -> Built:
         construction.note_dropped(calls.folder, "scene", dropped)
         card = construction.card(made, wanted, models, stages, dropped)
         calls.folder.write_json("card.json", card | {"left_out": dict(left)})
-    return Built(
+    return BuiltGames(
         stages, wanted.out / PROPOSALS, wanted.out / DATASET, None if accepted is None else len(accepted)
     )
 

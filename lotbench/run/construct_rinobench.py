@@ -27,7 +27,7 @@ from lotbench.types import Trace
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class BuiltIdeas:
     """What came of it: both splits, and how many papers were left after each stage."""
 
     train: tuple[Item, ...]
@@ -35,7 +35,7 @@ class Built:
     stages: Mapping[str, int]
 
 
-async def build(wanted: Wanted, own: Mapping[str, Any] | None = None) -> Built:
+async def build(wanted: Wanted, own: Mapping[str, Any] | None = None) -> BuiltIdeas:
     """Build a data set; the same call again goes on where an earlier one was stopped.
 
     Args:
@@ -109,17 +109,17 @@ def _kept(
     return kept
 
 
-def _split(kept: Sequence[Item], wanted: Wanted, stages: Mapping[str, int]) -> Built:
+def _split(kept: Sequence[Item], wanted: Wanted, stages: Mapping[str, int]) -> BuiltIdeas:
     scores = {one.id: int(one.novelty_score) for one in kept}
     test = screening.split(scores, wanted.rules.test_share, wanted.seed)
-    return Built(
+    return BuiltIdeas(
         train=tuple(one for one in kept if one.id not in test),
         test=tuple(one for one in kept if one.id in test),
         stages=stages,
     )
 
 
-def _write(place: run_folder.Folder, built: Built, dropped: Sequence[Dropped]) -> None:
+def _write(place: run_folder.Folder, built: BuiltIdeas, dropped: Sequence[Dropped]) -> None:
     """The splits that have samples, each a data set of its own, and the papers that are none."""
     for name, items in (("train", built.train), ("test", built.test)):
         if items:
@@ -128,7 +128,7 @@ def _write(place: run_folder.Folder, built: Built, dropped: Sequence[Dropped]) -
     construction.note_dropped(place, "paper", dropped)
 
 
-def _about(built: Built, edges: Mapping[str, Sequence[float]], rated: Sequence[Rated]) -> dict[str, Any]:
+def _about(built: BuiltIdeas, edges: Mapping[str, Sequence[float]], rated: Sequence[Rated]) -> dict[str, Any]:
     """How the scores came about, and how many of each there are."""
 
     def support(scores: Sequence[int]) -> dict[str, int]:

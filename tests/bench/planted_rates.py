@@ -17,7 +17,7 @@ from lotbench import benchmarks
 from lotbench.benchmarks.hicbench.validation import Planted
 from lotbench.benchmarks.liveideabench.validation import Pair, Triple
 from lotbench.benchmarks.rinobench.validation import Claim, Justification
-from lotbench.checks.judge_rates import Judged, measures
+from lotbench.checks.judge_rates import JudgedProbe, measures
 from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult
 
 FPR, FNR = 0.08, 0.2
@@ -159,7 +159,7 @@ def covered(benchmark: str, checks: int, by_item: bool) -> dict[str, list[bool]]
     found: dict[str, list[bool]] = {}
     for check in range(checks):
         errs = errors(f"{benchmark}:{check}:{by_item}", by_item)
-        judged = [Judged(panel, one, 1, says(one, errs)) for one in probes]
+        judged = [JudgedProbe(panel, one, 1, says(one, errs)) for one in probes]
         for one in measures(judged, check, validation.rulings):
             if one.criterion not in truths:
                 continue

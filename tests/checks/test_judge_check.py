@@ -14,7 +14,7 @@ from lotbench import evaluate, load_run
 from lotbench.benchmarks.lotbench import words
 from lotbench.checks.field_labels import draw, labelled
 from lotbench.checks.judge_check import Checked, judge_check
-from lotbench.checks.judge_check_plan import Wanted, prepare
+from lotbench.checks.judge_check_plan import WantedCheck, prepare
 from lotbench.cli import main
 from lotbench.config.experiment import Config, Experiment, Limits
 from lotbench.edge.calls import judge_records
@@ -58,14 +58,16 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(tmp_path_factory.mktemp("sets"), daeso=filled(ITEMS), oracle=asked(ITEMS))
 
 
-def wanted(data: Path, rows: Path, out: Path, judges: int = 1, oracle: bool = False, **more: Any) -> Wanted:
+def wanted(
+    data: Path, rows: Path, out: Path, judges: int = 1, oracle: bool = False, **more: Any
+) -> WantedCheck:
     roles = {"judge": tuple(f"python:j{seat}" for seat in range(judges))} if judges else {}
     if oracle:
         roles["oracle"] = ("python:o",)
     limits = more.pop("limits", Limits())
     experiment = {"data": str(data), "roles": roles, "repeats": 1, **more.pop("experiment", {})}
     config = Config(experiment=Experiment(**experiment), limits=limits)
-    return Wanted(config, judge_set=str(rows), out=out, **more)
+    return WantedCheck(config, judge_set=str(rows), out=out, **more)
 
 
 def players(*judges: PlantedJudge) -> dict[str, Player]:
@@ -294,7 +296,7 @@ async def test_a_check_on_the_shipped_judge_set_counts_whatever_is_played(
     assert "about the samples of lotbench_easy" not in section(load_run(run.path))
 
 
-def without_data(check: Wanted) -> Experiment:
+def without_data(check: WantedCheck) -> Experiment:
     return check.config.experiment.model_copy(update={"data": ""})
 
 

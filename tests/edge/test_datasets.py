@@ -266,7 +266,7 @@ def test_pictures_out_of_use_are_let_go_and_come_back(
     every = Pictures(folder, found, 32)
     largest = max(len(every.data_url(one.sha256)) for one in every.values())
     monkeypatch.setattr(datasets, "CACHED_BYTES", 2 * largest)
-    monkeypatch.setattr(datasets, "READY", datasets.Ready())
+    monkeypatch.setattr(datasets, "READY", datasets.DataUrls())
     pictures = Pictures(folder, found, 32)
 
     urls = {name: pictures.data_url(pictures[name].sha256) for name in pictures}

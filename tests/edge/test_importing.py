@@ -49,7 +49,7 @@ def go(folder: Path, pictures: dict[str, bytes] | None = None, **languages: list
 
 
 def bring(source: Path, dest: Path, module: Any = oogiri_go) -> importing.Progress:
-    return importing.bring(module.source(str(source), importing.Pictures(dest)), dest)
+    return importing.bring(module.source(str(source), importing.PictureFiles(dest)), dest)
 
 
 def brought(dest: Path) -> list[Row]:

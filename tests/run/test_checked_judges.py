@@ -10,7 +10,7 @@ import pytest
 
 from lotbench import evaluate
 from lotbench.checks.judge_check import judge_check
-from lotbench.checks.judge_check_plan import Wanted
+from lotbench.checks.judge_check_plan import WantedCheck
 from lotbench.config.experiment import Config, Experiment, Limits
 from lotbench.edge.files import datasets
 from lotbench.report import trust
@@ -110,9 +110,9 @@ def planted(benchmark: str, folder: Path) -> Path:
     return folder
 
 
-def wanted(benchmark: str, folder: Path, out: Path) -> Wanted:
+def wanted(benchmark: str, folder: Path, out: Path) -> WantedCheck:
     experiment = Experiment(benchmark=benchmark, roles={"judge": ("python:j",)}, repeats=1)
-    return Wanted(Config(experiment=experiment, limits=Limits()), str(folder), out=out, preflight=False)
+    return WantedCheck(Config(experiment=experiment, limits=Limits()), str(folder), out=out, preflight=False)
 
 
 JUDGES = {"hicbench": 2, "liveideabench": 3, "rinobench": 1}

@@ -7,7 +7,7 @@ from typing import Any
 
 from lotbench import load_run
 from lotbench.checks.judge_check import judge_check
-from lotbench.checks.judge_check_plan import Wanted
+from lotbench.checks.judge_check_plan import WantedCheck
 from lotbench.config.experiment import Config, Experiment, Limits
 from lotbench.edge.calls.journal import read_journal
 from lotbench.run import results
@@ -26,7 +26,7 @@ GIVEN: dict[str, Any] = {"settings": {"judge_mode": "zero_shot", "confirm": "nev
 async def checked(server: FakeServer, out: Path) -> Path:
     """The record of a check of a server's judge."""
     experiment = Experiment(roles={"judge": (f"judge@{server.url}",)}, repeats=1, **GIVEN)
-    wanted = Wanted(Config(experiment=experiment, limits=Limits()), out=out, limit=8)
+    wanted = WantedCheck(Config(experiment=experiment, limits=Limits()), out=out, limit=8)
     (record,) = (await judge_check(wanted)).kept
     return record
 

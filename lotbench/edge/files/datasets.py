@@ -252,7 +252,7 @@ class Pictures(Mapping[str, Image]):
         return READY.get(sha256) or READY.keep(sha256, self.sent(sha256))
 
 
-class Ready:
+class DataUrls:
     """Data URLs of pictures by the sha256 of their bytes, the last that were sent, for every run of this process.
 
     Not for each run its own: of people who play at once, each has a run.
@@ -281,7 +281,7 @@ class Ready:
         return url
 
 
-READY = Ready()
+READY = DataUrls()
 
 
 def _stamp(path: Path) -> object:

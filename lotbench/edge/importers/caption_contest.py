@@ -13,13 +13,13 @@ from pathlib import Path
 
 from lotbench.benchmarks.standard.oogiri import Ratings, Row
 from lotbench.config.makers import PEOPLE
-from lotbench.edge.importers.importing import BrokenError, Pictures, Raw, SkippedError, Source
+from lotbench.edge.importers.importing import BrokenError, PictureFiles, Raw, SkippedError, Source
 from lotbench.errors import DataError, UsageError, at
 
 COLUMNS = ("target_id", "funny", "somewhat_funny", "unfunny", "count", "caption")
 
 
-def source(name: str, pictures: Pictures) -> Source:
+def source(name: str, pictures: PictureFiles) -> Source:
     """The captions of every contest in a folder, contest by contest.
 
     Raises:
@@ -41,7 +41,7 @@ def source(name: str, pictures: Pictures) -> Source:
     return Source(name, rows)
 
 
-def _captions(path: Path, contest: str, pictures: Pictures) -> Iterator[Raw]:
+def _captions(path: Path, contest: str, pictures: PictureFiles) -> Iterator[Raw]:
     drawing = path.with_name(f"{contest}.jpg")
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -58,7 +58,9 @@ def _captions(path: Path, contest: str, pictures: Pictures) -> Iterator[Raw]:
         raise DataError([f"{path}: {error}"]) from None
 
 
-def _row(cells: Mapping[str, str], contest: str, drawing: Path, pictures: Pictures, *, twice: bool) -> Row:
+def _row(
+    cells: Mapping[str, str], contest: str, drawing: Path, pictures: PictureFiles, *, twice: bool
+) -> Row:
     """One caption in our layout.
 
     Raises:

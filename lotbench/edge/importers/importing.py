@@ -96,7 +96,7 @@ def bring(source: Source, dest: Path) -> Progress:
     return done
 
 
-class Pictures:
+class PictureFiles:
     """The pictures of a data set in the making: each is checked once, and written under a name of ours.
 
     Args:

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 from lotbench.benchmarks.standard.oogiri import Language, Row
 from lotbench.config.makers import PEOPLE
-from lotbench.edge.importers.importing import BrokenError, Pictures, Raw, SkippedError, Source
+from lotbench.edge.importers.importing import BrokenError, PictureFiles, Raw, SkippedError, Source
 from lotbench.edge.pictures.picture_file import MAX_BYTES
 from lotbench.errors import UsageError
 
@@ -29,7 +29,7 @@ Find: TypeAlias = Callable[[str], bytes | None]
 """The bytes of a picture by its stem; None if there is none."""
 
 
-def source(name: str, pictures: Pictures) -> Source:
+def source(name: str, pictures: PictureFiles) -> Source:
     """The rows of a folder.
 
     Raises:
@@ -99,7 +99,7 @@ def _table(line: bytes) -> Any:
         raise BrokenError(f"not JSON: {error}") from None
 
 
-def _row(line: bytes, language: Language, number: int, find: Find, pictures: Pictures) -> Row:
+def _row(line: bytes, language: Language, number: int, find: Find, pictures: PictureFiles) -> Row:
     """One row in our layout.
 
     Raises:

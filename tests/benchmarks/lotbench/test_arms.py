@@ -17,7 +17,7 @@ from lotbench.benchmarks.lotbench.sections import sections
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.benchmarks.lotbench.validation import key
 from lotbench.checks.judge_check import judge_check
-from lotbench.checks.judge_check_plan import Wanted
+from lotbench.checks.judge_check_plan import WantedCheck
 from lotbench.cli import main
 from lotbench.config.experiment import Config, Experiment, Limits
 from lotbench.prompting.person_form import interview
@@ -191,7 +191,7 @@ async def test_a_check_of_a_hidden_encore_reads_responses_and_their_ideas(
     experiment = Experiment(
         data="lotbench_easy", roles={"judge": ("python:j",)}, repeats=1, settings=settings
     )
-    wanted = Wanted(
+    wanted = WantedCheck(
         Config(experiment=experiment, limits=Limits()), judge_set=str(rows), out=tmp_path, preflight=False
     )
     found = await judge_check(wanted, own={"python:j": RuleModel(by_words, model_id="j")})

@@ -16,7 +16,7 @@ from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.cli import main
 from lotbench.edge.files import datasets
 from lotbench.errors import DataError
-from lotbench.run.construct_lotbench import Built, _scenes, build
+from lotbench.run.construct_lotbench import BuiltGames, _scenes, build
 from lotbench.run.construction import Dropped, Wanted
 from tests.fakes import RuleModel, text_of
 
@@ -92,7 +92,9 @@ def writer(**told: Any) -> RuleModel:
     return RuleModel(rule, model_id="writer-1")
 
 
-async def built(folder: Path, *rows: dict[str, Any], model: RuleModel | None = None, **rules: Any) -> Built:
+async def built(
+    folder: Path, *rows: dict[str, Any], model: RuleModel | None = None, **rules: Any
+) -> BuiltGames:
     wanted = Wanted(
         (source(folder, *(rows or WHALE)),), folder / "out", {"writer": "python:writer"}, Rules(**rules)
     )

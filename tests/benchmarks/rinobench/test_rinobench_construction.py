@@ -18,7 +18,7 @@ from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.cli import main
 from lotbench.edge.files import datasets
 from lotbench.errors import CallFailed, DataError, TooManyFailures
-from lotbench.run.construct_rinobench import Built, build
+from lotbench.run.construct_rinobench import BuiltIdeas, build
 from lotbench.run.construction import Wanted
 from tests.fakes import RuleModel, text_of
 
@@ -119,7 +119,7 @@ def judge_rule(request: Any) -> Any:
     return {"n1_reason": "seen", "n1_in_idea": True}
 
 
-async def built(folder: Path, rows: Any = None, **more: Any) -> tuple[Built, RuleModel, RuleModel]:
+async def built(folder: Path, rows: Any = None, **more: Any) -> tuple[BuiltIdeas, RuleModel, RuleModel]:
     source = folder / "conf2031.json"
     source.write_text(json.dumps(conference() if rows is None else rows), encoding="utf-8")
     writer = RuleModel(more.pop("writer", writer_rule), model_id="gpt-oss-120b")
