@@ -5,6 +5,7 @@ Nothing heavy is imported before a command runs, so that `--help` is instant.
 
 from __future__ import annotations
 
+import argparse
 import logging
 import sys
 import warnings
@@ -28,6 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     try:
         read_env_file(Path.cwd())
+        _name_latest(parsed)
         code: int = parsed.run_command(parsed)
         return code
     except LotbenchError as error:
@@ -56,3 +58,14 @@ def _keep_libraries_quiet() -> None:
     if logging.lastResort is not None:
         # What prints the log of a library that nobody has set up.
         logging.lastResort.addFilter(logging.Filter("lotbench"))
+
+
+def _name_latest(parsed: argparse.Namespace) -> None:
+    """Say which run `latest` is, beside what is printed."""
+    named = [getattr(parsed, name, None) for name in ("run", "root", "what")] + list(
+        getattr(parsed, "runs", None) or ()
+    )
+    if "latest" in named:
+        from lotbench.edge.files import run_folder
+
+        print(f"latest: {run_folder.find('latest', getattr(parsed, 'kept', None))}", file=sys.stderr)

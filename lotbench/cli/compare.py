@@ -22,18 +22,20 @@ def compare(parsed: argparse.Namespace) -> int:
 
     runs = [load_run(name, parsed.kept) for name in parsed.runs]
     comparison = compared(runs, Path(parsed.table) if parsed.table else None)
-    for sentence in comparison.said:
-        print(f"{visible(sentence)}\n")
-    print(to_text(comparison.sections), end="")
+    if parsed.full:
+        print(to_text(comparison.sections))
     folder = Path(parsed.out)
     try:
         for ending, form in (("html", page), ("md", to_markdown), ("json", to_json)):
             atomic_write.write(folder / f"compare.{ending}", form(comparison))
     except OSError as error:
         raise UsageError(f"--out {folder}: {error.strerror}") from None
-    print(f"\npage: {folder / 'compare.html'}, and the same as .md and .json")
     if parsed.png:
         drawn(folder / "plots", drawings(comparison.sections))
+    tables = "" if parsed.full else "; its tables here: --full"
+    print(f"page: {folder / 'compare.html'}, and the same as .md and .json{tables}")
+    for sentence in comparison.said:
+        print(visible(sentence))
     return 0
 
 

@@ -19,7 +19,7 @@ from lotbench.edge.files import run_folder
 from lotbench.edge.files.datasets import config_file
 from lotbench.errors import UsageError
 from lotbench.report import bounds
-from lotbench.report.markdown import visible
+from lotbench.report.markdown import duration, visible
 from lotbench.run import plan
 from lotbench.run.evaluate import begin
 from lotbench.run.loading import Run
@@ -27,6 +27,8 @@ from lotbench.run.loading import Run
 T = TypeVar("T")
 EMBEDDED = "an embedded model played"
 """How the reason begins that takes every meaning from a score."""
+FEW = 100
+"""Samples below which a third decimal says nothing."""
 LIMITS = ("concurrency", "rpm", "tpm", "cost_limit", "token_limit", "time_limit")
 
 
@@ -108,36 +110,64 @@ def interruptible(work: Coroutine[Any, Any, T]) -> T:
 
 
 def print_result(run: Run) -> int:
-    """Say how a run went."""
+    """Say how a run went: its score, whether it is trusted and what would earn that, and where to go on."""
     summary = run.summary
     if any(reason.startswith(EMBEDDED) for reason in summary["reasons"]):
-        # Four digits of what means nothing would look like something.
+        # Digits of what means nothing would look like something.
         counts = ", ".join(f"{count} {name}" for name, count in summary["outcomes"].items())
         print(f"{summary['n_traces']} played: {counts} (the numbers of it are in the report)")
     else:
-        for name, score in summary["scores"].items():
-            print(f"{name:30} {_value(score)}{_bounds(score)}")
-    for name, score in list(summary["scores"].items())[:1]:
-        if said := bounds.moving(name, score.get("bounds", {}), score["low"], score["high"]):
-            print(said)
-    if not summary["rankable"]:
-        # A model names itself, and its name stands in reasons.
-        print(visible(f"not trusted: {'; '.join(summary['reasons'])}"))
-    if run_folder.writable(run.path):
-        print(f"report: {run.report}, and report.html beside it")
-    else:
+        _print_scores(run)
+    name = summary["headline"]
+    if (score := summary["scores"].get(name)) and (
+        said := bounds.moving(name, score.get("bounds", {}), score["low"], score["high"])
+    ):
+        print(said)
+    # A model names itself, and its name stands in reasons.
+    print(visible(_trust(run)))
+    if not run_folder.writable(run.path):
         print(f"{run.path} can only be read: nothing was written to it")
+        return 0
+    print(f"report: {run.report}, and report.html beside it")
+    print(f"next: lotbench view {run.path}, or lotbench replay {run.path}")
     return 0
 
 
-def _bounds(score: dict[str, Any]) -> str:
+def _print_scores(run: Run) -> None:
+    """The headline with what it took, in one line; the other metrics below."""
+    summary, cost = run.summary, run.summary["usage"]["cost_usd"]
+    scores = dict(summary["scores"])
+    solved, total = summary["outcomes"].get("solved"), summary["n_traces"]
+    parts = [run.config.model, _value(summary["headline"], scores.pop(summary["headline"], None))]
+    parts += [f"{solved}/{total} solved"] if solved is not None else [f"{total} played"]
+    parts += [] if cost is None else [f"${cost:.2f}"]
+    print(visible("  ".join([*parts, duration(summary["wall_s"])])))
+    for name, score in scores.items():
+        print(f"  {name:30} {_value('', score)}")
+
+
+def _trust(run: Run) -> str:
+    """Whether a run is trusted, in a line, with the command that earns it where there is one."""
+    reasons = run.summary["reasons"]
+    if run.summary["rankable"]:
+        return "trusted: it has a place among runs that were measured alike"
+    unchecked = any("was never checked" in reason for reason in reasons)
+    judges = " ".join(f"--judge {name}" for name in run.config.roles.get("judge", ()))
+    earns = (
+        f"\nearn it: lotbench judge-check {judges}"
+        if unchecked and judges and "python:" not in judges
+        else ""
+    )
+    return f"not trusted: {'; '.join(reasons)}{earns}"
+
+
+def _value(name: str, score: dict[str, Any] | None) -> str:
+    """A score with its interval and bounds; two decimals of few games."""
+    if score is None or score["value"] is None:
+        return f"{name} none: {score['why'] if score else 'it was not computed'}".strip()
+    digits = 2 if score["n"] < FEW else 3
+    low, high = score["low"], score["high"]
+    span = "" if low is None or high is None else f" ({low:.{digits}f} to {high:.{digits}f})"
     shown = bounds.in_words(score.get("bounds", {}))
-    return f"  bounds {shown}" if shown else ""
-
-
-def _value(score: dict[str, Any]) -> str:
-    if score["value"] is None:
-        return f"none: {score['why']}"
-    if score["low"] is None or score["high"] is None:
-        return f"{score['value']:.4f}  (n = {score['n']})"
-    return f"{score['value']:.4f}  [{score['low']:.4f}, {score['high']:.4f}]  (n = {score['n']})"
+    beside = f"  bounds {shown}" if shown else ""
+    return f"{name} {score['value']:.{digits}f}{span}{beside}".strip()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable
 from importlib import import_module
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from lotbench.cli import removed
 
@@ -21,6 +21,11 @@ EPILOG = "try it without a key: lotbench local install && lotbench evaluate --co
 
 RENAMED = {"--out": "--runs", "--runs-in": "--runs", "--to": "--out"}
 """Flags that some commands had, and what these have in their stead."""
+MEANT = {
+    "--arm": ": it is a setting, --set arm=caption (or image, or image+caption)",
+    "--format": ": the file's name says it, --out NAME.csv or --out NAME.jsonl",
+}
+"""Flags that no command has and that people try, and what they mean."""
 
 
 def _near(given: str, known: Iterable[str]) -> str:
@@ -41,11 +46,16 @@ class Parser(argparse.ArgumentParser):
             known = [name for name in self._option_string_actions if name.startswith("--")]
             now = RENAMED.get(flags[0])
             near = f"; it is {now} here" if now in known else _near(flags[0], known)
+            near = MEANT.get(flags[0], near)
             command = self.prog.removeprefix("lotbench ")
             for name in (flags[0], f"{command} {flags[0]}"):
                 near = f": {removed.FLAGS[name]}" if name in removed.FLAGS else near
             self.error(f"no flag {flags[0]}{near}")
         return found, rest
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, and in one line where every flag stands; ends with exit code 2."""
+        self.exit(2, f"{self.prog}: {message}\nusage: {self.prog} --help\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         try:
@@ -169,7 +179,7 @@ def _kept() -> argparse.ArgumentParser:
         "--runs",
         metavar="DIR",
         dest="kept",
-        help="where runs are looked for by name (default: runs; `latest` is the latest made, wherever it is)",
+        help="where runs are looked for by name (default: runs; `latest` is the latest there, or where none is, the latest made)",
     )
     return parent
 
@@ -277,6 +287,7 @@ def _reports(commands: Commands) -> None:
     one.add_argument(
         "runs", metavar="RUN", nargs="+", help="runs of several models, of one benchmark or more"
     )
+    one.add_argument("--full", action="store_true", help="print every table too, before the sentence")
     one.add_argument(
         "--table", metavar="FILE", help="a CSV file with scores of models: is the order of its columns ours?"
     )
@@ -343,7 +354,7 @@ def _people(commands: Commands) -> None:
     one = _command(
         commands, "watch", "watch:watch", "watch a good game, then the embedded model at one; no key"
     )
-    one.add_argument("--out", metavar="DIR", default="runs", help="where the run is kept (default: runs)")
+    one.add_argument("--out", metavar="DIR", default="runs", help="where the folder is made (default: runs)")
     one = _command(
         commands, "view", "people:view", "look through runs: leaderboards, and games round by round", _site()
     )

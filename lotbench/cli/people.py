@@ -169,7 +169,9 @@ def _at_terminal(asked: Config, out: Path, given: str | None, day: datetime.date
     from lotbench.site.people_runs import of_the_day, person, planned, play_next
     from lotbench.site.player import CONSENT
 
-    name = person(given or (input("Your name: ") if sys.stdin.isatty() else ""))
+    if not sys.stdin.isatty():
+        raise UsageError("play: a person needs a terminal to play in; --browser serves pages")
+    name = person(given or input("Your name: "))
     print(CONSENT)
     if input("Do you agree? (yes or no) ").strip().lower() not in ("yes", "y"):
         print("Nothing was kept.")
@@ -177,8 +179,6 @@ def _at_terminal(asked: Config, out: Path, given: str | None, day: datetime.date
     chosen = of_the_day(asked, day) if day else asked
     if planned(chosen).benchmark.graph != "game":
         return print_result(interruptible(play_next(chosen, out, name)))
-    if not sys.stdin.isatty():
-        raise UsageError("play: a person needs a terminal to play in; --browser serves pages")
     return print_result(interruptible(play_here(chosen, out, name, Console())))
 
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import TextIO
 
 from lotbench.edge.calls.caller import CallStats
+from lotbench.report.markdown import duration
 from lotbench.run.session import Status, Watch
-from lotbench.types import Usage
 
 TERMINAL_S = 0.25
 PIPE_S = 15.0
@@ -25,17 +25,17 @@ def watch(stream: TextIO) -> Watch:
 
 def _in_pipe(stream: TextIO) -> Watch:
     async def shown(status: Status) -> None:
-        started = time.monotonic()
+        started, begun = time.monotonic(), len(status.traces)
         _warn(status, lambda line: print(line, file=stream, flush=True))
         print(f"run: {status.path}", file=stream, flush=True)
         try:
             while True:
                 await asyncio.sleep(PIPE_S)
-                print(line(status, time.monotonic() - started), file=stream, flush=True)
+                print(line(status, time.monotonic() - started, begun), file=stream, flush=True)
                 for waited in stalled(status.stats, time.monotonic()):
                     print(waited, file=stream, flush=True)
         finally:
-            print(line(status, time.monotonic() - started), file=stream, flush=True)
+            print(line(status, time.monotonic() - started, begun), file=stream, flush=True)
 
     return shown
 
@@ -49,14 +49,14 @@ def _on_terminal(stream: TextIO) -> Watch:
         from rich.text import Text
 
         # No markup: a path and a warning are only text.
-        console, started = Console(file=stream, markup=False), time.monotonic()
+        console, started, begun = Console(file=stream, markup=False), time.monotonic(), len(status.traces)
         _warn(status, console.print)
         console.print(f"run: {status.path}", highlight=False)
 
         def drawn() -> Table:
             grid = Table.grid(padding=(0, 1))
-            bar = ProgressBar(total=max(status.total, 1), completed=len(status.traces), width=30)
-            grid.add_row(bar, line(status, time.monotonic() - started))
+            bar = ProgressBar(total=max(status.total, 1), completed=len(status.traces), width=18)
+            grid.add_row(bar, line(status, time.monotonic() - started, begun))
             for waited in stalled(status.stats, time.monotonic()):
                 grid.add_row("", Text(waited))
             return grid
@@ -72,22 +72,23 @@ def _on_terminal(stream: TextIO) -> Watch:
     return shown
 
 
-def line(status: Status, seconds: float) -> str:
-    """How far a run is, in one line."""
+def line(status: Status, seconds: float, begun: int = 0) -> str:
+    """How far a run is, in one line; with the bar it fits a terminal of 80 columns, unless something is the matter.
+
+    `begun` is how many tasks were done when the `seconds` began.
+    """
     stats, traces = status.stats, list(status.traces.values())
     solved = sum(trace.outcome == "solved" for trace in traces)
     failed = sum(trace.outcome.endswith("_failed") for trace in traces)
-    usage = list(stats.usage.values())
-    tokens = sum(map(_tokens, usage))
-    parts = [f"{len(traces)}/{status.total} tasks", f"{solved} solved"] if solved else []
-    parts = parts or [f"{len(traces)}/{status.total} tasks"]
-    if failed:
-        parts.append(f"{failed} failed")
-    parts.append(f"{stats.in_flight} calls in flight")
-    parts.append(f"{stats.calls / max(seconds, 1e-9):.1f} calls/s")
-    parts.append(f"{tokens:,} tokens")
-    if None not in stats.cost.values():
-        parts.append(f"${sum(cost or 0.0 for cost in stats.cost.values()):.4f}")
+    what = "games" if status.plan.benchmark.graph == "game" else "tasks"
+    parts = [f"{len(traces)}/{status.total} {what}" + (f", {solved} solved" if solved else "")]
+    parts += [f"{failed} failed"] if failed else []
+    parts.append(f"{stats.calls:,} calls")
+    if None not in stats.cost.values() and (cost := sum(cost or 0.0 for cost in stats.cost.values())):
+        parts.append(f"${cost:.2f}")
+    fresh = len(traces) - begun
+    if fresh > 0 and len(traces) < status.total:
+        parts.append(f"{duration(seconds / fresh * (status.total - len(traces)))} left")
     if status.models.waiting.retries:
         parts.append(f"{status.models.waiting.retries} waiting on retries")
     for pace in status.models.paces.values():
@@ -105,10 +106,6 @@ def stalled(stats: CallStats, now: float) -> list[str]:
     lines = [f"no reply for {since:.0f} s; {len(waiting)} calls in flight:"]
     lines += [f"  {now - started:.0f} s  {model}  {key}" for started, key, model in waiting[:SHOWN]]
     return lines + ([f"  and {len(waiting) - SHOWN} more"] if len(waiting) > SHOWN else [])
-
-
-def _tokens(usage: Usage) -> int:
-    return usage.input_tokens + usage.output_tokens
 
 
 def _warn(status: Status, say: Callable[[str], object]) -> None:

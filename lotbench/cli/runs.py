@@ -7,6 +7,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from lotbench.cli.progress import damage, watch
 from lotbench.config import experiment as config
 from lotbench.config.model_names import parse
 from lotbench.edge.files import datasets, run_folder
-from lotbench.errors import UsageError
+from lotbench.errors import RunFolderError, UsageError
 from lotbench.report.markdown import visible
 from lotbench.run import plan, results
 from lotbench.run.evaluate import resume as go_on
@@ -203,6 +204,8 @@ def show(parsed: argparse.Namespace) -> int:
         print(visible(f"--- {request.model}, {request.key}"))
         _print_messages(request.messages, request.schema)
         return 0
+    if parsed.what and parsed.what not in benchmarks.names():
+        _refuse_run(parsed.what, parsed.kept)
     flags = {"benchmark": parsed.what, "model": "human", "data": parsed.data, "samples": parsed.sample}
     file = datasets.config_file(parsed.config)
     asked = config.load(file, parsed.sets, flags).experiment
@@ -218,6 +221,15 @@ def show(parsed: argparse.Namespace) -> int:
         print(f"=== {question.step}, to the {question.role}")
         _print_messages(question.messages, question.schema)
     return 0
+
+
+def _refuse_run(what: str, kept: str | None) -> None:
+    """Say how a run is looked at, where one was named and no call of it; raises UsageError."""
+    with suppress(RunFolderError):
+        run_folder.find(what, kept)
+        raise UsageError(
+            f"{what} is a run: lotbench replay {what} tells a game of it, lotbench show {what} --call KEY what a call sent"
+        )
 
 
 def listing(parsed: argparse.Namespace) -> int:

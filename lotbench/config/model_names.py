@@ -57,6 +57,9 @@ _SIZE = re.compile(
 _SPELLED = {"qwq": "qwen", "qvq": "qwen"}
 """Families that go by another name."""
 
+_NO_SCHEME = re.compile(r"^(.+)@([\w.-]+:\d+)(?:/v1)?/?$")
+"""An address with a port that does not say how it is spoken to."""
+
 
 @dataclass(frozen=True, slots=True)
 class ModelName:
@@ -92,6 +95,8 @@ def parse(name: str) -> ModelName:
     name = name.strip()
     if not name:
         raise UsageError("a model name is empty")
+    if bare := _NO_SCHEME.match(name):
+        raise UsageError(f"{name!r}: an address begins with http://: {bare[1]}@http://{bare[2]}/v1")
     found = _parsed(name)
     if not found.model and found.kind != "local":
         raise UsageError(f"{name!r}: the name of the model itself is missing")

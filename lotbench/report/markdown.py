@@ -99,3 +99,14 @@ def _row(cells: Iterable[JSON]) -> str:
 
 def _row_of(texts: Iterable[str]) -> str:
     return f"| {' | '.join(texts)} |"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them."""
+    return (
+        f"{seconds:.0f} s"
+        if seconds < 90
+        else f"{seconds / 60:.0f} min"
+        if seconds < 5400
+        else f"{seconds / 3600:.1f} h"
+    )

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -86,7 +87,8 @@ def test_bounds_stand_beside_the_score_in_every_headline_place(
         assert "creativity\\_score may move further" in told or "creativity_score may move further" in told
         assert bounds.ABOUT.split(";")[0] in told
     why = ["the candidate \x1b]0;owned\x07 and the judge are siblings"]
-    run = Run(tmp_path, None, {}, {}, (), {**summary, "rankable": False, "reasons": why})  # type: ignore[arg-type]
+    asked = SimpleNamespace(model="broken", roles={})
+    run = Run(tmp_path, asked, {}, {}, (), {**summary, "rankable": False, "reasons": why})  # type: ignore[arg-type]
     assert print_result(run) == 0
     told = capsys.readouterr().out
     assert f"bounds {shown}" in told.splitlines()[0] and "creativity_score may move further" in told

@@ -124,7 +124,7 @@ def test_compare_prints_a_ranking_and_writes_a_page(
     table.write_text("model,arena\nstrong,9\nfair,5\nweak,1\nelse,\n", encoding="utf-8")
     to = tmp_path / "made"
     names = [str(run.path) for run in runs[:3]]
-    assert main(["compare", *names, "--table", str(table), "--out", str(to), "--png"]) == 0
+    assert main(["compare", *names, "--table", str(table), "--out", str(to), "--png", "--full"]) == 0
     told = capsys.readouterr().out
     lines = [line.split() for line in told.splitlines()]
     first = next(at for at, line in enumerate(lines) if line[:2] == ["model", "creativity_score"])
@@ -149,7 +149,8 @@ def test_report_of_several_runs_prints_what_compare_writes(
 ) -> None:
     names = [str(run.path) for run in runs[:3]]
     assert main(["compare", *names, "--out", str(tmp_path)]) == 0
-    capsys.readouterr()
+    told = capsys.readouterr().out.splitlines()
+    assert told[0].startswith("page: ") and "strong" in told[-1] and len(told) < 4, "the sentence is last"
     assert main(["report", *names]) == 0
     assert capsys.readouterr().out == (tmp_path / "compare.md").read_text(encoding="utf-8")
 

@@ -49,14 +49,20 @@ def shipped(*parts: str) -> Path:
 
 
 def config_file(given: str | None) -> Path | None:
-    """A config file by path, or by the name of one that is shipped (`try`, `paper/lotbench`)."""
+    """A config file by path, or by the name of one that is shipped (`try`, `paper/lotbench`).
+
+    Raises:
+        UsageError: There is none; it says which are shipped.
+    """
     if given is None or Path(given).exists():
         return Path(given) if given else None
     name = given.removeprefix("configs/").removesuffix(".toml") + ".toml"
     try:
         return shipped("configs", name)
     except UsageError:
-        return Path(given)
+        root = shipped("configs")
+        known = sorted(file.relative_to(root).with_suffix("").as_posix() for file in root.rglob("*.toml"))
+        raise UsageError(f"{given}: no such file; there are also: {', '.join(known)}") from None
 
 
 def prompts(benchmark: str, folder: str = "") -> Pack:

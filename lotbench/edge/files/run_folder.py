@@ -160,15 +160,16 @@ def find(run: str, root: str | Path | None = None) -> Path:
 
     Args:
         run: Which one.
-        root: Where runs are kept; by default runs/, and for `latest` wherever the latest was made.
+        root: Where runs are kept; by default runs/, and for `latest`, where none is there, wherever it was made.
 
     Raises:
         RunFolderError: There is none.
     """
     kept = Path(RUNS if root is None else root)
     if run == "latest":
-        last = home.remembered() if root is None else None
-        runs = [*kept.glob("*/run.json"), *([last / "run.json"] if last else [])]
+        runs = list(kept.glob("*/run.json"))
+        if not runs and root is None and (last := home.remembered()):
+            return last
         if not runs:
             raise RunFolderError(f"{kept}: no runs yet")
         return max(runs, key=lambda path: path.stat().st_mtime).parent
