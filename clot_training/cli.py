@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sqlite3
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except LotbenchError as error:
         print(f"clot: {error}", file=sys.stderr)
         return error.exit_code
+    except (OSError, sqlite3.Error) as error:
+        # A full disk, or a folder that cannot be written to.
+        place, why = getattr(error, "filename", None), getattr(error, "strerror", None)
+        told = f"{place or 'the work folder'}: {why or error}"
+        print(f"clot: {told}; the same command goes on", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("clot: interrupted; the same command goes on", file=sys.stderr)
         return 130

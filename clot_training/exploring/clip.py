@@ -17,6 +17,7 @@ import numpy as np
 from clot_training.config import Clip
 from clot_training.data.roles import batched
 from clot_training.exploring.conditions import Vectors
+from lotbench.edge.models.transformers.loading import loading
 from lotbench.edge.pictures import picture_file
 from lotbench.errors import DataError, UsageError
 
@@ -41,11 +42,8 @@ class Sight:
             raise UsageError(f"comparing pictures with keywords needs open_clip: {INSTALL}")
         self.id = identity(settings)
         self._size = settings.batch_size
-        try:
+        with loading(f"explore.clip {settings.model} {settings.checkpoint}"):
             self._model, self._transform, self._tokenize = _load(settings)
-        except (OSError, RuntimeError, ValueError) as error:
-            first = str(error).strip().split("\n")[0]
-            raise UsageError(f"explore.clip {settings.model} {settings.checkpoint}: {first}") from None
 
     def words(self, words: Sequence[str]) -> Vectors:
         """Vectors of words, (words, dimensions), of unit length."""

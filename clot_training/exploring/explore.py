@@ -30,7 +30,8 @@ from clot_training.records import Candidate, Policy, Screened, Work, read_record
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.config.experiment import differences
 from lotbench.edge.files import atomic_write
-from lotbench.edge.files.jsonl import put
+from lotbench.edge.files.jsonl import no_link, put
+from lotbench.edge.files.run_folder import read_json
 from lotbench.errors import RunFolderError, UsageError
 
 ENGINE_ONLY = ("engine", "workers", "gpus", "limit")
@@ -53,16 +54,14 @@ def explore(config: Config, make_policy: MakePolicy | None = None) -> dict[str, 
     work = Work(Path(config.out))
     folder, path = work.explored(config.explore.conditions), work.candidates(config.explore.conditions)
     folder.mkdir(parents=True, exist_ok=True)
-    with path.open("ab", buffering=0) as file:
-        _hold(file, path)
-        with Rows(folder / "rows.sqlite") as index:
-            index.fill(config)
-            _leave_out(index, work, config)
-            kinds = _known_kinds(index.all(), config)
-            vocabulary = vocabularies(index.all(), config.explore.min_count)
-            _claim(folder, path, config, _screening(work))
-            left = _remaining(path, batches(index, config, vocabulary), config.explore)
-            _append(file, path, _explored(left, Maker(config, vocabulary, make_policy or tuned), kinds))
+    with _held(path) as file, Rows(folder / "rows.sqlite") as index:
+        index.fill(config)
+        _leave_out(index, work, config)
+        kinds = _known_kinds(index.all(), config)
+        vocabulary = vocabularies(index.all(), config.explore.min_count)
+        _claim(folder, path, config, _screening(work))
+        left = _remaining(path, batches(index, config, vocabulary), config.explore)
+        _append(file, path, _explored(left, Maker(config, vocabulary, make_policy or tuned), kinds))
     summary = _summarized(read_records(path, Candidate)) | {"keywords": sizes(vocabulary)}
     atomic_write.write(folder / "summary.json", json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
     return summary
@@ -203,13 +202,18 @@ def _claim(folder: Path, path: Path, config: Config, screening: str | None) -> N
     """
     frozen = folder / "config.json"
     if path.stat().st_size and frozen.is_file():
-        before = json.loads(frozen.read_text(encoding="utf-8"))
         now = {
             "config": config.model_dump(mode="json"),
             "data": data_digests(config.folders()),
             "screening": screening,
         }
-        if changed := differences(_decisive(before), _decisive(now)):
+        try:
+            before = _decisive(read_json(frozen))
+        except (KeyError, TypeError):
+            raise RunFolderError(
+                f"{frozen}: damaged: no configuration; remove {path} to begin anew"
+            ) from None
+        if changed := differences(before, _decisive(now)):
             raise RunFolderError(
                 f"{path}: was explored with other settings ({', '.join(changed)}); remove it to begin anew"
             )
@@ -228,16 +232,22 @@ def _decisive(frozen: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _hold(file: FileIO, path: Path) -> None:
-    """Hold the file against other processes, until it is closed.
+def _held(path: Path) -> FileIO:
+    """The file of candidates, open to append and held against other processes until it is closed.
 
     Raises:
-        RunFolderError: Another process holds it.
+        RunFolderError: Another process holds it, or it cannot be written to.
     """
+    try:
+        file = open(path, "ab", buffering=0, opener=no_link)  # noqa: SIM115 - closed by whoever gets it
+    except OSError as error:
+        raise RunFolderError(f"{path}: {error.strerror}") from None
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
+        file.close()
         raise RunFolderError(f"{path}: another process is exploring there") from None
+    return file
 
 
 def _append(file: FileIO, path: Path, made: Iterable[list[Candidate]]) -> None:

@@ -11,14 +11,19 @@ import hashlib
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 from lotbench.errors import Unescapable, UsageError
 from lotbench.types import Message
+
+NO_CODE = {"trust_remote_code": False}
+"""transformers would ask a person at the terminal whether code that came with a model may run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +61,33 @@ def load(base: str, adapter: str | None) -> Loaded:
         # Threads that spin while they wait for each other make a busy CPU ten times slower.
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         os.environ.setdefault("GOMP_SPINCOUNT", "0")
-    try:
+    with loading(name):
         return _read(base, adapter)
-    except (ImportError, OSError, RuntimeError, ValueError) as error:
+
+
+@contextmanager
+def loading(name: str) -> Iterator[None]:
+    """Say of whatever goes wrong while a model is loaded which model it was.
+
+    Raises:
+        UsageError: It cannot be loaded.
+    """
+    try:
+        yield
+    except UsageError:
+        raise
+    except UnpicklingError as error:
+        raise UsageError(
+            f"{name} cannot be loaded: its weights would run code: safetensors have none"
+        ) from error
+    except Exception as error:
         first = str(error).strip().split("\n")[0]
-        raise UsageError(f"{name} cannot be loaded: {first}") from error
+        said = (
+            first
+            if isinstance(error, ImportError | OSError | RuntimeError | ValueError)
+            else f"{type(error).__name__}: {first}"
+        )
+        raise UsageError(f"{name} cannot be loaded: {said}") from error
 
 
 def rendered(loaded: Loaded, messages: Sequence[Message]) -> str:
@@ -133,7 +160,9 @@ def with_processor(base: str, config: Any, model: Any, *, name: str = "", paddin
     import transformers
 
     sees = _sees(config)
-    processor = (transformers.AutoProcessor if sees else transformers.AutoTokenizer).from_pretrained(base)
+    processor = (transformers.AutoProcessor if sees else transformers.AutoTokenizer).from_pretrained(
+        base, **NO_CODE
+    )
     tokenizer = processor.tokenizer if sees else processor
     if not processor.chat_template:
         raise ValueError("it has no chat template, so it is not made to be talked to")
@@ -157,10 +186,10 @@ def _read(base: str, adapter: str | None) -> Loaded:
 
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
-    config = transformers.AutoConfig.from_pretrained(base)
-    where: dict[str, Any] = {"dtype": torch.float32}
+    config = transformers.AutoConfig.from_pretrained(base, **NO_CODE)
+    where: dict[str, Any] = {"dtype": torch.float32, **NO_CODE}
     if torch.cuda.is_available():
-        where = {"dtype": torch.bfloat16, "device_map": "auto"}
+        where |= {"dtype": torch.bfloat16, "device_map": "auto"}
     model = model_class(config).from_pretrained(base, **where)
     if adapter:
         model = adapted(model, adapter)
