@@ -84,6 +84,7 @@ def parser() -> argparse.ArgumentParser:
     top = Parser(prog="lotbench", description="How creative is a language model? Let it play.", epilog=EPILOG)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _evaluate(commands)
+    _duel(commands)
     _runs(commands)
     _reports(commands)
     _exports(commands)
@@ -109,6 +110,23 @@ def _evaluate(commands: Commands) -> None:
     )
     _limits(one)
     _shards(_how(one))
+
+
+def _duel(commands: Commands) -> None:
+    about = (
+        "play models side by side on the same samples until it is known who is better, in four looks at most"
+    )
+    one = _command(commands, "duel", "duel:duel", about, _judging(), _played(), _drawn())
+    one.add_argument(
+        "models",
+        nargs="+",
+        metavar="MODEL",
+        help="as in evaluate --model; or the runs of a duel to go on with",
+    )
+    one.add_argument("--benchmark", metavar="B", help="see `lotbench list` (default: lotbench)")
+    _limits(one)
+    _how(one)
+    one.set_defaults(model=None)
 
 
 def _judging() -> argparse.ArgumentParser:

@@ -5,7 +5,6 @@ from __future__ import annotations
 COMMANDS: dict[str, str] = {
     "data panel": "write the judges into a TOML file as in configs/panels/paper-2025-03.toml",
     "clot pairs": "lotbench export RUN... --preferences --out FILE writes rows for TRL",
-    "duel": "evaluate both models, each with `lotbench evaluate`, and set them side by side with `lotbench compare RUN RUN`",
     "clot play-start": "train with TRL, whose rollouts step games of lotbench.games(...) (docs/environment.md)",
     "clot play-train": "train with TRL, whose rollouts step games of lotbench.games(...) (docs/environment.md)",
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from functools import wraps
@@ -126,10 +126,12 @@ async def begin(
     watch: Watch | None = None,
     shards: int = 1,
     callbacks: Sequence[Any] = (),
+    only: Collection[str] | None = None,
 ) -> Run:
     """Begin a run from a configuration; see `evaluate`.
 
-    More than one of `shards` takes the walks in so many processes (on Ray): for models behind an API only.
+    More than one of `shards` takes the walks in so many processes (on Ray): for models behind an API only. `only` names
+    the samples that are played for now.
     """
     made = plan.make(asked)
     refuse_unpriced(made.limits, {name.text: name for names in made.names.values() for name in names})
@@ -142,7 +144,7 @@ async def begin(
     try:
         async with calling(made, folder, own, Store(fresh=fresh)) as calls:
             recorded.freeze(made, calls.folder)
-            session = Session(made, calls, load_run(calls.folder.path), callbacks=callbacks)
+            session = Session(made, calls, load_run(calls.folder.path), callbacks=callbacks, only=only)
             if shards > 1:
                 await _sharded(session, calls, shards, fresh=fresh, check=check)
             return await session.play(check=check and shards == 1, watch=watch)
@@ -193,6 +195,7 @@ async def resume(
     check: bool = True,
     watch: Watch | None = None,
     shards: int = 1,
+    only: Collection[str] | None = None,
     **limits: Any,
 ) -> Run:
     """Go on with a run: what the journal has is not asked again.
@@ -205,6 +208,7 @@ async def resume(
         check: Make one call per role first, if the journal has none.
         watch: See `evaluate`.
         shards: See `begin`.
+        only: See `begin`.
         **limits: Fields of Limits that change; the others stay as they were.
 
     Raises:
@@ -220,7 +224,7 @@ async def resume(
         if shards > 1:
             sharded.refuse_alone(made)
         async with calling(made, lambda: nullcontext(place), own) as calls:
-            session = Session(made, calls, run_before)
+            session = Session(made, calls, run_before, only=only)
             if shards > 1:
                 await _sharded(session, calls, shards, check=check, retry_failed=retry_failed)
             else:

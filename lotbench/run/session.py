@@ -6,7 +6,16 @@ import asyncio
 import gc
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -68,12 +77,21 @@ class Session:
         run: The run so far.
         shard: Whether this session takes a share of the run: the report is of the whole.
         callbacks: LangChain's callback handlers of every episode.
+        only: The samples that this session takes; None for all. A later session takes the others.
     """
 
     def __init__(
-        self, plan: Plan, calls: Calls, run: Run, *, shard: bool = False, callbacks: Sequence[Any] = ()
+        self,
+        plan: Plan,
+        calls: Calls,
+        run: Run,
+        *,
+        shard: bool = False,
+        callbacks: Sequence[Any] = (),
+        only: Collection[str] | None = None,
     ) -> None:
         self._callbacks = callbacks
+        self._only = only
         self._plan = plan
         self._calls = calls
         self._folder = calls.folder
@@ -129,7 +147,11 @@ class Session:
             async with watched(watch, self._status(walks)):
                 if check:
                     await self._calls.check()
-                await self._take(walks, self._plan.lanes())
+                lanes = self._plan.lanes()
+                wanted = (
+                    lanes if self._only is None else [one for one in lanes if one[0].sample in self._only]
+                )
+                await self._take(walks, wanted)
         except LotbenchError as error:
             error.run = self._folder.path
             if isinstance(error, LimitReached) and caller.budget.overspent:

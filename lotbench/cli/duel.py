@@ -1,0 +1,66 @@
+"""`lotbench duel`: models play the same samples until it is known who is better; the sentences that say so."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from lotbench.cli.evaluate import LIMITS, configuration, interruptible
+from lotbench.config.experiment import Config
+from lotbench.errors import UsageError
+from lotbench.report.markdown import visible
+from lotbench.run import duel as duels
+from lotbench.run import plan
+from lotbench.run.duel import Look
+from lotbench.run.loading import load_run
+
+
+def duel(parsed: argparse.Namespace) -> int:
+    """Carry out `lotbench duel`, of models that begin or of runs that go on."""
+    runs = [Path(name) for name in parsed.models if (Path(name) / "run.json").is_file()]
+    if runs and len(runs) < len(parsed.models):
+        raise UsageError(
+            "a duel is of models that begin, or of the runs of one that was stopped; not of both"
+        )
+    if runs:
+        limits = {name: getattr(parsed, name) for name in LIMITS if getattr(parsed, name) is not None}
+        work = duels.again([load_run(path) for path in runs], _say, check=not parsed.no_preflight, **limits)
+    else:
+        asked = configuration(parsed)
+        if parsed.dry_run:
+            return _plans(asked, parsed.models, Path(parsed.out))
+        how = {"out": Path(parsed.out), "fresh": parsed.fresh, "check": not parsed.no_preflight}
+        work = duels.duel(asked, parsed.models, _say, **how)
+    last = interruptible(work)
+    names = " ".join(str(run.path) for run in last.runs)
+    print(f"more of it: lotbench compare {names}")
+    return 0
+
+
+def _plans(asked: Config, models: Sequence[str], out: Path) -> int:
+    """What the runs of a duel take if all samples are played."""
+    from lotbench.cli.dry import show_plan
+
+    for model in models:
+        experiment = asked.experiment.model_copy(update={"model": model})
+        show_plan(plan.make(asked.model_copy(update={"experiment": experiment})), out)
+    return 0
+
+
+def _say(look: Look) -> None:
+    """What one look came to."""
+    unit = look.board.places[0].entry.metric.unit
+    print(f"look {look.at} of {look.of}, {look.units} {unit}s, level {look.level:.2g}:")
+    for pair in look.board.pairs:
+        seen = pair.difference
+        ends = "" if seen.low is None or seen.high is None else f" ({seen.low:+.3f} to {seen.high:+.3f})"
+        verdict = "beats" if pair in look.apart else "is not clearly better than"
+        print(
+            visible(
+                f"  {pair.better} {verdict} {pair.other}: {seen.mean or 0.0:+.3f}{ends}, p = {pair.p:.2g}"
+            )
+        )
+    for place in look.board.places:
+        if place.entry.abstained:
+            print(visible(f"  {place.label} is paired with nobody: too many of its answers are missing"))

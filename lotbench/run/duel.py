@@ -1,0 +1,136 @@
+"""Models in a duel: the same samples in a private order, looked at four times, until it is known who is better.
+
+Each model plays an ordinary run, whose frozen list of samples is the order. A look is a ranking of what all have played, as
+`compare` makes it, at a level of `metrics.sequential`: the four together name equal models as seldom as one test would.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from random import SystemRandom
+from typing import Any
+
+from lotbench.config.experiment import Config, Limits
+from lotbench.errors import UsageError
+from lotbench.metrics.sequential import levels
+from lotbench.report.leaderboard import Board, Pair, board
+from lotbench.run import plan, results
+from lotbench.run.evaluate import begin, resume
+from lotbench.run.loading import Run, planned
+
+LOOKS = (0.25, 0.5, 0.75, 1.0)
+"""The parts of the samples after which a duel is looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a duel has come to: units are samples, or pictures where several samples share one.
+
+    Attributes:
+        at: Which look it is, from 1, of `of`.
+        level: At which a pair is told apart, corrected for the number of pairs.
+    """
+
+    at: int
+    of: int
+    units: int
+    level: float
+    board: Board
+    runs: Sequence[Run]
+
+    @property
+    def apart(self) -> list[Pair]:
+        """The pairs that are told apart."""
+        return [pair for pair in self.board.pairs if pair.p <= self.level]
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is left to settle, or nothing to play."""
+        return self.at == self.of or len(self.apart) == len(self.board.pairs) > 0
+
+
+Say = Callable[[Look], object]
+
+
+async def duel(asked: Config, models: Sequence[str], say: Say = lambda look: None, **how: Any) -> Look:
+    """Play models against each other; `how` are arguments of `begin`.
+
+    Raises:
+        UsageError: There are no two models, or games hand memory on from sample to sample.
+        LotbenchError: The duel was stopped: `again` goes on with its runs.
+    """
+    if len(set(models)) < max(2, len(models)):
+        raise UsageError(f"a duel is between two or more models, each named once (got {', '.join(models)})")
+    first = plan.make(_of(asked, {"model": models[0]}))
+    if any(len({one.sample for one in lane}) > 1 for lane in first.lanes()):
+        raise UsageError(
+            "with these settings games hand memory on from sample to sample: no duel can be held"
+        )
+    units = list(_units(first.chosen).values())
+    # Nobody can know the order before, and so no model can be one that is good at the beginning.
+    SystemRandom().shuffle(units)
+    order = tuple(name for unit in units for name in unit)
+    given = [_of(asked, {"model": model, "samples": order, "limit": None}) for model in models]
+
+    def starts(only: Collection[str]) -> list[Awaitable[Run]]:
+        return [begin(one, only=only, **how) for one in given]
+
+    return await _looked(units, starts, {"own": how.get("own"), "check": False}, say)
+
+
+async def again(runs: Sequence[Run], say: Say = lambda look: None, **how: Any) -> Look:
+    """Go on with the runs of a duel; `how` are arguments of `resume`.
+
+    Raises:
+        UsageError: They are not of one duel.
+    """
+    if len({tuple(run.config.samples) for run in runs}) != 1 or not runs[0].config.samples:
+        raise UsageError("these are no runs of one duel: their samples are not the same in the same order")
+    units = list(_units(planned(runs[0], Limits()).chosen).values())
+
+    return await _looked(units, lambda only: [resume(run.path, only=only, **how) for run in runs], how, say)
+
+
+async def _looked(
+    units: Sequence[Sequence[str]],
+    starts: Callable[[Collection[str]], list[Awaitable[Run]]],
+    how: Mapping[str, Any],
+    say: Say,
+) -> Look:
+    """Play and look by turns; the models play side by side, so that what an hour brings it brings to all."""
+    ends = sorted({math.ceil(part * len(units)) for part in LOOKS})
+    bounds = levels([end / len(units) for end in ends])
+    runs: list[Run] = []
+    for at, (end, level) in enumerate(zip(ends, bounds, strict=True), 1):
+        only = {name for unit in units[:end] for name in unit}
+        runs = await _together([resume(run.path, only=only, **how) for run in runs] if runs else starts(only))
+        look = Look(at, len(ends), end, level, board([results.entry(run) for run in runs]), runs)
+        say(look)
+        if look.over:
+            break
+    return look
+
+
+async def _together(works: Sequence[Awaitable[Run]]) -> list[Run]:
+    """Wait for all of them, so that nothing goes on after one was stopped; then raise what stopped the first."""
+    ended = await asyncio.gather(*works, return_exceptions=True)
+    for one in ended:
+        if isinstance(one, BaseException):
+            raise one
+    return [one for one in ended if isinstance(one, Run)]
+
+
+def _of(asked: Config, fields: Mapping[str, Any]) -> Config:
+    return asked.model_copy(update={"experiment": asked.experiment.model_copy(update=dict(fields))})
+
+
+def _units(samples: Sequence[Any]) -> dict[str, list[str]]:
+    """The ids of samples by what makes them alike: their picture, or the block that they share; else each by itself."""
+    found: dict[str, list[str]] = {}
+    for one in samples:
+        shared = getattr(one, "image", None) or getattr(one, "block", None) or one.id
+        found.setdefault(str(shared), []).append(one.id)
+    return found

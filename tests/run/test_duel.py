@@ -1,0 +1,100 @@
+"""A duel: four looks at most at the same samples in a private order, and ordinary runs that are left of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lotbench.cli import main
+from lotbench.config.experiment import Config, Experiment, Limits
+from lotbench.errors import LimitReached, UsageError
+from lotbench.run.duel import Look, again, duel
+from lotbench.run.loading import load_run
+from tests.judging import PlantedJudge, data_set, shipped
+from tests.rules import chance, hear
+from tests.server import FakeServer
+
+ITEMS = [item for item in shipped(40) if item.language == "en"][:24]
+SKILL = {"strong": 0.85, "weak": 0.1, "also-weak": 0.1}
+
+
+def world(body: Mapping[str, Any]) -> Any:
+    """A server's rule: candidates know some of the key texts, each its own; whoever else is asked judges rightly."""
+    heard = hear(body)
+    if heard.model not in SKILL:
+        return PlantedJudge(ITEMS)(body)
+    item = max(ITEMS, key=lambda one: heard.text.rfind(one.caption))
+    knows = chance(heard.model, item.id) < SKILL[heard.model]
+    return {name: item.key_text if knows else "wax crayon" for name in heard.form}
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return data_set(tmp_path / "some", ITEMS)
+
+
+def asked(server: FakeServer, data: Path, **limits: Any) -> Config:
+    experiment = Experiment(
+        data=str(data),
+        repeats=1,
+        roles={"judge": (f"judge@{server.url}",), "oracle": (f"oracle@{server.url}",)},
+        settings={"max_rounds": 2, "ask": False},
+    )
+    return Config(experiment=experiment, limits=Limits(**limits))
+
+
+def named(server: FakeServer, *models: str) -> list[str]:
+    return [f"{model}@{server.url}" for model in models]
+
+
+async def test_a_clear_duel_ends_early_and_its_runs_go_on_alone(data: Path, tmp_path: Path) -> None:
+    seen: list[Look] = []
+    with FakeServer(rule=world) as server:
+        models = named(server, "weak", "strong")
+        last = await duel(asked(server, data), models, seen.append, out=tmp_path)
+    assert last.at < 4 and [look.at for look in seen] == list(range(1, last.at + 1))
+    assert [(pair.better, pair.other) for pair in last.apart] == [("strong-2026", "weak-2026")]
+    one, other = last.runs
+    assert one.config.samples == other.config.samples != tuple(item.id for item in ITEMS)
+    for run in last.runs:
+        # What was played is the beginning of the order that the run keeps.
+        assert {trace.sample for trace in run.traces} == set(run.config.samples[: last.units])
+        assert len(run.config.samples) == len(ITEMS) and not run.summary["complete"]
+
+
+async def test_equal_models_play_all_and_are_not_told_apart(data: Path, tmp_path: Path) -> None:
+    with FakeServer(rule=world) as server:
+        last = await duel(asked(server, data), named(server, "weak", "also-weak"), out=tmp_path)
+    assert (last.at, last.of, last.units) == (4, 4, len(ITEMS)) and last.over and last.apart == []
+    assert all(run.summary["complete"] for run in last.runs)
+    assert last.level == pytest.approx(0.044, abs=1e-4)
+
+
+async def test_a_duel_that_a_limit_stopped_goes_on_from_its_runs(data: Path, tmp_path: Path) -> None:
+    with FakeServer(rule=world) as server:
+        models = named(server, "weak", "also-weak")
+        with pytest.raises(LimitReached):
+            await duel(asked(server, data, token_limit=20_000), models, out=tmp_path)
+        runs = [load_run(path.parent) for path in sorted(tmp_path.glob("*/run.json"))]
+        before = sum(len(run.traces) for run in runs)
+        last = await again(runs, token_limit=10_000_000)
+        assert len(runs) == 2 and 0 < before < 48 == sum(len(run.traces) for run in last.runs)
+        other = await duel(asked(server, data), named(server, "strong", "weak"), out=tmp_path / "other")
+        with pytest.raises(UsageError, match="no runs of one duel"):
+            await again([runs[0], other.runs[0]])
+
+
+def test_the_command_says_what_each_look_came_to(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with FakeServer(rule=world) as server:
+        players = [*named(server, "strong", "weak"), "--judge", f"judge@{server.url}"]
+        how = ["--data", str(data), "--repeats", "1", "--set", "max_rounds=2", "--set", "ask=false"]
+        assert main(["duel", *players, f"--oracle=o@{server.url}", *how, "--out", str(tmp_path)]) == 0
+    told = capsys.readouterr().out
+    assert "look 1 of 4, 6 samples, level 1.5e-05:" in told and "strong" in told.partition(" beats ")[0]
+    assert main(["duel", "gpt-5", "--out", str(tmp_path)]) == 2
+    assert "two or more models" in capsys.readouterr().err
