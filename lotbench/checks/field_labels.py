@@ -83,7 +83,8 @@ def draw(run: Run, n: int, out: Path) -> Path:
 def labelled(*files: Path) -> Labelled:
     """Read the labels of one draw, and keep the field rates that they give with the judge's checks.
 
-    Several people may label a row, under a name (`who`) or in a file each; what more of them say counts.
+    Several people may label a row, under a name (`who`) or in a file each; what more of them say counts. A guess that the judge
+    refused is right only if two say so: there are so many of them that few wrong labels would make a score of their own.
 
     Args:
         files: Of one draw; draw.json stands beside the first.
@@ -95,7 +96,9 @@ def labelled(*files: Path) -> Labelled:
     file, about = files[0], _drawn(files[0])
     said = _labels(files, about)
     labels = {
-        row: yes > 0 for row, each in said.items() if (yes := sum(1 if one else -1 for one in each.values()))
+        row: sum(each.values()) >= (1 if about["sizes"][about["strata"][row - 1]][1] else 2) and yes > 0
+        for row, each in said.items()
+        if (yes := sum(1 if one else -1 for one in each.values()))
     }
     counts = _counts(labels, about["strata"])
     people = _people(said, about)

@@ -380,7 +380,11 @@ async def test_people_label_fillings_of_a_run_and_its_scores_are_corrected(
     for row in seen:
         row["label"] = truth[row["sample"], words.same(row["filling"])]
     file.write_text("".join(json.dumps(row) + "\n" for row in seen), encoding="utf-8")
-    found = labelled(file)
+    # One labeller alone finds no right guess among those that the judge refused.
+    assert labelled(file).field.point()[1] == 0.0
+    second = tmp_path / "second.jsonl"
+    second.write_bytes(file.read_bytes())
+    found = labelled(file, second)
     fpr, fnr = found.field.point()
     assert found.open == 0 and sum(one.labelled for one in found.field.strata) == 120
     assert 0.05 < fpr < 0.3 and 0.1 < fnr < 0.55
@@ -393,6 +397,7 @@ async def test_people_label_fillings_of_a_run_and_its_scores_are_corrected(
     assert ranked is not None and ranked.whole().value == pytest.approx(by_labels["value"], abs=1e-12)
     assert by_labels["low"] < by_labels["value"] < by_labels["high"]
     assert f"from 120 labelled guesses of {run.path.name}" in section(again)
+    assert "if so many labels were wrong, either way: 0." in section(again)
 
 
 async def test_two_people_label_one_draw_and_the_judge_stands_beside_their_agreement(

@@ -25,6 +25,8 @@ from lotbench.report.trust import Check
 from lotbench.types import JSON, Metric
 
 Record = Mapping[str, Any]
+LABEL_ERRORS = (0.01, 0.02)
+"""Shares of wrong labels at which the corrected score is given beside it; our own two labellers differ on 3.8 %."""
 
 
 def standing(inquiry: JudgeContext) -> JudgeQuality:
@@ -198,8 +200,27 @@ def _fielded(record: Record, rates: Field | None, inquiry: JudgeContext) -> list
         f"Field rates, from {known} labelled guesses of {inquiry.run}: {', '.join(shown)}.",
         "creativity_score_corrected and solve_rate_corrected go by the labels: a stop that people call false is "
         "broken off there, and right guesses that the judge refused are added as often as a draw of refusals had them.",
+        *_mislabelled(record, inquiry),
         *unused,
     ]
+
+
+def _mislabelled(record: Record, inquiry: JudgeContext) -> list[str]:
+    """What the corrected score would be if some labels were wrong."""
+    if not (labels := _labels(record, inquiry)):
+        return []
+    games = [game(trace) for trace in inquiry.traces]
+    at = [labelled.at_error(games, labels, inquiry.settings, error) for error in LABEL_ERRORS]
+    told = [
+        f"{value:.4f} at {error:.0%}"
+        for error, value in zip(LABEL_ERRORS, at, strict=True)
+        if value is not None
+    ]
+    return (
+        [f"creativity_score_corrected if so many labels were wrong, either way: {', '.join(told)}."]
+        if told
+        else []
+    )
 
 
 def _ceiling(own: Record) -> list[str]:
@@ -228,13 +249,16 @@ def _rate(value: float, draws: Floats) -> str:
     return f"{value:.3f} ({low:.3f} to {high:.3f})"
 
 
+def _labels(record: Record, inquiry: JudgeContext) -> dict[Place, bool]:
+    own = _own(record, inquiry) or {}
+    return {(sample, repeat, at): right for sample, repeat, at, right in own.get("labels", ())}
+
+
 def _scores(record: Record, inquiry: JudgeContext) -> dict[str, Metric]:
     """The scores by the labels of this run."""
-    own = _own(record, inquiry)
-    if own is None or "labels" not in own:
+    if not (labels := _labels(record, inquiry)):
         return {}
     games = [game(trace) for trace in inquiry.traces]
-    labels: dict[Place, bool] = {(sample, repeat, at): right for sample, repeat, at, right in own["labels"]}
     rate, score = labelled.corrected(games, labels, inquiry.settings)
     scores = {"creativity_score_corrected": score, "solve_rate_corrected": rate}
     return scores | (leaps.by_labels(games, labels, inquiry.settings) if inquiry.settings.encore else {})

@@ -110,6 +110,23 @@ def corrected(games: Sequence[Game], labels: Mapping[Place, bool], rules: Rules)
     return rate, score
 
 
+def at_error(games: Sequence[Game], labels: Mapping[Place, bool], rules: Rules, error: float) -> float | None:
+    """The creativity score by labels of which this share is wrong, either way (Rogan and Gladen 1978)."""
+    found = kinds(games, labels, rules.max_rounds)
+    if unknown(games, found):
+        return None
+
+    def share(kind: Labelled) -> float:
+        return min(1.0, max(0.0, (kind.share - error) / (1 - 2 * error)))
+
+    stops = found["accepted"]
+    counts = tally(games, labels, rules.max_rounds, stops).sum(axis=0)
+    counts[RIGHT] *= share(stops) / (stops.share or 1.0)
+    # Nobody is sure how many there are: a share of a kind needs no whole number.
+    missed = _missed(counts, np.array([share(found["refused"]), share(found["overturned"])]))
+    return float(_values(counts, missed, np.array(0.0), rules)[1])
+
+
 def scores(counts: Floats, found: Mapping[str, Labelled], rules: Rules, games: int) -> tuple[Metric, Metric]:
     """The solve rate and the creativity score of counts by sample, and of the labels of the run that they are from.
 
