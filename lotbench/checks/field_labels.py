@@ -83,8 +83,8 @@ def draw(run: Run, n: int, out: Path) -> Path:
 def labelled(*files: Path) -> Labelled:
     """Read the labels of one draw, and keep the field rates that they give with the judge's checks.
 
-    Several people may label a row, under a name (`who`) or in a file each; what more of them say counts. A guess that the judge
-    refused is right only if two say so: there are so many of them that few wrong labels would make a score of their own.
+    Several people may label a row, under a name (`who`) or in a file each; see `decided`. There are so many refused guesses that few
+    wrong labels of one person would make a score of their own.
 
     Args:
         files: Of one draw; draw.json stands beside the first.
@@ -95,11 +95,11 @@ def labelled(*files: Path) -> Labelled:
     """
     file, about = files[0], _drawn(files[0])
     said = _labels(files, about)
-    labels = {
-        row: sum(each.values()) >= (1 if about["sizes"][about["strata"][row - 1]][1] else 2) and yes > 0
-        for row, each in said.items()
-        if (yes := sum(1 if one else -1 for one in each.values()))
-    }
+    labels = {}
+    for row, each in said.items():
+        right = decided(list(each.values()), bool(about["sizes"][about["strata"][row - 1]][1]))
+        if right is not None:
+            labels[row] = right
     counts = _counts(labels, about["strata"])
     people = _people(said, about)
     strata = []
@@ -117,6 +117,14 @@ def labelled(*files: Path) -> Labelled:
         mine["people"] = [asdict(one) for one in people]
     kept = judge_records.keep({**record, "field": [*others, mine]})
     return Labelled(str(about["run"]), field, len(about["strata"]) - len(labels), kept, people)
+
+
+def decided(said: Sequence[bool], accepted: bool) -> bool | None:
+    """Whether a guess is right by what people said of it: what more of them say, of a refused one two at least; None for a tie."""
+    yes = sum(said)
+    if 2 * yes == len(said):
+        return None
+    return 2 * yes > len(said) and yes >= (1 if accepted else 2)
 
 
 def _people(said: Mapping[int, Mapping[str, bool]], about: Mapping[str, Any]) -> tuple[Rate, Rate] | None:

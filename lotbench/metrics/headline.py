@@ -6,7 +6,8 @@ compared by exchanging the samples of two runs, for which it must be had of any 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from statistics import fmean
@@ -32,7 +33,8 @@ class Headline:
         measure: The metric of some records, with its interval.
         weighted: The metric of records (of several runs, one after the other) by their weights; None for the
             mean of records that are numbers.
-        unanswered: Samples that were played and have no record, of `played`; None where a record is a sample.
+        unanswered: Samples that were played and have no record, of `played` (None where a record is a sample); of samples with
+            several answers, those that are missing count too, as `missing` has it.
         noise: Draws, [draws], of how far the metric of some records may be off for what no number of samples would
             mend (few labels); None if there is nothing of the kind. `judgements` are the labels.
         least: Records as they would be if all that broke off had come to the least, and the judge had wrongly accepted this
@@ -95,6 +97,11 @@ def by_sample(traces: Sequence[Trace]) -> Iterator[tuple[str, list[Trace]]]:
     names = [name for name, _ in _names(traces)]
     order = sorted(range(len(names)), key=names.__getitem__)
     return ((name, [traces[at] for at in places]) for name, places in groupby(order, names.__getitem__))
+
+
+def missing(shares: Iterable[float]) -> int:
+    """Samples that a headline knows nothing of, rounded up: the answers that are missing, as shares of a sample's."""
+    return math.ceil(sum(shares) - 1e-9)
 
 
 def mean_score(values: Mapping[str, float], unanswered: int = 0) -> Headline:

@@ -18,8 +18,8 @@ from lotbench.report.leaderboard import Entry, board
 from lotbench.report.ranking_sections import sections
 from lotbench.report.sections import Section
 from lotbench.types import Trace
-from tests.bench.truth_games import Errors, on_the_same_samples, played, traces
-from tests.bench.truth_worlds import PLAYERS, ROUNDS, Player
+from tests.bench.truth.games import Errors, on_the_same_samples, played, traces
+from tests.bench.truth.worlds import PLAYERS, ROUNDS, Player
 from tests.games import Rules
 from tests.report.test_leaderboard import CONDITIONS
 

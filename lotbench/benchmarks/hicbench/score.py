@@ -30,7 +30,7 @@ from lotbench.benchmarks.hicbench.ratings import (
 )
 from lotbench.benchmarks.hicbench.settings import Settings, TaskEpisode
 from lotbench.harness.evidence import NOTHING, Evidence
-from lotbench.metrics.headline import Headline, Weighted, by_sample, of_sums
+from lotbench.metrics.headline import Headline, Weighted, by_sample, missing, of_sums
 from lotbench.metrics.intervals import Interval, bootstrap, bounded, studentised
 from lotbench.metrics.likeness import Answers
 from lotbench.types import JSON, Metric, Score, Trace
@@ -149,9 +149,15 @@ def by_measure(rated: Ratings, settings: Settings) -> Mapping[str, Metric]:
 
 
 def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
-    """IFS, task by task; a task of which no answer was judged is left out."""
-    tables = {name: _table(ratings(walks), settings) for name, walks in by_sample(traces)}
-    records = {name: table[0] for name, table in tables.items() if table.any()}
+    """IFS, task by task; a task of which no answer was judged is left out, and an answer that did not come is missing."""
+    records: dict[str, Floats] = {}
+    shares: list[float] = []
+    for name, walks in by_sample(traces):
+        table, asked = _table(rated := ratings(walks), settings), settings.answers * len(walks)
+        lacking = asked - len(rated.texts) if table.any() else asked
+        shares.append(lacking / asked)
+        if table.any():
+            records[name] = np.pad(table[0], ((0, 0), (0, 1)), constant_values=lacking)
 
     def weighted(tasks: Sequence[Floats]) -> Weighted:
         return of_sums(_stacked(tasks), lambda sums: balance(sums, settings.w1))
@@ -164,16 +170,24 @@ def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
         records,
         measure,
         weighted,
-        len(tables) - len(records),
+        missing(shares),
         ends=ends(settings.w1, settings.classes),
         lacks=["only one judge sits"] if settings.judges == 1 else [],
+        played=len(shares),
+        least=lambda tasks, _: [_filled(one, (1, 0, 1, 0, -1)) for one in tasks],
+        most=lambda tasks: [_filled(one, (1, 1, 0, 0, -1)) for one in tasks],
     )
 
 
+def _filled(record: Floats, verdict: Sequence[float]) -> Floats:
+    """A task's record if each answer that did not come had got this verdict: a DH is the least, an IH the most."""
+    return record + record[:, 4:] * np.array(verdict) if record[:, 4].any() else record
+
+
 def _stacked(tasks: Sequence[Floats]) -> Floats:
-    """The tables of tasks [T, R, 4]; one that fewer judges saw has no verdicts of the others."""
+    """The records of tasks [T, R, 5]: what answers count for, and how many did not come; judges that saw none have zeros."""
     judges = max((len(table) for table in tasks), default=0)
-    made = np.zeros((len(tasks), judges, 4))
+    made = np.zeros((len(tasks), judges, 5))
     for place, table in enumerate(tasks):
         made[place, : len(table)] = table
     return made

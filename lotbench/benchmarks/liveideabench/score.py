@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from lotbench.benchmarks.liveideabench.judged import FLUENCY, Keyword, from_steps, mean, read_keyword
 from lotbench.benchmarks.liveideabench.settings import KeywordEpisode, Settings, Version, lacks
 from lotbench.harness.evidence import NOTHING, Evidence
-from lotbench.metrics.headline import Headline, Weighted, by_sample
+from lotbench.metrics.headline import Headline, Weighted, by_sample, missing
 from lotbench.metrics.intervals import Floats, bootstrap, studentised
 from lotbench.types import JSON, Metric, Score, Trace
 
@@ -163,15 +163,19 @@ def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
     """The average of the dimensions, keyword by keyword; a keyword of which nothing was judged is left out."""
     version = settings.rules
     found = {name: [read_keyword(walk, version) for walk in walks] for name, walks in by_sample(traces)}
-    records = {name: walks for name, walks in found.items() if any(one.known(version) for one in walks)}
-    return of_keywords(records, settings, len(found) - len(records))
+    return of_keywords(found, settings)
 
 
-def of_keywords(
-    records: Mapping[str, Sequence[Keyword]], settings: Settings, unanswered: int = 0
-) -> Headline:
-    """The average of keywords that something was judged of, as `headline` has it."""
+def of_keywords(found: Mapping[str, Sequence[Keyword]], settings: Settings) -> Headline:
+    """The average of the keywords that something was judged of; an idea that did not come is an answer that is missing."""
     version, unit = settings.rules, settings.flexibility_unit
+    records = {name: walks for name, walks in found.items() if any(one.known(version) for one in walks)}
+    lacking = missing(
+        1 - sum(idea.ok for one in walks for idea in one.ideas) / (settings.ideas * len(walks))
+        if name in records
+        else 1
+        for name, walks in found.items()
+    )
 
     def weighted(keywords: Sequence[Sequence[Keyword]]) -> Weighted:
         # A keyword of two runs is two records.
@@ -186,7 +190,8 @@ def of_keywords(
         records,
         measure,
         weighted,
-        unanswered,
+        lacking,
+        played=len(found),
         may_differ=frozenset({"roles.judge"} if settings.panel else ()),
         ends=composite_ends(settings),
         lacks=lacks(settings),

@@ -67,6 +67,12 @@ def headline(traces: Sequence[Trace], settings: Rules) -> Headline:
         games = [game(walk) for walk in walks]
         shared |= games[0].picture in records
         _join(records, games[0].picture, _counted(games, settings.max_rounds))
+    found = of_counts(records, settings, "picture" if shared else "sample")
+    return replace(found, by_labels=lambda labels: by_labels(traces, settings, labels))
+
+
+def of_counts(records: Mapping[str, Counted], settings: Rules, unit: str = "sample") -> Headline:
+    """S_c of what the games on each picture count for, as `headline` has it."""
 
     def weighted(samples: Sequence[Counted]) -> Weighted:
         return of_sums(np.concatenate([one.counts for one in samples]), creativity(settings))
@@ -78,9 +84,8 @@ def headline(traces: Sequence[Trace], settings: Rules) -> Headline:
         weighted,
         least=_least,
         most=_most,
-        unit="picture" if shared else "sample",
+        unit=unit,
         ends=score_ends(settings),
-        by_labels=lambda labels: by_labels(traces, settings, labels),
     )
 
 

@@ -8,7 +8,7 @@ from lotbench.benchmarks.lotbench.labelled import corrected, kinds
 from lotbench.benchmarks.lotbench.score import estimate, solve_rate
 from lotbench.benchmarks.lotbench.validation import drawn
 from lotbench.metrics.agreement import Labelled
-from tests.bench.truth_games import NEVER, STRONG, WEAK, Errors, Player, played
+from tests.bench.truth.games import NEVER, STRONG, WEAK, Errors, Player, played
 from tests.games import Rules, check, respond, trace, unsolved, won
 
 RULES = Rules(max_rounds=3)

@@ -10,8 +10,8 @@ from numpy.random import Generator
 from lotbench.benchmarks.lotbench.games import Game, Opinion, Round
 from lotbench.harness.judge_validation import Place
 from lotbench.types import Trace
-from tests.bench import truth_worlds as worlds
-from tests.bench.truth_worlds import PLAYERS, ROUNDS, Errors, Fixed, Player
+from tests.bench.truth import worlds
+from tests.bench.truth.worlds import PLAYERS, ROUNDS, Errors, Fixed, Player
 from tests.games import check, respond, trace, unread
 
 STRONG, WEAK, NEVER = PLAYERS.values()
