@@ -29,7 +29,7 @@ def duel(parsed: argparse.Namespace) -> int:
     else:
         asked = configuration(parsed)
         if parsed.dry_run:
-            return _plans(asked, parsed.models, Path(parsed.out))
+            return _plans(asked, parsed.models)
         how = {"out": Path(parsed.out), "fresh": parsed.fresh, "check": not parsed.no_preflight}
         work = duels.duel(asked, parsed.models, _say, **how)
     last = interruptible(work)
@@ -38,13 +38,13 @@ def duel(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _plans(asked: Config, models: Sequence[str], out: Path) -> int:
+def _plans(asked: Config, models: Sequence[str]) -> int:
     """What the runs of a duel take if all samples are played."""
     from lotbench.cli.dry import show_plan
 
     for model in models:
         experiment = asked.experiment.model_copy(update={"model": model})
-        show_plan(plan.make(asked.model_copy(update={"experiment": experiment})), out)
+        show_plan(plan.make(asked.model_copy(update={"experiment": experiment})))
     return 0
 
 

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Literal
 
 import numpy as np
+import scipy
 
 from lotbench.benchmarks.hicbench import similarity
 from lotbench.benchmarks.hicbench.ratings import (
@@ -31,12 +32,10 @@ from lotbench.benchmarks.hicbench.ratings import (
 from lotbench.benchmarks.hicbench.settings import Settings, TaskEpisode
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics.headline import Headline, Weighted, by_sample, missing, of_sums
-from lotbench.metrics.intervals import Interval, bootstrap, bounded, studentised
+from lotbench.metrics.intervals import Interval, bounded, studentised
 from lotbench.metrics.likeness import Answers
 from lotbench.types import JSON, Metric, Score, Trace
 
-SEED = 0
-"""Of a bootstrap: runs on the same tasks are then drawn alike."""
 NO_ANSWERS = "no answer was judged"
 MEASURES = (*MARKS, "mean of the three", "IH", "DH")
 """What stands side by side by field (Fig. 3 and 5)."""
@@ -238,37 +237,43 @@ def fluency(rated: Ratings, evidence: Evidence, encoder: str) -> Metric:
     return replace(metric, instrument=encoder, why=alone)
 
 
+MOST_VARIED = 4.0
+"""The most that marks of 1 to 5 can vary."""
+
+
 def flexibility(rated: Ratings, less: bool = True) -> Metric:
     """The variance over tasks of the mean originality of their answers, less what drawing so few answers adds to it.
 
-    The paper's is the population variance (not `less`), which is above 0 where all tasks are alike. Lower is steadier.
+    The paper's is the population variance (not `less`), which is above 0 where all tasks are alike. Lower is steadier. The
+    interval is the chi-square one of the variance of normal means, less that part (Tukey 1951).
     """
-    found, parts = task_originality(rated), _sampling(rated) * less
-    kept = ~np.isnan(found)
-    known = kept & ~np.isnan(parts)
-    table = np.stack(
-        [kept, np.nan_to_num(found), np.nan_to_num(found) ** 2, known, np.nan_to_num(parts)], axis=-1
+    found = task_originality(rated)
+    kept, n = found[~np.isnan(found)], len(rated.texts)
+    if not len(kept):
+        return Metric(None, better="lower", why=NO_ANSWERS, observations=n)
+    added, free = (sampling_part(rated) or 0.0) if less else 0.0, len(kept) - 1
+    squares = float(((kept - kept.mean()) ** 2).sum())
+    value = max(squares / (max(free, 1) if less else len(kept)) - added, 0.0)
+    if not squares:
+        return Metric(value, n=len(kept), better="lower", observations=n)
+    low, high = np.clip(
+        squares / scipy.special.chdtri(free, np.array([0.025, 0.975])) - added, 0.0, MOST_VARIED
     )
-
-    def variance(sums: Floats) -> Floats:
-        n = sums[..., 0]
-        total = over(sums[..., 2], n) - over(sums[..., 1], n) ** 2
-        return np.asarray(np.maximum(total - np.nan_to_num(over(sums[..., 4], sums[..., 3])), 0.0))
-
-    return _estimate(table.astype(float), variance, len(rated.texts), "lower", partial(bootstrap, seed=SEED))
+    return Metric(value, float(low), float(high), len(kept), "lower", observations=n)
 
 
 def sampling_part(rated: Ratings) -> float | None:
-    """What drawing so few answers adds to the variance over tasks: the mean over tasks of (variance within / answers)."""
-    parts = _sampling(rated)
-    return None if np.isnan(parts).all() else float(np.nanmean(parts))
+    """What drawing so few answers adds to the variance over tasks: the mean over tasks of (variance within / answers).
 
-
-def _sampling(rated: Ratings) -> Floats:
-    """The unbiased variance within each task over its answers, [T]; NaN with fewer than two rated answers."""
+    The variance within a task is the unbiased one; tasks with fewer than two rated answers have none.
+    """
     values = mean(rated.marks[..., 0], axis=1)
-    own = [values[(rated.task == task) & ~np.isnan(values)] for task in range(len(rated.tasks))]
-    return np.array([np.var(one, ddof=1) / len(one) if len(one) > 1 else np.nan for one in own])
+    parts = [
+        np.var(own, ddof=1) / len(own)
+        for task in range(len(rated.tasks))
+        if len(own := values[(rated.task == task) & ~np.isnan(values)]) > 1
+    ]
+    return float(np.mean(parts)) if parts else None
 
 
 def answers(traces: Sequence[Trace], settings: Settings) -> Answers:
