@@ -4,7 +4,6 @@
     ├── UsageError          what a person gave us: a flag, a config, a data set        exit 2
     │   └── DataError       ... with file, line and field
     ├── Unread              a reply that came and could not be read                    (data)
-    │   └── JudgeError      ... from a judge
     ├── CallFailed          a call that brought no reply                               (data)
     ├── EpisodeFailed       what ends an episode as ROLE_failed                        (data)
     ├── Unescapable         a call that no other call can do better than               exit 1
@@ -65,10 +64,6 @@ class Unread(LotbenchError):
         self.kind = kind
         self.reason = reason
         super().__init__(f"{kind}: {reason}")
-
-
-class JudgeError(Unread):
-    """A judge's reply could not be read as a verdict: a judge failure, never a score."""
 
 
 class CallFailed(LotbenchError):

@@ -1,7 +1,7 @@
 """How an answer of a judge becomes a verdict.
 
-`verdict` gives a Verdict or raises JudgeError; there is no third way, so a judge that could not be read can
-never be mistaken for one that said no.
+`verdict` gives a Verdict or raises Unread; there is no third way, so a judge that could not be read can never be mistaken
+for one that said no.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from lotbench.errors import JudgeError, Unread
 from lotbench.prompting.reply import Form, read_form
 from lotbench.types import Answer, Verdict
 
@@ -20,10 +19,7 @@ def verdict(answer: Answer, form: type[F], decide: Callable[[F], bool]) -> Verdi
     """Read an answer as a verdict: the decision, and the parts that it rests on.
 
     Raises:
-        JudgeError: The reply is refused, truncated, or not the form.
+        Unread: The reply is refused, truncated, or not the form.
     """
-    try:
-        filled = read_form(answer.reply, form)
-    except Unread as error:
-        raise JudgeError(error.kind, error.reason) from None
+    filled = read_form(answer.reply, form)
     return Verdict(decide(filled), filled.model_dump(mode="json"))

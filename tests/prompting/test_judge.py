@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field
 
-from lotbench.errors import JudgeError
+from lotbench.errors import Unread
 from lotbench.prompting.judge import verdict
 from lotbench.prompting.reply import Form, YesNo
 from lotbench.types import Answer, Key, Question, Reply, Verdict
@@ -45,6 +45,6 @@ def test_an_answer_is_a_verdict_with_its_parts(fits: bool) -> None:
     ],
 )
 def test_a_judge_that_cannot_be_read_is_an_error_and_no_verdict(text: str, reply: Any, kind: str) -> None:
-    with pytest.raises(JudgeError) as caught:
+    with pytest.raises(Unread) as caught:
         read(text, **reply)
     assert caught.value.kind == kind

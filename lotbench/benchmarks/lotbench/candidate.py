@@ -14,7 +14,7 @@ from lotbench.benchmarks.lotbench.settings import GameEpisode, prompt, reveals
 from lotbench.harness.episode import Reading
 from lotbench.harness.state import EpisodeState, Update
 from lotbench.prompting.prompt import Value
-from lotbench.prompting.reply import read_form
+from lotbench.prompting.reply import Form, read_form
 from lotbench.types import JSON, Answer
 
 if TYPE_CHECKING:
@@ -70,16 +70,13 @@ async def answer(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
     """E2 answers Yes, No or Unclear (Alg. 1 line 7); what cannot be read is told to nobody and counted."""
     episode, turn = runtime.context, state["turn"]
     form, name = ANSWERS[episode.settings.oracle_says], whole.prompt("answer", episode.settings)
+    values = _known_to_oracle(episode) | unclear(episode, name, "may_be_unclear")
     reading = await episode.ask(
         "oracle",
         "answer",
         prompt(episode, name),
         form,
-        {
-            **_known_to_oracle(episode),
-            **unclear(episode, name, "may_be_unclear"),
-            "question": turn["question"],
-        },
+        values | {"question": turn["question"]},
         read=lambda answer: read_form(answer.reply, form).answer,
         value=lambda said: {"answer": said, "status": "ok"},
         missing=lambda error: {"answer": None, "status": error.kind},
@@ -112,9 +109,7 @@ async def _draw(
     episode: GameEpisode, number: int, *, notes: str, unread: str | None = None
 ) -> Reading[dict[str, Any]]:
     """One guess, or what came in its place."""
-    framework, settings = FRAMEWORKS[episode.settings.framework], episode.settings
-    papers = settings.wording == "paper"
-    form = framework.written if settings.whole else framework.word if papers else framework.filling
+    form, _ = _guess_form(episode)
     return await episode.ask(
         "candidate",
         "respond",
@@ -136,21 +131,23 @@ def _guess(episode: GameEpisode, answer: Answer) -> dict[str, Any]:
     Raises:
         Unread: It is none.
     """
-    settings, framework = episode.settings, FRAMEWORKS[episode.settings.framework]
+    settings, (form, field) = episode.settings, _guess_form(episode)
+    said = str(getattr(read_form(answer.reply, form), field))
     if settings.whole:
-        said = read_form(answer.reply, framework.written).response
         text = responses.response(said, settings.max_response_words, settings.max_response_characters)
     else:
-        papers = settings.wording == "paper"
-        said = (
-            read_form(answer.reply, framework.word).WORD
-            if papers
-            else read_form(answer.reply, framework.filling).filling
-        )
         text = words.filling(said, episode.sample.frame, settings.max_words, settings.max_characters)
     mismatch = words.other_language(text, episode.sample.language)
     value: dict[str, Any] = {"filling": text, "status": "ok", "language_mismatch": mismatch}
     return value | ({"whole": True} if settings.whole else {})
+
+
+def _guess_form(episode: GameEpisode) -> tuple[type[Form], str]:
+    """The form of a guess, and its field that holds the guess."""
+    framework, settings = FRAMEWORKS[episode.settings.framework], episode.settings
+    if settings.whole:
+        return framework.written, "response"
+    return (framework.word, "WORD") if settings.wording == "paper" else (framework.filling, "filling")
 
 
 async def _notes(episode: GameEpisode, draw: int = 0) -> str:

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from lotbench.benchmarks.lotbench import judge, whole, words
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.settings import GameEpisode, Settings
-from lotbench.errors import JudgeError
+from lotbench.errors import Unread
 from lotbench.harness.episode import Reading
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import read_form
@@ -37,7 +37,7 @@ async def causal_chain(episode: GameEpisode, seat: int, target: int, chains: Cha
     """The chain that a judge is given, built if it is not there yet; None if it works without one.
 
     Raises:
-        JudgeError: The judge wrote none that can be read.
+        Unread: The judge wrote none that can be read.
     """
     if episode.settings.judge_mode != "causal" or episode.settings.chain != "stored":
         return None
@@ -52,7 +52,7 @@ async def _built(episode: GameEpisode, seat: int, target: int) -> dict[str, Any]
         written = await _written(episode, seat, target, build)
         if written.value is None:
             if build == REBUILDS:
-                raise JudgeError(written.status, f"no causal chain that can be read: {written.reason}")
+                raise Unread(written.status, f"no causal chain that can be read: {written.reason}")
             continue
         text, usable = written.value, await _usable(episode, written.value, seat, target, build)
         if usable or build == REBUILDS:

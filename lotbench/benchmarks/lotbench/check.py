@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lotbench.benchmarks.lotbench import encore, judge, whole, words
 from lotbench.benchmarks.lotbench.chain import Chains, causal_chain
 from lotbench.benchmarks.lotbench.settings import GameEpisode
-from lotbench.errors import EpisodeFailed, JudgeError
+from lotbench.errors import EpisodeFailed, Unread
 from lotbench.harness.episode import Reading
 from lotbench.harness.state import EpisodeState, State, Update
 from lotbench.types import Verdict
@@ -69,42 +70,35 @@ def decided_without_judge(state: State, episode: GameEpisode) -> Ruling | None:
 
 async def is_daeso(state: State, episode: GameEpisode, target: int, chains: Chains) -> bool:
     """What E1 says of the guess, confirmed by a second opinion if the settings want one."""
-    every, settings = range(episode.seats["judge"]), episode.settings
+    every, confirm = range(episode.seats["judge"]), episode.settings.confirm
 
-    def opinion(step: str) -> Ask:
-        async def ask(seat: int, once: bool) -> Reading[Verdict]:
-            try:
-                chain = await causal_chain(episode, seat, target, chains)
-            except JudgeError as error:
-                return Reading(None, error.kind, error.reason)
-            return await judge.opinion(
-                episode, step, state["turn"]["filling"], seat=seat, chain=chain, target=target, once=once
-            )
+    async def ask(step: str, seat: int, once: bool) -> Reading[Verdict]:
+        try:
+            chain = await causal_chain(episode, seat, target, chains)
+        except Unread as error:
+            return Reading(None, error.kind, error.reason)
+        guess = state["turn"]["filling"]
+        return await judge.opinion(episode, step, guess, seat=seat, chain=chain, target=target, once=once)
 
-        return ask
-
-    first, verdict = await first_readable(every, opinion("check"))
-    if verdict.accepted and settings.confirm != "never":
-        others = [first] if settings.confirm == "same_judge" else [seat for seat in every if seat != first]
-        _, verdict = await first_readable(others, opinion("confirm"))
+    first, verdict = await first_readable(every, partial(ask, "check"))
+    if verdict.accepted and confirm != "never":
+        others = [first] if confirm == "same_judge" else [seat for seat in every if seat != first]
+        _, verdict = await first_readable(others, partial(ask, "confirm"))
     return verdict.accepted
 
 
 async def is_another_idea(state: State, episode: GameEpisode) -> bool:
     """What a judge says of an accepted guess beside those that counted before."""
-
-    async def ask(seat: int, once: bool) -> Reading[Verdict]:
-        return await encore.opinion(state, episode, seat=seat, once=once)
-
-    return (await first_readable(range(episode.seats["judge"]), ask))[1].accepted
+    _, verdict = await first_readable(range(episode.seats["judge"]), partial(encore.opinion, state, episode))
+    return verdict.accepted
 
 
-Ask = Callable[[int, bool], Awaitable[Reading[Verdict]]]
-"""Asks the judge in a seat for a verdict, only once or again if it cannot be read."""
-
-
-async def first_readable(seats: Sequence[int], ask: Ask) -> tuple[int, Verdict]:
+async def first_readable(
+    seats: Sequence[int], ask: Callable[[int, bool], Awaitable[Reading[Verdict]]]
+) -> tuple[int, Verdict]:
     """The first of two judges that can be read, and its verdict; the second is asked only once.
+
+    `ask` puts the question to the judge in a seat, only once or again if it cannot be read.
 
     Raises:
         EpisodeFailed: Neither can be read.

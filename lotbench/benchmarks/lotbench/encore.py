@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from lotbench.benchmarks.lotbench import whole, words
-from lotbench.benchmarks.lotbench.judge import REASON, judged, quotable, unjudged
+from lotbench.benchmarks.lotbench.judge import REASON, judged, quotable
 from lotbench.benchmarks.lotbench.settings import GameEpisode
 from lotbench.harness.episode import Reading
 from lotbench.harness.state import State
@@ -55,7 +55,7 @@ def wanted(state: State, episode: GameEpisode) -> bool:
     return "known" in state["turn"] or (episode.settings.encore and bool(known(state, episode)))
 
 
-async def opinion(state: State, episode: GameEpisode, *, seat: int, once: bool) -> Reading[Verdict]:
+async def opinion(state: State, episode: GameEpisode, seat: int, once: bool) -> Reading[Verdict]:
     """What a judge says: is the answer of this round a different idea?"""
     sample = episode.sample
     left, right, between = ("“", "”", "；") if sample.language == "zh" else ('"', '"', "; ")
@@ -74,7 +74,7 @@ async def opinion(state: State, episode: GameEpisode, *, seat: int, once: bool) 
         values,
         read=lambda answer: verdict(answer, Different, lambda form: form.different_approach),
         value=lambda said: judged(said, seat, {}),
-        missing=lambda error: unjudged(error, seat),
+        missing=lambda error: {"status": error.kind, "judge": seat},
         once=once,
         round=episode.round,
         seat=seat,

@@ -8,6 +8,7 @@ same creative point (Eq. 6) and the same function (Eq. 7). DAESO is both. The ju
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
@@ -16,10 +17,9 @@ from lotbench.benchmarks.lotbench import whole, words
 from lotbench.benchmarks.lotbench.frameworks import in_words
 from lotbench.benchmarks.lotbench.sample import Fixed
 from lotbench.benchmarks.lotbench.settings import GameEpisode, prompt
-from lotbench.errors import Unread
 from lotbench.harness.episode import Reading
 from lotbench.prompting.judge import verdict
-from lotbench.prompting.prompt import Prompt, Value
+from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, YesNo, prose
 from lotbench.types import JSON, Verdict
 
@@ -133,16 +133,14 @@ async def opinion(
     """
     near = None if episode.settings.whole else words.overlap(guess, episode.sample.key_text)
     beside: dict[str, JSON] = {"overlap": near} if near else {}
-    form, text, values = _question(episode, step, guess, chain, target)
-    return await episode.ask(
-        "judge",
+    return await _asked(
+        episode,
         step,
-        text,
-        form,
-        values,
-        read=lambda answer: verdict(answer, form, daeso),
+        guess,
+        chain,
+        target,
         value=lambda said: {**judged(said, seat, met(episode, target)), **beside},
-        missing=lambda error: unjudged(error, seat),
+        missing=lambda error: {"status": error.kind, "judge": seat},
         once=once,
         round=episode.round,
         seat=seat,
@@ -158,22 +156,20 @@ async def trial(
 
     `number` is that of the trial among all of this judge and sample.
     """
-    form, text, values = _question(episode, "chain_check", guess, chain, target)
-    reading = await episode.ask(
-        "judge",
+    reading = await _asked(
+        episode,
         "chain_check",
-        text,
-        form,
-        values,
-        read=lambda answer: verdict(answer, form, daeso).accepted,
-        value=lambda accepted: {"accepted": accepted, "expected": expected, "judge": seat},
+        guess,
+        chain,
+        target,
+        value=lambda said: {"accepted": said.accepted, "expected": expected, "judge": seat},
         missing=lambda error: {"accepted": None, "expected": expected, "judge": seat},
         once=True,
         seat=seat,
         draw=number,
         shared=True,
     )
-    return reading.value
+    return None if reading.value is None else reading.value.accepted
 
 
 def daeso(form: Any) -> bool:
@@ -187,11 +183,6 @@ def judged(said: Verdict, seat: int, place: Mapping[str, JSON]) -> dict[str, JSO
     """What the trace keeps of a verdict."""
     how: dict[str, JSON] = {"accepted": said.accepted, "how": "judge", "judge": seat, "status": "ok"}
     return {**how, **place, **said.parts}
-
-
-def unjudged(error: Unread, seat: int) -> dict[str, JSON]:
-    """What the trace keeps of a verdict that could not be read."""
-    return {"status": error.kind, "judge": seat}
 
 
 def looked_for(episode: GameEpisode) -> int:
@@ -209,12 +200,12 @@ def quotable(text: str) -> str:
     return text.replace('"', "'").replace("“", "‘").replace("”", "’")
 
 
-def _question(
-    episode: GameEpisode, step: str, guess: str, chain: str | None, target: int
-) -> tuple[type[Form], Prompt, dict[str, Value]]:
-    """The form of a verdict, its prompt, and the values of the prompt."""
+async def _asked(
+    episode: GameEpisode, step: str, guess: str, chain: str | None, target: int, **how: Any
+) -> Reading[Verdict]:
+    """Ask for a verdict on a guess; `how` as in `Episode.ask`."""
     settings, sample, wanted = episode.settings, episode.sample, whole.targets(episode.sample)[target]
-    name = _prompt(episode, step)
+    name, form = _prompt_and_form(episode, step)
     values: dict[str, Value] = {"caption": sample.caption, "response": wanted.response}
     if settings.whole:
         values["filling"] = quotable(guess)
@@ -228,27 +219,21 @@ def _question(
     if name in ("check_causal", "confirm") or settings.whole:
         values["chain"] = episode.line("chain", text=labelled(episode, chain)) if chain else None
     values |= fixed(episode, name, target, "point")
-    return _form(episode, step, name), prompt(episode, name), values
+    read = partial(verdict, form=form, decide=daeso)
+    return await episode.ask("judge", step, prompt(episode, name), form, values, read=read, **how)
 
 
-def _form(episode: GameEpisode, step: str, name: str) -> type[Form]:
+def _prompt_and_form(episode: GameEpisode, step: str) -> tuple[str, type[Form]]:
+    """The name of the prompt that a verdict is asked by, and its form."""
     settings = episode.settings
     if step == "confirm" and settings.confirm == "same_judge":
-        return Confirmation
-    if name == "check_per_call" and settings.wording == "paper":
-        return Summary
-    if settings.verdict == "first":
-        return VerdictFirst
-    return Causal if settings.judge_mode == "causal" else Explained
-
-
-def _prompt(episode: GameEpisode, step: str) -> str:
-    settings = episode.settings
-    again = step == "confirm" and settings.confirm == "same_judge"
-    if settings.whole:
-        return "confirm_whole" if again else "check_whole"
-    if again:
-        return "confirm"
-    if settings.judge_mode == "causal" and settings.chain == "per_call":
-        return "check_per_call"
-    return f"check_{settings.judge_mode}"
+        return whole.prompt("confirm", settings), Confirmation
+    per_call = settings.judge_mode == "causal" and settings.chain == "per_call"
+    name = "per_call" if per_call else settings.judge_mode
+    if per_call and settings.wording == "paper":
+        form: type[Form] = Summary
+    elif settings.verdict == "first":
+        form = VerdictFirst
+    else:
+        form = Causal if settings.judge_mode == "causal" else Explained
+    return "check_whole" if settings.whole else f"check_{name}", form
