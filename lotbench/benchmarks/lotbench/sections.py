@@ -41,9 +41,7 @@ def sections(traces: Sequence[Trace], settings: Rules, evidence: Evidence = NOTH
         _survival(games, settings),
         *leaps(games, settings),
         _outcomes(games),
-        _repeats(games),
-        _questions(games, settings),
-        _replies(games),
+        _rounds(games, settings),
         _judging(games, settings),
         _groups(traces, games, settings),
         worth_reading(games, evidence),
@@ -115,100 +113,60 @@ def _outcomes(games: Sequence[Game]) -> Section:
     return Section("Outcomes", (note,), (Table(("outcome", "games", "share"), tuple(rows)),), brief=True)
 
 
-def _repeats(games: Sequence[Game]) -> Section:
-    """How often fillings come again, inside a game and as the opening of several games on one sample."""
-    decided = [at.check for one in games for at in one.rounds if at.check and at.check.how != "none"]
-    again = sum(check.how == "repeat" for check in decided)
-    samples: dict[str, list[str]] = {}
-    for one in games:
-        if (opening := _opening(one)) is not None:
-            samples.setdefault(one.sample, []).append(opening)
-    several = [openings for openings in samples.values() if len(openings) > 1]
-    alike = sum(len(set(openings)) == 1 for openings in several)
+def _rounds(games: Sequence[Game], rules: Rules) -> Section:
+    """What came of the rounds: replies, guesses that come again, questions that gave the answer away, missing answers."""
+    rounds = [at for one in games for at in one.rounds]
+    replies, valid = [at for at in rounds if at.status], [at for at in rounds if at.status == "ok"]
+    decided = [at.check for at in rounds if at.check and at.check.how != "none"]
     begun = [at for one in games for at in one.rounds[:1] if at.status == "ok"]
-    known = sum(at.decision == "exact" for at in begun)
-    rows: tuple[tuple[Cell, ...], ...] = (
+    several, alike = _openings(games)
+    asks = [at for at in rounds if at.asked is not None]
+    asked = [at for at in asks if at.question]
+    answers = [at.answer for at in rounds if at.answered]
+    seen = Counter(at.status for at in replies)
+    tight = [one for one in games if not any(at.leak for at in one.rounds)]
+    score = estimate(tight, rules)
+    counts = (
+        *((status, seen[status], replies) for status in (*STATUSES, *sorted(seen.keys() - set(STATUSES)))),
+        ("language_mismatch, of the ok", sum(at.language_mismatch for at in valid), valid),
         (
             "guesses judged that had been judged before in their game",
-            again,
-            len(decided),
-            share(again, len(decided)),
+            sum(check.how == "repeat" for check in decided),
+            decided,
         ),
-        (
-            "samples whose repeats all open with the same guess",
-            alike,
-            len(several),
-            share(alike, len(several)),
-        ),
-        ("first guesses that are the very key text", known, len(begun), share(known, len(begun))),
+        ("samples whose repeats all open with the same guess", alike, several),
+        ("first guesses that are the very key text", sum(at.decision == "exact" for at in begun), begun),
+        ("rounds that were to have a question and have none", len(asks) - len(asked), asks),
+        ("oracle_leaks: questions with the key text or a tried guess", sum(at.leak for at in asked), asked),
+        ("oracle_failures: answers that are neither Yes nor No", answers.count(None), answers),
     )
     notes = [
+        "One reply a round: the last, if the first could not be used and was asked for again. A reply that "
+        "is not ok uses its round and is no verdict; a guess in another language is judged like any other. "
         "A guess judged before in its game keeps its verdict, without a call, and uses a round.",
-        "A first guess has neither question nor clue to go by: many that are the very key text, beside few of other "
-        "models, are a sign that the model knew the samples.",
+        "Many first guesses that are the very key text, beside few of other models, are a sign that the model knew the "
+        "samples.",
+        f"creativity_score over games without a leak: {_with_interval(score)}, n = {score.n} samples. These games are the "
+        "shorter: it is not what the model would get if it did not leak.",
     ]
     if several and 2 * alike > len(several):
         notes.append(
             f"WARNING: {out_of(alike, len(several))} samples open with the same guess in every repeat, so the repeats are "
             "hardly independent."
         )
-    return Section("Repeated guesses", tuple(notes), (Table(("what", "count", "of", "share"), rows),))
+    rows = tuple((what, count, len(of), share(count, len(of))) for what, count, of in counts)
+    return Section("Rounds", tuple(notes), (Table(("what", "count", "of", "share"), rows),))
 
 
-def _questions(games: Sequence[Game], rules: Rules) -> Section:
-    """Questions that gave the answer away, and answers that never came."""
-    asks = [at for one in games for at in one.rounds if at.asked is not None]
-    asked = [at for at in asks if at.question]
-    answers = [at.answer for one in games for at in one.rounds if at.answered]
-    leaks = sum(at.leak for at in asked)
-    missing = answers.count(None)
-    tight = [one for one in games if not any(at.leak for at in one.rounds)]
-    score = estimate(tight, rules)
-    rows: tuple[tuple[Cell, ...], ...] = (
-        (
-            "rounds that were to have a question and have none",
-            len(asks) - len(asked),
-            len(asks),
-            share(len(asks) - len(asked), len(asks)),
-        ),
-        (
-            "oracle_leaks: questions with the key text or a tried guess",
-            leaks,
-            len(asked),
-            share(leaks, len(asked)),
-        ),
-        (
-            "oracle_failures: answers that are neither Yes nor No",
-            missing,
-            len(answers),
-            share(missing, len(answers)),
-        ),
-        ("games without a leak", len(tight), len(games), share(len(tight), len(games))),
-    )
-    notes = (
-        f"creativity_score over games without a leak: {_with_interval(score)}, n = {score.n} samples.",
-        "A long game has more questions and so more chances of a leak: games without one are the shorter, "
-        "and their score is not what the model would get if it did not leak.",
-    )
-    return Section("Questions", notes, (Table(("what", "count", "of", "share"), rows),))
-
-
-def _replies(games: Sequence[Game]) -> Section:
-    """What the rounds' replies were: fillings, or replies of another kind that used the round."""
-    responds = [at for one in games for at in one.rounds if at.status]
-    seen = Counter(at.status for at in responds)
-    rows: list[tuple[Cell, ...]] = [
-        (status, seen[status], len(responds), share(seen[status], len(responds)))
-        for status in (*STATUSES, *sorted(seen.keys() - set(STATUSES)))
-    ]
-    valid = [at for at in responds if at.status == "ok"]
-    other = sum(at.language_mismatch for at in valid)
-    rows.append(("language_mismatch, of the ok", other, len(valid), share(other, len(valid))))
-    note = (
-        "One reply a round: the last, if the first could not be used and was asked for again. A reply that "
-        "is not ok uses its round and is no verdict; a guess in another language is judged like any other."
-    )
-    return Section("Replies", (note,), (Table(("status", "rounds", "of", "share"), tuple(rows)),))
+def _openings(games: Sequence[Game]) -> tuple[Sequence[object], int]:
+    """The samples of which several games open with a guess, and in how many of them all open with the same."""
+    samples: dict[str, list[str]] = {}
+    for one in games:
+        if one.rounds and (said := one.rounds[0].filling) is not None:
+            opening = " ".join(unicodedata.normalize("NFKC", said).casefold().split())
+            samples.setdefault(one.sample, []).append(opening)
+    several = [openings for openings in samples.values() if len(openings) > 1]
+    return several, sum(len(set(openings)) == 1 for openings in several)
 
 
 def _judging(games: Sequence[Game], rules: Rules) -> Section:
@@ -251,12 +209,6 @@ def _unaided(one: Game) -> bool:
     """Whether a game was solved before any clue."""
     solved = one.solved
     return solved is not None and not any(at.clues for at in one.rounds if at.number < solved)
-
-
-def _opening(one: Game) -> str | None:
-    """The first round's filling without differences of case, width and spacing."""
-    filling = one.rounds[0].filling if one.rounds else None
-    return None if filling is None else " ".join(unicodedata.normalize("NFKC", filling).casefold().split())
 
 
 def _with_interval(metric: Metric) -> str:
