@@ -13,6 +13,7 @@ from random import Random
 from typing import Any, TypeAlias
 
 from lotbench.benchmarks.lotbench import judge, whole, words
+from lotbench.benchmarks.lotbench.judge_forms import Chain
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.settings import GameEpisode, Settings
 from lotbench.errors import Unread
@@ -72,7 +73,7 @@ async def _written(episode: GameEpisode, seat: int, target: int, build: int) -> 
         "judge",
         "chain",
         episode.prompt(whole.prompt("chain", episode.settings)),
-        judge.Chain,
+        Chain,
         {
             "caption": sample.caption,
             "response": wanted.response,
@@ -80,7 +81,7 @@ async def _written(episode: GameEpisode, seat: int, target: int, build: int) -> 
             **_fixed(episode, target),
             **marked,
         },
-        read=lambda answer: read_form(answer.reply, judge.Chain).text(),
+        read=lambda answer: read_form(answer.reply, Chain).text(),
         value=lambda text: {"chain": text, "status": "ok", "judge": seat, **_of(target)},
         missing=lambda error: {"chain": None, "status": error.kind, "judge": seat},
         seat=seat,

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from lotbench.benchmarks.lotbench import whole, words
-from lotbench.benchmarks.lotbench.judge import REASON, judged, quotable
+from lotbench.benchmarks.lotbench.judge import judged, quotable
+from lotbench.benchmarks.lotbench.judge_forms import REASON
 from lotbench.benchmarks.lotbench.settings import GameEpisode
 from lotbench.harness.episode import Reading
 from lotbench.harness.state import State

@@ -9,36 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any, Literal
-
-from pydantic import BeforeValidator
+from typing import Any
 
 from lotbench.benchmarks.lotbench import whole, words
-from lotbench.benchmarks.lotbench.frameworks import in_words
+from lotbench.benchmarks.lotbench.judge_forms import Causal, Confirmation, Explained, Summary, VerdictFirst
 from lotbench.benchmarks.lotbench.sample import Fixed
 from lotbench.benchmarks.lotbench.settings import GameEpisode, prompt
 from lotbench.harness.episode import Reading
 from lotbench.prompting.judge import verdict
 from lotbench.prompting.prompt import Value
-from lotbench.prompting.reply import Form, YesNo, prose
+from lotbench.prompting.reply import Form
 from lotbench.types import JSON, Verdict
 
-REASON = 240
-CHAIN = 400
-"""Characters that the schema allows for a reason and for a causal chain."""
 
-
-class Chain(Form):
-    """Step 1: the causal chains in text (Eq. 2), the creative point (Eq. 3) and the function (Eq. 4)."""
-
-    scene_chain: Annotated[str, prose(CHAIN, "node -> node -> ... -> last effect")]
-    caption_chain: Annotated[str, prose(CHAIN, "node -> node -> ... -> last effect")]
-    creative_point: Annotated[str, prose(REASON, "which node maps to which, by what likeness")]
-    function: Annotated[str, prose(REASON, "the effect in which both chains end")]
-
-    def text(self) -> str:
-        """The chain as it is stored, shown, and given to the judge."""
-        return f"{self.scene_chain}\n{self.caption_chain}\n= {self.creative_point}\n=> {self.function}"
+def labelled(episode: GameEpisode, text: str) -> str:
+    """A stored chain as the judge is shown it: each part under its name, in the language of the sample."""
+    # As `Chain.text` stores it.
+    scene, _, rest = text.partition("\n")
+    caption, _, rest = rest.partition("\n= ")
+    point, arrow, function = rest.partition("\n=> ")
+    if not arrow:
+        return text
+    return episode.line("told_chain", scene=scene, caption=caption, point=point, function=function)
 
 
 def fixed(episode: GameEpisode, name: str, target: int, line: str) -> dict[str, Value]:
@@ -60,61 +52,6 @@ def _letters(text: str) -> set[str]:
     """The words of a text, in Chinese its characters."""
     text = words.same(text)
     return set(text if words.CJK.search(text) else text.split())
-
-
-def labelled(episode: GameEpisode, text: str) -> str:
-    """A stored chain as the judge is shown it: each part under its name, in the language of the sample."""
-    # As `Chain.text` stores it.
-    scene, _, rest = text.partition("\n")
-    caption, _, rest = rest.partition("\n= ")
-    point, arrow, function = rest.partition("\n=> ")
-    if not arrow:
-        return text
-    return episode.line("told_chain", scene=scene, caption=caption, point=point, function=function)
-
-
-class Explained(Form):
-    """Step 3 without a chain: each criterion's reason before its decision."""
-
-    point_reason: Annotated[str, prose(REASON, "is the creative point the same, and why")]
-    same_creative_point: YesNo
-    function_reason: Annotated[str, prose(REASON, "is the function the same, and why")]
-    same_function: YesNo
-
-
-class Causal(Form):
-    """Steps 2 and 3 in one: the intervened chain, then each criterion's reason before its decision."""
-
-    intervened_chain: Annotated[str, prose(CHAIN, "the caption's chain with the candidate in it")]
-    point_reason: Annotated[str, prose(REASON, "is the creative point the same, and why")]
-    same_creative_point: YesNo
-    function_reason: Annotated[str, prose(REASON, "is the function the same, and why")]
-    same_function: YesNo
-
-
-class VerdictFirst(Form):
-    """The decision before its reasons, as the paper's output has it (App. D)."""
-
-    same_creative_point: YesNo
-    same_function: YesNo
-    explanation: Annotated[str, prose(900, "entities, relations and chains, and why")]
-
-
-class Summary(Form):
-    """One decision for both criteria before its reasons, under the paper's names (App. D)."""
-
-    SUMMARY: Annotated[Literal["Yes", "No"], BeforeValidator(in_words)]
-    EXPLANATION: Annotated[str, prose(900, "entities, relations and causal chains, and why")]
-
-
-class Confirmation(Form):
-    """A second opinion of the same judge: what differs first, the criteria in the other order."""
-
-    difference: Annotated[str, prose(REASON, "what is different with the candidate")]
-    function_reason: Annotated[str, prose(REASON, "does the chain end in the same effect")]
-    same_function: YesNo
-    point_reason: Annotated[str, prose(REASON, "is the same part matched by the same likeness")]
-    same_creative_point: YesNo
 
 
 async def opinion(

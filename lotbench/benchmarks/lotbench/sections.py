@@ -9,6 +9,7 @@ import math
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 from lotbench.benchmarks.lotbench.encore_sections import leaps
 from lotbench.benchmarks.lotbench.games import FAILED, Game, game
@@ -126,7 +127,7 @@ def _rounds(games: Sequence[Game], rules: Rules) -> Section:
     seen = Counter(at.status for at in replies)
     tight = [one for one in games if not any(at.leak for at in one.rounds)]
     score = estimate(tight, rules)
-    counts = (
+    counts: tuple[tuple[str, int, Sequence[Any]], ...] = (
         *((status, seen[status], replies) for status in (*STATUSES, *sorted(seen.keys() - set(STATUSES)))),
         ("language_mismatch, of the ok", sum(at.language_mismatch for at in valid), valid),
         (
@@ -158,7 +159,7 @@ def _rounds(games: Sequence[Game], rules: Rules) -> Section:
     return Section("Rounds", tuple(notes), (Table(("what", "count", "of", "share"), rows),))
 
 
-def _openings(games: Sequence[Game]) -> tuple[Sequence[object], int]:
+def _openings(games: Sequence[Game]) -> tuple[Sequence[Any], int]:
     """The samples of which several games open with a guess, and in how many of them all open with the same."""
     samples: dict[str, list[str]] = {}
     for one in games:

@@ -1,0 +1,71 @@
+"""The forms of the judge's replies: the causal chain, and a verdict in each mode (Sec. 5.5.3, App. D)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator
+
+from lotbench.benchmarks.lotbench.frameworks import in_words
+from lotbench.prompting.reply import Form, YesNo, prose
+
+REASON = 240
+CHAIN = 400
+"""Characters that the schema allows for a reason and for a causal chain."""
+
+
+class Chain(Form):
+    """Step 1: the causal chains in text (Eq. 2), the creative point (Eq. 3) and the function (Eq. 4)."""
+
+    scene_chain: Annotated[str, prose(CHAIN, "node -> node -> ... -> last effect")]
+    caption_chain: Annotated[str, prose(CHAIN, "node -> node -> ... -> last effect")]
+    creative_point: Annotated[str, prose(REASON, "which node maps to which, by what likeness")]
+    function: Annotated[str, prose(REASON, "the effect in which both chains end")]
+
+    def text(self) -> str:
+        """The chain as it is stored, shown, and given to the judge."""
+        return f"{self.scene_chain}\n{self.caption_chain}\n= {self.creative_point}\n=> {self.function}"
+
+
+class Explained(Form):
+    """Step 3 without a chain: each criterion's reason before its decision."""
+
+    point_reason: Annotated[str, prose(REASON, "is the creative point the same, and why")]
+    same_creative_point: YesNo
+    function_reason: Annotated[str, prose(REASON, "is the function the same, and why")]
+    same_function: YesNo
+
+
+class Causal(Form):
+    """Steps 2 and 3 in one: the intervened chain, then each criterion's reason before its decision."""
+
+    intervened_chain: Annotated[str, prose(CHAIN, "the caption's chain with the candidate in it")]
+    point_reason: Annotated[str, prose(REASON, "is the creative point the same, and why")]
+    same_creative_point: YesNo
+    function_reason: Annotated[str, prose(REASON, "is the function the same, and why")]
+    same_function: YesNo
+
+
+class VerdictFirst(Form):
+    """The decision before its reasons, as the paper's output has it (App. D)."""
+
+    same_creative_point: YesNo
+    same_function: YesNo
+    explanation: Annotated[str, prose(900, "entities, relations and chains, and why")]
+
+
+class Summary(Form):
+    """One decision for both criteria before its reasons, under the paper's names (App. D)."""
+
+    SUMMARY: Annotated[Literal["Yes", "No"], BeforeValidator(in_words)]
+    EXPLANATION: Annotated[str, prose(900, "entities, relations and causal chains, and why")]
+
+
+class Confirmation(Form):
+    """A second opinion of the same judge: what differs first, the criteria in the other order."""
+
+    difference: Annotated[str, prose(REASON, "what is different with the candidate")]
+    function_reason: Annotated[str, prose(REASON, "does the chain end in the same effect")]
+    same_function: YesNo
+    point_reason: Annotated[str, prose(REASON, "is the same part matched by the same likeness")]
+    same_creative_point: YesNo
