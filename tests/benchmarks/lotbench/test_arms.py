@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from lotbench.benchmarks.lotbench.games import game
-from lotbench.benchmarks.lotbench.judge_rows import ROWS, files, probes
+from lotbench.benchmarks.lotbench.judge_rows import ROWS, probes
 from lotbench.benchmarks.lotbench.replay import replay
 from lotbench.benchmarks.lotbench.sections import sections
 from lotbench.benchmarks.lotbench.settings import Settings
-from lotbench.benchmarks.lotbench.validation import key
+from lotbench.benchmarks.lotbench.validation import key, panels
 from lotbench.checks.judge_check import judge_check
 from lotbench.checks.judge_check_plan import WantedCheck
 from lotbench.cli import main
@@ -202,10 +202,14 @@ async def test_a_check_of_a_hidden_encore_reads_responses_and_their_ideas(
     assert len(found.kept) == 2
 
 
-def test_a_check_reads_the_files_of_its_arm() -> None:
-    assert files(Settings()) == {"daeso.jsonl", "oracle.jsonl"}
-    assert files(Settings(frame="hidden")) == {"hidden.jsonl", "oracle.jsonl"}
-    assert files(Settings(encore=True)) == {"daeso.jsonl", "oracle.jsonl", "different.jsonl"}
+def test_a_check_takes_the_rows_of_its_arm() -> None:
+    def tasks(**settings: Any) -> set[str]:
+        return {one.task for one in panels("judge", 2, Settings(confirm="never", **settings), False)}
+
+    assert tasks() == {""}
+    assert tasks(frame="hidden") == {"responses"}
+    assert tasks(encore=True) == {"", "ideas"}
+    assert tasks(frame="hidden", encore=True) == {"responses", "ideas of responses"}
 
 
 def test_each_arm_is_checked_for_itself() -> None:
