@@ -68,7 +68,7 @@ def read_released(source: Source, name: str = "") -> tuple[str, Ideas]:
     """The version and the ideas of a CSV file of released rows; rows with a clarity are of v2.
 
     Raises:
-        DataError: The file cannot be read, lacks a column, or has a row without keyword, model or idea.
+        DataError: The file cannot be read, lacks a column, or has a row without keyword, model or critic.
     """
     path = source.path / name if name else source.path
     rows = _named(source.table(set(), name), str(path))
@@ -76,7 +76,9 @@ def read_released(source: Source, name: str = "") -> tuple[str, Ideas]:
     found: dict[str, dict[str, dict[str, Idea]]] = {}
     faults: list[str] = []
     for line, row in rows:
-        if missing := sorted(one for one in COLUMNS.keys() - {"parsed_scores"} if not row[one].strip()):
+        if missing := sorted(
+            one for one in ("critic_model", "idea_model", "keywords") if not row[one].strip()
+        ):
             faults += [at(path, line, one) + ": empty" for one in missing]
             continue
         ideas = found.setdefault(row["idea_model"].strip(), {}).setdefault(row["keywords"].strip(), {})

@@ -14,7 +14,10 @@ import pytest
 
 from lotbench import load_run
 from lotbench.benchmarks.liveideabench.released import Critique, Idea, leaderboard
+from lotbench.benchmarks.liveideabench.settings import Settings
 from lotbench.cli import main
+from lotbench.config import experiment as config
+from lotbench.edge.files import datasets
 
 COLUMNS = (
     "keywords", "idea_model", "critic_model", "idea", "raw_critique", "parsed_scores", "full_response",
@@ -137,7 +140,7 @@ def table_of_v1() -> list[Mapping[str, Any]]:
         *first("moss", "Moss clocks.", ((8, 6), (7, 7), (9, 5)), 6.666666),
         *first("moss", "Moss maps.", ((6, 6), (6, 5), (5, 6)), 6.666666),
         *first("sarin", refusal, ((0, 1), (1, 1), (0, 0)), 10),
-        *first("sarin", "Bees find it.", ((9, 8), (8, 8), (8, 9)), 10),
+        *first("sarin", "Bees find it." + " Truly." * 1_000, ((9, 8), (8, 8), (8, 9)), 10),
     ]
 
 
@@ -149,6 +152,14 @@ def written_v1(folder: Path) -> Path:
         writer.writerows(table)
     (folder / "keyword_classifications.csv").write_text(CATEGORIES, encoding="utf-8")
     return folder / "rows.csv"
+
+
+@pytest.mark.parametrize(("version", "unit"), [("v1", "row"), ("v2", "keyword")])
+def test_the_presets_have_the_papers_refusals_marker_and_flexibility(version: str, unit: str) -> None:
+    preset = config.load(datasets.config_file(f"paper/liveideabench-{version}")).experiment
+    settings = Settings(**preset.settings)
+    assert (settings.version, settings.flexibility_unit) == (version, unit)
+    assert (settings.refusals, settings.no_final) == ("score", "judge_all") and Settings().refusals == "score"
 
 
 def test_rows_of_v1_come_in_as_they_are_refusals_and_marks_of_0_too(tmp_path: Path) -> None:
@@ -233,11 +244,12 @@ def test_the_published_fluency_is_a_mean_over_pairs_of_ideas_which_the_rows_do_n
 
 def test_faults_of_released_rows_have_their_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     wrong = [dict(row) for row in rows()[:2]]
-    wrong[1]["idea"] = " "
+    wrong[0]["idea"] = wrong[1]["idea"] = ""
+    wrong[1]["critic_model"] = " "
     assert (
         main(["data", "import", "liveideabench-ideas", str(put(tmp_path, wrong)), str(tmp_path / "v2")]) == 2
     )
-    assert "view.csv:3: idea: empty" in capsys.readouterr().err
+    assert "view.csv:3: critic_model: empty" in capsys.readouterr().err
     (tmp_path / "view.csv").write_text("keywords,idea\nmoss,Moss clocks.\n", encoding="utf-8")
     assert (
         main(["data", "import", "liveideabench-ideas", str(tmp_path / "view.csv"), str(tmp_path / "v2")]) == 2
