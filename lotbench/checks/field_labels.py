@@ -7,23 +7,47 @@ each stratum and the name under which the store keeps the judge's checks.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import pydantic
+from pydantic import BaseModel, ValidationError, model_validator
 
 from lotbench.checks.probes import key_of
 from lotbench.config.experiment import Limits
 from lotbench.edge.calls import judge_records
 from lotbench.edge.files import run_folder
 from lotbench.edge.files.jsonl import tables
-from lotbench.errors import DataError, UsageError, at
+from lotbench.errors import DataError, RunFolderError, UsageError, at, faults_of
 from lotbench.metrics.agreement import Field, Rate, Stratum
 from lotbench.metrics.people_agreement import ceiling
 from lotbench.run.loading import Run, planned
 
 DRAWN = ("sample", "filling")
 """By these fields a row of somebody's file is known to be that of the draw; a file may leave them out."""
+
+
+class DrawFile(BaseModel):
+    """A draw.json, which may be somebody else's: what is kept of it is read again at every report."""
+
+    run: str
+    key: dict[str, Any]
+    names: tuple[str, ...]
+    sizes: dict[str, tuple[Annotated[int, pydantic.Field(ge=0, le=10**9)], bool]]
+    strata: tuple[str, ...]
+    places: tuple[tuple[str, int, int], ...]
+
+    @model_validator(mode="after")
+    def _fits(self) -> DrawFile:
+        drawn = Counter(self.strata)
+        if len(self.places) != len(self.strata) or any(
+            count > self.sizes.get(name, (0, False))[0] for name, count in drawn.items()
+        ):
+            raise ValueError("sizes, strata and places are not of one draw")
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +77,8 @@ def draw(run: Run, n: int, out: Path) -> Path:
     validation = made.benchmark.validation
     if validation is None or validation.draw is None:
         raise UsageError(f"{made.benchmark.name} has no judge whose verdicts people could label")
+    if strangers := {trace.sample for trace in run.traces} - set(run.samples):
+        raise RunFolderError(f"{run.path}: {min(strangers)!r} is none of its samples")
     drawn = validation.draw(run.traces, run.samples, made.settings, n, made.experiment.seed)
     role, seats = drawn.role, drawn.seats
     key = key_of(made, role, seats, made.settings, run.totals().ids())
@@ -138,7 +164,10 @@ def _drawn(file: Path) -> dict[str, Any]:
     place = file.parent / "draw.json"
     if not place.is_file():
         raise UsageError(f"{place} is missing: it says what the labels are of")
-    return run_folder.read_json(place)
+    try:
+        return DrawFile.model_validate(run_folder.read_json(place)).model_dump()
+    except ValidationError as error:
+        raise DataError(faults_of(error, place)) from None
 
 
 def _counts(labels: Mapping[int, bool], strata: Sequence[str]) -> dict[str, tuple[int, int]]:

@@ -40,17 +40,25 @@ class Spent:
     cost_usd: float | None = 0.0
     malformed: int = 0
     """Replies with parts that no server should send."""
+    assumed_tokens: int = 0
+    """Of the tokens, those of replies that were cut off and did not say what they had used: the most that they may have."""
+    assumed_usd: float | None = 0.0
 
     def __add__(self, other: Spent) -> Spent:
         """Both together; without a price if one has none."""
-        unpriced = self.cost_usd is None or other.cost_usd is None
+
+        def sum_of(one: float | None, two: float | None) -> float | None:
+            return None if one is None or two is None else one + two
+
         return Spent(
             self.calls + other.calls,
             self.input_tokens + other.input_tokens,
             self.cached_input_tokens + other.cached_input_tokens,
             self.output_tokens + other.output_tokens,
-            None if unpriced else (self.cost_usd or 0.0) + (other.cost_usd or 0.0),
+            sum_of(self.cost_usd, other.cost_usd),
             self.malformed + other.malformed,
+            self.assumed_tokens + other.assumed_tokens,
+            sum_of(self.assumed_usd, other.assumed_usd),
         )
 
 
@@ -290,7 +298,8 @@ def _about(report: Report) -> str:
 def _paid(spent: Spent) -> str:
     """Calls and cost of all roles together."""
     cost = "no price known" if spent.cost_usd is None else f"{spent.cost_usd:.4f} USD"
-    return f"; {spent.calls:,} calls, {cost}"
+    assumed = f" (assumed: {spent.assumed_tokens:,} tokens)" if spent.assumed_tokens else ""
+    return f"; {spent.calls:,} calls, {cost}{assumed}"
 
 
 def scores_table(report: Report) -> Table:
@@ -409,7 +418,7 @@ def settings_table(report: Report) -> Table:
 
 def usage_table(facts: Facts) -> Table:
     """Calls, tokens and cost of each role, and of all, and replies with malformed parts if there are any."""
-    any_malformed = total(facts).malformed > 0
+    any_malformed, any_assumed = total(facts).malformed > 0, total(facts).assumed_tokens > 0
     rows = tuple(
         (
             role,
@@ -418,12 +427,14 @@ def usage_table(facts: Facts) -> Table:
             spent.cached_input_tokens,
             spent.output_tokens,
             "no price known" if spent.cost_usd is None else f"{spent.cost_usd:.4f}",
+            *((spent.assumed_tokens,) if any_assumed else ()),
             *((spent.malformed,) if any_malformed else ()),
         )
         for role, spent in [*facts.spent.items(), ("all", total(facts))]
     )
-    columns = ("role", "calls", "input tokens", "of these cached", "output tokens", "cost (USD)")
-    return Table((*columns, "malformed") if any_malformed else columns, rows)
+    columns = ["role", "calls", "input tokens", "of these cached", "output tokens", "cost (USD)"]
+    columns += ["tokens assumed"] * any_assumed + ["malformed"] * any_malformed
+    return Table(tuple(columns), rows)
 
 
 def footprint_table(facts: Facts) -> Table | None:
@@ -474,11 +485,14 @@ def _score(metric: Metric) -> dict[str, JSON]:
 
 def _spent(spent: Spent) -> dict[str, JSON]:
     malformed: dict[str, JSON] = {"malformed": spent.malformed} if spent.malformed else {}
+    most: dict[str, JSON] = {"tokens": spent.assumed_tokens, "cost_usd": spent.assumed_usd}
+    assumed: dict[str, JSON] = {"assumed": most} if spent.assumed_tokens else {}
     return {
         "calls": spent.calls,
         "input_tokens": spent.input_tokens,
         "cached_input_tokens": spent.cached_input_tokens,
         "output_tokens": spent.output_tokens,
         "cost_usd": spent.cost_usd,
+        **assumed,
         **malformed,
     }

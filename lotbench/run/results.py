@@ -20,7 +20,7 @@ from lotbench.config.experiment import Experiment, Limits, validate
 from lotbench.config.model_names import ModelName, address, identity, parse
 from lotbench.edge.calls import embeddings, judge_records
 from lotbench.edge.calls.footprint import Work, footprint
-from lotbench.edge.calls.journal import Totals
+from lotbench.edge.calls.journal import CAME, Totals
 from lotbench.edge.calls.prices import price
 from lotbench.edge.files import run_folder
 from lotbench.edge.files.jsonl import rows
@@ -290,7 +290,7 @@ def spent(
     works: dict[str, dict[tuple[str, str], Work]] = {role: {} for role in names}
     known_as = {name.text: name for given in names.values() for name in given}
     for origin, total in totals.by_origin.items():
-        if origin.source != "discarded":
+        if origin.source in CAME:
             ids.setdefault(origin.role, set()).add(origin.model)
         if origin.source == "store" or origin.role not in spending:
             continue
@@ -303,7 +303,11 @@ def spent(
             cost_usd=total.cost_usd,
             malformed=total.malformed,
         )
-        if origin.source == "discarded":
+        if origin.source == "assumed":
+            spending[origin.role] += Spent(
+                assumed_tokens=total.input_tokens + total.output_tokens, assumed_usd=total.cost_usd
+            )
+        if origin.source not in CAME:
             continue
         place = (name.provider if name else "", origin.model)
         work = works[origin.role].setdefault(place, Work(*place))

@@ -97,6 +97,9 @@ async def test_what_was_thrown_away_counts_to_the_ceilings_also_when_resumed(
     assert all((one.reply.usage.output_tokens == 4096) != told for one in lost)
     usage = load_run(run).summary["usage"]
     assert usage["calls"] == 6 == len(spent(run))
+    tokens = sum(one.reply.usage.input_tokens + one.reply.usage.output_tokens for one in lost)
+    assert usage.get("assumed", {}).get("tokens", 0) == (0 if told else tokens)
+    assert ("assumed" in (run / "report.md").read_text("utf-8")) != told
     assert usage["cost_usd"] + 0.17 * IN_FLIGHT > 0.02
 
     with pytest.raises(LimitReached):

@@ -268,7 +268,10 @@ def read_game(outcome: str, steps: Steps, sample: str, repeat: int) -> Game:
     Raises:
         LotbenchError: No game ends in this outcome, or it is called solved and no check accepted.
     """
-    rounds = read_rounds(steps)
+    try:
+        rounds, chains = read_rounds(steps), read_chains(steps)
+    except (KeyError, TypeError, ValueError):
+        raise LotbenchError(f"game {sample}/{repeat}: a step has another shape than a game's") from None
     passed = [one.number for one in rounds if one.check and one.check.accepted and not one.denied]
     leapt = [one.number for one in rounds if one.leap]
     if outcome not in ("solved", "unsolved", *FAILED):
@@ -276,7 +279,7 @@ def read_game(outcome: str, steps: Steps, sample: str, repeat: int) -> Game:
     if outcome == "solved" and not passed:
         raise LotbenchError(f"game {sample}/{repeat} is called solved, but no check accepted a guess")
     solved = leapt[0] if leapt else passed[-1] if outcome == "solved" else None
-    return Game(sample, repeat, outcome, solved, rounds, read_chains(steps), sample)
+    return Game(sample, repeat, outcome, solved, rounds, chains, sample)
 
 
 def read_rounds(steps: Steps) -> tuple[Round, ...]:

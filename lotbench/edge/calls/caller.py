@@ -252,8 +252,9 @@ class Caller:
         longest = max(most.output_tokens, request.sampling.max_tokens or 0)
         usage = used or replace(most, output_tokens=longest)
         reply, now = Reply("", role_model.model_id, usage=usage), round(time.time(), 3)
+        source: Source = "discarded" if used else "assumed"
         self.journal.discard(
-            Entry(request.key, question.role, question.seat, role_model.name, "discarded", now, reply)
+            Entry(request.key, question.role, question.seat, role_model.name, source, now, reply)
         )
         self.budget.count(usage, role_model.price.of(usage) if role_model.price else 0.0)
         self._count(question.role, role_model, reply)

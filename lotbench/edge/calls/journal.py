@@ -25,7 +25,9 @@ from lotbench.edge.files.jsonl import append, fields, no_link, put, sealed, unse
 from lotbench.errors import LotbenchError, RunFolderError
 from lotbench.types import Key, Reply, Usage
 
-Source: TypeAlias = Literal["call", "store", "discarded"]
+Source: TypeAlias = Literal["call", "store", "discarded", "assumed"]
+CAME = ("call", "store")
+"""The sources of replies that could be used; the others were paid for alone."""
 DISCARDED = "discarded.jsonl"
 """Beside the journal: what came, was paid for and could not be used; lines like the journal's, without a text."""
 TEXT, WHOLE, NUMBER, TABLE, NOTHING = (str,), (int,), (int, float), (dict,), (type(None),)
@@ -53,7 +55,8 @@ class Entry:
         role: The role that was asked.
         seat: Which of the role's models.
         asked: The model as it was named.
-        source: Whether the reply came from a call of this run, was taken from the store, or could not be used.
+        source: Whether the reply came from a call of this run, was taken from the store, or could not be used; "assumed" if
+            that one did not say what it had used, either.
         started: When the call began, in seconds since the epoch.
     """
 
@@ -111,7 +114,7 @@ class Totals:
         """Count a line."""
         origin = Origin(made.role, made.seat, made.asked, made.source, made.reply.model)
         total, usage = self.by_origin.setdefault(origin, Total()), made.reply.usage
-        total.calls += made.source != "discarded"
+        total.calls += made.source in CAME
         total.input_tokens += usage.input_tokens
         total.cached_input_tokens += usage.cached_input_tokens
         total.output_tokens += usage.output_tokens
@@ -124,7 +127,7 @@ class Totals:
         """The ids that each seat of each role returned."""
         by_role: dict[str, dict[int, set[str]]] = {}
         for origin in self.by_origin:
-            if origin.source == "discarded":
+            if origin.source not in CAME:
                 continue
             by_role.setdefault(origin.role, {}).setdefault(origin.seat, set()).add(origin.model)
         return {
