@@ -7,6 +7,7 @@ bytes at them under atheris, `tests/edge/test_corpus.py` the inputs that were wo
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -39,7 +40,7 @@ from lotbench.errors import Unread, UsageError
 from lotbench.harness import ballot
 from lotbench.prompting.reply import Form, YesNo, prose, read_form
 from lotbench.run import recorded
-from lotbench.run.folder_shapes import read_run_json, read_samples, read_summary
+from lotbench.run.folder_shapes import read_checks, read_run_json, read_samples, read_summary
 from lotbench.site.said import lines
 from lotbench.types import Reply
 from tests.asking import reply_of
@@ -74,7 +75,10 @@ def phrase(data: bytes) -> None:
     """A filling and a question."""
     text = data.decode("utf-8", "replace")
     with suppress(Unread):
-        assert len(filling(text, FRAME, 8, 16).split()) <= 8
+        said = filling(text, FRAME, 8, 16)
+        assert (
+            len(said) <= 120 and sum(re.search("[A-Za-z0-9]", word) is not None for word in said.split()) <= 8
+        )
     with suppress(Unread):
         question(text, ["Is it alive?"])
 
@@ -125,6 +129,8 @@ def summary(data: bytes) -> None:
     """A summary.json of somebody else's run."""
     with suppress(UsageError):
         read_summary(held(data, "summary.json").parent)
+    with suppress(UsageError):
+        read_checks(held(data, "judge.json").parent)
 
 
 def run_json(data: bytes) -> None:

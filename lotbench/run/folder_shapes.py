@@ -1,4 +1,4 @@
-"""What run.json and summary.json must have for a run to be read: a folder may come from somebody else.
+"""What run.json, summary.json and judge.json must have for a run to be read: a folder may come from somebody else.
 
 Only what lotbench reads of them is looked at; a later version may write more.
 """
@@ -6,7 +6,7 @@ Only what lotbench reads of them is looked at; a later version may write more.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -85,6 +85,38 @@ class _Summary(_Shape):
     wall_s: float = 0.0
 
 
+class _Judges(_Shape):
+    """Whom a check was of."""
+
+    role: str
+    models: list[str]
+
+
+class _Stratum(_Shape):
+    accepted: bool
+    size: int
+    labelled: int
+    true: int
+
+
+class _Labels(_Shape):
+    run: str
+    strata: list[_Stratum]
+
+
+class _Check(_Shape):
+    key: _Judges
+    names: list[str]
+    groups: dict[str, Any]
+    field: list[_Labels]
+
+
+class _Checks(_Shape):
+    """judge.json."""
+
+    records: list[_Check]
+
+
 class _Sample(_Shape):
     """A line of samples.jsonl; its fields are those of the benchmark."""
 
@@ -123,6 +155,17 @@ def read_summary(path: Path) -> Mapping[str, Any]:
     """
     file = path / "summary.json"
     return _read(file, _Summary) if file.is_file() else {}
+
+
+def read_checks(path: Path) -> Sequence[Mapping[str, Any]]:
+    """The checks of its judges that a run has kept; none if there is no judge.json.
+
+    Raises:
+        RunFolderError: It is damaged, with the fields.
+    """
+    file = path / "judge.json"
+    found: Sequence[Mapping[str, Any]] = _read(file, _Checks)["records"] if file.is_file() else ()
+    return found
 
 
 def later(version: str, known: str) -> bool:

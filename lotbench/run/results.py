@@ -36,7 +36,7 @@ from lotbench.report.leaderboard import Entry, walked
 from lotbench.report.report import Facts, Report, Spent, brief, build, to_markdown, to_summary
 from lotbench.report.sections import Reading, Section
 from lotbench.run import calibration, diagnostics, plan
-from lotbench.run.folder_shapes import read_run_json
+from lotbench.run.folder_shapes import read_checks, read_run_json
 from lotbench.run.loading import Run, planned
 from lotbench.types import Metric, Trace
 
@@ -274,7 +274,7 @@ def _judge_quality(made: plan.Plan, path: Path, traces: Sequence[Trace], totals:
             addresses=addresses,
             data=made.digests["data"],
             run=path.name,
-            records=(*judge_records.counting(made.digests["data"]), *_kept_checks(path)),
+            records=(*judge_records.counting(made.digests["data"]), *read_checks(path)),
             ended=len(traces) == len(made.chosen) * made.experiment.repeats,
             placebo=made.names["candidate"][0].kind == "placebo",
         ),
@@ -389,7 +389,7 @@ def entry(run: Run, *, said: bool = False, alone: bool = False) -> Entry:
     headline = declared.headline(traces, settings)
     if alone:
         headline = _summed_up(headline, run.summary)
-    kept = _kept_checks(run.path)
+    kept = read_checks(run.path)
     labels = diagnostics.labelled_verdicts(kept, run.path.name)
     by_labels = headline.by_labels(labels) if labels and not alone and headline.by_labels else None
     return Entry(
@@ -443,12 +443,6 @@ def _conditions(config: Experiment) -> dict[str, Any]:
         "sampling": sampling,
         "max_image_px": config.max_image_px,
     }
-
-
-def _kept_checks(path: Path) -> Sequence[Mapping[str, Any]]:
-    """The checks of its judges that a run has kept, that of the judges who decide first."""
-    file = path / "judge.json"
-    return run_folder.read_json(file)["records"] if file.is_file() else ()
 
 
 def _answered(names: Sequence[str], ids: AbstractSet[str]) -> list[str]:

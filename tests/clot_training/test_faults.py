@@ -93,7 +93,7 @@ class Evil:
 @pytest.mark.slow
 def test_a_clip_checkpoint_that_is_a_pickle_is_refused_and_not_run(tmp_path: Path) -> None:
     checkpoint, mark = tmp_path / "evil.pt", tmp_path / "mark"
-    checkpoint.write_bytes(pickle.dumps(Evil(mark)))
+    checkpoint.write_bytes(pickle.dumps(Evil(mark), protocol=2))
     with pytest.raises(UsageError, match=r"explore\.clip ViT-B-32 .*would run code"):
         clip.Sight(Clip(model="ViT-B-32", checkpoint=str(checkpoint)))
     assert not mark.exists()
@@ -127,7 +127,7 @@ def test_a_foreign_adapter_is_refused_by_name_and_not_run(
     (adapter / "adapter_config.json").write_text(config)
     if weights == "pickle":
         (adapter / "adapter_config.json").write_text('{"peft_type": "LORA", "target_modules": ["q_proj"]}')
-        (adapter / "adapter_model.bin").write_bytes(pickle.dumps(Evil(mark)))
+        (adapter / "adapter_model.bin").write_bytes(pickle.dumps(Evil(mark), protocol=2))
     else:
         (adapter / "adapter_model.safetensors").write_bytes(weights)
     with pytest.raises(UsageError, match=why) as caught:

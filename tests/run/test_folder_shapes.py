@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from lotbench.cli import main
-from lotbench.run.folder_shapes import later
+from lotbench.errors import RunFolderError
+from lotbench.run.folder_shapes import later, read_checks
 from lotbench.site.runs import Gallery
 
 OLD = Path(__file__).parents[1] / "cases" / "recorded"
@@ -140,3 +141,20 @@ def test_samples_in_a_folder_that_are_none_are_refused_by_line(
 )  # fmt: skip
 def test_a_later_version(version: str, known: str, is_later: bool) -> None:
     assert later(version, known) is is_later
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{}",
+        '{"records": 5}',
+        '{"records": [5]}',
+        '{"records": [{}]}',
+        '{"records": [{"key": {"models": 5}}]}',
+    ],
+)
+def test_checks_of_judges_that_are_none_are_named(text: str, tmp_path: Path) -> None:
+    """A report of such a run ended in a KeyError."""
+    (tmp_path / "judge.json").write_text(text)
+    with pytest.raises(RunFolderError, match=r"judge\.json: records"):
+        read_checks(tmp_path)
