@@ -14,7 +14,6 @@ from typing import Any
 import yaml
 
 from lotbench import benchmarks
-from lotbench.config.makers import makers
 from lotbench.config.model_names import without_address
 from lotbench.edge.files import atomic_write
 from lotbench.integrations import Exported, canaries, played_by, slug
@@ -124,7 +123,7 @@ def _card(run: Run, name: str) -> str:
             f"---\n{_yaml(head)}---\n\n# {plain(str(head['pretty_name']))}\n",
             f"{benchmarks.get(run.config.benchmark).about.capitalize()}. One line a task, one a step.\n",
             f"Do not train on them: they hold texts of samples. Canary: {plain(' '.join(canaries(run)) or 'none')}\n",
-            f"Model: {model_id(run.config.model)}. Variant: {plain(str(summary.get('arm')))}. The run {trust}.\n",
+            f"Model: {plain(without_address(run.config.model))}. Variant: {plain(str(summary.get('arm')))}. The run {trust}.\n",
             "| role | models |\n| --- | --- |",
             *models,
             "\n| metric | value | low | high | samples |\n| --- | --- | --- | --- | --- |",
@@ -142,13 +141,3 @@ def _cell(value: Any) -> str:
 
 def _yaml(value: JSON) -> str:
     return str(yaml.safe_dump(value, allow_unicode=True, sort_keys=False, width=1000))
-
-
-def model_id(name: str) -> str:
-    """A model's name as `developer/model`; `unknown` where the name tells of no maker."""
-    bare = without_address(name)
-    developer, slash, model = bare.rpartition("/")
-    if slash:
-        return f"{slug(developer)}/{slug(model)}"
-    found = sorted(makers(bare))
-    return f"{slug(found[0].lower()) if found else 'unknown'}/{slug(bare)}"

@@ -15,7 +15,6 @@ import yaml
 
 from lotbench.cli import main
 from lotbench.integrations import EXPORTERS, PEOPLE, export
-from lotbench.integrations.huggingface import model_id
 from lotbench.run import recorded
 from lotbench.run.loading import load_run
 from tests.recorded import FOLDER, RUNS
@@ -95,13 +94,6 @@ def test_what_cannot_be_exported_is_said(tmp_path: Path, capsys: pytest.CaptureF
     assert main(["export", str(copy), "--to", "inspect", "--out", out]) == 2
     assert "has no summary yet" in capsys.readouterr().err
     assert not Path(out).exists()
-
-
-def test_models_have_the_name_of_their_maker() -> None:
-    assert model_id("gpt-4o-mini") == "openai/gpt-4o-mini"
-    assert model_id("openrouter/anthropic/claude-3.5-sonnet").endswith("/claude-3.5-sonnet")
-    assert model_id("mine@http://127.0.0.1:8000/v1") == "unknown/mine"
-    assert model_id("python:candidate") == "unknown/python-candidate"
 
 
 def altered(name: str, place: Path, **fields: Any) -> Path:
