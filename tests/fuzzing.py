@@ -29,6 +29,7 @@ from lotbench.edge.calls.journal import Journal, entry
 from lotbench.edge.files import jsonl, judge_set
 from lotbench.edge.files.traces import Traces
 from lotbench.edge.importers import oogiri_go
+from lotbench.edge.importers.importing import BrokenError, PictureFiles, SkippedError
 from lotbench.edge.importers.published import Files
 from lotbench.edge.importers.published import readers as published_readers
 from lotbench.edge.models import chat_format
@@ -190,9 +191,8 @@ def drawing(data: bytes) -> None:
 
 def oogiri(data: bytes) -> None:
     """A line of Oogiri-GO."""
-    with suppress(oogiri_go.BrokenError, oogiri_go.SkippedError, ValidationError):
-        pictures = oogiri_go.Pictures(Path(PLACE.name))
-        oogiri_go._row(lambda: oogiri_go._table(data), "en", 1, lambda stem: None, pictures)
+    with suppress(BrokenError, SkippedError, ValidationError):
+        oogiri_go._row(data, "en", 1, lambda stem: None, PictureFiles(Path(PLACE.name)))
 
 
 def published(data: bytes) -> None:
