@@ -1,6 +1,6 @@
 """lotbench: how creative is a language model? Let it play.
 
-`evaluate` (async), `evaluate_sync`, `games` (step by step) and `load_run` are the Python API; they are loaded when first used, so
+`evaluate` (async), `evaluate_sync`, `games` (step by step), `load_run` and `compare` are the Python API; loaded when first used, so
 that importing a part of lotbench never imports the whole.
 """
 
@@ -10,10 +10,11 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from lotbench.environment.games import games
+    from lotbench.run.compare_runs import compared as compare
     from lotbench.run.evaluate import evaluate, evaluate_sync
     from lotbench.run.loading import load_run
 
-__all__ = ["evaluate", "evaluate_sync", "games", "load_run"]
+__all__ = ["compare", "evaluate", "evaluate_sync", "games", "load_run"]
 
 
 def __getattr__(name: str) -> object:
@@ -25,6 +26,10 @@ def __getattr__(name: str) -> object:
         from lotbench.environment.games import games  # noqa: PLC0415 - see above
 
         return games
+    if name == "compare":
+        from lotbench.run.compare_runs import compared  # noqa: PLC0415 - see above
+
+        return compared
     if name == "load_run":
         from lotbench.run.loading import load_run as found  # noqa: PLC0415 - see above
 

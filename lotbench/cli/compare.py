@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lotbench.edge.files import atomic_write
 from lotbench.errors import UsageError
-from lotbench.report.comparison import to_json, to_markdown
+from lotbench.report.comparison import to_json, to_latex, to_markdown
 from lotbench.report.markdown import visible
 from lotbench.report.sections import Grid, Plot
 from lotbench.run.compare_runs import compared
@@ -26,12 +26,15 @@ def compare(parsed: argparse.Namespace) -> int:
         print(to_text(comparison.sections))
     folder = Path(parsed.out)
     try:
-        for ending, form in (("html", page), ("md", to_markdown), ("json", to_json)):
-            atomic_write.write(folder / f"compare.{ending}", form(comparison))
+        written = [("html", page), ("md", to_markdown), ("json", to_json)]
+        written += [("tex", to_latex)] if parsed.latex else []
+        for ending, write in written:
+            atomic_write.write(folder / f"compare.{ending}", write(comparison))
     except OSError as error:
         raise UsageError(f"--out {folder}: {error.strerror}") from None
-    if parsed.png:
-        drawn(folder / "plots", drawings(comparison.sections))
+    for form in ("png", "pdf"):
+        if getattr(parsed, form):
+            drawn(folder / "plots", drawings(comparison.sections), form)
     tables = "" if parsed.full else "; its tables here: --full"
     print(f"page: {folder / 'compare.html'}, and the same as .md and .json{tables}")
     for sentence in comparison.said:
@@ -39,8 +42,8 @@ def compare(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def drawn(folder: Path, drawings: Iterable[tuple[str, Plot | Grid]]) -> None:
-    """Write drawings as PNG and CSV, and say where.
+def drawn(folder: Path, drawings: Iterable[tuple[str, Plot | Grid]], form: str = "png") -> None:
+    """Write drawings as PNG or PDF, and CSV, and say where.
 
     Raises:
         UsageError: The folder cannot be written to.
@@ -49,9 +52,9 @@ def drawn(folder: Path, drawings: Iterable[tuple[str, Plot | Grid]]) -> None:
 
     count = 0
     try:
-        for name, content in files(drawings):
+        for name, content in files(drawings, form):
             atomic_write.write(folder / name, content)
-            count += name.endswith(".png")
+            count += name.endswith(form)
     except OSError as error:
         raise UsageError(f"{folder}: {error.strerror}") from None
-    print(f"plots: {folder} ({count} as PNG, and the data of each as CSV)")
+    print(f"plots: {folder} ({count} as {form.upper()}, and the data of each as CSV)")

@@ -315,9 +315,11 @@ def _reports(commands: Commands) -> None:
         default="compare",
         help="where compare.html, .md and .json are written (default: compare)",
     )
+    one.add_argument("--latex", action="store_true", help="the tables as LaTeX too, in DIR/compare.tex")
     one.add_argument(
         "--png", action="store_true", help="every plot as a picture and as CSV too, in DIR/plots/"
     )
+    one.add_argument("--pdf", action="store_true", help="the same as PDF")
 
 
 def _exports(commands: Commands) -> None:

@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lotbench.config.experiment import differences
 from lotbench.errors import UsageError
@@ -28,6 +28,9 @@ from lotbench.report.markdown import number, plain
 from lotbench.report.report import laid_out
 from lotbench.report.sections import Section, Table
 from lotbench.types import JSON
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped]
 
 Published: TypeAlias = Mapping[str, Mapping[str, float]]
 """A table of scores that others published: numbers by column, then by model."""
@@ -46,6 +49,31 @@ class Comparison:
     runs: tuple[str, ...]
     sections: tuple[Section, ...]
     said: tuple[str, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """The first table, the ranking: a row a model, with its value, interval and ties."""
+        return frame(next(table for section in self.sections for table in section.tables))
+
+
+def frame(table: Table) -> pd.DataFrame:
+    """A table of a report for pandas."""
+    import pandas  # noqa: PLC0415 - a comparison is printed without it
+
+    return pandas.DataFrame(table.rows, columns=list(table.columns))
+
+
+def to_latex(comparison: Comparison) -> str:
+    """Every table as LaTeX (booktabs), captioned by its section."""
+    return "\n".join(
+        frame(table)
+        .map(lambda cell: number(cell) if isinstance(cell, float) else "" if cell is None else str(cell))
+        .style.hide(axis="index")
+        .format(escape="latex")
+        .format_index(escape="latex", axis=1)
+        .to_latex(caption=section.title.replace("&", "and"), hrules=True)
+        for section in comparison.sections
+        for table in section.tables
+    )
 
 
 def compare(entries: Sequence[Entry], across: Across, table: Published | None = None) -> Comparison:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lotbench import benchmarks
 from lotbench.config.experiment import Config, Experiment, Limits
@@ -14,10 +14,14 @@ from lotbench.edge.calls.prices import Price
 from lotbench.edge.files import run_folder
 from lotbench.edge.files.traces import Traces
 from lotbench.errors import RunFolderError, UsageError, suggestion
+from lotbench.report import trace_rows
 from lotbench.report.markdown import visible
 from lotbench.run import plan, recorded
 from lotbench.run.folder_shapes import later, read_run_json, read_samples, read_summary
-from lotbench.types import Trace
+from lotbench.types import JSON, Trace
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -67,6 +71,14 @@ class Run:
         """The candidate, as it named itself; before it ever answered, as it was asked for."""
         named: Sequence[str] = self.summary.get("models", {}).get("candidate", ())
         return ", ".join(named) or self.config.model
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row a finished task, as `lotbench export` writes them: outcome, score with its parts, last guess, usage."""
+        return _frame(trace_rows.walks(self.traces, self.path.name, self.answered))
+
+    def steps_frame(self) -> pd.DataFrame:
+        """A row a step of every finished task, in order, with what was guessed and asked in its round."""
+        return _frame(trace_rows.steps(self.traces, self.path.name, self.answered))
 
     @property
     def report(self) -> Path:
@@ -130,3 +142,9 @@ def planned(run: Run, limits: Limits) -> plan.Plan:
     if changed := recorded.changed_experiment(run.path, table, made):
         raise recorded.changed_since(run.path, changed)
     return made
+
+
+def _frame(rows: Iterable[Mapping[str, JSON]]) -> pd.DataFrame:
+    import pandas  # noqa: PLC0415 - a run is read without it
+
+    return pandas.DataFrame(list(rows))

@@ -124,7 +124,23 @@ def test_compare_prints_a_ranking_and_writes_a_page(
     table.write_text("model,arena\nstrong,9\nfair,5\nweak,1\nelse,\n", encoding="utf-8")
     to = tmp_path / "made"
     names = [str(run.path) for run in runs[:3]]
-    assert main(["compare", *names, "--table", str(table), "--out", str(to), "--png", "--full"]) == 0
+    assert (
+        main(
+            [
+                "compare",
+                *names,
+                "--table",
+                str(table),
+                "--out",
+                str(to),
+                "--png",
+                "--pdf",
+                "--latex",
+                "--full",
+            ]
+        )
+        == 0
+    )
     told = capsys.readouterr().out
     lines = [line.split() for line in told.splitlines()]
     first = next(at for at, line in enumerate(lines) if line[:2] == ["model", "creativity_score"])
@@ -136,6 +152,9 @@ def test_compare_prints_a_ranking_and_writes_a_page(
     assert html.count("<svg") == 2 and "arena by creativity_score, lotbench, a point a model" in html
     # Beside the two plots there are two heat maps: how alike answers are, as a whole and by their words.
     assert [len(list((to / "plots").glob(kind))) for kind in ("*.png", "*.csv")] == [2, 4]
+    assert len(list((to / "plots").glob("*.pdf"))) == len(list((to / "plots").glob("*.png")))
+    latex = (to / "compare.tex").read_text("utf-8")
+    assert "\\toprule" in latex and "strong" in latex and "creativity\\_score" in latex
     table = json.loads((to / "compare.json").read_text(encoding="utf-8"))
     assert table["schema"] == 1 and table["runs"] == [run.path.name for run in runs[:3]]
     titles = [section["title"] for section in table["sections"]]

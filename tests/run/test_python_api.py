@@ -183,3 +183,21 @@ def test_the_api_is_four_names() -> None:
     assert all(callable(getattr(lotbench, name)) for name in lotbench.__all__)
     with pytest.raises(AttributeError, match="no attribute 'judge_everything'"):
         lotbench.judge_everything  # noqa: B018
+
+
+def test_the_notebook_runs_from_its_first_cell_to_its_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = Path(lotbench.__file__).parents[1] / "examples" / "notebook.ipynb"
+    cells = [cell for cell in json.loads(file.read_text("utf-8"))["cells"] if cell["cell_type"] == "code"]
+    monkeypatch.chdir(tmp_path)
+    known: dict[str, Any] = {}
+    for cell in cells:
+        exec("".join(cell["source"]), known)
+    keen, slow = known["runs"]
+    assert keen.score() == 1.0 > slow.score() > 0.0 and not any(cell["outputs"] for cell in cells)
+    table = keen.to_frame()
+    assert list(table["outcome"]) == ["solved"] * 3 and "snowboarding" in set(table["filling"])
+    assert len(slow.steps_frame()) == sum(len(trace.steps) for trace in slow.traces)
+    ranked = known["compared"].to_frame()
+    assert list(ranked["model"]) == ["python:keen", "python:slow"]

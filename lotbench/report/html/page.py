@@ -54,12 +54,15 @@ def drawn(sections: Sequence[Section]) -> Iterator[tuple[str, Plot | Grid]]:
             yield f"{at:02}-{_slug(section.title)}-{place}", one
 
 
-def files(drawings: Iterable[tuple[str, Plot | Grid]]) -> Iterator[tuple[str, str | bytes]]:
-    """Drawings as files: the CSV of the data, and of a plot a PNG picture, by name; none of what has nothing to draw."""
+def files(
+    drawings: Iterable[tuple[str, Plot | Grid]], form: str = "png"
+) -> Iterator[tuple[str, str | bytes]]:
+    """Drawings as files: the CSV of the data, and of a plot a picture, by name; none of what has nothing to draw."""
+    draw = plots.pdf if form == "pdf" else plots.png
     for name, one in drawings:
-        picture = plots.png(one) if isinstance(one, Plot) else b""
+        picture = draw(one) if isinstance(one, Plot) else b""
         if picture:
-            yield f"{name}.png", picture
+            yield f"{name}.{form}", picture
         if picture or isinstance(one, Grid):
             yield f"{name}.csv", number_tables.to_csv(data(one))
 

@@ -69,6 +69,11 @@ def png(drawn: Plot) -> bytes:
     return _rendered(drawn, "png", "")
 
 
+def pdf(drawn: Plot) -> bytes:
+    """A PDF page of vectors; b"" if there is nothing to draw."""
+    return _rendered(drawn, "pdf", "")
+
+
 def _rendered(drawn: Plot, form: str, name: str) -> bytes:
     look = _LOOK | {"svg.hashsalt": name} | ({"figure.facecolor": PAPER} if form == "png" else {})
     out = io.BytesIO()
@@ -80,7 +85,7 @@ def _rendered(drawn: Plot, form: str, name: str) -> bytes:
         warnings.filterwarnings("ignore", "Glyph .* missing from")
         figure = _plot(drawn)
         if figure is not None:
-            meta = {"Date": None} if form == "svg" else {}
+            meta = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form, {})
             figure.savefig(out, format=form, dpi=200, metadata=meta)
     return out.getvalue()
 
