@@ -21,15 +21,21 @@ from lotbench.report.trust import KNOWS_NOTHING
 WIDTH = 156
 """Of the line on which an interval is drawn."""
 DATE = re.compile(r"(20\d\d)(\d\d)(\d\d)-(\d\d)(\d\d)-")
+UNCHECKED = "not checked"
 BADGES = (
     ("an embedded model played", "embedded"),
     ("the run is of ", "partial"),
     ("the run is not complete", "partial"),
     (KNOWS_NOTHING, "partial"),
-    ("was never checked", "not checked"),
+    ("was never checked", UNCHECKED),
 )
 """What stands in a reason, and the badge that it gives; any other gives `not trusted`."""
-GRAVEST = ("embedded", "not trusted", "partial", "not checked")
+PROVISIONAL = {
+    UNCHECKED: "a judge that was never checked",
+    "partial": "few samples or a judge that was never checked",
+}
+"""Badges of runs that are ranked where nobody is trusted, and in words."""
+GRAVEST = ("embedded", "not trusted", "partial", UNCHECKED)
 """Of several badges, the first of these is shown."""
 
 
@@ -57,6 +63,8 @@ class Row:
     low: float | None = None
     high: float | None = None
     place: int | None = None
+    provisional: bool = False
+    """Whether its place is among runs whose judge was never checked."""
     n: int = 0
     games: int = 0
     failed: int = 0
@@ -153,6 +161,16 @@ def boards(entries: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]] 
     return sorted(made, key=lambda one: (not any(row.trusted for row in one.rows), -len(one.rows)))
 
 
+def across(made: Sequence[Board]) -> dict[str, list[Row | None]]:
+    """The models that stand in two tables or more, each with its best row of each table."""
+    best: dict[str, list[Row | None]] = {}
+    for at, table in enumerate(made):
+        for row in reversed(table.rows):
+            if row.value is not None:
+                best.setdefault(row.label, [None] * len(made))[at] = row
+    return {label: rows for label, rows in sorted(best.items()) if sum(row is not None for row in rows) > 1}
+
+
 def variant(entry: Entry) -> str | None:
     """Which variant of its benchmark a run played; None where there is one only."""
     settings: Any = entry.conditions["settings"]
@@ -181,10 +199,14 @@ def _board(
 
 def _group(group: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]]) -> Group:
     trusted = [entry for entry in group if not entry.reasons]
+    # Where nobody is trusted, those are ranked that lack a check of their judge or samples alone.
+    lacks = {entry.name: badge(entry.reasons).name for entry in group if entry.reasons}
+    provisional = [] if trusted else [one for one in group if lacks[one.name] in PROVISIONAL]
+    ranked_of = trusted or (provisional if len(provisional) > 1 else [])
     rows = {entry.name: _row(entry, summaries.get(entry.name, {})) for entry in group}
     order, said, notes = list(rows), "", []
     try:
-        made = board(trusted) if trusted else None
+        made = board(ranked_of) if ranked_of else None
     except UsageError as error:
         made, notes = None, [str(error)]
     if made is not None:
@@ -201,10 +223,15 @@ def _group(group: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]]) -
                 n=mean.n,
                 bounds=in_words(mean.bounds) or "",
                 place=number if name in ranked else None,
+                provisional=bool(provisional),
             )
         order = [place.entry.name for place in made.places]
         said = summed_up(made) or _alone(len(ranked))
-        notes += [f"{made.metric} over the {made.shared} samples that every trusted run has."] * (
+        if provisional and said:
+            why = PROVISIONAL["partial" if "partial" in map(lacks.get, lacks) else UNCHECKED]
+            said = f"Provisionally, with {why}: {said}"
+        which = "ranked" if provisional else "trusted"
+        notes += [f"{made.metric} over the {made.shared} samples that every {which} run has."] * (
             len(ranked) > 1
         )
     rest = sorted((name for name in rows if name not in order), key=lambda name: -rows[name].mean)

@@ -21,6 +21,7 @@ from lotbench.report.leaderboard import Entry
 from lotbench.run import results
 from lotbench.run.loading import Run, load_run
 from lotbench.site import run_tables
+from lotbench.site.home import PROVISIONAL, badge
 from lotbench.types import Trace
 
 NAME = re.compile(r"\w[\w.-]*")
@@ -79,7 +80,9 @@ class Shelf:
             RunFolderError: It has not ended in order.
         """
         summary = self.run.summary
-        if summary.get("reasons") and summary.get("headline") in summary["scores"]:
+        reasons = summary.get("reasons") or ()
+        compared = not reasons or badge(reasons).name in PROVISIONAL
+        if not compared and summary.get("headline") in summary["scores"]:
             return replace(results.entry(self.run, alone=True), failed=self.failed)
         return results.entry(self.run)
 

@@ -183,6 +183,7 @@ class Gallery:
         return screen(
             "index",
             boards=boards,
+            across=home.across(boards),
             pictures={one.name: self._strip(one, ended) for one in boards},
             reports={one.name for one in ended if self._report(one)},
             unended=[

@@ -178,8 +178,8 @@ def free_port() -> int:
     return port
 
 
-def test_the_api_is_four_names() -> None:
-    assert lotbench.__all__ == ["evaluate", "evaluate_sync", "games", "load_run"]
+def test_the_api_is_five_names() -> None:
+    assert lotbench.__all__ == ["compare", "evaluate", "evaluate_sync", "games", "load_run"]
     assert all(callable(getattr(lotbench, name)) for name in lotbench.__all__)
     with pytest.raises(AttributeError, match="no attribute 'judge_everything'"):
         lotbench.judge_everything  # noqa: B018

@@ -14,7 +14,7 @@ from lotbench.report.html.page import harmless
 from lotbench.report.leaderboard import Entry
 from lotbench.run import results
 from lotbench.run.loading import load_run
-from lotbench.site.home import Badge, badge, boards
+from lotbench.site.home import Badge, across, badge, boards
 from lotbench.site.run_summary import read_run
 from lotbench.site.runs import REPORT_POLICY, Gallery
 from tests.recorded import FOLDER, RUNS
@@ -39,6 +39,28 @@ def test_runs_that_were_not_measured_alike_are_never_numbered_together() -> None
     assert len({group.about for group in board.groups}) == 2
 
 
+UNCHECKED = ("the judge was never checked (unchecked: m)",)
+
+
+def test_where_nobody_is_trusted_places_are_provisional_and_the_sentence_says_why() -> None:
+    few = [run(name, *values, reasons=UNCHECKED) for name, values in (("a", [0.9] * 9), ("b", [0.1] * 9))]
+    (board,) = boards([*few, run("c", *[0.95] * 9, reasons=("the candidate and the judge are siblings",))])
+    (group,) = board.groups
+    assert [(row.label, row.place, row.provisional) for row in group.rows if row.place] == [
+        ("a", 1, True),
+        ("b", 2, True),
+    ]
+    assert group.said.startswith("Provisionally, with a judge that was never checked: a beats b")
+    (board,) = boards([*few, run("t", *[0.5] * 9)])
+    assert [(row.label, row.place) for row in board.rows if row.place] == [("t", 1)]
+
+
+def test_models_that_played_several_benchmarks_stand_across_them() -> None:
+    made = boards([run("x-b-a", 0.5), run("y-b-a", 0.25, benchmark="c"), run("z-b-z", 0.1)])
+    [(label, rows)] = across(made).items()
+    assert label == "a" and [row and row.value for row in rows] == [0.5, 0.25]
+
+
 def test_a_run_without_a_reason_is_trusted_unless_it_is_not_complete() -> None:
     assert badge(()) == Badge("trusted")
     assert badge((), complete=False) == Badge("partial")
@@ -58,8 +80,13 @@ def test_a_run_that_is_not_trusted_stands_as_its_summary_has_it_and_no_trace_is_
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(FOLDER / name, tmp_path / name)
-    run, _ = results.rewritten(load_run(tmp_path / name))
-    assert run.summary["reasons"]
+    made, _ = results.rewritten(load_run(tmp_path / name))
+    summary = {
+        **made.summary,
+        "reasons": [*made.summary["reasons"], "the candidate and the judge are siblings"],
+    }
+    (made.path / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
+    run = load_run(made.path)
     whole = results.entry(run)
     shelf = read_run(run.path)
     monkeypatch.setattr(Traces, "_read", None)
