@@ -55,7 +55,7 @@ def liveideabench(name: Naming = "s{}".format) -> list[Any]:
         texts: dict[str, Any] = {"one": f"one {number}", "other": f"other {number}"}
         made.append(Pair(**_row(name(number // 2), f"p{number}"), **texts, relation=relation, letter=letter))
     for number in range(60):
-        respect: Any = "clarity" if number % 2 else "feasibility"
+        respect: Any = ("originality", "clarity", "feasibility")[number % 3]
         versions: Any = tuple(f"{number} {place}" for place in range(3))
         made.append(
             Triple(
@@ -122,7 +122,7 @@ WORLDS: Mapping[str, tuple[Callable[[], list[Any]], Callable[[Probe, Errs], Prob
     "hicbench": (hicbench, said_hic, {"hallucination": (FPR, FNR)}),
     "liveideabench": (
         liveideabench, said_liveidea,
-        {"alike": (FPR, FNR), "clarity": (0.0, FNR), "feasibility": (0.0, FNR)},
+        {"alike": (FPR, FNR), "originality": (0.0, FNR), "clarity": (0.0, FNR), "feasibility": (0.0, FNR)},
     ),
     "rinobench": (rinobench, said_rino, {"grounded": (FPR, FNR)}),
 }  # fmt: skip

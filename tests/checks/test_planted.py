@@ -128,7 +128,7 @@ def found(checked: Checked) -> dict[str, Agreement]:
 
 CRITERIA = {
     "hicbench": {"hallucination", "originality", "IH"},
-    "liveideabench": {"alike", "clarity", "feasibility"},
+    "liveideabench": {"alike", "originality", "clarity", "feasibility"},
     "rinobench": {"grounded", "recalled"},
 }
 
@@ -152,7 +152,8 @@ async def test_a_constant_judge_gets_what_arithmetic_says(benchmark: str, tmp_pa
         # Nothing is false, everything is inventive: an answer is IH whatever it is.
         "hicbench": {"hallucination": (0.0, 1.0), "originality": (1.0, 0.0), "IH": (1.0, 0.0)},
         # Every pair is C; no version gets more than another.
-        "liveideabench": {"alike": (1.0, 0.0), "clarity": (0.0, 1.0), "feasibility": (0.0, 1.0)},
+        "liveideabench": {"alike": (1.0, 0.0)}
+        | dict.fromkeys(("originality", "clarity", "feasibility"), (0.0, 1.0)),
         "rinobench": {"grounded": (1.0, 0.0), "recalled": (1.0, 0.0)},
     }[benchmark]
     for criterion, rates in expected.items():

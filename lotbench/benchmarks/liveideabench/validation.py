@@ -1,7 +1,6 @@
-"""How the judges are checked: pairs of ideas of a known letter, and ideas that were damaged in one respect.
+"""How the judges are checked: pairs of ideas of a known letter, and ideas that are worse in one respect.
 
-A row of pairs.jsonl is two ideas on a keyword; one of triples.jsonl an idea in three versions, from whole to badly
-damaged. Ideas stand where a candidate's ideas stand, and the panel's node does the rest.
+A row of pairs.jsonl is two ideas on a keyword; one of triples.jsonl three versions from best to worst. Ideas stand where a candidate's ideas stand, and the panel's node does the rest.
 """
 
 from __future__ import annotations
@@ -58,9 +57,9 @@ class Pair(PlantedRow):
 
 
 class Triple(PlantedRow):
-    """An idea whole, damaged and badly damaged in one respect, the other respects left as they are."""
+    """An idea whole, damaged and badly damaged in one respect; of originality a new idea, a small step and a textbook one."""
 
-    respect: Literal["clarity", "feasibility"]
+    respect: Literal["originality", "clarity", "feasibility"]
     versions: tuple[Text, Text, Text]
     """From best to worst."""
     planted: tuple[Text, Text]
@@ -232,8 +231,7 @@ def key(role: str, settings: Settings, prompts: Pack, sampling: JSON, data: str)
 
 def deciding(role: str, settings: Settings) -> dict[str, str]:
     """The criteria that a score rests on, held to the bounds of every judge."""
-    clear = () if settings.version == "v1" else ("clarity",)
-    return dict.fromkeys(("alike", *clear, "feasibility"), "")
+    return dict.fromkeys(("alike", *settings.rules.dimensions), "")
 
 
 CHECKED = Validation(

@@ -106,10 +106,12 @@ def errors(sims: int) -> str:
     rows = []
     for name, world in WORLDS.items():
         cells = []
+        # Where nothing varies, every p is an exact one, and all duels are alike.
+        times = sims if world is not _constant else min(sims, 50)
         for n in (24, 66, 108):
-            hits = sum(duel(*world(n, np.random.default_rng([n, sim, 11])))[0] for sim in range(sims))
-            cells.append(share(hits, sims))
-        rows.append((name, sims, *cells))
+            hits = sum(duel(*world(n, np.random.default_rng([n, sim, 11])))[0] for sim in range(times))
+            cells.append(share(hits, times))
+        rows.append((name, times, *cells))
     return table(("world", "simulations", "24 samples", "66 samples", "108 samples"), rows)
 
 
