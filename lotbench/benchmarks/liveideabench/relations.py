@@ -1,36 +1,14 @@
-"""How the numbers of a run go together: the front, length and quality."""
+"""How the numbers of a run go together: length and quality."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
 
-from lotbench.benchmarks.liveideabench.judged import Keyword, keyword_of
+from lotbench.benchmarks.liveideabench.judged import Keyword
 from lotbench.benchmarks.liveideabench.settings import Version
-from lotbench.harness.evidence import Evidence
 from lotbench.metrics.correlation import spearman
-from lotbench.metrics.pareto import front
 from lotbench.report.sections import Plot, Section, Table
-
-
-def front_of_ideas(keywords: Sequence[Keyword], evidence: Evidence) -> Section:
-    """Originality against feasibility, idea by idea, and the ideas that none beats on both."""
-    ideas = [(one, idea) for one in keywords for idea in one.ideas if idea.rows]
-    points = [(idea.score("feasibility"), idea.score("originality")) for _, idea in ideas]
-    best = front(points)
-    rows = tuple(
-        (keyword_of(ideas[i][0], evidence), ideas[i][1].number, points[i][1], points[i][0]) for i in best
-    )
-    series = {"ideas": tuple(points), "front": tuple(points[i] for i in best)}
-    note = (
-        "The front: ideas of which none is more original and as feasible, or more feasible and as original."
-    )
-    return Section(
-        "Originality and feasibility",
-        (note,),
-        (Table(("keyword", "idea", "originality", "feasibility"), rows, "The Pareto front"),),
-        (Plot("scatter", "feasibility (1 to 10)", "originality (1 to 10)", series),),
-    )
 
 
 def lengths(keywords: Sequence[Keyword], version: Version) -> Section:

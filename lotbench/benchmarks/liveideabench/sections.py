@@ -11,7 +11,7 @@ from lotbench.benchmarks.liveideabench.candidate import STATUSES
 from lotbench.benchmarks.liveideabench.judged import FLUENCY, Idea, Keyword, keyword_of, read_keyword
 from lotbench.benchmarks.liveideabench.panelists import judges
 from lotbench.benchmarks.liveideabench.people import agreement
-from lotbench.benchmarks.liveideabench.relations import front_of_ideas, lengths
+from lotbench.benchmarks.liveideabench.relations import lengths
 from lotbench.benchmarks.liveideabench.score import Sheet, sheet
 from lotbench.benchmarks.liveideabench.settings import Settings, Version
 from lotbench.harness.evidence import NOTHING, Evidence
@@ -32,7 +32,6 @@ def sections(
     made = [
         _replies(keywords),
         _categories(keywords, version),
-        front_of_ideas(keywords, evidence),
         lengths(keywords, version),
         *judges(keywords, version),
         _readings(keywords, version, evidence),

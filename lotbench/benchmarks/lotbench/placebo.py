@@ -5,7 +5,10 @@ A filling of another sample is what judge checks call an easy negative: nobody h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -15,54 +18,17 @@ from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.errors import Unread, UsageError
 from lotbench.harness.judge_validation import PlaceboLines
 
-QUESTIONS = {
-    "en": (
-        "Is it alive?",
-        "Is it bigger than a table?",
-        "Is it made by people?",
-        "Can it be held in one hand?",
-        "Is it found indoors?",
-        "Does it move by itself?",
-        "Is it loud?",
-        "Is it older than a hundred years?",
-        "Does it cost much?",
-        "Is it soft?",
-        "Do most people own one?",
-        "Is it used every day?",
-        "Can it be eaten?",
-        "Is it dangerous?",
-        "Does it have a colour of its own?",
-        "Is it heavier than a chair?",
-        "Does it belong to somebody?",
-        "Is it seen in winter only?",
-        "Does it need electricity?",
-        "Is it more than one?",
-    ),
-    "zh": (
-        "它是活的吗？",
-        "它比桌子大吗？",
-        "它是人造的吗？",
-        "它能拿在一只手里吗？",
-        "它在室内吗？",
-        "它会自己动吗？",
-        "它的声音大吗？",
-        "它有一百多年的历史吗？",
-        "它很贵吗？",
-        "它是软的吗？",
-        "大多数人都有它吗？",
-        "它每天都会用到吗？",
-        "它可以吃吗？",
-        "它危险吗？",
-        "它有自己的颜色吗？",
-        "它比椅子重吗？",
-        "它属于某个人吗？",
-        "它只在冬天出现吗？",
-        "它需要用电吗？",
-        "它不止一个吗？",
-    ),
-}
 SILENT = {"en": "none", "zh": "无"}
 """What it has to say where reasons or notes are asked for."""
+
+
+@cache
+def questions() -> Mapping[str, Sequence[str]]:
+    """What it asks, by language."""
+    listed: dict[str, list[str]] = json.loads(
+        Path(__file__).with_name("placebo_questions.json").read_text(encoding="utf-8")
+    )
+    return listed
 
 
 def lines(sample: Item, data: Sequence[Any], settings: Settings, draw: Random) -> PlaceboLines:
@@ -84,13 +50,12 @@ def lines(sample: Item, data: Sequence[Any], settings: Settings, draw: Random) -
         raise UsageError(
             f"--model placebo: no other sample in {sample.language!r} lends a guess to {sample.id}"
         )
-    questions = QUESTIONS[sample.language]
-    silent = [SILENT[sample.language]]
+    asked, silent = questions()[sample.language], [SILENT[sample.language]]
     return {
         "response" if settings.whole else "WORD" if settings.wording == "paper" else "filling": fillings,
         # In the paper's words the sentence around the guess, which nobody reads.
         "RESPONSE": silent,
-        "question": draw.sample(questions, len(questions)),
+        "question": draw.sample(asked, len(asked)),
         "reasoning": silent,
         "notes": silent,
     }

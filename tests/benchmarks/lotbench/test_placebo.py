@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from lotbench import load_run
-from lotbench.benchmarks.lotbench import questions, words
+from lotbench.benchmarks.lotbench import placebo, questions, words
 from lotbench.benchmarks.lotbench.chance import NAMES
-from lotbench.benchmarks.lotbench.placebo import QUESTIONS, lines
+from lotbench.benchmarks.lotbench.placebo import lines
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.score import expected
 from lotbench.benchmarks.lotbench.settings import Settings
@@ -56,7 +56,7 @@ def test_it_has_fillings_for_every_round_of_every_shipped_sample_and_none_is_rig
 
 
 def test_every_question_of_its_list_may_be_put() -> None:
-    for language, listed in QUESTIONS.items():
+    for language, listed in placebo.questions().items():
         asked: list[str] = []
         for text in listed:
             asked.append(questions.question(text, asked))
