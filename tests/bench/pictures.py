@@ -19,6 +19,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from lotbench.cli import main as lotbench
 from lotbench.edge.files import datasets
 from lotbench.run.evaluate import evaluate
 from lotbench.run.loading import Run
@@ -118,7 +119,7 @@ async def played(root: Path, count: int) -> list[Run]:
 
 
 def taken(root: Path, out: Path) -> None:
-    """The pictures of the home page and of the told game."""
+    """The pictures of the home page, a run, the told game and the game of the day."""
     from tests.browsing import browser
     from tests.viewing import serving
 
@@ -131,6 +132,10 @@ def taken(root: Path, out: Path) -> None:
             page.goto(address + path)
             page.wait_for_load_state("networkidle")
             page.screenshot(path=out / f"{name}.png")
+        lotbench(["play", "--export", str(root.parent / "daily")])
+        page.goto((root.parent / "daily" / "index.html").as_uri())
+        page.wait_for_load_state("networkidle")
+        page.screenshot(path=out / "daily.png")
 
 
 def main() -> None:
