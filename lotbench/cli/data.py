@@ -236,5 +236,5 @@ def install_local(parsed: argparse.Namespace) -> int:
     from lotbench.edge.models.embedded import install
 
     install()
-    print("the embedded model is installed: lotbench evaluate --config try")
+    print("the embedded model is installed: lotbench watch")
     return 0

@@ -16,7 +16,7 @@ RUN = "a path, a folder name in runs/, or latest"
 DEFAULT_BENCHMARK = "lotbench"
 """That of the configuration, which takes too long to import for a parser."""
 LAST_PORT = 65535
-EPILOG = "try it without a key: lotbench local install && lotbench evaluate --config try"
+EPILOG = "try it without a key: lotbench play, or lotbench local install && lotbench watch"
 
 
 RENAMED = {"--out": "--runs", "--runs-in": "--runs", "--to": "--out"}

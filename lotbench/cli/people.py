@@ -37,6 +37,7 @@ NO_KEY = (
     "No key is set, so the lists of the samples judge; where they cannot tell, you do. Such games are in no board.\n"
     "With $OPENAI_API_KEY a model judges; --judge names another.\n"
 )
+NO_TERMINAL = "play: a person needs a terminal to play in; --browser serves pages"
 EVERYWHERE = ("0.0.0.0", "::")
 """Hosts by which a machine is reached under each of its addresses, and which are none of them."""
 
@@ -69,7 +70,7 @@ def _looked_at(given: str) -> tuple[Path, str]:
     if root.is_dir() and not (root / "run.json").is_file():
         return root, ""
     if given == run_folder.RUNS:
-        raise UsageError(f"{root}: no runs yet; make one: lotbench evaluate --config try")
+        raise UsageError(f"{root}: no runs yet; make one: lotbench watch")
     path = run_folder.find(given).resolve()
     return path.parent, f"run/{quote(path.name)}.html"
 
@@ -169,8 +170,8 @@ def _at_terminal(asked: Config, out: Path, given: str | None, day: datetime.date
     from lotbench.site.people_runs import of_the_day, person, planned, play_next
     from lotbench.site.player import CONSENT
 
-    if not sys.stdin.isatty():
-        raise UsageError("play: a person needs a terminal to play in; --browser serves pages")
+    if not given and not sys.stdin.isatty():
+        raise UsageError(NO_TERMINAL)
     name = person(given or input("Your name: "))
     print(CONSENT)
     if input("Do you agree? (yes or no) ").strip().lower() not in ("yes", "y"):
@@ -179,6 +180,8 @@ def _at_terminal(asked: Config, out: Path, given: str | None, day: datetime.date
     chosen = of_the_day(asked, day) if day else asked
     if planned(chosen).benchmark.graph != "game":
         return print_result(interruptible(play_next(chosen, out, name)))
+    if not sys.stdin.isatty():
+        raise UsageError(NO_TERMINAL)
     return print_result(interruptible(play_here(chosen, out, name, Console())))
 
 

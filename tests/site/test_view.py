@@ -254,7 +254,7 @@ def test_a_run_is_looked_at_by_its_own_name_and_who_has_none_is_told_how_to_make
     assert main(["view", str(run), "--export", str(tmp_path / "pages")]) == 2
     monkeypatch.chdir(tmp_path)
     assert main(["view"]) == 2
-    assert "runs: no runs yet; make one: lotbench evaluate" in capsys.readouterr().err
+    assert "runs: no runs yet; make one: lotbench watch" in capsys.readouterr().err
 
 
 # What is sent
