@@ -1,7 +1,6 @@
 """A full run of each benchmark: with judges that were checked it is rankable, with ones that were not it is not."""
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -177,23 +176,11 @@ async def test_a_judge_that_sees_no_falsehood_bars_a_run_and_is_told_so(tmp_path
     assert any("the judge of hallucination's FNR" in reason for reason in bad.summary["reasons"])
 
 
-async def test_a_check_goes_on_in_its_folder_whatever_its_data_set_is_called(tmp_path: Path) -> None:
-    sets = datasets.shipped("data", "judge_sets", "hicbench")
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        for file in ("answers.jsonl", "set.toml"):
-            text = (sets / file).read_text("utf-8")
-            renamed = re.sub(r'data = "\w+"', f'data = "{name}"', text)
-            (tmp_path / name / file).write_text(renamed, "utf-8")
-        samples = (datasets.shipped("data", "hicbench") / "samples.jsonl").read_text("utf-8")
-        (tmp_path / name / "samples.jsonl").write_text(samples, "utf-8")
+async def test_a_check_goes_on_in_its_folder_when_the_same_is_asked_for_again(tmp_path: Path) -> None:
     judge = RuleModel(hic, model_id="judge-0")
-    first = await judge_check(
-        wanted("hicbench", tmp_path / "one", tmp_path / "runs"), own={"python:j": judge}
-    )
+    asked = wanted("hicbench", datasets.shipped("data", "judge_sets", "hicbench"), tmp_path / "runs")
+    first = await judge_check(asked, own={"python:j": judge})
     calls = judge.asked[:] if isinstance(judge.asked, list) else judge.asked
-    again = await judge_check(
-        wanted("hicbench", tmp_path / "two", tmp_path / "runs"), own={"python:j": judge}
-    )
+    again = await judge_check(asked, own={"python:j": judge})
     assert again.path == first.path and judge.asked == calls
     assert json.loads((again.path / "summary.json").read_text("utf-8"))["complete"]
