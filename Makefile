@@ -55,9 +55,10 @@ clean:             ## remove the environment and caches
 	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
 
 # uv installs in seconds what takes pip a minute or two; where it is not to be had, or fails, pip does it.
+# The packages stand in $$what: a comma would end an argument of make's own functions.
 define install
-if test -x $(BIN)/uv && $(BIN)/uv pip install -q --python $(BIN)/python -c constraints.txt $(1); then :; \
-else $(PIP) install -q -c constraints.txt $(1); fi
+if test -x $(BIN)/uv && $(BIN)/uv pip install -q --python $(BIN)/python -c constraints.txt $$what; then :; \
+else $(PIP) install -q -c constraints.txt $$what; fi
 endef
 
 $(VENV)/bin/python:
@@ -65,19 +66,19 @@ $(VENV)/bin/python:
 	@$(PIP) install -q uv || echo "no uv: pip installs"
 
 $(VENV)/local.done: $(VENV)/bin/python pyproject.toml constraints.txt
-	@$(call install,-e ".[local]")
+	@what='-e .[local]'; $(install)
 	$(BIN)/lotbench local install
 	touch $@
 
 $(VENV)/dev.done: $(VENV)/bin/python pyproject.toml constraints.txt
-	@$(call install,-e ".[local,dev]")
+	@what='-e .[local,dev]'; $(install)
 	$(BIN)/lotbench local install
 	touch $@
 
 $(VENV)/docs.done: $(VENV)/bin/python pyproject.toml constraints.txt
-	@$(call install,"mkdocs-material>=9.8,<10")
+	@what='mkdocs-material>=9.8,<10'; $(install)
 	touch $@
 
 $(VENV)/all.done: $(VENV)/dev.done
-	@$(call install,-e ".[all,dev]")
+	@what='-e .[all,dev]'; $(install)
 	touch $@
