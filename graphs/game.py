@@ -19,7 +19,10 @@ NODES = ("respond", "check", "ask", "answer", "reveal")
 
 
 def assemble(graph: StateGraph[Any, Any, Any, Any], nodes: Mapping[str, Any], end: str = END) -> None:
-    """Add the nodes of a round, and the edges between them; an outcome leads to `end`."""
+    """Add the nodes of a round (Alg. 1 lines 2 to 10), and the edges between them; an outcome leads to `end`.
+
+    The studio's graph goes on after a game, so its end is a node of its own.
+    """
 
     def ends_or(name: str) -> Any:
         def next_node(state: EpisodeState) -> str:

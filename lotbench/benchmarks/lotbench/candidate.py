@@ -30,6 +30,7 @@ async def respond(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
     drawn = await episode.each(partial(_draw, notes=notes), draws)
     unread = [one.reason for one in drawn if one.status not in ("ok", "refused")]
     if unread and not any(one.value for one in drawn):
+        # One guess of several is enough; only where none can be read are all drawn again, with the reason.
         drawn = await episode.each(partial(_draw, notes=notes, unread=unread[-1]), draws)
     guesses = [one.value for one in drawn if one.value]
     if not guesses:
@@ -42,7 +43,7 @@ async def respond(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
 
 
 async def ask(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
-    """Ask a yes/no question about the missing text (Alg. 1 line 6); one that cannot be read twice is none."""
+    """Ask a yes/no question about the missing text (Alg. 1 line 7); one that cannot be read twice is none."""
     episode, turn = runtime.context, state["turn"]
     # An answer that counted is followed by no question: the game goes on from it only where there is an encore.
     if not episode.settings.ask or turn.get("verdict"):
@@ -67,7 +68,7 @@ async def ask(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
 
 
 async def answer(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
-    """E2 answers Yes, No or Unclear (Alg. 1 line 7); what cannot be read is told to nobody and counted."""
+    """E2 answers Yes, No or Unclear (Alg. 1 line 8); what cannot be read is told to nobody and counted."""
     episode, turn = runtime.context, state["turn"]
     form, name = ANSWERS[episode.settings.oracle_says], whole.prompt("answer", episode.settings)
     values = _known_to_oracle(episode) | unclear(episode, name, "may_be_unclear")
@@ -87,7 +88,10 @@ async def answer(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
 
 
 async def reveal(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
-    """Close the round: every `clue_interval` failed rounds clues become known (Alg. 1 line 9), and an earned frame."""
+    """Close the round: guess, question and answer join I_t as its history (Alg. 1 line 9).
+
+    Every `clue_interval` failed rounds clues join it too, and an earned frame.
+    """
     episode, turn = runtime.context, state["turn"]
     sample, settings = episode.sample, episode.settings
     schedule = reveals(sample.clues, settings)

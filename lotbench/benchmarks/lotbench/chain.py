@@ -48,16 +48,20 @@ async def causal_chain(episode: GameEpisode, seat: int, target: int, chains: Cha
 
 
 async def _built(episode: GameEpisode, seat: int, target: int) -> dict[str, Any]:
-    """The first chain that the judge can use, or the last of them."""
+    """The first chain that the judge can use, or the last that can be read; reports count those it cannot use.
+
+    Raises:
+        Unread: None of them can be read.
+    """
+    text, usable = None, False
     for build in range(REBUILDS + 1):
         written = await _written(episode, seat, target, build)
-        if written.value is None:
-            if build == REBUILDS:
-                raise Unread(written.status, f"no causal chain that can be read: {written.reason}")
-            continue
-        text, usable = written.value, await _usable(episode, written.value, seat, target, build)
-        if usable or build == REBUILDS:
+        if written.value is not None:
+            text, usable = written.value, await _usable(episode, written.value, seat, target, build)
+        if usable:
             break
+    if text is None:
+        raise Unread(written.status, f"no causal chain that can be read: {written.reason}")
     about = {"accepted": usable, "builds": build + 1}
     episode.remark("chain_accepted", {"judge": seat, **about, **_of(target)})
     return {"text": text, **about}

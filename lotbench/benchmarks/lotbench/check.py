@@ -42,6 +42,7 @@ async def check(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
     chains: Chains = dict(state["shared"])
     ruled = Ruling(False, "judge")
     for target in range(judge.looked_for(episode)):
+        # A check of judges on labelled rows puts a `known` match to an encore's second question alone.
         if "known" in state["turn"] or await is_daeso(state, episode, target, chains):
             # In an encore an answer counts only if it is another idea than those that were found before.
             counts = not encore.wanted(state, episode) or await is_another_idea(state, episode)
@@ -111,7 +112,10 @@ async def first_readable(
 
 
 def settled(state: State, episode: GameEpisode, ruled: Ruling) -> Update:
-    """The round with its verdict; a guess that counts ends the game (an encore goes on), and so does the last round."""
+    """The round with its verdict: a guess that counts ends the game (Alg. 1 line 5), and so does the last round.
+
+    An encore goes on after a guess that counts.
+    """
     turn: dict[str, Any] = {**state["turn"], "verdict": ruled.accepted}
     if ruled.accepted and ruled.target:
         turn["target"] = ruled.target

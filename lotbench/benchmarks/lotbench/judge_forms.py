@@ -37,7 +37,7 @@ class Explained(Form):
 
 
 class Causal(Form):
-    """Steps 2 and 3 in one: the intervened chain, then each criterion's reason before its decision."""
+    """Steps 2 and 3 in one: the intervened chain (Eq. 5), then each criterion (Eq. 6, 7), its reason before its decision."""
 
     intervened_chain: Annotated[str, prose(CHAIN, "the caption's chain with the candidate in it")]
     point_reason: Annotated[str, prose(REASON, "is the creative point the same, and why")]

@@ -172,6 +172,14 @@ async def test_a_chain_that_cannot_be_read_is_asked_for_again_once_and_then_rebu
     assert game.values("chain_accepted") == [{"judge": 0, "accepted": True, "builds": 2}]
 
 
+async def test_where_the_last_rebuild_cannot_be_read_the_last_chain_that_can_is_used() -> None:
+    checker = judge(NO, chains=[CHAIN, ANOTHER, ANOTHER, GARBAGE], trial=[NO])
+    game = await play(candidate(), checker, max_rounds=1)
+    assert game.outcome == "unsolved"
+    assert game.values("chain_accepted") == [{"judge": 0, "accepted": False, "builds": 4}]
+    assert "another telling of the scene" in checker.heard("check")[0]
+
+
 async def test_a_judge_that_builds_no_chain_that_can_be_read_gives_way_to_the_next() -> None:
     mute, other = judge(NO, chains=[GARBAGE], name="a"), judge(YES, name="b")
     game = await play(candidate(), [mute, other], confirm="never")
