@@ -227,7 +227,11 @@ def _families(model_id: str) -> frozenset[str]:
 
 def _family(name: str) -> str:
     text = _MAKER.sub("", _MAKER.sub("", name))
-    found = re.split(r"(?:[-_. :][vrk](?=\d))?[-_. :]*\d", _SIZE.split(text)[0])[0].strip("-_. :")
+    sized = _SIZE.split(text)[0]
+    found = re.split(r"\d", sized, maxsplit=1)[0]
+    if found != sized:
+        found = re.sub(r"[-_. :][vrk]$", "", found)
+    found = found.strip("-_. :")
     return _SPELLED.get(found, found) or text
 
 

@@ -67,12 +67,12 @@ def test_the_defaults_of_liveideabench_written_out_are_the_defaults() -> None:
         assert sampling.temperature == ideas_benchmark.roles[role].sampling.temperature
 
 
-def test_the_papers_of_liveideabench_differ_in_the_version_alone() -> None:
+def test_the_papers_of_liveideabench_differ_in_the_version_and_the_unit_of_flexibility() -> None:
     one, two = (
         load(datasets.shipped("configs", "paper", f"liveideabench-{version}.toml")).experiment.settings
         for version in ("v1", "v2")
     )
-    assert one | {"version": "v2"} == two
+    assert one | {"version": "v2", "flexibility_unit": "keyword"} == two
     assert (two["exclude"], two["no_final"], two["fluency_orders"]) == ("self", "judge_all", "one")
 
 

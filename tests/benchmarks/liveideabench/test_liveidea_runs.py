@@ -201,7 +201,7 @@ def test_runs_of_two_models_on_one_panel_compare_and_stand_beside_a_table(
                 roles={"judge": judges},
                 out=tmp_path,
                 limit=4,
-                settings={"panel": "test@1", "encoder": "nobody/has-this"},
+                settings={"panel": "test@1", "encoder": "nobody/has-this", "exclude": "self"},
             )
             for name in ("one", "two", "judge-2")
         ]
