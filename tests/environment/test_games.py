@@ -26,7 +26,12 @@ from tests.bench.stepping import stepped
 from tests.pages import ROOT
 from tests.stepping import Counted, play, player, policy, ruled, timeless
 
-SMALL: dict[str, Any] = {"seed": 1, "limit": 3, "settings": {"max_rounds": 4, "clue_interval": 2}, "check": False}
+SMALL: dict[str, Any] = {
+    "seed": 1,
+    "limit": 3,
+    "settings": {"max_rounds": 4, "clue_interval": 2},
+    "check": False,
+}
 ARMS: dict[str, dict[str, Any]] = {
     "the paper's": {},
     "frame hidden": {"frame": "hidden"},
