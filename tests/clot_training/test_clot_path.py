@@ -66,12 +66,13 @@ data = ["{root / "data"}"]
 out = "{root / "work"}"
 held_out = 0.3
 seed = 7
-[tune]
-rank = 4
+[tune.lora]
+r = 4
 modules_to_save = ["lm_head"]
+[tune.trainer]
 learning_rate = 5e-3
 max_steps = 30
-log_steps = 1
+logging_steps = 1
 [explore]
 n = 20
 max_tokens = 8
@@ -101,7 +102,7 @@ def test_the_whole_path_with_pictures(run: tuple[Path, Work], capsys: pytest.Cap
     file, work = run
     config = ("--config", str(file))
     assert "instructions of" in said(capsys, "instructions", *config)
-    made = [one for shard in work.shards for one in read_records(shard, Instruction)]
+    made = list(read_records(work.train, Instruction))
     assert {one.kind for one in made} == {"generation", "selection", "ranking"}
     assert all(one.image and Path(one.image).is_file() for one in made)
 

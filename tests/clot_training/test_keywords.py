@@ -28,17 +28,6 @@ def test_content_words(language: str, text: str, words: str) -> None:
 
 
 @pytest.mark.parametrize("language", ["en", "zh", "ja"])
-def test_a_missing_tagger_names_the_command(monkeypatch: pytest.MonkeyPatch, language: str) -> None:
-    monkeypatch.setattr(keywords, "find_spec", lambda name: None)
-    keywords._tagger.cache_clear()
-    package = keywords.PACKAGES[language][0]
-    with pytest.raises(
-        UsageError, match=rf"keywords in '{language}' need {package}.*pip install 'lotbench\[train\]'"
-    ):
-        content_words(["a"], language)
-
-
-@pytest.mark.parametrize("language", ["en", "zh", "ja"])
 def test_stop_words_are_words(language: str) -> None:
     stopped = keywords.stop_words(language)
     assert len(stopped) > 40
