@@ -6,7 +6,6 @@ import pytest
 
 from clot_training.data import keywords
 from clot_training.data.keywords import content_words
-from lotbench.errors import UsageError
 
 
 @pytest.mark.slow

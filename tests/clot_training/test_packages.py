@@ -29,7 +29,9 @@ def test_what_a_run_needs_depends_on_what_it_does() -> None:
 def test_every_package_that_is_missing_is_named_before_the_first_step(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(packages, "find_spec", lambda name: None if name in ("open_clip", "ray") else object())
+    monkeypatch.setattr(
+        packages, "find_spec", lambda name: None if name in ("open_clip", "ray") else object()
+    )
     with pytest.raises(UsageError, match=r"open_clip: pip install 'lotbench\[train\]'"):
         packages.check(Config(model="m", out="o"))
     file = tmp_path / "run.toml"
