@@ -83,10 +83,8 @@ def _instructions(config: Config) -> list[str]:
 
     manifest = make(config)
     kinds = ", ".join(f"{count} {kind}" for kind, count in manifest["kinds"].items())
-    return [
-        f"{manifest['instructions']} instructions of {manifest['rows']} rows: {kinds}",
-        *_lost(manifest["skipped"]),
-    ]
+    told = f"{manifest['instructions']} instructions of {manifest['rows']} rows: {kinds}"
+    return [told, *_lost(manifest["skipped"])]
 
 
 def _tune(config: Config) -> list[str]:
@@ -148,9 +146,8 @@ def _push(config: Config) -> list[str]:
 
 
 def _lost(counts: Mapping[str, int]) -> list[str]:
-    return (
-        [f"left out: {', '.join(f'{count} {reason}' for reason, count in counts.items())}"] if counts else []
-    )
+    told = ", ".join(f"{count} {reason}" for reason, count in counts.items())
+    return [f"left out: {told}"] if told else []
 
 
 STEPS: Mapping[str, tuple[Callable[[Config], list[str]], str]] = {

@@ -163,9 +163,7 @@ def _explored(work: Work, conditions: Conditions) -> Metric | None:
 
 
 def _told(
-    config: Config,
-    found: Mapping[str, Mapping[str, Metric]],
-    explored: Mapping[Conditions, Metric | None],
+    config: Config, found: Mapping[str, Mapping[str, Metric]], explored: Mapping[Conditions, Metric | None]
 ) -> str:
     names = list(found["base"])
     chance = [found["base"][name].baselines.get("chance") for name in names]

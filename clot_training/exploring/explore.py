@@ -64,9 +64,8 @@ def explore(config: Config, make_policy: MakePolicy | None = None) -> dict[str, 
         left = _remaining(path, batches(index, config, vocabulary), config.explore)
         maker = partial(Explorer, config, vocabulary, make_policy or tuned)
         _append(file, path, _explored(left, maker, config.explore))
-    summary = _summarized(read_records(path, Candidate)) | {
-        "keywords": {language: len(words) for language, words in sorted(vocabulary.items())}
-    }
+    sizes = {language: len(words) for language, words in sorted(vocabulary.items())}
+    summary = _summarized(read_records(path, Candidate)) | {"keywords": sizes}
     atomic_write.write(folder / "summary.json", json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
     return summary
 

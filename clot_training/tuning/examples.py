@@ -45,9 +45,8 @@ def write(config: Config, files: Iterable[Path], loaded: Loaded, out: Path) -> d
         for chunk in batched(_read(files), COUNTED_TOGETHER):
             readable = [one for one in chunk if loaded.sees or one.image is None]
             left_out["picture"] += len(chunk) - len(readable)
-            for one, length in zip(
-                readable, _lengths(loaded, readable, config.weights.max_pixels), strict=True
-            ):
+            lengths = _lengths(loaded, readable, config.weights.max_pixels)
+            for one, length in zip(readable, lengths, strict=True):
                 if length > room:
                     left_out["too long"] += 1
                 elif Random(f"{config.seed}:{one.group}:eval").uniform(0, 1) < share:

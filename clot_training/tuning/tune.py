@@ -197,13 +197,7 @@ def _claim(out: Path, identity: str) -> None:
 
 
 def _tell(
-    trainer: Any,
-    out: Path,
-    base: str,
-    files: Sequence[Path],
-    counts: Mapping[str, Any],
-    *,
-    seconds: float,
+    trainer: Any, out: Path, base: str, files: Sequence[Path], counts: Mapping[str, Any], *, seconds: float
 ) -> None:
     """Write what a later reader wants to know; tune.json last, because it says that the stage is done."""
     logged = [line for line in trainer.state.log_history if "loss" in line]
