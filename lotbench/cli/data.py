@@ -143,10 +143,12 @@ def build_lotbench(parsed: argparse.Namespace) -> int:
 
 def _wanted(parsed: argparse.Namespace, rules: type[Any], models: dict[str, str]) -> Wanted:
     """What a data set is to be built of, from the flags that all builds have."""
-    from lotbench.cli.evaluate import LIMITS
+    from lotbench.cli.evaluate import limits
     from lotbench.run.construction import Wanted
 
-    asked = config.load(None, parsed.sets, {f"limits.{name}": getattr(parsed, name) for name in LIMITS})
+    asked = config.load(
+        None, parsed.sets, {f"limits.{name}": value for name, value in limits(parsed).items()}
+    )
     return Wanted(
         sources=tuple(map(Path, parsed.sources)),
         out=Path(parsed.out),

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from lotbench.cli.evaluate import LIMITS, configuration, interruptible
+from lotbench.cli.evaluate import configuration, interruptible, limits
 from lotbench.config.experiment import Config
 from lotbench.errors import UsageError
 from lotbench.report.markdown import visible
@@ -24,8 +24,8 @@ def duel(parsed: argparse.Namespace) -> int:
             "a duel is of models that begin, or of the runs of one that was stopped; not of both"
         )
     if runs:
-        limits = {name: getattr(parsed, name) for name in LIMITS if getattr(parsed, name) is not None}
-        work = duels.again([load_run(path) for path in runs], _say, check=not parsed.no_preflight, **limits)
+        played, check = [load_run(path) for path in runs], not parsed.no_preflight
+        work = duels.again(played, _say, check=check, **limits(parsed))
     else:
         asked = configuration(parsed)
         if parsed.dry_run:

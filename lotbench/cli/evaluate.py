@@ -30,6 +30,21 @@ EMBEDDED = "an embedded model played"
 FEW = 100
 """Samples below which a third decimal says nothing."""
 LIMITS = ("concurrency", "rpm", "tpm", "cost_limit", "token_limit", "time_limit")
+FIELDS = {
+    **{name: name for name in ("benchmark", "model", "data", "limit", "repeats", "seed")},
+    "sample": "samples",
+    "language": "languages",
+    "max_rounds": "settings.max_rounds",
+    "judge": "roles.judge",
+    "oracle": "roles.oracle",
+    **{name: f"limits.{name}" for name in LIMITS},
+}
+"""By the name of a flag, the field of a configuration that it sets."""
+
+
+def limits(parsed: argparse.Namespace) -> dict[str, Any]:
+    """The limits that were given, by name."""
+    return {name: value for name in LIMITS if (value := getattr(parsed, name)) is not None}
 
 
 def evaluate(parsed: argparse.Namespace) -> int:
@@ -52,30 +67,33 @@ def evaluate(parsed: argparse.Namespace) -> int:
     return print_result(interruptible(work))
 
 
-def configuration(parsed: argparse.Namespace) -> Config:
-    """The configuration that the flags ask for."""
-    flags: dict[str, Any] = {
-        "benchmark": parsed.benchmark,
-        "model": parsed.model,
-        "data": parsed.data,
-        "limit": parsed.limit,
-        "samples": parsed.sample,
-        "languages": parsed.language,
-        "repeats": parsed.repeats,
-        "seed": parsed.seed,
-        "settings.max_rounds": parsed.max_rounds,
-        "roles.judge": parsed.judge,
-        "roles.oracle": parsed.oracle,
-    }
-    flags |= {f"limits.{name}": getattr(parsed, name, None) for name in LIMITS}
-    for pair in parsed.role:
+def configuration(
+    parsed: argparse.Namespace,
+    defaults: Mapping[str, Any] | None = None,
+    fixed: Mapping[str, Any] | None = None,
+) -> Config:
+    """The configuration that the flags of a command ask for.
+
+    Args:
+        parsed: The flags; a command need not have all of them.
+        defaults: Fields by dotted path, under what was asked for.
+        fixed: Fields by dotted path, over what was asked for.
+
+    Raises:
+        UsageError: A flag or a file names what is not there or does not fit.
+    """
+    given = vars(parsed)
+    flags = {field: given[name] for name, field in FIELDS.items() if given.get(name) is not None}
+    for pair in given.get("role", ()):
         role, equals, model = pair.partition("=")
         if not equals:
             raise UsageError(f"--role {pair!r}: expected NAME=MODEL")
         flags[f"roles.{role}"] = [*(flags.get(f"roles.{role}") or ()), model]
-    if parsed.panel:
+    if given.get("panel"):
         flags |= _panel(parsed.panel, flags)
-    return config.load(config_file(parsed.config), parsed.sets, flags)
+    return config.load(
+        config_file(parsed.config), parsed.sets, {**(defaults or {}), **flags, **(fixed or {})}
+    )
 
 
 def _panel(given: str, flags: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import signal
 import sys
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import TextIO
 
 import numpy as np
 
@@ -18,16 +17,13 @@ from lotbench.checks.judge_check import Checked, Watch, judge_check
 from lotbench.checks.judge_check_plan import Prepared, WantedCheck
 from lotbench.checks.judge_rates import Measure
 from lotbench.checks.stage_marks import read_marks, success
-from lotbench.cli.evaluate import LIMITS
-from lotbench.config import experiment as config
-from lotbench.edge.files.datasets import config_file
+from lotbench.cli.evaluate import configuration, interruptible
 from lotbench.errors import LotbenchError
 from lotbench.metrics.agreement import Rate
 from lotbench.run.loading import load_run
 from lotbench.types import Metric
 
 PIPE_S = 15.0
-T = TypeVar("T")
 
 
 def check(parsed: argparse.Namespace) -> int:
@@ -38,17 +34,8 @@ def check(parsed: argparse.Namespace) -> int:
         return _labels([Path(file) for file in parsed.labels])
     if parsed.from_run:
         return _draw(parsed)
-    flags: dict[str, Any] = {
-        "benchmark": parsed.benchmark,
-        "data": parsed.data,
-        "repeats": parsed.repeats,
-        "seed": parsed.seed,
-        "roles.judge": parsed.judge,
-        "roles.oracle": parsed.oracle,
-    }
-    flags |= {f"limits.{name}": getattr(parsed, name) for name in LIMITS}
     wanted = WantedCheck(
-        config=config.load(config_file(parsed.config), parsed.sets, flags),
+        config=configuration(parsed, fixed={"limit": None}),
         judge_set=parsed.judge_set or "",
         split=parsed.split,
         limit=parsed.limit,
@@ -59,9 +46,9 @@ def check(parsed: argparse.Namespace) -> int:
         preflight=not parsed.no_preflight,
     )
     try:
-        return print_result(_interruptible(judge_check(wanted, watch=_watch(sys.stderr))))
-    except LotbenchError as error:
-        if error.exit_code in (3, 4):
+        return print_result(interruptible(judge_check(wanted, watch=_watch(sys.stderr))))
+    except (LotbenchError, KeyboardInterrupt) as error:
+        if isinstance(error, KeyboardInterrupt) or error.exit_code in (3, 4):
             print("lotbench: the same command goes on where this stopped", file=sys.stderr)
         raise
 
@@ -165,18 +152,3 @@ def _watch(stream: TextIO) -> Watch:
 
 def _line(made: Prepared) -> str:
     return f"{made.done}/{made.total} judgings, {made.stats.calls} calls, {made.stats.in_flight} in flight"
-
-
-def _interruptible(work: Coroutine[Any, Any, T]) -> T:
-    """Run to the end, or until Ctrl-C or SIGTERM: what came is kept."""
-
-    async def main() -> T:
-        task = asyncio.current_task()
-        assert task is not None
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-        try:
-            return await work
-        except asyncio.CancelledError:
-            raise KeyboardInterrupt("; the same command goes on where this stopped") from None
-
-    return asyncio.run(main())

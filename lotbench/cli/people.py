@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from lotbench.config import experiment as config
 from lotbench.config.experiment import DEFAULT_BENCHMARK, Config
 from lotbench.edge import serve
 from lotbench.edge.calls.descriptors import room
@@ -185,33 +184,18 @@ def _at_terminal(asked: Config, out: Path, given: str | None, day: datetime.date
     return print_result(interruptible(play_here(chosen, out, name, Console())))
 
 
-def _game(parsed: argparse.Namespace, instead: Mapping[str, Any] | None = None) -> Config:
-    """What is played, and who judges; `instead` is under what was asked for, where there is no key."""
-    from lotbench.edge.files.datasets import config_file
+def _game(parsed: argparse.Namespace, defaults: Mapping[str, Any] | None = None) -> Config:
+    """What is played, and who judges; `defaults` are under what was asked for, where there is no key."""
+    from lotbench.cli.evaluate import configuration
 
-    flags: dict[str, Any] = {
-        "benchmark": parsed.benchmark,
-        "model": "human",
-        "data": parsed.data,
-        "limit": parsed.limit,
-        "samples": parsed.sample,
-        "languages": parsed.language,
-        "settings.max_rounds": parsed.max_rounds,
-        "roles.judge": parsed.judge,
-        "roles.oracle": parsed.oracle,
-    }
-    for pair in parsed.role:
-        role, equals, model = pair.partition("=")
-        if not equals:
-            raise UsageError(f"--role {pair!r}: expected NAME=MODEL")
-        flags[f"roles.{role}"] = [*(flags.get(f"roles.{role}") or ()), model]
+    fixed: dict[str, Any] = {"model": "human"}
     if parsed.benchmark in (None, DEFAULT_BENCHMARK) and not parsed.sample:
-        flags["languages"] = parsed.language or [DAILY_LANGUAGE]
-    flags = {**(instead or {}), **{name: value for name, value in flags.items() if value is not None}}
-    made = config.load(config_file(parsed.config), parsed.sets, flags)
+        fixed["languages"] = parsed.language or [DAILY_LANGUAGE]
+    made = configuration(parsed, defaults, fixed)
+    if made.experiment.settings.get("wording") != "paper":
+        return made
     # A person is asked for the guess, in our words: the paper's form wants the sentence around it, too.
-    ours = {"settings.wording": "ours"} if made.experiment.settings.get("wording") == "paper" else {}
-    return config.load(config_file(parsed.config), parsed.sets, {**flags, **ours}) if ours else made
+    return configuration(parsed, defaults, {**fixed, "settings.wording": "ours"})
 
 
 def vote(parsed: argparse.Namespace) -> int:
@@ -240,14 +224,7 @@ def review(parsed: argparse.Namespace) -> int:
     cards = [with_past(card, decided.get(card.name)) for card in pages.cards_of(path, items)]
     site = pages.site_of(cards, items, folder, declared, out=out, name=parsed.name, now=pages.clock)
 
-    def ready(address: str) -> None:
-        print(f"{len(cards)} to review, {sum(bool(card.before) for card in cards)} decided; into {out}")
-        print(f"open {address}\nend with Ctrl-C", flush=True)
-        if not parsed.no_browser:
-            webbrowser.open(address)
-
-    try:
-        asyncio.run(serve.serve(site, parsed.port, ready))
-    except KeyboardInterrupt:
-        print(f"\n{out}: {len(pages.past(out, parsed.name))} decided")
+    print(f"{len(cards)} to review, {sum(bool(card.before) for card in cards)} decided; into {out}")
+    _serve(site, parsed)
+    print(f"{out}: {len(pages.past(out, parsed.name))} decided")
     return 0

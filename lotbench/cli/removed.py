@@ -23,11 +23,3 @@ FLAGS: dict[str, str] = {
     "samples a gap takes",
 }
 """By flag, with the command where others have the flag still."""
-VALUES: dict[str, str] = {
-    "export --to every-eval-ever": "--to inspect writes a log of inspect_ai, --to huggingface files for the hub",
-    "export --to otel": "whatever listens to LangChain sees a run while it is played (docs/integrations.md)",
-    "data import inspect": "run the benchmark as a task of inspect_ai (docs/integrations.md)",
-    "data import turtlebench": "judge-check --judge M asks the judge itself on the labelled rows",
-    "data import ocsai": "judge-check --judge M asks the judge itself on the labelled rows",
-}
-"""By what stands before the value that is gone."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lotbench import benchmarks
-from lotbench.cli.evaluate import LIMITS, interruptible, print_result
+from lotbench.cli.evaluate import interruptible, limits, print_result
 from lotbench.cli.progress import damage, watch
 from lotbench.config import experiment as config
 from lotbench.config.model_names import parse
@@ -30,8 +30,6 @@ from lotbench.types import JSON, Message
 
 def resume(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench resume`."""
-    given = {name: getattr(parsed, name) for name in LIMITS}
-    limits = {name: value for name, value in given.items() if value is not None}
     work = go_on(
         parsed.run,
         root=parsed.kept,
@@ -39,7 +37,7 @@ def resume(parsed: argparse.Namespace) -> int:
         check=not parsed.no_preflight,
         watch=watch(sys.stderr),
         shards=parsed.shards,
-        **limits,
+        **limits(parsed),
     )
     return print_result(interruptible(work))
 

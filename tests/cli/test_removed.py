@@ -25,12 +25,3 @@ def test_a_removed_flag_says_what_to_do_instead(capsys: pytest.CaptureFixture[st
             parser().parse_args([*(command or ["evaluate"]), "lotbench", f"{flag}=1"])
         assert ended.value.code == 2
         assert instead in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("given", sorted(removed.VALUES))
-def test_a_removed_value_says_what_to_do_instead(given: str, capsys: pytest.CaptureFixture[str]) -> None:
-    more = ["latest"] if given.startswith("export") else ["SRC", "DEST"]
-    with pytest.raises(SystemExit) as ended:
-        parser().parse_args([*given.split(), *more])
-    assert ended.value.code == 2
-    assert removed.VALUES[given] in " ".join(capsys.readouterr().err.split())
