@@ -1,4 +1,4 @@
-"""The benchmark of docs/adding_a_benchmark.md, built from the page's own blocks and found as if installed."""
+"""The benchmark of docs/development.md, built from the page's own blocks and found as if installed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.pages import ROOT
 
-PAGE = "docs/adding_a_benchmark.md"
+PAGE = "docs/development.md"
 FILE = re.compile(r"^```\w+ title=(\S+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 COMMANDS: dict[str, str] = {
     "data panel": "write the judges into a TOML file as in configs/panels/paper-2025-03.toml",
     "clot pairs": "lotbench export RUN... --preferences --out FILE writes rows for TRL",
-    "clot play-start": "train with TRL, whose rollouts step games of lotbench.games(...) (docs/environment.md)",
-    "clot play-train": "train with TRL, whose rollouts step games of lotbench.games(...) (docs/environment.md)",
+    "clot play-start": "train with TRL, whose rollouts step games of lotbench.games(...) (docs/integrations.md)",
+    "clot play-train": "train with TRL, whose rollouts step games of lotbench.games(...) (docs/integrations.md)",
 }
 """By the command as it was typed, `data panel` or `clot pairs` included."""
 FLAGS: dict[str, str] = {
     "--compare": "judge-check --judge A --judge B checks each judge alone, and the pair",
     "--recorded": "judge-check --judge M asks the judge itself on the labelled rows",
-    "--held-out": "publish summary.json: no text of a sample is in it (docs/samples.md)",
+    "--held-out": "publish summary.json: no text of a sample is in it (docs/recipes.md)",
     "--difference": "compare says which difference each pair of runs would show as it is",
     "--otlp": "export --to inspect writes a log of inspect_ai, --to huggingface files for the hub",
     "--batch": "--set service_tier=flex asks models of OpenAI at half the price (docs/models.md)",

@@ -46,7 +46,7 @@ class Experiment(BaseModel):
     benchmark: str = DEFAULT_BENCHMARK
     model: str = Field(default="", description="the candidate, in any of the model name forms")
     roles: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    """The models of each other role, by seat."""
+    """The models of each other role, in order."""
     data: str = ""
     """A shipped data set's name or a folder; empty means the benchmark's own."""
     limit: int | None = Field(default=None, gt=0)
@@ -79,7 +79,7 @@ class Limits(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     concurrency: int = Field(default=20, gt=0, le=10_000)
-    """Lanes in flight."""
+    """Games in flight."""
     rpm: float | None = Field(default=None, gt=0)
     """Requests a minute, for each endpoint."""
     tpm: float | None = Field(default=None, gt=0)

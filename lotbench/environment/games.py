@@ -1,6 +1,6 @@
 """Games by the thousand in one process: models, journal, limits and store are opened once, and each game steps by itself.
 
-`docs/environment.md` has a whole loop.
+`docs/integrations.md` has a whole loop.
 """
 
 from __future__ import annotations

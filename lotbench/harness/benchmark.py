@@ -1,7 +1,7 @@
 """The seam: what a benchmark declares.
 
 A benchmark is a record of nodes, which ask, and of pure functions: what a finished episode is worth (`grade`), and what
-all of them together say. The graph says when a node is visited. docs/adding_a_benchmark.md has a whole one.
+all of them together say. The graph says when a node is visited. docs/development.md has a whole one.
 """
 
 from __future__ import annotations

@@ -32,7 +32,11 @@ from tests.fakes import RuleModel
 from tests.pages import PAGES, ROOT
 from tests.rules import game_rule
 
-WRITTEN = sorted(path.relative_to(ROOT).as_posix() for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+WRITTEN = sorted(
+    path.relative_to(ROOT).as_posix() for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+)
+FAITHFUL = [f"docs/{name}.md" for name in (*benchmarks.NAMES, "training")]
+"""The pages that say where a paper is silent and what lotbench does."""
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"(?<!`)`((?:[^`\n]|\n(?!\n))+)`(?!`)")
 LINK = re.compile(r"\]\(([^()\s]+)\)|\bsrc=\"([^\"]+)\"")
@@ -108,7 +112,7 @@ def commands(page: str, program: str = "lotbench") -> Iterator[list[str]]:
 
 def test_the_pages_have_commands_to_check() -> None:
     assert sum(1 for _ in commands("README.md")) >= 10
-    assert list(commands("docs/settings.md"))
+    assert list(commands("docs/reference.md"))
 
 
 @pytest.mark.parametrize("page", WRITTEN)
@@ -200,7 +204,7 @@ def test_the_files_to_read_first_are_four_and_short() -> None:
 def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names_of: dict[str, Any] = {"__name__": "example"}
-    for block in fenced("docs/python.md", "python"):
+    for block in fenced("docs/recipes.md", "python"):
         exec(block, names_of)
     assert names_of["run"].traces
     assert (tmp_path / "runs").is_dir()
@@ -208,7 +212,7 @@ def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_the_loop_of_the_environment_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    (block,) = fenced("docs/environment.md", "python")
+    (block,) = fenced("docs/integrations.md", "python")
     assert len([line for line in block.splitlines() if line.strip()]) <= 20
     names_of: dict[str, Any] = {"__name__": "example"}
     exec(block, names_of)
@@ -222,7 +226,7 @@ def test_every_argument_of_evaluate_shown_is_one() -> None:
         *config.Limits.model_fields,
     }
     given = set()
-    for block in [*fenced("docs/python.md", "py"), *fenced("docs/python.md", "python")]:
+    for block in [*fenced("docs/recipes.md", "py"), *fenced("docs/recipes.md", "python")]:
         for node in ast.walk(ast.parse(block)):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "").startswith("evaluate"):
                 given |= {word.arg for word in node.keywords}
@@ -231,11 +235,18 @@ def test_every_argument_of_evaluate_shown_is_one() -> None:
 
 
 def test_the_sample_shown_is_one() -> None:
-    (block,) = fenced("docs/own_samples.md", "json")
+    (block,) = fenced("docs/lotbench.md", "json")
     shown = Item.model_validate(json.loads(block))
-    described = set(INLINE.findall(FENCE.sub("", text("docs/own_samples.md"))))
+    described = set(INLINE.findall(FENCE.sub("", text("docs/lotbench.md"))))
     assert shown.frame.count("<MASK>") == 1
     assert Item.model_fields.keys() - described == set()
+
+
+def readings(page: str) -> Iterator[str]:
+    """The rows of the page's tables that end with a setting: what the paper says, and what lotbench does."""
+    for head, rows in re.findall(r"(^\|.*\|\n)\| ---.*\n((?:^\|.*\n)+)", text(page), re.MULTILINE):
+        if head.rstrip().endswith("| setting |"):
+            yield from rows.splitlines()
 
 
 def test_every_setting_that_turns_a_reading_is_one() -> None:
@@ -243,9 +254,10 @@ def test_every_setting_that_turns_a_reading_is_one() -> None:
     known = {*config.Experiment.model_fields}.union(*settings)
     for table, field in training.Config.model_fields.items():
         known |= {f"{table}.{name}" for name in getattr(field.annotation, "model_fields", ())}
-    rows = [line for line in text("docs/faithfulness.md").splitlines() if line.startswith("| ")]
-    named = [name for row in rows for name in INLINE.findall(row.split(" | ")[-1])]
-    assert len(named) > 10
+    named = [
+        name for page in FAITHFUL for row in readings(page) for name in INLINE.findall(row.split(" | ")[-1])
+    ]
+    assert len(named) > 50
     assert [name for name in named if name.partition("=")[0] not in known] == []
 
 

@@ -35,12 +35,13 @@ def test_the_site_is_built_and_whole(tmp_path: Path) -> None:
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
     )
     assert ended.returncode == 0, ended.stderr
-    pages = {path.name for path in tmp_path.glob("*.html")}
-    assert {f"{path.stem}.html" for path in (ROOT / "docs").glob("*.md")} <= pages
+    pages = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.html")}
+    docs = ROOT / "docs"
+    assert {path.relative_to(docs).with_suffix(".html").as_posix() for path in docs.rglob("*.md")} <= pages
     for page in pages - {"404.html"}:
         text = (tmp_path / page).read_text("utf-8")
         for link in re.findall(r'(?:href|src)="([^"#:]+)(?:#[^"]*)?"', text):
-            assert (tmp_path / unquote(link)).exists(), (page, link)
+            assert ((tmp_path / page).parent / unquote(link)).exists(), (page, link)
         assert not re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="https?:', text), page
     found = json.loads((tmp_path / "search" / "search_index.json").read_text("utf-8"))["docs"]
-    assert any("Kaplan-Meier" in one["text"] and one["location"].startswith("score.html") for one in found)
+    assert any("Kaplan-Meier" in one["text"] and one["location"].startswith("measures.html") for one in found)

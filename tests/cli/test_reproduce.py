@@ -1,4 +1,4 @@
-"""docs/reproduce.md keeps its word: it names every item of the papers, every command on it runs, and every number is there.
+"""docs/appendix/reproduce.md keeps its word: it names every item of the papers, every command on it runs, and every number is there.
 
 Commands are read from the page. The commands of a row run one after the other in an empty folder against a fake
 server that stands where each provider does; placeholders and files that a user would bring are made here
@@ -28,7 +28,7 @@ from tests.pages import ROOT
 from tests.server import FakeServer
 from tests.tiny import llama, tokenizer
 
-PAGE = ROOT / "docs/reproduce.md"
+PAGE = ROOT / "docs/appendix/reproduce.md"
 CODE = re.compile(r"`([^`]+)`")
 PROMISE = re.compile(
     r"\b(?P<printed>printed)\b|`(?P<file>[\w./*-]+\.(?:md|jsonl?|html|png|csv|toml))`|`(?P<name>[^`]+)`|\*(?P<section>[^*]+)\*"

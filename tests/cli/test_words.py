@@ -22,7 +22,7 @@ from tests.recorded import FOLDER, RUNS, copied
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
     path.relative_to(ROOT).as_posix()
-    for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
+    for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))
     if path.name != "judges.md"
 )
 TEMPLATES = sorted(

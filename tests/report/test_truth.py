@@ -1,4 +1,4 @@
-"""A few simulations of the worlds of docs/truth.md: what they must never show, they do not show here either."""
+"""A few simulations of the worlds of docs/appendix/truth.md: what they must never show, they do not show here either."""
 
 from collections.abc import Callable
 

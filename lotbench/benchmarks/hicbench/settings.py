@@ -39,8 +39,7 @@ class Settings(BaseModel):
     panel_rule: Annotated[Literal["mean_of_rates", "mean_then_threshold", "majority"], SCORES_ONLY] = (
         "mean_of_rates"
     )
-    """How judges make one ratio: each classifies and ratios are averaged; scores are averaged, then
-    thresholds are applied (the paper's); or a class needs more than half of the judges."""
+    """How judges make one ratio: the mean of each judge's; from mean scores (the paper's); or by more than half."""
     classes: Annotated[Literal["exclusive", "overlapping"], ScoresOnly(unless="dhp")] = "exclusive"
     """Whether a hallucinated answer can still be an IH (Algorithm 1); decides on the examples of dhp too."""
     w1: Annotated[float, SCORES_ONLY] = Field(default=0.6, ge=0, le=1)

@@ -45,7 +45,7 @@ class Settings(BaseModel):
     clue_interval: Annotated[int, SETS_ARM] = Field(default=5, gt=0)
     """Failed rounds between two reveals."""
     clue_reveal: Annotated[Literal["spread", "next", "all", "grouped"], SETS_ARM] = "spread"
-    """spread: all clues over the usable reveals; next: one a reveal; all: at the first; grouped: as spread, those of a reveal as one entry of several facts, which is what the paper's are."""
+    """spread: all clues over the usable reveals; grouped: the same, those of a reveal as one entry (the paper's); next: one a reveal; all: at the first."""
     framework: Annotated[Literal["direct", "cot", "cot_sc", "ddcot", "plot"], SETS_ARM] = "direct"
     """How the candidate is made to think when it responds and asks (Sec. 7.4)."""
     votes: int = Field(default=5, gt=0)

@@ -1,4 +1,4 @@
-"""python -m tests.bench.truth [TABLE ...] [--sims N]: each table of docs/truth.md, made anew. A few minutes each on one core."""
+"""python -m tests.bench.truth [TABLE ...] [--sims N]: each table of docs/appendix/truth.md, made anew. A few minutes each on one core."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def test_readme_and_faithfulness_say_how_long_masks_are() -> None:
     (new, easy), (new_zh, easy_zh) = (
         [lengths(name, language) for name in ("lotbench", "lotbench_easy")] for language in ("en", "zh")
     )
-    for page in ("README.md", "docs/faithfulness.md"):
+    for page in ("README.md", "docs/lotbench.md"):
         told = " ".join((ROOT / page).read_text(encoding="utf-8").split())
         assert (
             f"{min(new)} to {max(new)} words in English (one word in {new[1]} of the {new.total()})" in told

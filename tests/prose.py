@@ -1,0 +1,79 @@
+"""python -m tests.prose [--docstrings]: sentences of README and docs/ that are too long, and words that are no longer ours.
+
+`make check` runs it without the flag. With the flag it also reads the docstrings of lotbench, clot_training and graphs.
+Names the file and the first words of each sentence; exit code 1 if there is any.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+LONGEST = 35
+"""Words of a sentence, at most."""
+ROOMS = ("lotbench", "clot_training", "graphs")
+OLD = re.compile(r"\b(walks?|lanes?|seats?|fillings?|headlines?)\b", re.IGNORECASE)
+"""What we say instead: episode (of the game: game), sequence, judge 1 and judge 2, guess, primary metric."""
+FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+CODE = re.compile(r"`[^`]*`")
+LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+COMMENT = re.compile(r"<!--.*?-->|<[a-z/][^>]*>", re.DOTALL)
+BLOCK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*>#|]|\d+\.) )|\n(?=\|)")
+END = re.compile(r"[.!?][\"')*]*\s+(?=[^a-z])")
+
+
+def sentences(markdown: str) -> Iterator[str]:
+    """The sentences of a page: a cell of a table, an item of a list or a heading ends one, and a piece of code is a word."""
+    text = COMMENT.sub(" ", CODE.sub("CODE", FENCE.sub("\n\n", markdown)))
+    for block in BLOCK.split(LINK.sub(r"\1", text)):
+        for cell in block.split("|"):
+            yield from (sentence for sentence in END.split(" ".join(cell.split())) if sentence)
+
+
+def faults(name: str, markdown: str) -> Iterator[str]:
+    """What is wrong with a text, a line each."""
+    for sentence in sentences(markdown):
+        words = sentence.split()
+        if len(words) > LONGEST:
+            yield f"{name}: {len(words)} words: {' '.join(words[:12])} ..."
+        if old := OLD.search(sentence):
+            yield f"{name}: {old[0]!r}: {' '.join(words[:12])} ..."
+
+
+def docstrings(path: Path) -> Iterator[tuple[int, str]]:
+    """The docstrings of a module with their lines, those of its classes and functions too."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and (
+            text := ast.get_docstring(node)
+        ):
+            yield getattr(node, "lineno", 1), text
+
+
+def pages() -> list[Path]:
+    """README and every page of docs/."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def main() -> int:
+    """Print the faults and return the exit code."""
+    parser = argparse.ArgumentParser(description="Sentences that are too long.")
+    parser.add_argument("--docstrings", action="store_true", help="those of docstrings too")
+    found = [
+        fault
+        for path in pages()
+        for fault in faults(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
+    ]
+    if parser.parse_args().docstrings:
+        for path in (file for room in ROOMS for file in sorted((ROOT / room).rglob("*.py"))):
+            for line, text in docstrings(path):
+                found += faults(f"{path.relative_to(ROOT)}:{line}", text)
+    print("\n".join(found) if found else "no sentence is too long")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
