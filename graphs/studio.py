@@ -175,7 +175,7 @@ async def _live_walk(folder: str, asked: Asked) -> LiveWalk:
     if found is None or found.loop is not loop:
         # Files are read and a model may be started: the server refuses to wait for that in its event loop.
         made = await asyncio.to_thread(_plan, asked)
-        models = Models(made.pictures, made.limits, {}, placebo=made.placebo)
+        models = Models(made.pictures, made.limits, {})
         try:
             role_models = await asyncio.to_thread(models.role_models, made.names)
         except BaseException:

@@ -1,22 +1,15 @@
 """Traces of games as short as their story: one letter a round."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.harness.episode import remark
 from lotbench.types import Score, Trace
 
-
-@dataclass(frozen=True)
-class Rules:
-    max_rounds: int = 15
-    round_origin: int = 0
-    unsolved: str = "zero"
-    alpha: float = 0.2
-    beta: float = 1.0
-    confirm: str = "never"
-    encore: bool = False
+Rules = partial(Settings, confirm="never")
+"""The game's settings without a second verdict."""
 
 
 def respond(

@@ -1,6 +1,6 @@
 """Model names: what a name means, and when two ids are one model; pure.
 
-A name is read from left to right: `hf:`, `local`, `file:`, `human` or `human:WHO`, `placebo`, `python:`,
+A name is read from left to right: `hf:`, `local`, `file:`, `human` or `human:WHO`, `python:`,
 `langchain:PROVIDER:NAME`; then a trailing `@http(s)://...`; then
 `provider/name`; else it is an OpenAI model. An unknown provider is an error that lists the known ones.
 """
@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from lotbench.errors import UsageError
 
-Kind: TypeAlias = Literal["api", "hf", "local", "file", "human", "placebo", "python", "langchain"]
+Kind: TypeAlias = Literal["api", "hf", "local", "file", "human", "python", "langchain"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +95,10 @@ def parse(name: str) -> ModelName:
     name = name.strip()
     if not name:
         raise UsageError("a model name is empty")
+    if name == "placebo":
+        raise UsageError(
+            "placebo: it plays no more; the chance line follows from a judge-check (docs/judges.md)"
+        )
     if bare := _NO_SCHEME.match(name):
         raise UsageError(f"{name!r}: an address begins with http://: {bare[1]}@http://{bare[2]}/v1")
     found = _parsed(name)
@@ -112,8 +116,6 @@ def _parsed(name: str) -> ModelName:
         return ModelName(name, "langchain", model, provider=provider)
     if name == "human" or name.startswith("human:"):
         return ModelName(name, "human", name[6:].strip() if ":" in name else name)
-    if name == "placebo":
-        return ModelName(name, "placebo", name)
     if name == "local" or name.startswith("local:"):
         return ModelName(name, "local", name.partition(":")[2])
     if name.startswith("hf:"):

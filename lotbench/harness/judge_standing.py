@@ -6,7 +6,7 @@ each judge and each criterion that scores rest on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, Validation, judged_by
@@ -28,42 +28,72 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
         return JudgeQuality()
     bounds = declared.deciding(ROLE, context.settings)
     checks = [
-        check for seat, records in known.items() for check in _checks(_who(context, seat), records, bounds)
+        check
+        for seat, records in known.items()
+        for check in _checks(who(context, ROLE, [seat]), records, bounds)
     ]
     return JudgeQuality(tuple(checks), (_section(known, context),), {}, tuple(used))
 
 
-def _who(context: JudgeContext, seat: int) -> str:
-    return ", ".join(context.ids[ROLE][seat]) or "no call came back"
+def ids(context: JudgeContext, role: str, seat: int) -> Sequence[str]:
+    """The ids that a judge returned; none if no call came back."""
+    answered = context.ids.get(role, ())
+    return answered[seat] if seat < len(answered) else ()
 
 
-def _records(context: JudgeContext, declared: Validation, seat: int) -> dict[str, Record]:
-    """The checks of a judge under the run's conditions, by criterion."""
-    ids, addresses = context.ids[ROLE][seat], context.addresses.get(ROLE, ())
-    if len(ids) != 1 or ROLE not in context.sampling:
-        return {}
-    address = addresses[seat] if seat < len(addresses) else ""
-    asked = declared.key(ROLE, context.settings, context.prompts, context.sampling[ROLE], context.data)
-    wanted = {**asked, **judged_by(ids, [address])}
+def who(context: JudgeContext, role: str, seats: Sequence[int]) -> str:
+    """The judges by the ids that they returned."""
+    return ", ".join(name for seat in seats for name in ids(context, role, seat)) or "no call came back"
+
+
+def wanted_key(
+    context: JudgeContext, role: str, seats: Sequence[int], asked: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """What names the check of these judges, beside its criterion; None if it is not known who judged."""
+    models = [ids(context, role, seat) for seat in seats]
+    if any(len(one) != 1 for one in models):
+        return None
+    known = context.addresses.get(role, ())
+    addresses = [known[seat] if seat < len(known) else "" for seat in seats]
+    return {**asked, **judged_by([one[0] for one in models], addresses)}
+
+
+def by_criterion(
+    context: JudgeContext, role: str, seats: Sequence[int], asked: Mapping[str, Any]
+) -> dict[str, Record]:
+    """The checks of these judges together by criterion; none where it is not known who judged.
+
+    Args:
+        context: What is known of the run.
+        role: Theirs.
+        seats: Their places, in the order in which they judge.
+        asked: What their verdicts depend on; see `Validation.key`.
+    """
+    wanted = wanted_key(context, role, seats, asked)
     found: dict[str, Record] = {}
     for one in context.records:
-        criterion = one["key"].get("criterion", "")
-        if {name: value for name, value in one["key"].items() if name != "criterion"} == wanted:
+        key = dict(one["key"])
+        criterion = key.pop("criterion", "")
+        if key == wanted:
             found.setdefault(criterion, one)
     return found
 
 
-def _checks(who: str, records: Mapping[str, Record], bounds: Mapping[str, str]) -> Iterator[Check]:
+def _records(context: JudgeContext, declared: Validation, seat: int) -> dict[str, Record]:
+    """The checks of a judge under the run's conditions, by criterion."""
+    sampling = context.sampling.get(ROLE)
+    asked = declared.key(ROLE, context.settings, context.prompts, sampling, context.data)
+    return by_criterion(context, ROLE, [seat], asked)
+
+
+def _checks(judge: str, records: Mapping[str, Record], bounds: Mapping[str, str]) -> Iterator[Check]:
     if not records:
-        yield Check(ROLE, who, None)
+        yield Check(ROLE, judge, None)
         return
     for criterion, bound in bounds.items():
         record = records.get(criterion)
-        if record is None:
-            yield Check(ROLE, who, None, task=criterion, bound=bound)
-        else:
-            labels = record["set"].get("labels", "")
-            yield Check(ROLE, who, tested(record), task=criterion, labels=labels, bound=bound)
+        rates, labels = (tested(record), record["set"].get("labels", "")) if record else (None, "")
+        yield Check(ROLE, judge, rates, task=criterion, labels=labels, bound=bound)
 
 
 def tested(record: Record) -> Rates:
@@ -116,47 +146,21 @@ def _section(known: Mapping[int, Mapping[str, Record]], context: JudgeContext) -
     rows: list[tuple[Cell, ...]] = []
     notes: list[str] = []
     for seat, records in known.items():
-        who = _who(context, seat)
+        judge = who(context, ROLE, [seat])
         if not records:
-            notes.append(f"unchecked: {who}")
+            notes.append(f"unchecked: {judge}")
         for criterion, record in records.items():
             rates = tested(record)
             about = record["set"]
-            rows.append(
-                (
-                    who,
-                    criterion,
-                    about.get("data"),
-                    about.get("labels"),
-                    rates.negatives,
-                    rates.positives,
-                    rates.fpr,
-                    rates.fnr,
-                    rates.kappa,
-                    rates.rho,
-                    rates.unreadable,
-                )
-            )
+            counts = (rates.negatives, rates.positives)
+            found = (rates.fpr, rates.fnr, rates.kappa, rates.rho, rates.unreadable)
+            rows.append((judge, criterion, about.get("data"), about.get("labels"), *counts, *found))
             if told := elsewhere(record):
                 notes.append(told)
             if (most := ceiling(record)) and most not in notes:
                 notes.append(f"{about.get('data')}: {most}.")
     columns = (
-        "judge",
-        "criterion",
-        "set",
-        "labels",
-        "negatives",
-        "positives",
-        "FPR",
-        "FNR",
-        "kappa",
-        "rho",
-        "unreadable",
-    )
-    return Section(
-        "Judge",
-        tuple(dict.fromkeys(notes)),
-        (Table(columns, tuple(rows), "Checked on the judge set"),),
-        brief=True,
-    )
+        "judge", "criterion", "set", "labels", "negatives", "positives", "FPR", "FNR", "kappa", "rho", "unreadable",
+    )  # fmt: skip
+    table = Table(columns, tuple(rows), "Checked on the judge set")
+    return Section("Judge", tuple(dict.fromkeys(notes)), (table,), brief=True)

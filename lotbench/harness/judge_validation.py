@@ -120,8 +120,6 @@ class JudgeContext:
         addresses: Of each seat of each role; see `config.model_names.address`.
         run: The name of the run's folder.
         records: Every judge check in the store, or kept with the run.
-        ended: Whether every task of the run is done.
-        placebo: Whether the candidate is the placebo.
     """
 
     traces: Sequence[Trace]
@@ -134,8 +132,6 @@ class JudgeContext:
     data: str
     run: str
     records: Sequence[Mapping[str, Any]]
-    ended: bool = False
-    placebo: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +142,8 @@ class JudgeQuality:
         checks: What is known of the verdicts that the scores rest on, a check for each role, task and judge: what the
             rule of trust decides by (`report.trust`).
         used: The records that this rests on; a run keeps them.
-        chance: The chance line: what a placebo gets in each metric; None where that is not known.
+        chance: The chance line: what wrong guesses get in each metric; None where that is not known.
         said: Where the chance line comes from.
-        played: The record of this very run, if it is a placebo's that has ended.
     """
 
     checks: tuple[Check, ...] = ()
@@ -157,7 +152,6 @@ class JudgeQuality:
     used: tuple[Mapping[str, Any], ...] = ()
     chance: Mapping[str, float | None] = field(default_factory=dict)
     said: str = ""
-    played: Mapping[str, Any] | None = None
 
 
 Place: TypeAlias = tuple[str, int, int]
@@ -182,10 +176,6 @@ class Draw:
     places: Sequence[Place]
     role: str
     seats: tuple[int, ...]
-
-
-PlaceboLines: TypeAlias = Mapping[str, Sequence[str]]
-"""What a placebo says for each field of a form, one after the other as the rounds of a walk go by."""
 
 
 def decided(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
@@ -214,8 +204,6 @@ class Validation:
             name in `report.trust.BOUNDS`).
         draw: Verdicts of a run for people to label, at most so many; None if people label none.
         standing: How well a run's judges are known to judge; None goes by a check of each judge (`harness.judge_standing`).
-        placebo: What a candidate says that knows other samples only, from the sample that is played, all samples (as in
-            `episode.data`), the settings and the draw.
     """
 
     rows: Mapping[str, Mapping[str, type[BaseModel]]]
@@ -227,7 +215,6 @@ class Validation:
     deciding: Callable[[str, Any], Mapping[str, str]] = lambda role, settings: {"": ""}
     draw: Callable[[Sequence[Trace], Mapping[str, Mapping[str, Any]], Any, int, int], Draw] | None = None
     standing: Callable[[JudgeContext], JudgeQuality] | None = None
-    placebo: Callable[[Any, Sequence[Any], Any, Random], PlaceboLines] | None = None
 
     @property
     def files(self) -> dict[str, type[BaseModel]]:

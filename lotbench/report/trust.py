@@ -204,8 +204,6 @@ def _played(case: Case) -> Iterator[str]:
     kinds = case.candidate.kinds.union(*(player.kinds for player in case.others.values()))
     if "local" in kinds:
         yield "an embedded model played: it is for trying the tool, and its score means nothing"
-    if "placebo" in case.candidate.kinds:
-        yield "the candidate is the placebo: its score is the chance line of others"
     if "file" in case.candidate.kinds:
         yield "the candidate's answers are a recording: nothing shows what it was asked, and how"
 

@@ -75,7 +75,7 @@ async def calling(
         RunFolderError: The folder cannot be made or locked.
     """
     limits, told = _fitting(plan)
-    async with Models(plan.pictures, limits, own or {}, plan.order, plan.placebo) as models:
+    async with Models(plan.pictures, limits, own or {}, plan.order) as models:
         models.warnings += filter(None, [told])
         role_models = models.role_models(plan.names)
         with folder() as place:

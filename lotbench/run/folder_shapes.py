@@ -111,19 +111,10 @@ class _Check(_Shape):
     field: list[_Labels]
 
 
-class _Played(_Shape):
-    """What a placebo came to under the same judges."""
-
-    key: _Judges
-    run: str
-    n: int
-    scores: dict[str, list[float | None]]
-
-
 class _Checks(_Shape):
     """judge.json."""
 
-    records: list[_Played | _Check]
+    records: list[_Check]
 
 
 class _Sample(_Shape):

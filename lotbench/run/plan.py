@@ -6,11 +6,10 @@ a run folder is made.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
-from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,7 +21,6 @@ from lotbench.edge.files import adapter_texts, datasets
 from lotbench.errors import UsageError
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.episode import AnyEpisode, Call, Episode
-from lotbench.harness.judge_validation import PlaceboLines
 from lotbench.harness.loop import Planned, lanes
 from lotbench.harness.selection import select
 from lotbench.prompting.prompt import Pack
@@ -115,11 +113,6 @@ class Plan:
         # Lanes of several samples go with the first sample.
         mine = self.chosen[first::shares] if how == "each" else () if first else self.chosen
         return lanes(how, [one.id for one in mine], self.experiment.repeats, self.experiment.seed)
-
-    def placebo(self, sample: str, repeat: int) -> PlaceboLines:
-        """What a placebo says in a walk, composed of the other samples."""
-        draw = Random(f"placebo/{self.experiment.seed}/{sample}/{repeat}")
-        return _placebo(self.benchmark)(self.by_id[sample], self.beside, self.settings, draw)
 
     def episode(self, sample: str, repeat: int, call: Call) -> AnyEpisode:
         """The context of an episode: what its nodes know beside the state, and whom they ask through."""
@@ -284,13 +277,6 @@ def version() -> str:
     return metadata.version("lotbench")
 
 
-def _placebo(benchmark: Benchmark) -> Callable[[Any, Sequence[Any], Any, Random], PlaceboLines]:
-    validation = benchmark.validation
-    if validation is None or validation.placebo is None:
-        raise UsageError(f"--model placebo: it plays lotbench only, not {benchmark.name}")
-    return validation.placebo
-
-
 def _names(
     benchmark: Benchmark, experiment: Experiment, *, begun: bool
 ) -> Mapping[str, tuple[ModelName, ...]]:
@@ -303,16 +289,12 @@ def _names(
         known = ", ".join(role for role in benchmark.roles if role != "candidate")
         raise UsageError(f"{benchmark.name} has no role {', '.join(sorted(unknown))}; there are: {known}")
     names: dict[str, tuple[ModelName, ...]] = {"candidate": (parse(experiment.model),)}
-    if names["candidate"][0].kind == "placebo":
-        _placebo(benchmark)
     for role, declared in benchmark.roles.items():
         if role == "candidate":
             continue
         given = experiment.roles.get(role) or (() if begun else declared.default)
         if given:
             names[role] = tuple(parse(name) for name in given)
-            if any(name.kind == "placebo" for name in names[role]):
-                raise UsageError(f"--{role} placebo: the placebo is a candidate only (--model placebo)")
             if len({(name.provider, name.kind, name.model, name.url) for name in names[role]}) < len(given):
                 raise UsageError(f"{role}: {', '.join(given)} names a model twice")
         elif declared.required and not begun:

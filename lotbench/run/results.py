@@ -77,8 +77,6 @@ def write(
         shown = report if full else brief(report)
         out.write("report.md", to_markdown(shown))
         out.write("report.html", page(shown))
-        if quality.played is not None:
-            judge_records.keep(quality.played)
     # As whoever reads the file has it: its lists are no tuples.
     return replace(run, summary=json.loads(json.dumps(summary))), report
 
@@ -124,7 +122,7 @@ def _measured(
     )
     scored = benchmark.metrics(traces, settings, known.beside)
     scores = {
-        name: replace(metric, baselines={**metric.baselines, "placebo": quality.chance[name]})
+        name: replace(metric, baselines={**metric.baselines, "chance": quality.chance[name]})
         if name in quality.chance
         else metric
         for name, metric in scored.items()
@@ -275,8 +273,6 @@ def _judge_quality(made: plan.Plan, path: Path, traces: Sequence[Trace], totals:
             data=made.digests["data"],
             run=path.name,
             records=(*judge_records.counting(made.digests["data"]), *read_checks(path)),
-            ended=len(traces) == len(made.chosen) * made.experiment.repeats,
-            placebo=made.names["candidate"][0].kind == "placebo",
         ),
     )
 

@@ -94,9 +94,9 @@ def refuse_alone(made: Plan) -> None:
     """Shards need models that every process can reach, call by call.
 
     Raises:
-        UsageError: One is a Python object, a person, an embedded model or the placebo.
+        UsageError: One is a Python object, a person, or an embedded model.
     """
-    here = ("python", "human", "local", "placebo")
+    here = ("python", "human", "local")
     alone = [n.text for given in made.names.values() for n in given if n.kind in here]
     if alone:
         raise UsageError(f"--shards: {alone[0]} lives in this process; shards are for models behind an API")

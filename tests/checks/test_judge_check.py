@@ -304,7 +304,7 @@ def renamed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**row, "sample": row["sample"].replace("lot-0", "lot-1")} for row in rows]
 
 
-async def test_the_chance_line_is_what_the_checked_fpr_lets_a_placebo_expect(
+async def test_the_chance_line_is_what_the_checked_fpr_lets_wrong_guesses_get(
     data: Path, rows: Path, tmp_path: Path
 ) -> None:
     judge = PlantedJudge(ITEMS, 0.1, 0.1)
@@ -314,27 +314,10 @@ async def test_the_chance_line_is_what_the_checked_fpr_lets_a_placebo_expect(
     assert easy.value is not None and easy.value > 0
     line = sum(easy.value * (1 - easy.value) ** k * math.exp(-0.2 * k) for k in range(6))
     score = run.summary["scores"]["creativity_score"]
-    assert score["baselines"] == {"placebo": pytest.approx(line)}
+    assert score["baselines"] == {"chance": pytest.approx(line)}
     text = run.report.read_text(encoding="utf-8")
-    assert (
-        f"expected, not played, from the judge's checked FPR on easy negatives, {easy.value:.3f} (95 %:"
-        in text
-    )
+    assert f"expected from the judge's checked FPR on easy negatives, {easy.value:.3f} (95 %:" in text
     assert f"(n = {easy.n}): {line:.3f} (95 %: " in text
-    # A placebo that played with this judge is taken for what it got, not for what was to be expected.
-    placebo = await evaluate(
-        "lotbench",
-        model="placebo",
-        out=tmp_path,
-        data=str(data),
-        roles={"judge": Player(judge, "judge-0"), "oracle": Player(PlantedJudge(ITEMS), "oracle")},
-        repeats=1,
-        settings={"max_rounds": 6},
-    )
-    results.rewritten(run)
-    again = load_run(run.path).summary["scores"]["creativity_score"]["baselines"]
-    assert again == {"placebo": placebo.score()}
-    assert f"played, {placebo.path.name}, 30 samples" in run.report.read_text(encoding="utf-8")
 
 
 async def test_a_check_counts_for_its_settings_only(data: Path, rows: Path, tmp_path: Path) -> None:

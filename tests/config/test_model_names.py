@@ -41,7 +41,6 @@ FORMS = {
         provider="url",
     ),
     "local": ModelName("local", "local", ""),
-    "placebo": ModelName("placebo", "placebo", "placebo"),
     "local:/weights/a@b.gguf": ModelName("local:/weights/a@b.gguf", "local", "/weights/a@b.gguf"),
     "hf:Qwen/Qwen3-0.6B": ModelName("hf:Qwen/Qwen3-0.6B", "hf", "Qwen/Qwen3-0.6B"),
     "hf:Qwen/Qwen3-0.6B+out/a+b": ModelName("hf:Qwen/Qwen3-0.6B+out/a+b", "hf", "Qwen/Qwen3-0.6B", "out/a+b"),

@@ -97,7 +97,7 @@ def test_the_shipped_benchmarks_are_drawn_over_what_they_say(
 
 def test_a_run_plays_the_languages_that_are_named_and_says_which_there_are() -> None:
     def chosen(*languages: str, **more: Any) -> tuple[Any, ...]:
-        asked = Experiment(model="placebo", languages=languages, **more)
+        asked = Experiment(model="human", languages=languages, **more)
         return plan.make(Config(experiment=asked, limits=Limits())).chosen
 
     assert {one.language for one in chosen()} == {"en", "zh"}
@@ -132,7 +132,7 @@ def test_a_run_that_hides_the_frame_plays_one_sample_a_picture(tmp_path: Path) -
     data = data_set(tmp_path / "shared", [*items[:3], items[3].model_copy(update={"image": items[0].image})])
 
     def chosen(**settings: str) -> tuple[Any, ...]:
-        asked = Experiment(model="placebo", data=str(data), settings=settings)
+        asked = Experiment(model="human", data=str(data), settings=settings)
         return plan.make(Config(experiment=asked, limits=Limits())).chosen
 
     pictures = [one.image for one in chosen(frame="hidden")]

@@ -151,11 +151,6 @@ def test_a_run_of_which_all_is_known_is_trusted() -> None:
         (case(seen=12), case(seen=0), "the candidate's adapter was trained on 12 of the 108 samples"),
         # Who plays.
         (
-            case(candidate=Player(("placebo",), frozenset({"placebo"}))),
-            case(candidate=Player(("human:anna",), frozenset({"human"}))),
-            "the candidate is the placebo",
-        ),
-        (
             case(candidate=Player(("file:log/calls.jsonl", "gpt-x"), frozenset({"file"}))),
             case(candidate=Player(("python:mine", "gpt-x"), frozenset({"python"}))),
             "the candidate's answers are a recording",

@@ -76,21 +76,6 @@ async def test_a_candidate_of_the_writers_maker_is_not_rankable(
     )
 
 
-async def test_a_placebo_is_no_candidate(tmp_path: Path) -> None:
-    made = await evaluate(
-        "lotbench",
-        model="placebo",
-        roles={"judge": player("j"), "oracle": player("o")},
-        out=tmp_path,
-        limit=2,
-        repeats=1,
-        settings={"max_rounds": 2, "clue_interval": 1},
-    )
-    found = made.summary
-    assert "the candidate is the placebo: its score is the chance line of others" in found["reasons"]
-    assert found["arm"] == "image+caption, max_rounds=2, clue_interval=1"
-
-
 def planned(benchmark: str, adapter: Path, **more: Any) -> plan.Plan:
     experiment = Experiment(benchmark=benchmark, model=f"hf:some/base+{adapter}", **more)
     return plan.make(Config(experiment=experiment, limits=Limits()))

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 from lotbench.benchmarks.lotbench.games import Game
-from lotbench.benchmarks.lotbench.rules import Rules
+from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.report.sections import Section, Table
 
 
-def leaps(games: Sequence[Game], rules: Rules) -> tuple[Section, ...]:
+def leaps(games: Sequence[Game], settings: Settings) -> tuple[Section, ...]:
     """How many answers of a game counted, and what became of those that did not, in an encore."""
-    if not rules.encore:
+    if not settings.encore:
         return ()
     over = [one for one in games if not one.broke_off]
     counts = Counter(len(one.leaps) for one in over)
@@ -25,7 +25,7 @@ def leaps(games: Sequence[Game], rules: Rules) -> tuple[Section, ...]:
         "A leap is an answer that counted: the first is the solve. Games that broke off are not in the first table; they "
         "are in leaps and leap_score, for the rounds in which they were watched.",
         "leap_score: the sum over leaps of beta exp(-alpha t), t the failed attempts before the leap "
-        f"(alpha {rules.alpha:g}, beta {rules.beta:g}); five leaps without a failed attempt among them are worth 5 beta.",
+        f"(alpha {settings.alpha:g}, beta {settings.beta:g}); five leaps without a failed attempt among them are worth 5 beta.",
         "After the solve: leap; alike, a match that was no other idea than one before; overturned by a second judge; "
         "refused, no match; none, said before, the key text, or no answer at all.",
     )

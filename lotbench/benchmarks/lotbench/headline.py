@@ -7,14 +7,12 @@ verdicts take that out.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from lotbench.benchmarks.lotbench import labelled
 from lotbench.benchmarks.lotbench.games import Game, game
-from lotbench.benchmarks.lotbench.rules import Rules
 from lotbench.benchmarks.lotbench.score import (
     ENDS,
     between,
@@ -24,63 +22,57 @@ from lotbench.benchmarks.lotbench.score import (
     score_ends,
     tally,
 )
+from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.harness.judge_validation import Place
 from lotbench.metrics.agreement import Labelled
 from lotbench.metrics.headline import Headline, Weighted, by_sample, of_sums
 from lotbench.metrics.intervals import Floats
 from lotbench.types import Metric, Trace
 
+Count = Callable[[Sequence[Game]], Floats]
+
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """What the games on a picture count for: [1, 3, last] as in `score.tally`.
+class Record:
+    """What the games on a picture count for.
 
-    Not the games themselves: those of a long run, with all that was said in them, fill the memory. `ends` are the counts
-    if every broken game had never been solved, or at once.
+    Not the games themselves: those of a long run, with all that was said in them, fill the memory.
+
+    Attributes:
+        counts: [1, 3, last] as in `score.tally`; where people labelled verdicts [1, 9, last] as in `labelled.tally`.
+        ends: The counts if every broken game had never been solved, or at once.
+        games: How many games there are.
+        broken: How many of them broke off.
+        kinds: What the labels of its run say, where there are some.
     """
 
     counts: Floats
     ends: tuple[Floats, ...]
     games: int
     broken: int
+    kinds: Mapping[str, Labelled] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """A picture's counts as in `labelled.tally`, [1, 9, last], at either bound too, and what the labels of its run say."""
-
-    counts: Floats
-    ends: tuple[Floats, ...]
-    games: int
-    broken: int
-    kinds: Mapping[str, Labelled]
-
-
-AnyRecord = TypeVar("AnyRecord", Counted, Record)
-
-
-def headline(traces: Sequence[Trace], settings: Rules) -> Headline:
+def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
     """S_c, picture by picture; a game that broke off is in it, censored."""
-    records: dict[str, Counted] = {}
-    shared = False
-    for _, walks in by_sample(traces):
-        games = [game(walk) for walk in walks]
-        shared |= games[0].picture in records
-        _join(records, games[0].picture, _counted(games, settings.max_rounds))
+    records, shared = _records(traces, settings.max_rounds, lambda games: tally(games, settings.max_rounds))
     found = of_counts(records, settings, "picture" if shared else "sample")
     return replace(found, by_labels=lambda labels: by_labels(traces, settings, labels))
 
 
-def of_counts(records: Mapping[str, Counted], settings: Rules, unit: str = "sample") -> Headline:
+def of_counts(records: Mapping[str, Record], settings: Settings, unit: str = "sample") -> Headline:
     """S_c of what the games on each picture count for, as `headline` has it."""
 
-    def weighted(samples: Sequence[Counted]) -> Weighted:
+    def weighted(samples: Sequence[Record]) -> Weighted:
         return of_sums(np.concatenate([one.counts for one in samples]), creativity(settings))
+
+    def score(counts: Floats, games: int) -> Metric:
+        return of_tally(counts, games, creativity(settings), score_ends(settings))
 
     return Headline(
         "creativity_score",
         records,
-        lambda samples: _uncorrected(samples, settings),
+        lambda samples: _measured(samples, score),
         weighted,
         least=_least,
         most=_most,
@@ -89,26 +81,66 @@ def of_counts(records: Mapping[str, Counted], settings: Rules, unit: str = "samp
     )
 
 
-def _join(records: dict[str, AnyRecord], picture: str, new: AnyRecord) -> None:
-    """Add what the games on one sample of a picture count for to that of the others on it."""
-    if old := records.get(picture):
-        counts, ends = old.counts + new.counts, tuple(map(np.add, old.ends, new.ends))
-        new = replace(
-            new, counts=counts, ends=ends, games=old.games + new.games, broken=old.broken + new.broken
+def by_labels(traces: Sequence[Trace], settings: Settings, labels: Mapping[Place, bool]) -> Headline | None:
+    """S_c by people's labels of verdicts; None if they leave a kind of verdict of which nothing is known."""
+    games, last = [game(trace) for trace in traces], settings.max_rounds
+    kinds = labelled.kinds(games, labels, last)
+    if labelled.unknown(games, kinds):
+        return None
+    records, _ = _records(traces, last, lambda some: labelled.tally(some, labels, last, kinds["accepted"]))
+
+    def measure(samples: Sequence[Record]) -> Metric:
+        return _measured(
+            samples, lambda counts, games: labelled.scores(counts, samples[0].kinds, settings, games)[1]
         )
-    records[picture] = new
+
+    return Headline(
+        "creativity_score_corrected",
+        {picture: replace(one, kinds=kinds) for picture, one in records.items()},
+        measure,
+        lambda samples: _weighted(samples, settings),
+        noise=lambda samples: _noise(samples, settings),
+        judgements=sum(kind.labelled for kind in kinds.values()),
+        least=lambda samples, _: [_at_end(one, 0) for one in samples],
+        most=_most,
+        ends=score_ends(settings),
+    )
 
 
-def _counted(games: Sequence[Game], last: int) -> Counted:
-    ends = tuple(tally(some, last) for some in _ended(games, last))
-    return Counted(tally(games, last), ends, len(games), _broken(games))
+def _records(traces: Sequence[Trace], last: int, count: Count) -> tuple[dict[str, Record], bool]:
+    """What the games on each picture count for, and whether any two samples share a picture."""
+    records: dict[str, Record] = {}
+    shared = False
+    for _, walks in by_sample(traces):
+        games = [game(walk) for walk in walks]
+        ends = tuple(count(bound(games, last, end)) for end in ENDS)
+        new = Record(count(games), ends, len(games), sum(one.censored for one in games))
+        picture = games[0].picture
+        if old := records.get(picture):
+            shared = True
+            new = Record(
+                old.counts + new.counts,
+                tuple(map(np.add, old.ends, new.ends)),
+                old.games + new.games,
+                old.broken + new.broken,
+            )
+        records[picture] = new
+    return records, shared
 
 
-def _ended(games: Sequence[Game], last: int) -> list[Sequence[Game]]:
-    return [bound(games, last, end) for end in ENDS]
+def _measured(samples: Sequence[Record], score: Callable[[Floats, int], Metric]) -> Metric:
+    """The score of some records, with what it would be at either bound if a game of them broke off."""
+    if not samples:
+        return Metric(None, why="no games")
+    games, broken = sum(one.games for one in samples), sum(one.broken for one in samples)
+    metric = score(np.concatenate([one.counts for one in samples]), games)
+    if not broken:
+        return metric
+    ends = [score(np.concatenate([one.ends[at] for one in samples]), games) for at in (0, 1)]
+    return between(metric, ends, broken)
 
 
-def _least(samples: Sequence[Counted], fpr: float) -> Sequence[Counted]:
+def _least(samples: Sequence[Record], fpr: float) -> Sequence[Record]:
     """No broken game solved, nor as many of the solves of each round as a judge of this error rate accepts wrongly."""
     ended = [_at_end(one, 0) for one in samples]
     if not fpr:
@@ -127,79 +159,22 @@ def _unsolved(counts: Floats, wrong: Floats) -> Floats:
     return counts + np.stack([still - lost, -lost, last], axis=1)
 
 
-def _most(samples: Sequence[AnyRecord]) -> Sequence[AnyRecord]:
+def _most(samples: Sequence[Record]) -> Sequence[Record]:
     return [_at_end(one, 1) for one in samples]
 
 
-def _at_end(sample: AnyRecord, end: int) -> AnyRecord:
+def _at_end(sample: Record, end: int) -> Record:
     return replace(sample, counts=sample.ends[end]) if sample.broken else sample
 
 
-def _broken(games: Sequence[Game]) -> int:
-    return sum(one.censored for one in games)
-
-
-def _with_bounds(samples: Sequence[Any], score: Callable[[Floats], Metric]) -> Metric:
-    """The score of counts, and of what they would be at either bound."""
-    metric, broken = (
-        score(np.concatenate([one.counts for one in samples])),
-        sum(one.broken for one in samples),
-    )
-    if not broken:
-        return metric
-    ends = [score(np.concatenate([one.ends[at] for one in samples])) for at in (0, 1)]
-    return between(metric, ends, broken)
-
-
-def _uncorrected(samples: Sequence[Counted], rules: Rules) -> Metric:
-    if not samples:
-        return Metric(None, why="no games")
-    games = sum(one.games for one in samples)
-    return _with_bounds(samples, lambda counts: of_tally(counts, games, creativity(rules), score_ends(rules)))
-
-
-def by_labels(traces: Sequence[Trace], rules: Rules, labels: Mapping[Place, bool]) -> Headline | None:
-    """S_c by people's labels of verdicts; None if they leave a kind of verdict of which nothing is known."""
-    games = [game(trace) for trace in traces]
-    found = labelled.kinds(games, labels, rules.max_rounds)
-    if labelled.unknown(games, found):
-        return None
-    records: dict[str, Record] = {}
-    for _, walks in by_sample(traces):
-        played = [game(walk) for walk in walks]
-        counts, *ends = (
-            labelled.tally(each, labels, rules.max_rounds, found["accepted"])
-            for each in (played, *_ended(played, rules.max_rounds))
-        )
-        _join(records, played[0].picture, Record(counts, tuple(ends), len(played), _broken(played), found))
-    return Headline(
-        "creativity_score_corrected",
-        records,
-        lambda samples: _measured(samples, rules),
-        lambda samples: _weighted(samples, rules),
-        noise=lambda samples: _noise(samples, rules),
-        judgements=sum(kind.labelled for kind in found.values()),
-        least=lambda samples, _: [_at_end(one, 0) for one in samples],
-        most=_most,
-        ends=score_ends(rules),
-    )
-
-
-def _measured(samples: Sequence[Record], rules: Rules) -> Metric:
-    if not samples:
-        return Metric(None, why="no games")
-    kinds, games = samples[0].kinds, sum(one.games for one in samples)
-    return _with_bounds(samples, lambda counts: labelled.scores(counts, kinds, rules, games)[1])
-
-
-def _weighted(samples: Sequence[Record], rules: Rules) -> Weighted:
+def _weighted(samples: Sequence[Record], settings: Settings) -> Weighted:
     """Samples of several runs, each with the misses that the labels of its own run let expect."""
     counts = np.concatenate([labelled.expecting(one.counts, one.kinds) for one in samples])
-    return of_sums(counts, lambda sums: labelled.expected(sums, rules)[..., 1])
+    return of_sums(counts, lambda sums: labelled.expected(sums, settings)[..., 1])
 
 
-def _noise(samples: Sequence[Record], rules: Rules) -> Floats:
+def _noise(samples: Sequence[Record], settings: Settings) -> Floats:
     """How far S_c may be off for so few labels, [draws]."""
     sums = np.concatenate([one.counts for one in samples]).sum(axis=0)
-    point, draws = labelled.posterior(sums, samples[0].kinds, rules)
+    point, draws = labelled.posterior(sums, samples[0].kinds, settings)
     return np.asarray(draws[:, 1] - point[1])

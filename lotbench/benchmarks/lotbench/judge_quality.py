@@ -12,16 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from lotbench.benchmarks.lotbench import labelled, leaps
+from lotbench.benchmarks.lotbench import labelled
 from lotbench.benchmarks.lotbench.chance import chance_line
 from lotbench.benchmarks.lotbench.games import game
+from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.benchmarks.lotbench.validation import BOUNDS, deciding_seats, key
-from lotbench.harness.judge_standing import ceiling, elsewhere, tested
-from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, Place, judged_by
+from lotbench.harness import judge_standing
+from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, Place
 from lotbench.metrics.agreement import Field, Stratum
 from lotbench.metrics.intervals import Floats
 from lotbench.report.sections import Cell, Section, Table
-from lotbench.report.trust import Check
+from lotbench.report.trust import Check, Rates
 from lotbench.types import JSON, Metric
 
 Record = Mapping[str, Any]
@@ -29,133 +30,92 @@ LABEL_ERRORS = (0.01, 0.02)
 """Shares of wrong labels at which the corrected score is given beside it; our own two labellers differ on 3.8 %."""
 
 
-def standing(inquiry: JudgeContext) -> JudgeQuality:
-    """How well the judge of a run is known to judge, and what a placebo gets from it."""
-    role, seats = "judge", deciding_seats(inquiry.settings)
-    alone = inquiry.settings.model_copy(update={"confirm": "never"})
-    decides = _record(inquiry, role, seats, inquiry.settings)
-    line = chance_line(
-        inquiry,
-        _wanted(inquiry, role, seats, inquiry.settings),
-        decides,
-        _record(inquiry, role, seats[:1], alone),
+def standing(context: JudgeContext) -> JudgeQuality:
+    """How well judge and oracle of a run are known to judge, and what wrong guesses get from the judge."""
+    settings, seats = context.settings, deciding_seats(context.settings)
+    decides = _record(context, "judge", seats, settings)
+    alone = _record(context, "judge", seats[:1], settings.model_copy(update={"confirm": "never"}))
+    oracle = _record(context, "oracle", (0,), settings)
+    others = ((name, one) for name, one in (("check alone", alone), ("oracle", oracle)) if one is not decides)
+    known = [(name, one) for name, one in (("the run's judge", decides), *others) if one is not None]
+    # Labels of other runs are other candidates': they would correct this one wrongly.
+    fields = decides["field"] if decides is not None else ()
+    own = next((one for one in fields if one["run"] == context.run), None)
+    judge = _check(context, "judge", seats, decides)
+    if judge.rates is not None and own is not None:
+        judge = replace(judge, rates=_in_the_field(judge.rates, _field(own)))
+    if decides is None:
+        notes = [f"unchecked: {judge.who}", _nearest(context, seats)]
+    else:
+        notes = [*_about(decides), *(_fielded(own, context) if own else [_how_to_label(context)])]
+        if unused := ", ".join(one["run"] for one in fields if one is not own):
+            notes.append(f"Labels of other runs are not used here, for their guesses are others: {unused}.")
+    line, said = chance_line(settings, decides, alone)
+    return JudgeQuality(
+        (judge, _check(context, "oracle", (0,), oracle)),
+        (Section("Judge", tuple(notes), _tables(known), brief=True),),
+        _scores(own, context) if own else {},
+        tuple(one for _, one in known),
+        line,
+        said,
     )
-    found = _checked(inquiry)
-    used = (*found.used, *(one for one in line.used if one not in found.used))
-    return replace(found, used=used, chance=line.values, said=line.said, played=line.played)
 
 
-def _checked(inquiry: JudgeContext) -> JudgeQuality:
-    role, seats = "judge", deciding_seats(inquiry.settings)
-    ids = [_ids(inquiry, role, seat) for seat in seats]
-    record = _record(inquiry, role, seats, inquiry.settings)
-    alone = inquiry.settings.model_copy(update={"confirm": "never"})
-    others = [
-        (
-            "check alone",
-            _record(inquiry, role, seats[:1], alone) if inquiry.settings.confirm != "never" else None,
-        ),
-        ("oracle", _record(inquiry, "oracle", (0,), inquiry.settings)),
-    ]
-    known = [(name, one) for name, one in others if one is not None]
-    checks = (_check(inquiry, record), _oracle(inquiry, others[-1][1]))
-    if record is None:
-        notes = [f"unchecked: {checks[0].who}", *_nearest(inquiry, ids)]
-        section = Section("Judge", tuple(notes), _tables(known), brief=True)
-        return JudgeQuality(checks, (section,), {}, tuple(one for _, one in known))
-    rates = _field(record, inquiry)
-    notes = [*_about(record), *_fielded(record, rates, inquiry)]
-    section = Section("Judge", tuple(notes), _tables([("the run's judge", record), *known]), brief=True)
-    used = (record, *(one for _, one in known))
-    return JudgeQuality(checks, (section,), _scores(record, inquiry), used)
+def _asked(context: JudgeContext, role: str, settings: Settings) -> dict[str, JSON]:
+    """What the verdicts of a role depend on, beside who gives them."""
+    return key(role, settings, context.prompts, context.sampling.get(role), context.data)
 
 
-def _check(inquiry: JudgeContext, record: Record | None) -> Check:
-    """What is known of those who end a game: on the judge set, and by the labels of this run where there are some."""
-    role, seats = "judge", deciding_seats(inquiry.settings)
-    who = ", ".join(name for seat in seats for name in _ids(inquiry, role, seat)) or "no call came back"
+def _record(context: JudgeContext, role: str, seats: Sequence[int], settings: Settings) -> Record | None:
+    """The check of these seats under these settings, on this data set and with these prompts."""
+    return judge_standing.by_criterion(context, role, seats, _asked(context, role, settings)).get("")
+
+
+def _check(context: JudgeContext, role: str, seats: Sequence[int], record: Record | None) -> Check:
+    who = judge_standing.who(context, role, seats)
     if record is None:
         return Check(role, who, None)
-    rates, field = tested(record), _field(record, inquiry)
-    if field is not None:
-        # A candidate that never says the right thing leaves no right filling to be refused.
-        fpr, fnr, kappa = (None if np.isnan(rate) else rate for rate in (*field.point(), field.kappa()))
-        rates = replace(
-            rates,
-            fpr=rates.fpr if fpr is None else fpr,
-            fnr=rates.fnr if fnr is None else fnr,
-            kappa=kappa if rates.kappa is None else rates.kappa,
-            negatives=rates.negatives + sum(one.labelled - one.true for one in field.strata),
-            positives=rates.positives + sum(one.true for one in field.strata),
-            where="in the field",
-        )
     labels = record["set"].get("labels", "")
-    return Check(role, who, rates, labels=labels, bound=BOUNDS[role])
+    return Check(role, who, judge_standing.tested(record), labels=labels, bound=BOUNDS[role])
 
 
-def _oracle(inquiry: JudgeContext, record: Record | None) -> Check:
-    who = ", ".join(_ids(inquiry, "oracle", 0)) or "no call came back"
-    if record is None:
-        return Check("oracle", who, None)
-    labels = record["set"].get("labels", "")
-    return Check("oracle", who, tested(record), labels=labels, bound=BOUNDS["oracle"])
+def _in_the_field(rates: Rates, field: Field) -> Rates:
+    """The rates by the labels of this run, and the others as the judge set has them."""
+    # A candidate that never says the right thing leaves no right filling to be refused.
+    fpr, fnr, kappa = (None if np.isnan(rate) else rate for rate in (*field.point(), field.kappa()))
+    return replace(
+        rates,
+        fpr=rates.fpr if fpr is None else fpr,
+        fnr=rates.fnr if fnr is None else fnr,
+        kappa=kappa if rates.kappa is None else rates.kappa,
+        negatives=rates.negatives + sum(one.labelled - one.true for one in field.strata),
+        positives=rates.positives + sum(one.true for one in field.strata),
+        where="in the field",
+    )
 
 
-def _ids(inquiry: JudgeContext, role: str, seat: int) -> Sequence[str]:
-    answered = inquiry.ids.get(role, ())
-    return answered[seat] if seat < len(answered) else ()
-
-
-def _addresses(inquiry: JudgeContext, role: str, seats: Sequence[int]) -> list[str]:
-    known = inquiry.addresses.get(role, ())
-    return [known[seat] if seat < len(known) else "" for seat in seats]
-
-
-def _record(inquiry: JudgeContext, role: str, seats: Sequence[int], settings: Any) -> Record | None:
-    """The check of these seats under these settings, on this data set and with these prompts."""
-    wanted = _wanted(inquiry, role, seats, settings)
-    return next((one for one in inquiry.records if one["key"] == wanted), None) if wanted else None
-
-
-def _wanted(inquiry: JudgeContext, role: str, seats: Sequence[int], settings: Any) -> dict[str, JSON] | None:
-    """The key of that check; None if it is not known who judged."""
-    ids = [_ids(inquiry, role, seat) for seat in seats]
-    if any(len(one) != 1 for one in ids) or role not in inquiry.sampling:
-        return None
-    return {
-        **key(role, settings, inquiry.prompts, inquiry.sampling[role], inquiry.data),
-        **judged_by([one[0] for one in ids], _addresses(inquiry, role, seats)),
-    }
-
-
-def _nearest(inquiry: JudgeContext, ids: Sequence[Sequence[str]]) -> list[str]:
-    """What the same models were checked with, if not with what this run has."""
-    models = [name for one in ids for name in one]
-    near = [
-        one
-        for one in inquiry.records
-        if one["key"].get("models") == models and one["key"].get("role") == "judge"
+def _nearest(context: JudgeContext, seats: Sequence[int]) -> str:
+    """What the same judges were checked with, if not with what this run has."""
+    asked = _asked(context, "judge", context.settings)
+    wanted = judge_standing.wanted_key(context, "judge", seats, asked) or {"models": None}
+    near = [one["key"] for one in context.records if one["key"].get("models") == wanted["models"]]
+    differ: list[list[str]] = [
+        sorted(name for name in {*wanted, "addresses"} if one.get(name) != wanted.get(name))
+        for one in near
+        if one.get("role") == "judge"
     ]
-    role, seats = "judge", deciding_seats(inquiry.settings)
-    mine = {
-        **key(role, inquiry.settings, inquiry.prompts, inquiry.sampling.get(role), inquiry.data),
-        **judged_by(models, _addresses(inquiry, role, seats)),
-    }
-    names = {*mine, "addresses"}
-    differ = [sorted(name for name in names if one["key"].get(name) != mine.get(name)) for one in near]
-    differ.sort(key=len)
     if not differ:
-        return ["Check it with: lotbench judge-check --judge ... (the same settings as this run)."]
-    return [f"A check of it is in the store, but with other {', '.join(differ[0])}."]
+        return "Check it with: lotbench judge-check --judge ... (the same settings as this run)."
+    return f"A check of it is in the store, but with other {', '.join(min(differ, key=len))}."
 
 
 def _about(record: Record) -> list[str]:
     notes = []
-    if told := elsewhere(record):
+    if told := judge_standing.elsewhere(record):
         notes.append(told)
     if record["set"].get("labels") == "author":
         notes.append("The judge set has author labels: no other people have reviewed them yet.")
-    if most := ceiling(record):
+    if most := judge_standing.ceiling(record):
         notes.append(f"Nobody can be held to more than people or labellers agree: {most}.")
     if record["of"]:
         notes.append(
@@ -167,71 +127,52 @@ def _about(record: Record) -> list[str]:
     return notes
 
 
-def _own(record: Record, inquiry: JudgeContext) -> Record | None:
-    """What people labelled of this very run."""
-    return next((one for one in record["field"] if one["run"] == inquiry.run), None)
-
-
-def _field(record: Record, inquiry: JudgeContext) -> Field | None:
-    """Field rates of this run. Those of other runs are other candidates': they would correct it wrongly."""
-    own = _own(record, inquiry)
-    return Field(tuple(Stratum(**one) for one in own["strata"])) if own else None
-
-
-def _fielded(record: Record, rates: Field | None, inquiry: JudgeContext) -> list[str]:
-    others = ", ".join(one["run"] for one in record["field"] if one["run"] != inquiry.run)
-    unused = (
-        [f"Labels of other runs are not used here, for their guesses are others: {others}."] if others else []
+def _how_to_label(context: JudgeContext) -> str:
+    return (
+        "The scores are not corrected for the judge's errors: that takes labels of this run's guesses "
+        f"(lotbench judge-check --from-run {context.run} --n 200, then --labels FILE)."
     )
-    if rates is None:
-        return [
-            "The scores are not corrected for the judge's errors: that takes labels of this run's guesses "
-            f"(lotbench judge-check --from-run {inquiry.run} --n 200, then --labels FILE).",
-            *unused,
-        ]
-    draws = rates.draw(np.random.default_rng([abs(inquiry.seed), 1]), 4000)
+
+
+def _field(own: Record) -> Field:
+    return Field(tuple(Stratum(**one) for one in own["strata"]))
+
+
+def _fielded(own: Record, context: JudgeContext) -> list[str]:
+    """What the labels of this run say of its judge, and of the people who gave them."""
+    rates = _field(own)
+    draws = rates.draw(np.random.default_rng([abs(context.seed), 1]), 4000)
     shown = [
         f"{name} {_rate(value, drawn)}"
         for name, value, drawn in zip(("FPR", "FNR"), rates.point(), draws, strict=True)
     ]
+    notes = []
+    if "people" in own:
+        people, judge = (_kappa(one) for one in own["people"])
+        notes.append(
+            f"People among themselves: kappa {people}; the judge and one person: kappa {judge}. What people agree on with "
+            "each other is the ceiling of what a judge can."
+        )
     known = sum(one.labelled for one in rates.strata)
     return [
-        *_ceiling(_own(record, inquiry) or {}),
-        f"Field rates, from {known} labelled guesses of {inquiry.run}: {', '.join(shown)}.",
+        *notes,
+        f"Field rates, from {known} labelled guesses of {context.run}: {', '.join(shown)}.",
         "creativity_score_corrected and solve_rate_corrected go by the labels: a stop that people call false is "
         "broken off there, and right guesses that the judge refused are added as often as a draw of refusals had them.",
-        *_mislabelled(record, inquiry),
-        *unused,
+        *_mislabelled(own, context),
     ]
 
 
-def _mislabelled(record: Record, inquiry: JudgeContext) -> list[str]:
+def _mislabelled(own: Record, context: JudgeContext) -> list[str]:
     """What the corrected score would be if some labels were wrong."""
-    if not (labels := _labels(record, inquiry)):
+    if not (labels := _labels(own)):
         return []
-    games = [game(trace) for trace in inquiry.traces]
-    at = [labelled.at_error(games, labels, inquiry.settings, error) for error in LABEL_ERRORS]
-    told = [
-        f"{value:.4f} at {error:.0%}"
-        for error, value in zip(LABEL_ERRORS, at, strict=True)
-        if value is not None
-    ]
-    return (
-        [f"creativity_score_corrected if so many labels were wrong, either way: {', '.join(told)}."]
-        if told
-        else []
-    )
-
-
-def _ceiling(own: Record) -> list[str]:
-    """How well the people who labelled this run agree with each other, beside the judge with them."""
-    if "people" not in own:
+    games = [game(trace) for trace in context.traces]
+    at = {error: labelled.at_error(games, labels, context.settings, error) for error in LABEL_ERRORS}
+    told = [f"{value:.4f} at {error:.0%}" for error, value in at.items() if value is not None]
+    if not told:
         return []
-    people, judge = (_kappa(one) for one in own["people"])
-    return [
-        f"People among themselves: kappa {people}; the judge and one person: kappa {judge}. What people agree on with "
-        "each other is the ceiling of what a judge can."
-    ]
+    return [f"creativity_score_corrected if so many labels were wrong, either way: {', '.join(told)}."]
 
 
 def _kappa(rate: Mapping[str, Any]) -> str:
@@ -249,36 +190,30 @@ def _rate(value: float, draws: Floats) -> str:
     return f"{value:.3f} ({low:.3f} to {high:.3f})"
 
 
-def _labels(record: Record, inquiry: JudgeContext) -> dict[Place, bool]:
-    own = _own(record, inquiry) or {}
+def _labels(own: Record) -> dict[Place, bool]:
     return {(sample, repeat, at): right for sample, repeat, at, right in own.get("labels", ())}
 
 
-def _scores(record: Record, inquiry: JudgeContext) -> dict[str, Metric]:
+def _scores(own: Record, context: JudgeContext) -> dict[str, Metric]:
     """The scores by the labels of this run."""
-    if not (labels := _labels(record, inquiry)):
+    if not (labels := _labels(own)):
         return {}
-    games = [game(trace) for trace in inquiry.traces]
-    rate, score = labelled.corrected(games, labels, inquiry.settings)
-    scores = {"creativity_score_corrected": score, "solve_rate_corrected": rate}
-    return scores | (leaps.by_labels(games, labels, inquiry.settings) if inquiry.settings.encore else {})
+    rate, score = labelled.corrected([game(trace) for trace in context.traces], labels, context.settings)
+    return {"creativity_score_corrected": score, "solve_rate_corrected": rate}
 
 
 def _tables(records: Sequence[tuple[str, Record]]) -> tuple[Table, ...]:
     """The rates of each check, all rows first, then by language and kind."""
+    names = {"accuracy": "accuracy", "fpr": "FPR", "fnr": "FNR", "kappa": "kappa"}
     rows: list[tuple[Cell, ...]] = []
     for name, record in records:
         models = " + ".join(record["key"]["models"])
         for group, found in record["groups"].items():
-            cells: list[Cell] = []
-            for rate in ("accuracy", "fpr", "fnr", "kappa"):
-                one = found[rate]
-                cells += [one["value"], _ends(one)]
+            cells = [cell for rate in names for cell in (found[rate]["value"], _ends(found[rate]))]
             rows.append((name, models, group, found["fpr"]["n"], found["fnr"]["n"], *cells))
-    columns = ["of", "model", "rows", "negatives", "positives"]
-    for rate in ("accuracy", "FPR", "FNR", "kappa"):
-        columns += [rate, f"{rate}: 95 %"]
-    return (Table(tuple(columns), tuple(rows), "Checked on the judge set"),) if rows else ()
+    rates = [column for name in names.values() for column in (name, f"{name}: 95 %")]
+    columns = ("of", "model", "rows", "negatives", "positives", *rates)
+    return (Table(columns, tuple(rows), "Checked on the judge set"),) if rows else ()
 
 
 def _ends(rate: Mapping[str, Any]) -> str | None:

@@ -15,8 +15,8 @@ from functools import partial
 import numpy as np
 
 from lotbench.benchmarks.lotbench.games import Game
-from lotbench.benchmarks.lotbench.rules import Rules, worth
 from lotbench.benchmarks.lotbench.score import ENDS, between, bound, unsolved_worth
+from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.harness.judge_validation import Place
 from lotbench.metrics import survival
 from lotbench.metrics.agreement import DRAWS, Labelled
@@ -91,28 +91,34 @@ def curve(sums: Floats, missed: Floats, right: Floats) -> Floats:
     return survival.curve(np.stack([at_risk, np.minimum(events, at_risk)], axis=-2))
 
 
-def corrected(games: Sequence[Game], labels: Mapping[Place, bool], rules: Rules) -> tuple[Metric, Metric]:
+def corrected(
+    games: Sequence[Game], labels: Mapping[Place, bool], settings: Settings
+) -> tuple[Metric, Metric]:
     """The solve rate, 1 - S_N, and the creativity score by the labels, with 95 % intervals over samples."""
-    found = kinds(games, labels, rules.max_rounds)
+    found = kinds(games, labels, settings.max_rounds)
     if why := unknown(games, found):
         none = Metric(None, why=why)
         return none, none
 
     def measure(some: Sequence[Game]) -> tuple[Metric, Metric]:
-        return scores(tally(some, labels, rules.max_rounds, found["accepted"]), found, rules, len(games))
+        return scores(
+            tally(some, labels, settings.max_rounds, found["accepted"]), found, settings, len(games)
+        )
 
     metrics = measure(games)
     if not any(one.censored for one in games):
         return metrics
     broken = sum(one.censored for one in games)
-    never, at_once = (measure(bound(games, rules.max_rounds, end)) for end in ENDS)
+    never, at_once = (measure(bound(games, settings.max_rounds, end)) for end in ENDS)
     rate, score = (between(one, ends, broken) for one, *ends in zip(metrics, never, at_once, strict=True))
     return rate, score
 
 
-def at_error(games: Sequence[Game], labels: Mapping[Place, bool], rules: Rules, error: float) -> float | None:
+def at_error(
+    games: Sequence[Game], labels: Mapping[Place, bool], settings: Settings, error: float
+) -> float | None:
     """The creativity score by labels of which this share is wrong, either way (Rogan and Gladen 1978)."""
-    found = kinds(games, labels, rules.max_rounds)
+    found = kinds(games, labels, settings.max_rounds)
     if unknown(games, found):
         return None
 
@@ -120,51 +126,53 @@ def at_error(games: Sequence[Game], labels: Mapping[Place, bool], rules: Rules, 
         return min(1.0, max(0.0, (kind.share - error) / (1 - 2 * error)))
 
     stops = found["accepted"]
-    counts = tally(games, labels, rules.max_rounds, stops).sum(axis=0)
+    counts = tally(games, labels, settings.max_rounds, stops).sum(axis=0)
     counts[RIGHT] *= share(stops) / (stops.share or 1.0)
     # Nobody is sure how many there are: a share of a kind needs no whole number.
     missed = _missed(counts, np.array([share(found["refused"]), share(found["overturned"])]))
-    return float(_values(counts, missed, np.array(0.0), rules)[1])
+    return float(_values(counts, missed, np.array(0.0), settings)[1])
 
 
-def scores(counts: Floats, found: Mapping[str, Labelled], rules: Rules, games: int) -> tuple[Metric, Metric]:
+def scores(
+    counts: Floats, found: Mapping[str, Labelled], settings: Settings, games: int
+) -> tuple[Metric, Metric]:
     """The solve rate and the creativity score of counts by sample, and of the labels of the run that they are from.
 
     What drawing samples leaves open and what drawing refusals does are two intervals, which are put together as
     variances are (Zou and Donner 2008).
     """
-    value, draws = posterior(counts.sum(axis=0), found, rules)
+    value, draws = posterior(counts.sum(axis=0), found, settings)
     if np.isnan(value).any():
         none = Metric(None, why="no game was left to be watched before the last round")
         return none, none
     low, high = np.quantile(draws, (0.025, 0.975), axis=0)
     made, metrics = expecting(counts, found), []
-    for at, span in enumerate(((0.0, 1.0), (0.0, worth(rules.round_origin, rules)))):
-        sampled = bounded(made, partial(_one, rules=rules, at=at), span)
+    for at, span in enumerate(((0.0, 1.0), (0.0, settings.worth(settings.round_origin)))):
+        sampled = bounded(made, partial(_one, settings=settings, at=at), span)
         interval = combined(float(value[at]), (sampled, (float(low[at]), float(high[at]))), span)
         metrics.append(Metric(float(value[at]), *interval, n=len(counts), observations=games))
     return metrics[0], metrics[1]
 
 
-def expected(sums: Floats, rules: Rules) -> Floats:
+def expected(sums: Floats, settings: Settings) -> Floats:
     """Solve rate and creativity score of sums that have what is expected, [..., 9, N] to [..., 2]."""
-    return _values(sums, sums[..., MISSED, -1], np.array(0.0), rules)
+    return _values(sums, sums[..., MISSED, -1], np.array(0.0), settings)
 
 
-def _one(sums: Floats, rules: Rules, at: int) -> Floats:
+def _one(sums: Floats, settings: Settings, at: int) -> Floats:
     """One of the two values of sums that have what is expected."""
-    return np.asarray(expected(sums, rules)[..., at])
+    return np.asarray(expected(sums, settings)[..., at])
 
 
-def posterior(sums: Floats, found: Mapping[str, Labelled], rules: Rules) -> tuple[Floats, Floats]:
+def posterior(sums: Floats, found: Mapping[str, Labelled], settings: Settings) -> tuple[Floats, Floats]:
     """Solve rate and creativity score of sums, [2], and draws of what they may be for all that labels tell, [draws, 2]."""
-    rng = np.random.default_rng([abs(getattr(rules, "seed", 0)), 1958])
+    rng = np.random.default_rng([0, 1958])
     drawn = np.stack([found["refused"].drawn(rng), found["overturned"].drawn(rng)], axis=-1)
     # That no labelled stop was right does not say that no other is.
     stops, none_right = found["accepted"], found["accepted"].right == 0
     unseen = stops.drawn(rng) if none_right and stops.labelled < stops.size else np.zeros(DRAWS)
     every = np.broadcast_to(sums, (DRAWS, *sums.shape))
-    return expected(expecting(sums, found), rules), _values(every, _missed(every, drawn), unseen, rules)
+    return expected(expecting(sums, found), settings), _values(every, _missed(every, drawn), unseen, settings)
 
 
 def _missed(sums: Floats, shares: Floats) -> Floats:
@@ -172,13 +180,13 @@ def _missed(sums: Floats, shares: Floats) -> Floats:
     return np.asarray((shares * sums[..., (REFUSED, OVERTURNED), :].sum(axis=-1)).sum(axis=-1))
 
 
-def _values(sums: Floats, missed: Floats, right: Floats, rules: Rules) -> Floats:
+def _values(sums: Floats, missed: Floats, right: Floats, settings: Settings) -> Floats:
     """Solve rate and creativity score of sums, [..., 9, N] to [..., 2]."""
     left = curve(sums, missed, right)
-    values = np.array([worth(k + rules.round_origin, rules) for k in range(rules.max_rounds)])
+    values = np.array([settings.worth(k + settings.round_origin) for k in range(settings.max_rounds)])
     lost = sums[..., LOST, -1]
     valid = np.divide(sums[..., VALID, -1], lost, out=np.zeros(lost.shape), where=lost > 0)
-    rest = left[..., -1] * valid * unsolved_worth(rules)
+    rest = left[..., -1] * valid * unsolved_worth(settings)
     score = (left[..., :-1] - left[..., 1:]) @ values + rest
     return np.stack([1 - left[..., -1], score], axis=-1)
 

@@ -17,8 +17,7 @@ import numpy as np
 
 from lotbench.benchmarks.lotbench import leaps
 from lotbench.benchmarks.lotbench.games import Game, Opinion, Round, game, read_game
-from lotbench.benchmarks.lotbench.rules import Rules, worth
-from lotbench.benchmarks.lotbench.settings import GameEpisode
+from lotbench.benchmarks.lotbench.settings import GameEpisode, Settings
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import survival
 from lotbench.metrics.intervals import Floats, bounded
@@ -28,9 +27,9 @@ ENDS: tuple[Literal["at once", "never"], ...] = ("never", "at once")
 """What may have become of games that broke off."""
 
 
-def unsolved_worth(rules: Rules, unsolved: str | None = None) -> float:
+def unsolved_worth(settings: Settings, unsolved: str | None = None) -> float:
     """What an unsolved game with a valid filling is worth: t = N whatever the origin, or 0."""
-    return worth(rules.max_rounds, rules) if (unsolved or rules.unsolved) == "cap" else 0.0
+    return settings.worth(settings.max_rounds) if (unsolved or settings.unsolved) == "cap" else 0.0
 
 
 def grade(episode: GameEpisode) -> Score:
@@ -39,7 +38,7 @@ def grade(episode: GameEpisode) -> Score:
     A game that broke off has none. Parts: `rounds` is t of Eq. 8 (N if unsolved), `first_positive` the
     round of the first accepted filling, `attempts` the rounds used.
     """
-    rules = episode.settings
+    settings = episode.settings
     outcome = episode.state["outcome"]
     if outcome is None:
         return Score(None, "the game is not over")
@@ -47,13 +46,13 @@ def grade(episode: GameEpisode) -> Score:
     t: int | None = None
     value: float | None = None
     if played.solved is not None and not played.broke_off:
-        t = played.solved - 1 + rules.round_origin
-        value = worth(t, rules)
+        t = played.solved - 1 + settings.round_origin
+        value = settings.worth(t)
     elif not played.broke_off:
-        t = rules.max_rounds
-        value = unsolved_worth(rules) if played.valid else 0.0
-    found = [leap.failed + rules.round_origin for leap in played.leaps]
-    encore: dict[str, JSON] = {"leaps": found, "leap_score": sum((worth(at, rules) for at in found), 0.0)}
+        t = settings.max_rounds
+        value = unsolved_worth(settings) if played.valid else 0.0
+    found = [leap.failed + settings.round_origin for leap in played.leaps]
+    encore: dict[str, JSON] = {"leaps": found, "leap_score": sum((settings.worth(at) for at in found), 0.0)}
     return Score(
         value,
         why=f"{outcome}: {episode.state.get('why') or 'no reason given'}" if value is None else None,
@@ -66,15 +65,15 @@ def grade(episode: GameEpisode) -> Score:
             "picture": getattr(episode.sample, "image", None),
             "language": getattr(episode.sample, "language", None),
             "tier": getattr(episode.sample, "tier", None),
-            **(encore if rules.encore else {}),
+            **(encore if settings.encore else {}),
         },
     )
 
 
-def metrics(traces: Sequence[Trace], settings: Rules, evidence: Evidence = NOTHING) -> dict[str, Metric]:
+def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> dict[str, Metric]:
     """The metrics of a run, with 95 % intervals over samples; observations are games, censored ones too."""
     games = [game(trace) for trace in traces]
-    measures: dict[str, Callable[[Sequence[Game], Rules], Metric]] = {
+    measures: dict[str, Callable[[Sequence[Game], Settings], Metric]] = {
         "creativity_score": estimate,
         "creativity_score_cap": partial(estimate, unsolved="cap"),
         "creativity_score_unconfirmed": partial(estimate, unconfirmed=True),
@@ -85,21 +84,21 @@ def metrics(traces: Sequence[Trace], settings: Rules, evidence: Evidence = NOTHI
     return made | (leaps.metrics(games, settings) if settings.encore else {})
 
 
-def expected(stop: float, first: float | None, rules: Rules) -> dict[str, float | None]:
+def expected(stop: float, first: float | None, settings: Settings) -> dict[str, float | None]:
     """What each metric of a run is expected to be whose fillings all stop a game with one probability.
 
     Args:
         stop: The probability that a round ends the game: with wrong fillings, the FPR of all who decide.
         first: The same of the first judge alone; None if it is not known.
-        rules: The settings that scoring reads.
+        settings: Of the run.
     """
-    sums = _constant(stop, rules.max_rounds)
-    score = creativity(rules)
-    return (leaps.expected(stop, rules) if rules.encore else {}) | {
+    sums = _constant(stop, settings.max_rounds)
+    score = creativity(settings)
+    return (leaps.expected(stop, settings) if settings.encore else {}) | {
         "creativity_score": float(score(sums)),
-        "creativity_score_cap": float(creativity(rules, "cap")(sums)),
+        "creativity_score_cap": float(creativity(settings, "cap")(sums)),
         "creativity_score_unconfirmed": (
-            None if first is None else float(score(_constant(first, rules.max_rounds)))
+            None if first is None else float(score(_constant(first, settings.max_rounds)))
         ),
         "solve_rate": float(_solved(sums)),
         "mean_rounds": float(_attempts(sums)),
@@ -115,25 +114,25 @@ def _constant(stop: float, last: int) -> Floats:
 
 
 def estimate(
-    games: Sequence[Game], rules: Rules, *, unsolved: str | None = None, unconfirmed: bool = False
+    games: Sequence[Game], settings: Settings, *, unsolved: str | None = None, unconfirmed: bool = False
 ) -> Metric:
     """S_c over games (Eq. 8): the sum over rounds of (S_{k-1} - S_k) worth(t_k), and S_N's part.
 
     Of the games in S_N, those with a valid filling are worth `unsolved_worth` and the others 0.
     """
-    statistic = creativity(rules, unsolved)
-    return _metric(games, rules, statistic, score_ends(rules), unconfirmed=unconfirmed)
+    statistic = creativity(settings, unsolved)
+    return _metric(games, settings, statistic, score_ends(settings), unconfirmed=unconfirmed)
 
 
-def score_ends(rules: Rules) -> tuple[float, float]:
+def score_ends(settings: Settings) -> tuple[float, float]:
     """The least and the most that S_c can be."""
-    return 0.0, worth(rules.round_origin, rules)
+    return 0.0, settings.worth(settings.round_origin)
 
 
-def creativity(rules: Rules, unsolved: str | None = None) -> Callable[[Floats], Floats]:
+def creativity(settings: Settings, unsolved: str | None = None) -> Callable[[Floats], Floats]:
     """S_c as a function of the tally (Eq. 8)."""
-    values = np.array([worth(k + rules.round_origin, rules) for k in range(rules.max_rounds)])
-    rest = unsolved_worth(rules, unsolved)
+    values = np.array([settings.worth(k + settings.round_origin) for k in range(settings.max_rounds)])
+    rest = unsolved_worth(settings, unsolved)
 
     def statistic(sums: Floats) -> Floats:
         curve = survival.curve(sums[..., :2, :])
@@ -144,15 +143,15 @@ def creativity(rules: Rules, unsolved: str | None = None) -> Callable[[Floats], 
     return statistic
 
 
-def solve_rate(games: Sequence[Game], rules: Rules) -> Metric:
+def solve_rate(games: Sequence[Game], settings: Settings) -> Metric:
     """1 - S_N."""
-    return _metric(games, rules, _solved, (0.0, 1.0))
+    return _metric(games, settings, _solved, (0.0, 1.0))
 
 
-def mean_rounds(games: Sequence[Game], rules: Rules) -> Metric:
+def mean_rounds(games: Sequence[Game], settings: Settings) -> Metric:
     """The mean number of attempts used, 1..N, an unsolved game counting N; lower is better."""
-    ends = (1.0, float(rules.max_rounds))
-    return replace(_metric(games, rules, _attempts, ends), better="lower")
+    ends = (1.0, float(settings.max_rounds))
+    return replace(_metric(games, settings, _attempts, ends), better="lower")
 
 
 def _solved(sums: Floats) -> Floats:
@@ -164,19 +163,19 @@ def _attempts(sums: Floats) -> Floats:
 
 
 def with_bounds(
-    measure: Callable[[Sequence[Game], Rules], Metric], games: Sequence[Game], rules: Rules
+    measure: Callable[[Sequence[Game], Settings], Metric], games: Sequence[Game], settings: Settings
 ) -> Metric:
     """A metric of games with what it would be if every censored one had been solved at once, and if none ever had.
 
     A judge that fails mostly on right fillings makes every censored game one that was solved (informative censoring,
     of which the Kaplan-Meier estimate knows nothing).
     """
-    metric = measure(games, rules)
+    metric = measure(games, settings)
     if not any(one.censored for one in games):
         return metric
     return between(
         metric,
-        [measure(bound(games, rules.max_rounds, end), rules) for end in ENDS],
+        [measure(bound(games, settings.max_rounds, end), settings) for end in ENDS],
         sum(one.censored for one in games),
     )
 
@@ -232,7 +231,7 @@ def tally(games: Sequence[Game], last: int, *, unconfirmed: bool = False) -> Flo
 
 def _metric(
     games: Sequence[Game],
-    rules: Rules,
+    settings: Settings,
     statistic: Callable[[Floats], Floats],
     ends: tuple[float, float],
     *,
@@ -241,7 +240,7 @@ def _metric(
     """A statistic of the tally with its interval; `ends` are the least and the most that it can be."""
     if not games:
         return Metric(None, why="no games")
-    counts = tally(games, rules.max_rounds, unconfirmed=unconfirmed)
+    counts = tally(games, settings.max_rounds, unconfirmed=unconfirmed)
     return of_tally(counts, len(games), statistic, ends)
 
 

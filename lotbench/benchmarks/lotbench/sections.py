@@ -14,8 +14,8 @@ from typing import Any
 from lotbench.benchmarks.lotbench.encore_sections import leaps
 from lotbench.benchmarks.lotbench.games import FAILED, Game, game
 from lotbench.benchmarks.lotbench.readings import worth_reading
-from lotbench.benchmarks.lotbench.rules import Rules
 from lotbench.benchmarks.lotbench.score import estimate, parts, solve_rate, tally
+from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import survival
 from lotbench.metrics.intervals import Floats, bounded
@@ -35,7 +35,9 @@ CONFIRM = {
 }
 
 
-def sections(traces: Sequence[Trace], settings: Rules, evidence: Evidence = NOTHING) -> tuple[Section, ...]:
+def sections(
+    traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
+) -> tuple[Section, ...]:
     """The sections of a game run's report, the survival table first."""
     games = [game(trace) for trace in traces]
     return (
@@ -49,9 +51,9 @@ def sections(traces: Sequence[Trace], settings: Rules, evidence: Evidence = NOTH
     )
 
 
-def _survival(games: Sequence[Game], rules: Rules) -> Section:
+def _survival(games: Sequence[Game], settings: Settings) -> Section:
     """Who was still unsolved after each round."""
-    last = rules.max_rounds
+    last = settings.max_rounds
     tallies = tally(games, last)
     counts = tallies.sum(axis=0)
     stopped = Counter(one.unsolved_through + 1 for one in games if one.censored)
@@ -66,7 +68,7 @@ def _survival(games: Sequence[Game], rules: Rules) -> Section:
         "S (Kaplan-Meier) is the share unsolved after the round: S before it, times 1 - solved / at risk. "
         "It takes games that broke off to be no easier or harder than the games still played.",
         "Score: the sum over rounds of (S before - S after) beta exp(-alpha t), t the failed attempts before "
-        f"success (0 for the first attempt with round_origin 0), alpha {rules.alpha:g}, beta {rules.beta:g}.",
+        f"success (0 for the first attempt with round_origin 0), alpha {settings.alpha:g}, beta {settings.beta:g}.",
     ]
     points = tuple((float(k), value) for k, value in enumerate(left) if value is not None)
     bands = tuple(_band(tallies, int(k)) for k, _ in points)
@@ -114,7 +116,7 @@ def _outcomes(games: Sequence[Game]) -> Section:
     return Section("Outcomes", (note,), (Table(("outcome", "games", "share"), tuple(rows)),), brief=True)
 
 
-def _rounds(games: Sequence[Game], rules: Rules) -> Section:
+def _rounds(games: Sequence[Game], settings: Settings) -> Section:
     """What came of the rounds: replies, guesses that come again, questions that gave the answer away, missing answers."""
     rounds = [at for one in games for at in one.rounds]
     replies, valid = [at for at in rounds if at.status], [at for at in rounds if at.status == "ok"]
@@ -126,7 +128,7 @@ def _rounds(games: Sequence[Game], rules: Rules) -> Section:
     answers = [at.answer for at in rounds if at.answered]
     seen = Counter(at.status for at in replies)
     tight = [one for one in games if not any(at.leak for at in one.rounds)]
-    score = estimate(tight, rules)
+    score = estimate(tight, settings)
     counts: tuple[tuple[str, int, Sequence[Any]], ...] = (
         *((status, seen[status], replies) for status in (*STATUSES, *sorted(seen.keys() - set(STATUSES)))),
         ("language_mismatch, of the ok", sum(at.language_mismatch for at in valid), valid),
@@ -170,7 +172,7 @@ def _openings(games: Sequence[Game]) -> tuple[Sequence[Any], int]:
     return several, sum(len(set(openings)) == 1 for openings in several)
 
 
-def _judging(games: Sequence[Game], rules: Rules) -> Section:
+def _judging(games: Sequence[Game], settings: Settings) -> Section:
     """How verdicts came about, what the second look overturned, and which chains stayed in doubt."""
     rounds = [at for one in games for at in one.rounds]
     confirms = [at.confirm for at in rounds if at.confirm]
@@ -182,7 +184,7 @@ def _judging(games: Sequence[Game], rules: Rules) -> Section:
     rows.append(("confirm", agreed, len(confirms) - agreed))
     doubtful = {(one.sample, chain.judge) for one in games for chain in one.chains if chain.accepted is False}
     notes = [
-        CONFIRM.get(str(rules.confirm), f"confirm: {rules.confirm}"),
+        CONFIRM.get(str(settings.confirm), f"confirm: {settings.confirm}"),
         f"Askings of a judge that brought no readable verdict: {unread}.",
         f"Causal chains that were not accepted after all builds: {len(doubtful)}.",
         "creativity_score_unconfirmed takes every first positive verdict for the end of its game.",
@@ -191,14 +193,14 @@ def _judging(games: Sequence[Game], rules: Rules) -> Section:
     return Section("Judging", tuple(notes), tuple(tables))
 
 
-def _groups(traces: Sequence[Trace], games: Sequence[Game], rules: Rules) -> Section:
+def _groups(traces: Sequence[Trace], games: Sequence[Game], settings: Settings) -> Section:
     """The score by language and by tier, as far as the graded walks name them."""
     rows: list[tuple[Cell, ...]] = []
     for name in ("language", "tier"):
         labels = [parts(trace, name) for trace in traces]
         for label in sorted({label for label in labels if label is not None}):
             chosen = [one for one, its in zip(games, labels, strict=True) if its == label]
-            score, rate = estimate(chosen, rules), solve_rate(chosen, rules)
+            score, rate = estimate(chosen, settings), solve_rate(chosen, settings)
             samples = len({one.sample for one in chosen})
             rows.append((name, label, samples, len(chosen), score.value, score.low, score.high, rate.value))
     columns = ("by", "group", "samples", "games", "creativity_score", "low", "high", "solve_rate")

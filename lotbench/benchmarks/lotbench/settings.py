@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, TypeAlias
 
@@ -85,6 +86,10 @@ class Settings(BaseModel):
     def whole(self) -> bool:
         """Whether answers are whole responses, not fillings."""
         return self.frame != "shown"
+
+    def worth(self, t: int) -> float:
+        """What a game is worth that t attempts failed before: beta exp(-alpha t) (Eq. 8)."""
+        return self.beta * math.exp(-self.alpha * t)
 
 
 GameEpisode: TypeAlias = Episode[Item, Settings]

@@ -14,7 +14,6 @@ from lotbench.benchmarks.lotbench import (
     check,
     judge_rows,
     lints,
-    placebo,
     validation,
 )
 from lotbench.benchmarks.lotbench.ballot import BALLOT
@@ -88,7 +87,6 @@ benchmark = Benchmark(
         deciding=lambda role, settings: {"": validation.BOUNDS[role]},
         draw=validation.draw,
         standing=standing,
-        placebo=placebo.lines,
     ),
     ballot=BALLOT,
     replay=replay,

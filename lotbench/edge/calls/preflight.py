@@ -18,8 +18,8 @@ from lotbench.harness.episode import AnyEpisode
 from lotbench.prompting.reply import Form, prose, schema, shape
 from lotbench.types import Image, Message, Question
 
-UNTESTED = ("file", "human", "placebo")
-"""Recordings and the placebo have no reply to a test, and a person is not asked to fill in JSON."""
+UNTESTED = ("file", "human")
+"""Recordings have no reply to a test, and a person is not asked to fill in JSON."""
 TEXT = "This is a connection test. Answer with one JSON object of this form:\n"
 
 

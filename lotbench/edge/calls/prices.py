@@ -20,7 +20,7 @@ from lotbench.config.experiment import Limits, read_toml, validate
 from lotbench.config.model_names import ModelName, base_model
 from lotbench.types import Reply, Usage
 
-FREE_KINDS = ("hf", "local", "file", "human", "placebo", "python")
+FREE_KINDS = ("hf", "local", "file", "human", "python")
 FREE_PROVIDERS = ("ollama", "vllm")
 FLEX = 0.5
 """The share of its price that a call of OpenAI's service tier `flex` costs."""

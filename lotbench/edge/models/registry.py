@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,12 +19,10 @@ from lotbench.edge.models.chat import ChatModel
 from lotbench.edge.models.concurrency import Pace
 from lotbench.edge.models.embedded import Embedded, weights
 from lotbench.edge.models.person import PersonModel
-from lotbench.edge.models.placebo import PlaceboModel
 from lotbench.edge.models.python_models import CallableModel, LangChainModel, chat_maker
 from lotbench.edge.models.recorded import RecordedModel
 from lotbench.edge.models.retrying import Waiting
 from lotbench.errors import UsageError
-from lotbench.harness.judge_validation import PlaceboLines
 from lotbench.types import Model
 
 if TYPE_CHECKING:
@@ -43,7 +41,6 @@ class Models:
         own: Models given as Python objects, by name (`python:NAME`): async callables, LangChain chat
             models, or anything that is a `Model` already.
         order: The ids of the samples in data order, if recorded predictions may be joined to them by position.
-        placebo: What the placebo says in a walk, by sample and repeat.
 
     Attributes:
         warnings: What a person should know of the models that were built.
@@ -55,11 +52,9 @@ class Models:
         limits: Limits,
         own: Mapping[str, Any],
         order: Sequence[str] = (),
-        placebo: Callable[[str, int], PlaceboLines] | None = None,
     ) -> None:
         self.warnings: list[str] = []
         self._order = order
-        self._placebo = placebo
         self.waiting = Waiting()
         self._pictures = pictures
         self._limits = limits
@@ -126,10 +121,6 @@ class Models:
             return made
         if name.kind == "file":
             return self._recorded(role, Path(name.model))
-        if name.kind == "placebo":
-            if self._placebo is None:
-                raise UsageError("placebo: it is a candidate of lotbench only")
-            return PlaceboModel(self._placebo)
         if name.kind == "human" and name.text not in self._own:
             return PersonModel(self._pictures.path)
         return self._given(name)

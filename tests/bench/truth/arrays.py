@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lotbench.benchmarks.lotbench.headline import Counted, of_counts
+from lotbench.benchmarks.lotbench.headline import Record, of_counts
 from lotbench.metrics.headline import Headline
 from lotbench.report.leaderboard import Entry, Pair, board
 from tests.bench.truth.worlds import ROUNDS, Booleans, Errors, Floats, Player
@@ -30,7 +30,7 @@ def tallies(yes: Booleans) -> Floats:
 def headline(yes: Booleans) -> Headline:
     """The headline of a run of such games; none broke off."""
     records = {
-        f"p{at:03}": Counted(one[None], (one[None], one[None]), yes.shape[1], 0)
+        f"p{at:03}": Record(one[None], (one[None], one[None]), yes.shape[1], 0)
         for at, one in enumerate(tallies(yes))
     }
     return of_counts(records, RULES, "picture")

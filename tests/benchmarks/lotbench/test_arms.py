@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from lotbench.benchmarks.lotbench.games import game
 from lotbench.benchmarks.lotbench.judge_rows import ROWS, probes
 from lotbench.benchmarks.lotbench.replay import replay
 from lotbench.benchmarks.lotbench.sections import sections
@@ -82,18 +81,6 @@ def test_a_run_of_each_arm_that_was_cut_off_is_gone_on_with_to_the_same_end_and_
         assert told(walks(run.path)) == told(before)
         # A connection test may come on top of what was cut off; a causal chain stands in the store.
         assert 0 < server.log()["requests"] - came <= calls - kept + 3
-
-
-async def test_a_placebo_plays_a_hidden_encore_with_responses_of_other_samples(tmp_path: Path) -> None:
-    with FakeServer() as server:
-        run = await play_run(
-            server, tmp_path, candidate="placebo", settings={"frame": "hidden", "encore": True}, limit=2
-        )
-    responses = {item.response for item in shipped()}
-    said = [at.filling for one in run.traces for at in game(one).rounds if at.filling]
-    assert said and {*said} <= responses
-    assert {"leaps", "leap_score"} <= run.summary["scores"].keys()
-    assert run.summary["scores"]["leaps"]["baselines"].keys() >= {"placebo"}
 
 
 # ---- What a report, a replay and the page of a game say ----

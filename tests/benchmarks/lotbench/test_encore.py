@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from lotbench.benchmarks.lotbench import leaps
 from lotbench.benchmarks.lotbench.games import game as read
 from lotbench.benchmarks.lotbench.score import expected, metrics
 from lotbench.benchmarks.lotbench.settings import Settings
@@ -197,46 +196,3 @@ def test_the_chance_line_is_what_games_of_that_probability_come_to() -> None:
     p = 0.3
     found = expected(p, None, Rules(max_rounds=2, encore=True))
     assert found["leap_score"] == pytest.approx(p + p * (p + (1 - p) * math.exp(-0.2)))
-
-
-def test_a_leap_that_people_call_none_does_not_count_and_a_missed_one_does() -> None:
-    games = [read(WHOLE), read(trace("b", 1, "unsolved", [respond(1), check(1, False)]))]
-    labels = {("a", 1, 1): True, ("a", 1, 3): False, ("a", 1, 2): False, ("b", 1, 1): True}
-    found = leaps.by_labels(games, labels, ENCORE)
-    # One right leap of two; of two refused answers one was right, so half of each counts.
-    assert found["leaps_corrected"].value == pytest.approx((1 + 0.5 * 2) / 2)
-    assert found["leap_score_corrected"].value == pytest.approx((1 + 0.5 * (math.exp(-0.0) + 1)) / 2)
-
-
-def test_the_interval_of_labelled_leaps_knows_how_few_labels_there_are() -> None:
-    """One refused answer of three labels was right, and of a thousand: the same score, and not known as well."""
-    games = [
-        read(trace(f"s{n:02}", 1, "unsolved", [respond(1), check(1, n % 5 == 0), *lead(n)]))
-        for n in range(60)
-    ]
-    refused = [(one.sample, 1, 1) for one in games if not one.leaps]
-    accepted_ = {(one.sample, 1, 1): True for one in games if one.leaps}
-    few = accepted_ | {place: at % 3 == 0 for at, place in enumerate(refused[:3])}
-    all_of = accepted_ | {place: at % 3 == 0 for at, place in enumerate(refused)}
-    wide, narrow = (leaps.by_labels(games, labels, ENCORE)["leaps_corrected"] for labels in (few, all_of))
-    assert wide.value == pytest.approx(narrow.value) == pytest.approx((12 + 48 / 3) / 60)
-    assert wide.low is not None and wide.high is not None
-    assert narrow.low is not None and narrow.high is not None
-    # Of three labels one: .06 to .87 of the 48 refused answers may be right (Jeffreys).
-    assert wide.high - wide.low > 2 * (narrow.high - narrow.low) and wide.high > 12 / 60 + 0.7 * 48 / 60
-
-
-def test_no_right_leap_among_few_labels_does_not_say_that_there_is_none() -> None:
-    games = [read(trace(f"s{n}", 1, "solved", [respond(1), check(1, True), *lead(0)])) for n in range(30)]
-    found = leaps.by_labels(games, {("s0", 1, 1): False, ("s1", 1, 1): False}, ENCORE)["leaps_corrected"]
-    assert found.value == 0 and found.high is not None and found.high > 0.5
-
-
-def lead(n: int) -> list[dict[str, Any]]:
-    return [] if n % 5 else [leap(1, 1, 0)]
-
-
-def test_labels_of_leaps_alone_do_not_correct_what_was_refused() -> None:
-    found = leaps.by_labels([read(WHOLE)], {("a", 1, 1): True}, ENCORE)
-    assert found["leaps_corrected"].value is None
-    assert found["leaps_corrected"].why == "no refused answer of this run has a label"

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from lotbench.benchmarks.lotbench.games import game
 from lotbench.benchmarks.lotbench.headline import headline
-from lotbench.benchmarks.lotbench.rules import worth
 from lotbench.benchmarks.lotbench.score import grade, metrics
 from lotbench.errors import LotbenchError
 from lotbench.harness.episode import AnyEpisode, Episode, nobody
@@ -45,7 +44,7 @@ def walk(rules: Rules, outcome: str | None, steps: list[dict[str, object]]) -> A
 
 @pytest.mark.parametrize(("t", "value"), [(0, 1.0), (1, 0.8187), (5, 0.3679), (15, 0.0498)])
 def test_worth_is_the_exponential(t: int, value: float) -> None:
-    assert worth(t, Rules()) == pytest.approx(value, abs=5e-5)
+    assert Rules().worth(t) == pytest.approx(value, abs=5e-5)
 
 
 def test_two_samples_of_three_games_by_hand() -> None:

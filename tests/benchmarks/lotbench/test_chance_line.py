@@ -1,0 +1,59 @@
+"""The chance line that reports print: expected from a judge check, or not known."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from lotbench.benchmarks.lotbench.chance import NAMES
+from lotbench.benchmarks.lotbench.score import expected
+from lotbench.benchmarks.lotbench.settings import Settings
+from lotbench.config.model_names import parse
+from lotbench.errors import UsageError
+from tests.playing import play
+from tests.server import FakeServer
+
+CHOSEN = Settings()
+
+
+@pytest.mark.parametrize(("fpr", "score"), [(0.01, 0.051), (0.03, 0.141), (0.05, 0.220)])
+def test_expected_scores_are_those_of_the_audit(fpr: float, score: float) -> None:
+    found = expected(fpr, fpr, CHOSEN)
+    assert found["creativity_score"] == pytest.approx(score, abs=1e-3)
+    assert found["creativity_score"] == pytest.approx(
+        sum(fpr * (1 - fpr) ** k * math.exp(-0.2 * k) for k in range(15))
+    )
+    assert found["solve_rate"] == pytest.approx(1 - (1 - fpr) ** 15)
+    assert found["mean_rounds"] == pytest.approx(sum((1 - fpr) ** k for k in range(15)))
+    assert found["creativity_score_cap"] == pytest.approx(
+        found["creativity_score"] + (1 - fpr) ** 15 * math.exp(-3)  # type: ignore[operator]
+    )
+
+
+@pytest.mark.parametrize(("stop", "score", "rounds"), [(0.0, 0.0, 15.0), (1.0, 1.0, 1.0)])
+def test_judges_that_never_or_always_err(stop: float, score: float, rounds: float) -> None:
+    found = expected(stop, None, CHOSEN)
+    assert (found["creativity_score"], found["mean_rounds"]) == (score, rounds)
+    assert found["creativity_score_unconfirmed"] is None
+
+
+def test_the_first_judge_alone_has_its_own_rate() -> None:
+    found = expected(0.01, 0.05, CHOSEN)
+    assert found["creativity_score_unconfirmed"] == pytest.approx(0.220, abs=1e-3)
+
+
+async def test_without_a_check_of_the_judge_the_chance_line_is_not_known(tmp_path: Path) -> None:
+    with FakeServer() as server:
+        run = await play(server, tmp_path)
+    found = {name: run.summary["scores"][name]["baselines"] for name in NAMES}
+    assert found == {name: {"chance": None} for name in NAMES}
+    assert "Chance line: not known; check the judge with lotbench judge-check." in run.report.read_text(
+        "utf-8"
+    )
+
+
+def test_the_placebo_of_before_is_no_model_of_openai() -> None:
+    with pytest.raises(UsageError, match="placebo: it plays no more"):
+        parse("placebo")
