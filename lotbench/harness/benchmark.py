@@ -111,7 +111,7 @@ class Benchmark:
         ballot: How what models wrote is put to the vote.
         replay: How an episode is told again, from its sample's fields and its trace; None tells it step by step.
         headline: The metric by which runs are ranked, and what may keep a run from it.
-        answers: What the candidate said to each sample, to see how much of it is alike.
+        answers: What the candidate said in an episode, to see how much of it is alike.
         across: Sections on several runs at once, from the traces and settings of each by its name.
     """
 
@@ -144,7 +144,7 @@ class Benchmark:
     ballot: Ballot | None = None
     replay: Callable[[Mapping[str, Any], Trace], Replay] | None = None
     headline: Callable[[Sequence[Trace], Any], Headline] = of_traces
-    answers: Callable[[Sequence[Trace], Any], Mapping[str, Sequence[str]]] = lambda traces, settings: {}
+    answers: Callable[[Trace, Any], Sequence[str]] = lambda trace, settings: ()
     across: Callable[[Runs], Sequence[Section]] = lambda runs: ()
 
     @property
@@ -176,6 +176,13 @@ class Benchmark:
         return "image" in getattr(settings, "arm", "image") and any(
             one.pictures for one in self.roles.values()
         )
+
+    def answers_by_sample(self, traces: Sequence[Trace], settings: Any) -> dict[str, list[str]]:
+        """What the candidate said to each sample."""
+        found: dict[str, list[str]] = {}
+        for trace in traces:
+            found.setdefault(trace.sample, []).extend(self.answers(trace, settings))
+        return found
 
     def samples(self, items: Sequence[Any], settings: Any, seed: int) -> tuple[Any, ...]:
         """The samples that the lines of a data set are, or make."""

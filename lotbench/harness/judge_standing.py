@@ -20,8 +20,11 @@ ROLE = "judge"
 def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
     """How well a run's judges are known to judge, as the benchmark says it, or each by itself."""
     if declared.standing is not None:
-        return declared.standing(context)
-    known = {seat: _records(context, declared, seat) for seat in range(len(context.ids.get(ROLE, ())))}
+        return declared.standing(declared, context)
+    known = {
+        seat: by_criterion(context, declared, ROLE, [seat], context.settings)
+        for seat in range(len(context.ids.get(ROLE, ())))
+    }
     used = [one for records in known.values() for one in records.values()]
     if not used:
         # Nobody was ever checked: the rule says so by itself, in one reason.
@@ -47,7 +50,7 @@ def who(context: JudgeContext, role: str, seats: Sequence[int]) -> str:
 
 
 def wanted_key(
-    context: JudgeContext, role: str, seats: Sequence[int], asked: Mapping[str, Any]
+    context: JudgeContext, declared: Validation, role: str, seats: Sequence[int], settings: Any
 ) -> dict[str, Any] | None:
     """What names the check of these judges, beside its criterion; None if it is not known who judged."""
     models = [ids(context, role, seat) for seat in seats]
@@ -55,21 +58,15 @@ def wanted_key(
         return None
     known = context.addresses.get(role, ())
     addresses = [known[seat] if seat < len(known) else "" for seat in seats]
+    asked = declared.key(role, settings, context.prompts, context.sampling.get(role), context.data)
     return {**asked, **judged_by([one[0] for one in models], addresses)}
 
 
 def by_criterion(
-    context: JudgeContext, role: str, seats: Sequence[int], asked: Mapping[str, Any]
+    context: JudgeContext, declared: Validation, role: str, seats: Sequence[int], settings: Any
 ) -> dict[str, Record]:
-    """The checks of these judges together by criterion; none where it is not known who judged.
-
-    Args:
-        context: What is known of the run.
-        role: Theirs.
-        seats: Their places, in the order in which they judge.
-        asked: What their verdicts depend on; see `Validation.key`.
-    """
-    wanted = wanted_key(context, role, seats, asked)
+    """The checks of these judges together under these settings, by criterion; none where it is not known who judged."""
+    wanted = wanted_key(context, declared, role, seats, settings)
     found: dict[str, Record] = {}
     for one in context.records:
         key = dict(one["key"])
@@ -77,13 +74,6 @@ def by_criterion(
         if key == wanted:
             found.setdefault(criterion, one)
     return found
-
-
-def _records(context: JudgeContext, declared: Validation, seat: int) -> dict[str, Record]:
-    """The checks of a judge under the run's conditions, by criterion."""
-    sampling = context.sampling.get(ROLE)
-    asked = declared.key(ROLE, context.settings, context.prompts, sampling, context.data)
-    return by_criterion(context, ROLE, [seat], asked)
 
 
 def _checks(judge: str, records: Mapping[str, Record], bounds: Mapping[str, str]) -> Iterator[Check]:

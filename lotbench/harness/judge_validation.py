@@ -42,13 +42,13 @@ class Probe:
     role: str
     sample: str
     step: str
-    turn: Mapping[str, JSON]
-    label: bool
-    kind: str | None
-    language: str
-    split: str
-    labels: tuple[bool, ...]
-    contested: bool
+    turn: Mapping[str, JSON] = field(default_factory=dict)
+    label: bool = True
+    kind: str | None = None
+    language: str = "en"
+    split: str = "test"
+    labels: tuple[bool, ...] = ()
+    contested: bool = False
     state: Mapping[str, JSON] = field(default_factory=dict)
     task: str = ""
     group: str = ""
@@ -198,7 +198,8 @@ class Validation:
         panels: Who is measured how, from a role, its number of seats and the settings; a last argument of `True` wants
             every variant there is.
         read: What became of a probe, from the state after its step.
-        key: What a role's verdicts depend on beside the models: settings, prompts, data.
+        depends: What a role's verdicts depend on beside the models, from role and settings: the benchmark's name with those
+            settings, and the names of the prompts that it hears. `of_data` says whether they depend on the data set too.
         rulings: What a panel's results come to, from all probes that it was put once.
         deciding: The criteria that a score rests on, from role and settings, each with the bounds that it is held to (a
             name in `report.trust.BOUNDS`).
@@ -210,16 +211,23 @@ class Validation:
     probes: Callable[[str, Sequence[Any], Mapping[str, Any]], tuple[Sequence[Probe], Sequence[str]]]
     panels: Callable[[str, int, Any, bool], Sequence[JudgePanel]]
     read: Callable[[Probe, State], ProbeResult]
-    key: Callable[[str, Any, Pack, JSON, str], dict[str, JSON]]
+    depends: Callable[[str, Any], tuple[dict[str, JSON], Set[str]]]
     rulings: Callable[[Sequence[tuple[Probe, ProbeResult]]], Sequence[Ruling]] = decided
     deciding: Callable[[str, Any], Mapping[str, str]] = lambda role, settings: {"": ""}
     draw: Callable[[Sequence[Trace], Mapping[str, Mapping[str, Any]], Any, int, int], Draw] | None = None
-    standing: Callable[[JudgeContext], JudgeQuality] | None = None
+    standing: Callable[[Validation, JudgeContext], JudgeQuality] | None = None
+    of_data: bool = False
 
     @property
     def files(self) -> dict[str, type[BaseModel]]:
         """The model of a line of each file, whoever judges it."""
         return {name: row for files in self.rows.values() for name, row in files.items()}
+
+    def key(self, role: str, settings: Any, prompts: Pack, sampling: JSON, data: str) -> dict[str, JSON]:
+        """What a role's verdicts depend on beside the models; `data` is the digest of the data set."""
+        depends, heard = self.depends(role, settings)
+        made = {**depends, "role": role, "prompts": prompts_heard(prompts, heard), "sampling": sampling}
+        return made | ({"data": data} if self.of_data else {})
 
 
 def judged_by(models: Sequence[str], addresses: Sequence[str]) -> dict[str, JSON]:

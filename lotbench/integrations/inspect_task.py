@@ -301,7 +301,7 @@ def measured(run: Run, traces: Mapping[tuple[str, int], Trace]) -> dict[str, flo
     made = planned(run, Limits())
     order = [(one.sample, one.repeat) for lane in made.lanes() for one in lane]
     walked = [traces[place] for place in order if place in traces]
-    answers = made.benchmark.answers(walked, made.settings) if len(walked) == len(order) else {}
+    answers = made.benchmark.answers_by_sample(walked, made.settings) if len(walked) == len(order) else {}
     beside = results.evidence(made, run.path, answers, embed=True)
     found: dict[str, float] = {}
     for key, one in made.benchmark.metrics(walked, made.settings, beside).items():

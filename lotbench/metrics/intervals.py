@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
+
+from lotbench.types import Metric
 
 Floats: TypeAlias = NDArray[np.float64]
 Interval: TypeAlias = tuple[float | None, float | None]
@@ -81,6 +83,30 @@ def studentised(
     if half <= 1e-12 * max(1.0, abs(value)):
         return None, None
     return max(ends[0], value - half), min(ends[1], value + half)
+
+
+def ratio(sums: Floats) -> Floats:
+    """Means from sums and counts, [..., 2] to [...]; NaN where nothing was counted."""
+    none = np.full(sums.shape[:-1], np.nan)
+    return np.asarray(np.divide(sums[..., 0], sums[..., 1], out=none, where=sums[..., 1] > 0))
+
+
+def clustered_mean(
+    clusters: Iterable[Sequence[float]],
+    ends: tuple[float, float] = (0.0, 1.0),
+    interval: Callable[[Floats, Callable[[Floats], Floats], tuple[float, float]], Interval] | None = None,
+) -> Metric:
+    """The mean of values that come in clusters; n counts clusters, observations are values.
+
+    Args:
+        clusters: The values of each, at least one cluster.
+        ends: The least and the most that a value can be.
+        interval: `bounded` by default.
+    """
+    sums = np.array([[sum(values), len(values)] for values in clusters], dtype=float)
+    low, high = (interval or bounded)(sums, ratio, ends)
+    value, observations = float(ratio(sums.sum(axis=0))), int(sums[:, 1].sum())
+    return Metric(value, low, high, n=len(sums), observations=observations)
 
 
 def combined(value: float, parts: Sequence[Interval], ends: tuple[float, float]) -> Interval:

@@ -27,7 +27,7 @@ def in_order(
 def said(path: Path, traces: Sequence[Trace], declared: Benchmark, settings: Any) -> Said:
     """What the candidate said, with the vectors that the folder has of it: no encoder is loaded to compare."""
     encoder = str(getattr(settings, "encoder", ""))
-    answers = declared.answers(traces, settings)
+    answers = declared.answers_by_sample(traces, settings)
     wanted = [text for texts in answers.values() for text in texts]
     return Said(answers, embeddings.read_vectors(path / VECTORS, encoder, wanted) if encoder else {}, encoder)
 

@@ -110,7 +110,7 @@ def _measured(
 ) -> tuple[Report, JudgeQuality]:
     """The report of a run, and what is known of its judges."""
     benchmark, settings = made.benchmark, made.settings
-    answers = benchmark.answers(traces, settings)
+    answers = benchmark.answers_by_sample(traces, settings)
     quality = _judge_quality(made, path, traces, totals)
     known = _Worked(
         traces,

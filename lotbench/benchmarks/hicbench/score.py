@@ -33,7 +33,6 @@ from lotbench.benchmarks.hicbench.settings import Settings, TaskEpisode
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics.headline import Headline, Weighted, by_sample, missing, of_sums
 from lotbench.metrics.intervals import Interval, bounded, studentised
-from lotbench.metrics.likeness import Answers
 from lotbench.types import JSON, Metric, Score, Trace
 
 NO_ANSWERS = "no answer was judged"
@@ -276,13 +275,11 @@ def sampling_part(rated: Ratings) -> float | None:
     return float(np.mean(parts)) if parts else None
 
 
-def answers(traces: Sequence[Trace], settings: Settings) -> Answers:
-    """The answers of walks that were scored, by task."""
-    found: dict[str, list[str]] = {}
-    for trace in (one for one in traces if one.outcome == "scored"):
-        said = [one.text for one in read_answered(trace.steps) if one.status == "ok"]
-        found.setdefault(trace.sample, []).extend(said)
-    return found
+def answers(trace: Trace, settings: Settings) -> list[str]:
+    """The answers of a walk that was scored."""
+    if trace.outcome != "scored":
+        return []
+    return [one.text for one in read_answered(trace.steps) if one.status == "ok"]
 
 
 def _marks(rated: Ratings, at: int) -> Metric:

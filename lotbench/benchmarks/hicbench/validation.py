@@ -19,12 +19,9 @@ from lotbench.harness.judge_validation import (
     ProbeResult,
     Ruling,
     Validation,
-    prompts_heard,
 )
 from lotbench.harness.planted import PlantedRow, Text, faults_of_rows
 from lotbench.harness.state import State
-from lotbench.prompting.prompt import Pack
-from lotbench.types import JSON
 
 
 class Planted(PlantedRow):
@@ -82,7 +79,6 @@ def _answer_probe(role: str, row: Planted) -> Probe:
         turn={"answers": [row.answer]},
         label=row.false,
         kind=row.fault or row.kind,
-        language="en",
         split=row.split,
         labels=(row.false,) if row.blind_false is None else (row.false, row.blind_false),
         contested=row.contested,
@@ -133,16 +129,6 @@ def _is_ih(said: Mapping[str, Any]) -> bool:
     return over and not said["hallucination"]
 
 
-def key(role: str, settings: Settings, prompts: Pack, sampling: JSON, data: str) -> dict[str, JSON]:
-    """What a judge's verdicts depend on beside the model; tasks are not among it: any may be judged."""
-    return {
-        "benchmark": "hicbench",
-        "role": role,
-        "prompts": prompts_heard(prompts, {"judge", "lines"}),
-        "sampling": sampling,
-    }
-
-
 DECIDING = {"hallucination": "", "IH": ""}
 """The criteria that a score rests on, held to the bounds of every judge."""
 
@@ -152,7 +138,8 @@ CHECKED = Validation(
     probes=probes,
     panels=panels,
     read=probe_result,
-    key=key,
+    # Tasks are not among it: any may be judged.
+    depends=lambda role, settings: ({"benchmark": "hicbench"}, {"judge", "lines"}),
     rulings=rulings,
     deciding=lambda role, settings: DECIDING,
 )

@@ -16,7 +16,7 @@ import numpy as np
 from lotbench.benchmarks.liveideabench.judged import Idea, Keyword
 from lotbench.benchmarks.liveideabench.settings import Settings
 from lotbench.metrics.correlation import spearman
-from lotbench.metrics.intervals import Floats, studentised
+from lotbench.metrics.intervals import clustered_mean, studentised
 from lotbench.report.sections import Cell, Plot, Section, Table
 from lotbench.types import Metric
 
@@ -77,23 +77,13 @@ def _measures(
 
 def _mean(keywords: Sequence[Keyword], of: Callable[[Idea], float | None], most: float) -> Metric:
     """The mean of something over ideas, with its interval over keywords."""
-    sums: dict[str, list[float]] = {}
+    values: dict[str, list[float]] = {}
     for one in keywords:
         for value in (value for idea in one.ideas if (value := of(idea)) is not None):
-            total = sums.setdefault(one.sample, [0.0, 0.0])
-            total[0] += value
-            total[1] += 1
-    table = np.array(list(sums.values())).reshape(-1, 2)
-
-    def mean(drawn: Floats) -> Floats:
-        return np.asarray(drawn[..., 0] / drawn[..., 1])
-
-    if not len(table):
+            values.setdefault(one.sample, []).append(value)
+    if not values:
         return Metric(None, why="no idea")
-    low, high = studentised(table, mean, (0.0, most))
-    return Metric(
-        float(mean(table.sum(axis=0))), low, high, n=len(table), observations=int(table[:, 1].sum())
-    )
+    return clustered_mean(values.values(), (0.0, most), studentised)
 
 
 def _pooled(runs: Read) -> Section:

@@ -15,7 +15,6 @@ from lotbench.benchmarks.liveideabench.relations import lengths
 from lotbench.benchmarks.liveideabench.score import Sheet, sheet
 from lotbench.benchmarks.liveideabench.settings import Settings, Version
 from lotbench.harness.evidence import NOTHING, Evidence
-from lotbench.metrics.likeness import Answers
 from lotbench.report.markdown import out_of, share
 from lotbench.report.sections import Cell, Grid, Reading, Section, Table
 from lotbench.types import Metric, Trace
@@ -43,13 +42,9 @@ def sections(
     return tuple(made)
 
 
-def answers(traces: Sequence[Trace], settings: Settings) -> Answers:
-    """The ideas, by keyword."""
-    found: dict[str, list[str]] = {}
-    for trace in traces:
-        ideas = read_keyword(trace, settings.rules).ideas
-        found.setdefault(trace.sample, []).extend(idea.text for idea in ideas if idea.ok)
-    return found
+def answers(trace: Trace, settings: Settings) -> list[str]:
+    """The ideas."""
+    return [idea.text for idea in read_keyword(trace, settings.rules).ideas if idea.ok]
 
 
 def _replies(keywords: Sequence[Keyword]) -> Section:

@@ -18,11 +18,9 @@ from lotbench.harness.judge_validation import (
     ProbeResult,
     Ruling,
     Validation,
-    prompts_heard,
 )
 from lotbench.harness.planted import PlantedRow, Text, faults_of_rows
 from lotbench.harness.state import State
-from lotbench.prompting.prompt import Pack
 from lotbench.types import JSON
 
 LETTERS = "ABCD"
@@ -115,10 +113,8 @@ def _pair_probe(role: str, row: Pair) -> Probe:
         role=role,
         sample=row.sample,
         step="judge",
-        turn={},
         label=alike,
         kind=row.relation,
-        language="en",
         split=row.split,
         labels=(alike,) if row.blind_letter is None else (alike, row.blind_letter in ALIKE),
         contested=row.contested,
@@ -135,12 +131,8 @@ def _triple_probes(role: str, row: Triple) -> Iterator[Probe]:
             role=role,
             sample=row.sample,
             step="judge",
-            turn={},
             label=place == 0,
-            kind=None,
-            language="en",
             split=row.split,
-            labels=(),
             contested=row.contested,
             state=_walked(version),
             task="triples",
@@ -217,16 +209,11 @@ def _number(letter: str) -> float:
     return float(LETTERS.index(letter))
 
 
-def key(role: str, settings: Settings, prompts: Pack, sampling: JSON, data: str) -> dict[str, JSON]:
+def depends(role: str, settings: Settings) -> tuple[dict[str, JSON], set[str]]:
     """What a judge's verdicts depend on beside the model; keywords are not among it: any may be judged."""
     version = settings.version
-    return {
-        "benchmark": "liveideabench",
-        "role": role,
-        "version": version,
-        "prompts": prompts_heard(prompts, {f"judge_{version}", f"compare_{version}", "lines"}),
-        "sampling": sampling,
-    }
+    heard = {f"judge_{version}", f"compare_{version}", "lines"}
+    return {"benchmark": "liveideabench", "version": version}, heard
 
 
 def deciding(role: str, settings: Settings) -> dict[str, str]:
@@ -239,7 +226,7 @@ CHECKED = Validation(
     probes=probes,
     panels=panels,
     read=probe_result,
-    key=key,
+    depends=depends,
     rulings=rulings,
     deciding=deciding,
 )

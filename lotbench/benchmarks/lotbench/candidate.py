@@ -7,12 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lotbench.benchmarks.lotbench import encore, responses, whole, words
-from lotbench.benchmarks.lotbench.frameworks import ANSWERS, FRAMEWORKS, Notes
+from lotbench.benchmarks.lotbench.answer_forms import ANSWERS, Asking, Filling, Notes, Word
 from lotbench.benchmarks.lotbench.questions import question
 from lotbench.benchmarks.lotbench.scene import request, unclear
 from lotbench.benchmarks.lotbench.settings import GameEpisode, prompt, reveals
 from lotbench.harness.episode import Reading
 from lotbench.harness.state import EpisodeState, Update
+from lotbench.prompting.frameworks import FRAMEWORKS
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, read_form
 from lotbench.types import JSON, Answer
@@ -49,6 +50,7 @@ async def ask(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
     if not episode.settings.ask or turn.get("verdict"):
         return {"turn": {**turn, "question": None}}
     framework = FRAMEWORKS[episode.settings.framework]
+    form = framework.form(Asking)
     notes = await _notes(episode, draw=1) if framework.notes else ""
     asked = [past["question"] for past in state["history"] if past.get("question")]
     tried = [past["filling"] for past in [*state["history"], turn] if past.get("filling")]
@@ -56,9 +58,9 @@ async def ask(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
     reading = await episode.ask(
         "candidate",
         "ask",
-        request(episode, "ask", framework.asking, notes),
-        framework.asking,
-        read=lambda answer: question(read_form(answer.reply, framework.asking).question, asked),
+        request(episode, "ask", form, notes),
+        form,
+        read=lambda answer: question(read_form(answer.reply, form).question, asked),
         value=lambda said: {"question": said, "status": "ok", "leak": words.leaks(said, secrets)},
         missing=lambda error: {"question": None, "status": error.kind, "leak": False},
         refusal_stands=True,
@@ -150,8 +152,10 @@ def _guess_form(episode: GameEpisode) -> tuple[type[Form], str]:
     """The form of a guess, and its field that holds the guess."""
     framework, settings = FRAMEWORKS[episode.settings.framework], episode.settings
     if settings.whole:
-        return framework.written, "response"
-    return (framework.word, "WORD") if settings.wording == "paper" else (framework.filling, "filling")
+        return framework.form(whole.Written), "response"
+    if settings.wording == "paper":
+        return framework.form(Word), "WORD"
+    return framework.form(Filling), "filling"
 
 
 async def _notes(episode: GameEpisode, draw: int = 0) -> str:

@@ -243,13 +243,9 @@ class Game:
         return [rounds.get(number, Round(number)) for number in range(1, self.span(last).rounds + 1)]
 
 
-def answers(traces: Sequence[Trace], settings: object) -> dict[str, list[str]]:
-    """The first filling of each game, in its normal form, by sample."""
-    found: dict[str, list[str]] = {}
-    for trace in traces:
-        first = next((one.filling for one in read_rounds(trace.steps) if one.number == 1), None)
-        found.setdefault(trace.sample, []).extend([same(first)] if first else [])
-    return found
+def answers(trace: Trace, settings: object) -> list[str]:
+    """The first filling of a game, in its normal form."""
+    return [same(one.filling) for one in read_rounds(trace.steps) if one.number == 1 and one.filling]
 
 
 def game(trace: Trace) -> Game:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator
 
-from lotbench.benchmarks.lotbench.frameworks import in_words
+from lotbench.benchmarks.lotbench.answer_forms import in_words
 from lotbench.prompting.reply import Form, YesNo, prose
 
 REASON = 240

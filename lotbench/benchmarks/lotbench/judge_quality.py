@@ -16,26 +16,30 @@ from lotbench.benchmarks.lotbench import labelled
 from lotbench.benchmarks.lotbench.chance import chance_line
 from lotbench.benchmarks.lotbench.games import game
 from lotbench.benchmarks.lotbench.settings import Settings
-from lotbench.benchmarks.lotbench.validation import BOUNDS, deciding_seats, key
+from lotbench.benchmarks.lotbench.validation import BOUNDS, deciding_seats
 from lotbench.harness import judge_standing
-from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, Place
+from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, Place, Validation
 from lotbench.metrics.agreement import Field, Stratum
 from lotbench.metrics.intervals import Floats
 from lotbench.report.sections import Cell, Section, Table
 from lotbench.report.trust import Check, Rates
-from lotbench.types import JSON, Metric
+from lotbench.types import Metric
 
 Record = Mapping[str, Any]
 LABEL_ERRORS = (0.01, 0.02)
 """Shares of wrong labels at which the corrected score is given beside it; our own two labellers differ on 3.8 %."""
 
 
-def standing(context: JudgeContext) -> JudgeQuality:
+def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
     """How well judge and oracle of a run are known to judge, and what wrong guesses get from the judge."""
     settings, seats = context.settings, deciding_seats(context.settings)
-    decides = _record(context, "judge", seats, settings)
-    alone = _record(context, "judge", seats[:1], settings.model_copy(update={"confirm": "never"}))
-    oracle = _record(context, "oracle", (0,), settings)
+
+    def record(role: str, seats: Sequence[int], settings: Settings) -> Record | None:
+        return judge_standing.by_criterion(context, declared, role, seats, settings).get("")
+
+    decides = record("judge", seats, settings)
+    alone = record("judge", seats[:1], settings.model_copy(update={"confirm": "never"}))
+    oracle = record("oracle", (0,), settings)
     others = ((name, one) for name, one in (("check alone", alone), ("oracle", oracle)) if one is not decides)
     known = [(name, one) for name, one in (("the run's judge", decides), *others) if one is not None]
     # Labels of other runs are other candidates': they would correct this one wrongly.
@@ -45,7 +49,7 @@ def standing(context: JudgeContext) -> JudgeQuality:
     if judge.rates is not None and own is not None:
         judge = replace(judge, rates=_in_the_field(judge.rates, _field(own)))
     if decides is None:
-        notes = [f"unchecked: {judge.who}", _nearest(context, seats)]
+        notes = [f"unchecked: {judge.who}", _nearest(context, declared, seats)]
     else:
         notes = [*_about(decides), *(_fielded(own, context) if own else [_how_to_label(context)])]
         if unused := ", ".join(one["run"] for one in fields if one is not own):
@@ -59,16 +63,6 @@ def standing(context: JudgeContext) -> JudgeQuality:
         line,
         said,
     )
-
-
-def _asked(context: JudgeContext, role: str, settings: Settings) -> dict[str, JSON]:
-    """What the verdicts of a role depend on, beside who gives them."""
-    return key(role, settings, context.prompts, context.sampling.get(role), context.data)
-
-
-def _record(context: JudgeContext, role: str, seats: Sequence[int], settings: Settings) -> Record | None:
-    """The check of these seats under these settings, on this data set and with these prompts."""
-    return judge_standing.by_criterion(context, role, seats, _asked(context, role, settings)).get("")
 
 
 def _check(context: JudgeContext, role: str, seats: Sequence[int], record: Record | None) -> Check:
@@ -94,10 +88,10 @@ def _in_the_field(rates: Rates, field: Field) -> Rates:
     )
 
 
-def _nearest(context: JudgeContext, seats: Sequence[int]) -> str:
+def _nearest(context: JudgeContext, declared: Validation, seats: Sequence[int]) -> str:
     """What the same judges were checked with, if not with what this run has."""
-    asked = _asked(context, "judge", context.settings)
-    wanted = judge_standing.wanted_key(context, "judge", seats, asked) or {"models": None}
+    known = judge_standing.wanted_key(context, declared, "judge", seats, context.settings)
+    wanted = known or {"models": None}
     near = [one["key"] for one in context.records if one["key"].get("models") == wanted["models"]]
     differ: list[list[str]] = [
         sorted(name for name in {*wanted, "addresses"} if one.get(name) != wanted.get(name))
@@ -106,7 +100,7 @@ def _nearest(context: JudgeContext, seats: Sequence[int]) -> str:
     ]
     if not differ:
         return "Check it with: lotbench judge-check --judge ... (the same settings as this run)."
-    return f"A check of it is in the store, but with other {', '.join(min(differ, key=len))}."
+    return f"A check of it is in the store, but with other {', '.join(min(differ, key=lambda names: len(names)))}."
 
 
 def _about(record: Record) -> list[str]:

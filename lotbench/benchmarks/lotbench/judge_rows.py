@@ -65,11 +65,21 @@ class Filled(_Judged):
 
     filling: Text
 
+    @property
+    def text(self) -> str:
+        """The filling."""
+        return self.filling
+
 
 class Responded(_Judged):
     """A whole response that is a DAESO of the sample's response, or is not."""
 
     response: Text
+
+    @property
+    def text(self) -> str:
+        """The response."""
+        return self.response
 
 
 class Asked(_Row):
@@ -79,6 +89,11 @@ class Asked(_Row):
     kind: Literal[
         "plain", "negation", "double", "edge", "picture", "scene", "either_or", "figurative", "guess"
     ]
+
+    @property
+    def text(self) -> str:
+        """The question."""
+        return self.question
 
 
 class Compared(_Row):
@@ -155,42 +170,23 @@ def _itself(row: Row, sample: Item) -> str | None:
 
 def _said(row: Row) -> tuple[str, ...]:
     """What tells a row from the others of its file."""
+    beside: list[str] = []
     if isinstance(row, Compared):
-        return (
-            row.sample,
-            str(row.filling is None),
-            words.same(row.text),
-            *sorted(map(words.same, row.known)),
-        )
-    text = (
-        row.filling
-        if isinstance(row, Filled)
-        else row.response
-        if isinstance(row, Responded)
-        else row.question
-    )
-    return (row.sample, words.same(text))
+        beside = [str(row.filling is None), *sorted(map(words.same, row.known))]
+    return row.sample, words.same(row.text), *beside
 
 
 def _probe(role: str, row: Row) -> Probe:
+    turn: dict[str, JSON] = {"filling": row.text, "status": "ok"}
+    step, task, named = "check", "", list[JSON]([role, row.text])
     if isinstance(row, Asked):
-        step, text, place = "answer", row.question, {"question": row.question}
-    else:
-        text = (
-            row.filling
-            if isinstance(row, Filled)
-            else row.response
-            if isinstance(row, Responded)
-            else row.text
-        )
-        step, place = "check", {"filling": text, "status": "ok"}
-    turn: dict[str, JSON] = dict(place)
-    named: list[JSON] = [role, text]
-    task = RESPONSES if isinstance(row, Responded) else ""
-    if isinstance(row, Compared):
+        step, turn = "answer", {"question": row.text}
+    elif isinstance(row, Responded):
+        task = RESPONSES
+    elif isinstance(row, Compared):
         task = IDEAS[row.filling is None]
         turn["known"] = list(row.known)
-        named = [task, text, list(row.known)]
+        named = [task, row.text, list(row.known)]
     return Probe(
         id=f"{row.sample}/{digest(named)[:12]}",
         role=role,

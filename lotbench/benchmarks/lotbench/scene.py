@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lotbench.benchmarks.lotbench import whole, words
-from lotbench.benchmarks.lotbench.frameworks import FRAMEWORKS
+from lotbench.benchmarks.lotbench.answer_forms import Asking, Filling
 from lotbench.benchmarks.lotbench.settings import GameEpisode, prompt
 from lotbench.harness.episode import Render
+from lotbench.prompting.frameworks import FRAMEWORKS
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, shape
 from lotbench.types import Message
@@ -121,8 +122,12 @@ def _tips(episode: GameEpisode) -> list[str]:
 def _grown(episode: GameEpisode, step: str, form: type[Form]) -> list[Message]:
     """The conversation of a game up to the turn in which a step is asked for."""
     framework = FRAMEWORKS[episode.settings.framework]
-    responding = framework.written if episode.settings.whole else framework.filling
-    shapes: dict[str, type[Form]] = {"respond": responding, "ask": framework.asking, step: form}
+    responding: type[Form] = whole.Written if episode.settings.whole else Filling
+    shapes: dict[str, type[Form]] = {
+        "respond": framework.form(responding),
+        "ask": framework.form(Asking),
+        step: form,
+    }
     talk = whole.prompt("talk", episode.settings)
     opening: dict[str, Value] = {**_scene(episode), **_limits(episode), "method": _method(episode)}
     opening |= unclear(episode, talk, "told_unclear")
@@ -150,7 +155,7 @@ def _round(
     if past.get("filling"):
         field = [*shapes["respond"].model_fields][-1]
         told.append(Message("assistant", (_object(field, past["filling"]),)))
-        _say(told, _line(episode, "found" if past.get("verdict") else "wrong", past["filling"]))
+        _say(told, episode.line("found" if past.get("verdict") else "wrong", text=past["filling"]))
 
 
 def _asked(episode: GameEpisode, told: list[Message], past: Mapping[str, Any]) -> None:
@@ -158,14 +163,14 @@ def _asked(episode: GameEpisode, told: list[Message], past: Mapping[str, Any]) -
     if past.get("question"):
         told.append(Message("assistant", (_object("question", past["question"]),)))
         if past.get("answer"):
-            _say(told, _line(episode, "answer", episode.line(past["answer"].lower())))
+            _say(told, episode.line("answer", text=episode.line(past["answer"].lower())))
 
 
 def _revealed(episode: GameEpisode, told: list[Message], past: Mapping[str, Any]) -> None:
     for clue in past.get("clues", ()):
-        _say(told, _line(episode, "clue", clue))
+        _say(told, episode.line("clue", text=clue))
     if past.get("frame"):
-        _say(told, _line(episode, "frame", past["frame"]))
+        _say(told, episode.line("frame", text=past["frame"]))
 
 
 def _say(told: list[Message], text: str) -> None:
@@ -181,10 +186,6 @@ def _say(told: list[Message], text: str) -> None:
 def _wanted(episode: GameEpisode, step: str, shapes: Mapping[str, type[Form]]) -> str:
     name = "turn_respond_whole" if step == "respond" and episode.settings.whole else f"turn_{step}"
     return episode.line(name, shape=shape(shapes[step]))
-
-
-def _line(episode: GameEpisode, name: str, text: str) -> str:
-    return episode.line(name, text=text)
 
 
 def _object(field: str, text: str) -> str:

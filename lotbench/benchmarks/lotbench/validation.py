@@ -23,10 +23,8 @@ from lotbench.harness.judge_validation import (
     ProbeResult,
     Ruling,
     decided,
-    prompts_heard,
 )
 from lotbench.harness.state import State
-from lotbench.prompting.prompt import Pack
 from lotbench.types import JSON, Trace
 
 BOUNDS = {"judge": "game", "oracle": "oracle"}
@@ -106,8 +104,8 @@ def _stages(state: State, checks: Sequence[Opinion]) -> dict[str, str]:
     return made
 
 
-def key(role: str, settings: Settings, prompts: Pack, sampling: JSON, data: str) -> dict[str, JSON]:
-    """What a role's verdicts depend on beside the models: settings, the prompts that it hears, the data set."""
+def depends(role: str, settings: Settings) -> tuple[dict[str, JSON], set[str]]:
+    """What a role's verdicts depend on beside the models and the data set: settings, and the prompts that it hears."""
     if role == "oracle":
         chosen: dict[str, JSON] = {"oracle_sees": settings.oracle_sees}
         if settings.oracle_says != "yes_no":
@@ -118,11 +116,8 @@ def key(role: str, settings: Settings, prompts: Pack, sampling: JSON, data: str)
         heard = {"lines", "reasons", f"check_{settings.judge_mode}"}
         if settings.judge_mode == "causal":
             chosen["chain"] = settings.chain
-            heard = (
-                {"lines", "reasons", "chain", "check_causal"}
-                if settings.chain == "stored"
-                else {"lines", "reasons", "check_per_call"}
-            )
+            checks = {"chain", "check_causal"} if settings.chain == "stored" else {"check_per_call"}
+            heard = {"lines", "reasons", *checks}
         if settings.whole:
             heard = {"lines", "check_whole"} | ({"chain_whole"} if "chain" in heard else set())
         if settings.confirm == "same_judge":
@@ -133,14 +128,7 @@ def key(role: str, settings: Settings, prompts: Pack, sampling: JSON, data: str)
             chosen["encore"] = True
     if settings.whole:
         chosen["answers"] = "whole responses"
-    return {
-        "benchmark": "lotbench",
-        "role": role,
-        **chosen,
-        "prompts": prompts_heard(prompts, heard),
-        "sampling": sampling,
-        "data": data,
-    }
+    return {"benchmark": "lotbench", **chosen}, heard
 
 
 def draw(

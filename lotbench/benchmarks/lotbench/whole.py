@@ -24,13 +24,6 @@ class Written(Form):
     response: Annotated[str, prose(LONGEST)]
 
 
-class ReasonedWritten(Form):
-    """The answer of respond when reasoning is asked for."""
-
-    reasoning: Annotated[str, prose(1200, "step by step")]
-    response: Annotated[str, prose(LONGEST)]
-
-
 @dataclass(frozen=True, slots=True)
 class Target:
     """A response that is looked for, and why it is creative; a point of others has no key text marked."""

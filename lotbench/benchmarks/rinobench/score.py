@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from lotbench.benchmarks.rinobench.settings import IdeaEpisode, Settings
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import classification
 from lotbench.metrics.headline import Headline, Weighted, by_sample, of_sums
-from lotbench.metrics.intervals import Floats, bounded, studentised
+from lotbench.metrics.intervals import Floats, bounded, clustered_mean, studentised
 from lotbench.types import JSON, Metric, Score, Trace
 
 Counts = Mapping[str, int]
@@ -140,12 +140,9 @@ def judged(traces: Sequence[Trace]) -> list[Judged]:
     return made
 
 
-def answers(traces: Sequence[Trace], settings: Settings) -> dict[str, list[str]]:
-    """The scores that were given to each idea, as words."""
-    found: dict[str, list[str]] = {}
-    for one in judged(traces):
-        found.setdefault(one.sample, []).extend([f"novelty {one.said}"] if one.said else [])
-    return found
+def answers(trace: Trace, settings: Settings) -> list[str]:
+    """The score that was given to an idea, as words."""
+    return [f"novelty {one.said}" for one in judged([trace]) if one.said]
 
 
 def tables(answers: Sequence[Judged]) -> Floats:
@@ -225,17 +222,9 @@ def of_justifications(
     units: dict[str, list[float]] = {}
     for one in rows:
         units.setdefault(one.unit, []).append(ratio(one))
-    sums = np.array([[sum(values), len(values)] for _, values in sorted(units.items())])
-
-    def mean(drawn: Floats) -> Floats:
-        return np.asarray(drawn[..., 0] / drawn[..., 1])
-
-    if most is None:
-        low, high = studentised(sums, mean, (0.0, math.inf))
-    else:
-        low, high = bounded(sums, mean, (0.0, most))
-    better: Literal["higher", "lower"] = "lower" if lower else "higher"
-    return Metric(float(mean(sums.sum(axis=0))), low, high, len(sums), better, observations=len(rows))
+    values = [units[name] for name in sorted(units)]
+    ends, interval = (0.0, math.inf if most is None else most), studentised if most is None else bounded
+    return replace(clustered_mean(values, ends, interval), better="lower" if lower else "higher")
 
 
 def by_kind(kind: str, ratio: Callable[[Counts], float]) -> Callable[[Judged], float]:

@@ -21,11 +21,9 @@ from lotbench.harness.judge_validation import (
     ProbeResult,
     Ruling,
     Validation,
-    prompts_heard,
 )
 from lotbench.harness.planted import PlantedRow, Text, faults_of_rows
 from lotbench.harness.state import State
-from lotbench.prompting.prompt import Pack
 from lotbench.types import JSON
 
 CLAIMS, JUSTIFICATION, RECALL = "claims", "justification", "recall"
@@ -124,12 +122,6 @@ def _probe(role: str, sample: str, task: str, text: str, name: str, known: Mappi
         sample=sample,
         step="judge",
         turn={"reasoning": text, "status": "ok"},
-        label=True,
-        kind=None,
-        language="en",
-        split="test",
-        labels=(),
-        contested=False,
         task=task,
         known=known,
     )
@@ -201,18 +193,10 @@ def _recalled(probe: Probe, said: Mapping[str, Any] | None) -> Iterator[Found]:
             yield "gold grounded", f"{probe.id}/{name}", None, True, bool(one["grounded"])
 
 
-def key(role: str, settings: Settings, prompts: Pack, sampling: JSON, data: str) -> dict[str, JSON]:
+def depends(role: str, settings: Settings) -> tuple[dict[str, JSON], set[str]]:
     """What a judge's verdicts depend on beside the model; ideas are not among it: any may be judged."""
-    heard = {"extract", "lines"} | (
-        {"ground_joint"} if settings.grounding == "joint" else {"ground_known", "ground_novelty"}
-    )
-    return {
-        "benchmark": "rinobench",
-        "role": role,
-        "grounding": settings.grounding,
-        "prompts": prompts_heard(prompts, heard),
-        "sampling": sampling,
-    }
+    checks = {"ground_joint"} if settings.grounding == "joint" else {"ground_known", "ground_novelty"}
+    return {"benchmark": "rinobench", "grounding": settings.grounding}, {"extract", "lines", *checks}
 
 
 DECIDING = {"grounded": "", "recalled": ""}
@@ -224,7 +208,7 @@ CHECKED = Validation(
     probes=probes,
     panels=panels,
     read=probe_result,
-    key=key,
+    depends=depends,
     rulings=rulings,
     deciding=lambda role, settings: DECIDING,
 )

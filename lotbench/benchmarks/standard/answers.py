@@ -17,12 +17,12 @@ from pydantic import BeforeValidator, ValidationError, create_model
 from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.benchmarks.standard.settings import ProblemEpisode
 from lotbench.errors import Unread
+from lotbench.prompting.frameworks import REASONING
 from lotbench.prompting.reply import Form, prose, read_form, visible
 from lotbench.types import Reply
 
 LETTERS = "ABCDE"
 PLACES = ("first", "second", "third", "fourth", "fifth")
-REASONING = prose(1200, "step by step")
 # Possessive throughout: a reply of nothing but punctuation must not be tried in every way.
 _LETTER = re.compile(r"\W*+(?:(?:option|选项|選択肢)\W*+)?([A-E])(?:\W.*)?", re.IGNORECASE | re.DOTALL)
 _LETTERS = re.compile(r"\W*+[A-E](?:(?:\W|\band\b)++[A-E])*+\W*+")
@@ -50,13 +50,6 @@ class Rewrite(Form):
 class Written(Form):
     """A free response."""
 
-    response: Annotated[str, prose(300)]
-
-
-class ReasonedWritten(Form):
-    """A free response when reasoning is asked for."""
-
-    reasoning: Annotated[str, REASONING]
     response: Annotated[str, prose(300)]
 
 

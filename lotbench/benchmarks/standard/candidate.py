@@ -1,13 +1,12 @@
 """How a problem is put: what models must write first, notes, then every draw of the answer, unread ones again.
 
-The frameworks of Fig. 9 differ in a line of the prompt, a field of the form, and how often is asked; that is
-the table here, and there is one path for all.
+The frameworks of Fig. 9 differ in a line of the prompt, a field of the form, and how often is asked
+(`prompting.frameworks`); there is one path for all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,6 @@ from lotbench.benchmarks.standard.answers import (
     LETTERS,
     Caption,
     Notes,
-    ReasonedWritten,
     Rewrite,
     Written,
     choosing,
@@ -26,31 +24,13 @@ from lotbench.benchmarks.standard.oogiri.problems import Problem, same
 from lotbench.benchmarks.standard.settings import ProblemEpisode, Settings
 from lotbench.errors import EpisodeFailed, Unread
 from lotbench.harness.state import EpisodeState, Update
+from lotbench.prompting.frameworks import FRAMEWORKS
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, read_form, shape
 from lotbench.types import Answer
 
 if TYPE_CHECKING:
     from langgraph.runtime import Runtime
-
-
-@dataclass(frozen=True, slots=True)
-class Framework:
-    """How the candidate is made to think: a line of the prompt, reasoning in the form, votes, notes before."""
-
-    method: str
-    reasoned: bool = False
-    votes: bool = False
-    notes: bool = False
-
-
-FRAMEWORKS = {
-    "direct": Framework("method_direct"),
-    "cot": Framework("method_cot", reasoned=True),
-    "cot_sc": Framework("method_cot", reasoned=True, votes=True),
-    "ddcot": Framework("method_ddcot", notes=True),
-    "plot": Framework("method_plot"),
-}
 
 
 def draws(settings: Settings, one: Problem) -> int:
@@ -186,10 +166,10 @@ async def _response(episode: ProblemEpisode, draw: int, *, made: Mapping[str, st
 
 def form_of(episode: ProblemEpisode) -> type[Form]:
     """The form of the answer to a problem."""
-    one, reasoned = episode.sample, FRAMEWORKS[episode.settings.framework].reasoned
+    one, framework = episode.sample, FRAMEWORKS[episode.settings.framework]
     if one.kind == "generate":
-        return ReasonedWritten if reasoned else Written
-    return choosing(len(one.options), one.wanted, reasoned)
+        return framework.form(Written)
+    return choosing(len(one.options), one.wanted, framework.reasoned)
 
 
 def _read(episode: ProblemEpisode, answer: Answer) -> tuple[Any, dict[str, Any]]:

@@ -19,7 +19,7 @@ from lotbench.benchmarks.standard.settings import ProblemEpisode, Settings
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import ranking
 from lotbench.metrics.headline import Headline, Weighted, of_sums
-from lotbench.metrics.intervals import Floats, bounded
+from lotbench.metrics.intervals import Floats, bounded, clustered_mean, ratio
 from lotbench.types import Metric, Score, Trace
 
 CHOICES: Mapping[Kind, float] = {"2t1": 1 / 2, "3t1": 1 / 3, "4t1": 1 / 4, "5t2": 1 / 10}
@@ -37,14 +37,6 @@ class Answered:
 
     problem: Problem
     answer: tuple[int, ...] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """What one answer adds to a mean: the cluster that it belongs to, and its value."""
-
-    group: str
-    value: float
 
 
 def grade(episode: ProblemEpisode) -> Score:
@@ -112,13 +104,7 @@ def average(found: Sequence[Answered], settings: Settings, kinds: Sequence[Kind]
 
 def _averaged(sums: Floats) -> Floats:
     """The mean over kinds of what a kind is worth, from sums and counts; nan where a kind is missing."""
-    return np.asarray(_divided(sums).mean(axis=-1))
-
-
-def _divided(sums: Floats) -> Floats:
-    """Means from sums and counts; nan where nothing was counted."""
-    none = np.full(sums.shape[:-1], np.nan)
-    return np.asarray(np.divide(sums[..., 0], sums[..., 1], out=none, where=sums[..., 1] > 0))
+    return np.asarray(ratio(sums).mean(axis=-1))
 
 
 def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
@@ -138,12 +124,11 @@ def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
     records = {" ".join(sorted(problems[group])): marks[group] for group in sorted(marks)}
 
     def measure(groups: Sequence[Sequence[float]]) -> Metric:
-        marks = [Mark(str(at), value) for at, group in enumerate(groups) for value in group]
-        return estimate(marks) if marks else Metric(None, why="no problem was answered")
+        return clustered_mean(groups) if groups else Metric(None, why="no problem was answered")
 
     def weighted(groups: Sequence[Sequence[float]]) -> Weighted:
         counts = np.array([[sum(group), len(group)] for group in groups])
-        return of_sums(counts, _divided)
+        return of_sums(counts, ratio)
 
     name = "rank_top1" if kind == "rank" else f"accuracy_{kind}"
     return Headline(name, records, measure, weighted, len(problems) - len(records))
@@ -158,18 +143,14 @@ def _mark(trace: Trace) -> float:
     return trace.score.value or 0.0
 
 
-def answers(traces: Sequence[Trace], settings: Settings) -> dict[str, list[str]]:
-    """What was answered to each problem, as words: the responses written, or the options named, by number."""
-    found: dict[str, list[str]] = {}
-    for trace in traces:
-        parts: Mapping[str, Any] = trace.score.parts
-        ranked = parts.get("kind") == "rank"
-        named = [picked if ranked else sorted(picked) for picked in parts.get("answers", ()) if picked]
-        said = [f"option {'-'.join(str(at + 1) for at in picked)}" for picked in named]
-        found.setdefault(trace.sample, []).extend(
-            said or [str(text) for text in [parts.get("response")] if text]
-        )
-    return found
+def answers(trace: Trace, settings: Settings) -> list[str]:
+    """What was answered to a problem, as words: the response written, or the options named, by number."""
+    parts: Mapping[str, Any] = trace.score.parts
+    if parts.get("response"):
+        return [str(parts["response"])]
+    ranked = parts.get("kind") == "rank"
+    named = [picked if ranked else sorted(picked) for picked in parts.get("answers", ()) if picked]
+    return [f"option {'-'.join(str(at + 1) for at in picked)}" for picked in named]
 
 
 def answered(traces: Sequence[Trace], evidence: Evidence) -> list[Answered]:
@@ -230,33 +211,15 @@ def _mean(
     ends: tuple[float, float] = (0.0, 1.0),
 ) -> Metric:
     """The mean of a value over answers, an unread one being worth 0 or left out; observations are problems."""
-    marks, read = [], 0
+    groups: dict[str, list[float]] = {}
     for one in found:
         if one.answer is not None:
-            marks.append(Mark(one.problem.group, value(one.problem, one.answer)))
-            read += 1
+            groups.setdefault(one.problem.group, []).append(value(one.problem, one.answer))
         elif not parsed:
-            marks.append(Mark(one.problem.group, 0.0))
-    if not marks:
+            groups.setdefault(one.problem.group, []).append(0.0)
+    if not groups:
         return Metric(None, why="no answers that could be read" if found else "no such problems were asked")
-    return replace(estimate(marks, ends), observations=read if parsed else len(found))
-
-
-def estimate(marks: Sequence[Mark], ends: tuple[float, float] = (0.0, 1.0)) -> Metric:
-    """The mean of marks, with an interval over clusters; n counts clusters, observations are marks.
-
-    `ends` are the least and the most that a mark can be.
-    """
-    groups: dict[str, list[float]] = {}
-    for mark in marks:
-        groups.setdefault(mark.group, []).append(mark.value)
-    counts = np.array([[sum(values), len(values)] for values in groups.values()])
-
-    def mean(sums: Floats) -> Floats:
-        return np.asarray(sums[..., 0] / sums[..., 1])
-
-    low, high = bounded(counts, mean, ends)
-    return Metric(float(mean(counts.sum(axis=0))), low, high, n=len(counts), observations=len(marks))
+    return clustered_mean(groups.values(), ends)
 
 
 def _over(found: Sequence[Answered], value: Callable[[Problem], float]) -> float | None:

@@ -16,6 +16,7 @@ from lotbench.benchmarks.standard.settings import Settings, build, cast
 from lotbench.harness.ballot import Ballot
 from lotbench.harness.benchmark import Benchmark, Composed, Role
 from lotbench.harness.episode import Node, scored
+from lotbench.prompting.frameworks import FRAMEWORKS
 from lotbench.types import Sampling, Trace
 
 NODES: Mapping[str, Node] = {"respond": candidate.respond, "judge": candidate.judge, "grade": scored}
@@ -29,7 +30,7 @@ ROLES = {
 
 def calls(settings: Settings) -> Mapping[str, int]:
     """The most calls that one problem makes, by role, askings-again left out."""
-    framework = candidate.FRAMEWORKS[settings.framework]
+    framework = FRAMEWORKS[settings.framework]
     draws = settings.votes if framework.votes else 1
     made = {"candidate": (1 if settings.kind == "generate" else draws) + framework.notes}
     for role in (settings.captions, settings.rewrites):

@@ -17,9 +17,9 @@ from lotbench.benchmarks.liveideabench.settings import Settings as IdeaSettings
 from lotbench.benchmarks.lotbench import leaps, score
 from lotbench.benchmarks.lotbench.games import Game, Leap, Opinion, Round
 from lotbench.benchmarks.rinobench import score as rino
-from lotbench.benchmarks.standard.score import Mark, estimate
 from lotbench.metrics import classification
 from lotbench.metrics.compare import of_headlines
+from lotbench.metrics.intervals import clustered_mean
 from lotbench.types import Metric
 from tests.bench.truth.arrays import RULES, headline, of_pictures, played, share, table, tallies
 from tests.bench.truth.worlds import PLAYERS, ROUNDS, WORTH
@@ -224,8 +224,7 @@ def standards(n: int, rng: Rng) -> Measured:
     """A choice of two, four problems on a picture, at chances that a picture shares."""
     for name, (a, b) in {"middling": (6, 4), "nearly all right": (19, 1)}.items():
         hits = rng.random((n, 4)) < rng.beta(a, b, n)[:, None]
-        marks = [Mark(str(at), float(hit)) for at, row in enumerate(hits) for hit in row]
-        yield f"standard, {name}", estimate(marks), a / (a + b)
+        yield f"standard, {name}", clustered_mean(hits), a / (a + b)
 
 
 WORLDS: tuple[tuple[Callable[[int, Rng], Measured], float], ...] = (

@@ -18,7 +18,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lotbench.benchmarks.lotbench import words
-from lotbench.benchmarks.lotbench.candidate import FRAMEWORKS
 from lotbench.benchmarks.lotbench.responses import half
 from lotbench.benchmarks.lotbench.sample import Item, Point, Rejected
 from lotbench.benchmarks.lotbench.settings import Settings, reveals
@@ -26,6 +25,7 @@ from lotbench.benchmarks.lotbench.task import benchmark
 from lotbench.benchmarks.lotbench.whole import frame_at
 from lotbench.edge.files import datasets
 from lotbench.harness.state import start
+from lotbench.prompting.frameworks import FRAMEWORKS
 from lotbench.types import Message, Question
 from tests.play import PROMPTS, SAMPLE, asked_by, episode
 from tests.walking import resolved

@@ -1,0 +1,62 @@
+"""The forms of the candidate's and the oracle's answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator
+
+from lotbench.prompting.reply import Form, prose, yes_or_no
+
+
+class Filling(Form):
+    """The answer of respond."""
+
+    filling: Annotated[str, prose(120)]
+
+
+class Word(Form):
+    """The answer of respond in the paper (App. A)."""
+
+    WORD: Annotated[str, prose(120)]
+    RESPONSE: Annotated[str, prose(600, "the whole sentence with <WORD> filled in")]
+
+
+class Asking(Form):
+    """The answer of ask."""
+
+    question: Annotated[str, prose(240)]
+
+
+class Notes(Form):
+    """Small questions with their answers (DDCoT)."""
+
+    notes: Annotated[str, prose(1200, "the small questions, each with its answer, and the best direction")]
+
+
+_UNCLEAR = ("unclear", "不清楚")
+
+
+def in_words(said: object) -> object:
+    """An answer in any of its words (`yes.`, 否, 不清楚) as the form has it."""
+    if isinstance(said, str) and said.strip(" .!。！").casefold() in _UNCLEAR:
+        return "Unclear"
+    truth = yes_or_no(said)
+    return ("Yes" if truth else "No") if isinstance(truth, bool) else said
+
+
+class Told(Form):
+    """The answer of the oracle, as in the paper."""
+
+    answer: Annotated[Literal["Yes", "No"], BeforeValidator(in_words)]
+
+
+class ToldIfClear(Form):
+    """The answer of an oracle that need not decide."""
+
+    answer: Annotated[Literal["Yes", "No", "Unclear"], BeforeValidator(in_words)]
+
+
+ANSWERS: Mapping[str, type[Told] | type[ToldIfClear]] = {"yes_no": Told, "yes_no_unclear": ToldIfClear}
+"""The form of the oracle's answer, by `oracle_says`."""

@@ -1,0 +1,49 @@
+"""The ways in which a candidate is made to think before it answers (lotbench.txt, Sec. 7.4, Fig. 9)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, TypeVar, cast
+
+from pydantic import create_model
+
+from lotbench.prompting.reply import Form, prose
+
+F = TypeVar("F", bound=Form)
+REASONING = prose(1200, "step by step")
+
+
+class Reasoned(Form):
+    """The reasoning that stands before an answer."""
+
+    reasoning: Annotated[str, REASONING]
+
+
+@cache
+def reasoned(form: type[F]) -> type[F]:
+    """The form with a reasoning before its own fields."""
+    return cast("type[F]", create_model(f"Reasoned{form.__name__}", __base__=(form, Reasoned)))
+
+
+@dataclass(frozen=True, slots=True)
+class Framework:
+    """How the candidate is made to think: a line of the prompt, reasoning in the form, votes, notes before."""
+
+    method: str
+    reasoned: bool = False
+    votes: bool = False
+    notes: bool = False
+
+    def form(self, plain: type[F]) -> type[F]:
+        """The form of an answer, with reasoning where this framework asks for it."""
+        return reasoned(plain) if self.reasoned else plain
+
+
+FRAMEWORKS = {
+    "direct": Framework("method_direct"),
+    "cot": Framework("method_cot", reasoned=True),
+    "cot_sc": Framework("method_cot", reasoned=True, votes=True),
+    "ddcot": Framework("method_ddcot", notes=True),
+    "plot": Framework("method_plot"),
+}
