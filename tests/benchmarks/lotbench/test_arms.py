@@ -14,7 +14,8 @@ from lotbench.benchmarks.lotbench.judge_rows import ROWS, probes
 from lotbench.benchmarks.lotbench.replay import replay
 from lotbench.benchmarks.lotbench.sections import sections
 from lotbench.benchmarks.lotbench.settings import Settings
-from lotbench.benchmarks.lotbench.validation import key, panels
+from lotbench.benchmarks.lotbench.task import benchmark
+from lotbench.benchmarks.lotbench.validation import panels
 from lotbench.checks.judge_check import judge_check
 from lotbench.checks.judge_check_plan import WantedCheck
 from lotbench.cli import main
@@ -201,6 +202,7 @@ def test_a_check_takes_the_rows_of_its_arm() -> None:
 
 def test_each_arm_is_checked_for_itself() -> None:
     arms_of = [{}, {"frame": "hidden"}, {"encore": True}, {"frame": "hidden", "encore": True}]
+    key = benchmark.validation.key  # type: ignore[union-attr]
     keys = [key("judge", Settings(**one), PROMPTS, None, "d") for one in arms_of]
     assert len({json.dumps(one, sort_keys=True) for one in keys}) == 4
     # A hidden and an earned frame put the same questions to the judge.
