@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from typing import Annotated, Literal, TypeAlias
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import BaseModel, ConfigDict
 
-Text: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+from lotbench.harness.sample_row import Id, Text
 
 
 class PlantedRow(BaseModel):
@@ -15,7 +15,7 @@ class PlantedRow(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+    id: Id
     """Unique in its file; by convention the sample's and the writer's, `hic-001-a-figure`."""
     sample: Text
     """The sample of the data set that the row is about."""

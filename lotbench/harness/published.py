@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel
 
 M = TypeVar("M", bound=BaseModel)
@@ -35,8 +33,4 @@ class Source(Protocol):
 
     def table(self, columns: set[str], name: str = "") -> list[tuple[int, dict[str, str]]]:
         """The rows of a CSV file (of that name in a folder) with the line that each ends on."""
-        ...
-
-    def vectors(self, texts: Sequence[str]) -> Mapping[str, NDArray[np.float32]]:
-        """The embedding of each text; UsageError where embeddings are not installed."""
         ...

@@ -43,17 +43,10 @@ def mae(counts: Floats) -> Floats:
     return _over((valid * distances(valid.shape[-1])).sum(axis=(-2, -1)), valid.sum(axis=(-2, -1)))
 
 
-def worst_mae(counts: Floats) -> Floats:
-    """The mean distance from the gold if whoever gave no label is as wrong as one can be."""
-    far = distances(counts.shape[-2])
-    lost = (counts[..., 0] * far.max(axis=-1)).sum(axis=-1)
-    return _over((counts[..., 1:] * far).sum(axis=(-2, -1)) + lost, counts.sum(axis=(-2, -1)))
-
-
-def within(counts: Floats, distance: int) -> Floats:
-    """The share of all answers that are at most so far from the gold."""
-    near = distances(counts.shape[-2]) <= distance
-    return _over((counts[..., 1:] * near).sum(axis=(-2, -1)), counts.sum(axis=(-2, -1)))
+def accuracy(counts: Floats) -> Floats:
+    """The share of all answers that give the gold."""
+    right = np.trace(counts[..., 1:], axis1=-2, axis2=-1)
+    return _over(right, counts.sum(axis=(-2, -1)))
 
 
 def distances(labels: int) -> Floats:

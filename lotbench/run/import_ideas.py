@@ -45,7 +45,7 @@ def import_ideas(source: Path, out: Path) -> list[Path]:
     files = published.Files(source.parent)
     version, ideas = released.read_released(files, source.name)
     words = list(dict.fromkeys(word for by_word in ideas.values() for word in by_word))
-    items = official.items(words, official.categories(files), files.vectors)
+    items = official.items(words, official.categories(files))
     published.write(items, out / "keywords")
     table = io.StringIO()
     rows = released.leaderboard(version, ideas)

@@ -11,8 +11,8 @@ import numpy as np
 
 from lotbench.benchmarks.hicbench import reviewing, similarity
 from lotbench.benchmarks.hicbench.keywords import keywords, named, precision
-from lotbench.benchmarks.hicbench.ratings import MARKS, Ratings, classes_of, finite, part, together
-from lotbench.benchmarks.hicbench.score import ifs, mean_mark, sampling_part, shares, task_originality
+from lotbench.benchmarks.hicbench.ratings import MARKS, Ratings, classes_of, together
+from lotbench.benchmarks.hicbench.score import MEASURES, by_field, ifs, sampling_part, task_originality
 from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.harness.evidence import Evidence
 from lotbench.report.sections import Cell, Plot, Reading, Section, Table
@@ -76,21 +76,18 @@ def likeness(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
     return Section(title, notes, (Table(columns, tuple(rows)),), brief=True)
 
 
-def fields(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
+def fields(rated: Ratings, settings: Settings) -> Section:
     """Every measure by field, as a table and as bars (Fig. 3 and 5)."""
-    names = [_field(task, evidence) for task in rated.tasks]
-    fields = sorted(set(names))
-    by_answer = np.array([fields.index(names[task]) for task in rated.task])
+    found = by_field(rated, settings)
     rows: list[tuple[Cell, ...]] = []
-    for index, name in enumerate(fields):
-        mine = part(rated, by_answer == index)
-        marks = [mean_mark(mine, at) for at in range(3)]
-        ih, dh = shares(mine, settings.panel_rule, settings.classes)
-        values = (*marks, float(np.mean(marks)), ih, dh, ifs(ih, dh, settings.w1))
-        rows.append((name, len(mine.texts), *map(finite, values)))
-    measures = (*MARKS, "mean of the three", "IH", "DH", "IFS")
+    for name, measured in found.items():
+        values = [measured[measure].value for measure in MEASURES]
+        ih, dh = values[-2:]
+        balance = None if ih is None or dh is None else ifs(ih, dh, settings.w1)
+        rows.append((name, measured[MARKS[0]].observations, *values, balance))
+    measures = (*MEASURES, "IFS")
     plots = tuple(
-        Plot("bar", "field", measure, {measure: _bars(rows, at)}, f"{measure} by field", tuple(fields))
+        Plot("bar", "field", measure, {measure: _bars(rows, at)}, f"{measure} by field", tuple(found))
         for at, measure in enumerate(measures, 2)
     )
     return Section("Fields", (), (Table(("field", "answers", *measures), tuple(rows)),), plots)
@@ -118,8 +115,3 @@ def shown(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
     chosen = (("IH", best[:SHOWN]), ("DH", worst[:SHOWN]))
     readings = tuple(reading(kind, at) for kind, places in chosen for at in places)
     return Section("Answers to read", (f"{int(ih.sum())} IH and {int(dh.sum())} DH.",), readings=readings)
-
-
-def _field(task: str, evidence: Evidence) -> str:
-    sample = evidence.samples.get(task)
-    return "unknown" if sample is None else str(sample.field)

@@ -5,19 +5,17 @@ Tasks are paired where ratios are tested: what is flipped is the sign of each ta
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
 import scipy
 
-from lotbench.benchmarks.hicbench.ratings import Ratings, part, ratings
-from lotbench.benchmarks.hicbench.score import MEASURES, by_measure, ifs, shares, task_shares
-from lotbench.benchmarks.hicbench.settings import Settings
+from lotbench.benchmarks.hicbench.ratings import ratings
+from lotbench.benchmarks.hicbench.score import MEASURES, by_field, ifs, shares, task_shares
 from lotbench.harness.benchmark import Runs
 from lotbench.metrics.intervals import Floats
 from lotbench.report.sections import Cell, Grid, Plot, Section, Table
-from lotbench.types import Metric
 
 SCENARIOS = {"IIFS": 0.9, "BIFS": 0.6, "RIFS": 0.1}
 """w1 where invention weighs most, in the balance that the paper takes, and where faults weigh most (Sec. 4.3)."""
@@ -61,7 +59,7 @@ def _tested(ahead: Floats, flips: int) -> tuple[float | None, float | None, floa
 
 def _fields(runs: Runs) -> tuple[Section, ...]:
     """Each measure of each run in each field, as heat maps with intervals over tasks; nothing without fields."""
-    found = {name: _by_field(ratings(traces), settings) for name, (traces, settings) in runs.items()}
+    found = {name: by_field(ratings(traces), settings) for name, (traces, settings) in runs.items()}
     fields = sorted({field for one in found.values() for field in one})
     if not fields:
         return ()
@@ -84,14 +82,6 @@ def _fields(runs: Runs) -> tuple[Section, ...]:
         "the tasks of a field; the mean of the three has none.",
     )
     return (Section("Runs by field", notes, tuple(map(_values, grids)), grids=grids),)
-
-
-def _by_field(rated: Ratings, settings: Settings) -> dict[str, Mapping[str, Metric]]:
-    """The measures of the answers to the tasks of each field."""
-    of = np.array([str(rated.walks[walk].score.parts.get("field") or "") for walk in rated.walk])
-    return {
-        field: by_measure(part(rated, of == field), settings) for field in sorted(set(of.tolist()) - {""})
-    }
 
 
 def _values(grid: Grid) -> Table:

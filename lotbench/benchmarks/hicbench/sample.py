@@ -5,19 +5,14 @@ The knowledge text is what the strategy `rag` hands to the candidate and what kw
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
-
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+from lotbench.harness.sample_row import SampleRow, Text
 
 
-class Item(BaseModel):
+class Item(SampleRow):
     """A task."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
     language: Literal["en"]
     image: None = None
     field: Text
@@ -30,7 +25,3 @@ class Item(BaseModel):
     knowledge: Text
     """What is known of the principle, in a few sentences."""
     source: str = ""
-    writer: str = ""
-    """Who wrote it: a model's name or family, or `people`; empty where it is not said."""
-    licence: str = ""
-    canary: str = ""

@@ -26,6 +26,7 @@ from lotbench.benchmarks.hicbench.ratings import (
     finite,
     mean,
     over,
+    part,
     ratings,
     read_answered,
 )
@@ -144,6 +145,13 @@ def by_measure(rated: Ratings, settings: Settings) -> Mapping[str, Metric]:
         "IH": _estimate(table, lambda sums: _share(sums, 1), n),
         "DH": _estimate(table, lambda sums: _share(sums, 2), n, "lower"),
     }
+
+
+def by_field(rated: Ratings, settings: Settings) -> dict[str, Mapping[str, Metric]]:
+    """Each of MEASURES over the answers to the tasks of each field."""
+    of = np.array([str(rated.walks[walk].score.parts.get("field") or "") for walk in rated.walk])
+    fields = sorted(set(of.tolist()) - {""})
+    return {field: by_measure(part(rated, of == field), settings) for field in fields}
 
 
 def headline(traces: Sequence[Trace], settings: Settings) -> Headline:

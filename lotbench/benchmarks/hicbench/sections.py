@@ -48,7 +48,7 @@ def sections(
             _balance(rated, settings),
             answers.spread(rated, settings, evidence),
             answers.likeness(rated, settings, evidence),
-            answers.fields(rated, settings, evidence),
+            answers.fields(rated, settings),
         ]
     if rated.texts and evidence.labels:
         made.append(reviewing.section(rated, settings, evidence.labels))

@@ -20,7 +20,8 @@ from lotbench.harness.judge_validation import (
     Ruling,
     Validation,
 )
-from lotbench.harness.planted import PlantedRow, Text, faults_of_rows
+from lotbench.harness.planted import PlantedRow, faults_of_rows
+from lotbench.harness.sample_row import Text
 from lotbench.harness.state import State
 
 

@@ -1,38 +1,22 @@
-"""The official keyword list as a data set, with the categories of v2.
-
-A keyword that has no category gets the one whose name is nearest to it, by embeddings that are handed in; how
-near it is stays in the sample.
-"""
+"""The official keyword list as a data set, with the categories of v2 and how near each keyword is to its own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Mapping, Sequence
 
 from lotbench.benchmarks.liveideabench.sample import Item
 from lotbench.errors import DataError, at
 from lotbench.harness.published import Source
 
-CATEGORIES = tuple(
-    """Physics|Biology|Systems engineering|Earth science|Pharmacy|Finance|Accounting|Anthropology|Chemistry|Astronomy
-|Political science|Data engineering|Systems science|Pedagogy|Medicine|Agricultural science|Data science|Statistics
-|Psychology|Sociology|Mathematics and Logic|Economics""".replace("\n", "").split("|")
-)
-"""The categories of v2."""
-
-Embed = Callable[[Sequence[str]], Mapping[str, NDArray[np.float32]]]
+UNKNOWN = "without a category"
+"""The category of a keyword that the official file gives none."""
 
 
 def published(source: Source) -> list[Item]:
     """The official keywords, from the folder of kws.csv and keyword_classifications.csv.
 
-    A keyword without a category is embedded, and gets the nearest.
-
     Raises:
         DataError: A file cannot be read or lacks a column, a keyword comes twice, a score is no number.
-        UsageError: Embeddings are needed and not installed.
     """
     keywords = "kws.csv"
     lines = [(line, row["Keyword"].strip()) for line, row in source.table({"Keyword"}, keywords)]
@@ -49,7 +33,7 @@ def published(source: Source) -> list[Item]:
     if faults:
         raise DataError(faults)
     chosen = [word for _, word in lines if word]
-    return items(chosen, known, source.vectors)
+    return items(chosen, known)
 
 
 def categories(source: Source) -> dict[str, tuple[str, float]]:
@@ -72,34 +56,15 @@ def categories(source: Source) -> dict[str, tuple[str, float]]:
     return known
 
 
-def items(words: Sequence[str], known: Mapping[str, tuple[str, float]], embed: Embed) -> list[Item]:
-    """The samples of these keywords, in their order.
-
-    Args:
-        words: The keywords, each once.
-        known: Categories that are known, each with how near the keyword is to it.
-        embed: Vectors of unit length by text; called only if a keyword has no category.
-    """
-    of = {**known, **nearest([word for word in words if word not in known], embed)}
+def items(words: Sequence[str], known: Mapping[str, tuple[str, float]]) -> list[Item]:
+    """The samples of these keywords, each once, in their order, with their categories where these are known."""
     return [
         Item(
             id=f"official-{number:04}",
             language="en",
             keyword=word,
-            category=of[word][0],
-            similarity=round(of[word][1], 6),
+            category=known[word][0] if word in known else UNKNOWN,
+            similarity=round(known[word][1], 6) if word in known else None,
         )
         for number, word in enumerate(words, 1)
     ]
-
-
-def nearest(words: Sequence[str], embed: Embed) -> dict[str, tuple[str, float]]:
-    """The nearest category of each word, with the cosine of the two."""
-    if not words:
-        return {}
-    vectors = embed([*words, *CATEGORIES])
-    near = np.stack([vectors[word] for word in words]) @ np.stack([vectors[name] for name in CATEGORIES]).T
-    best = near.argmax(axis=1)
-    return {
-        word: (CATEGORIES[one], float(row[one])) for word, one, row in zip(words, best, near, strict=True)
-    }

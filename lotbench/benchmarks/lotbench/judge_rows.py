@@ -12,9 +12,10 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from lotbench.benchmarks.lotbench import whole, words
-from lotbench.benchmarks.lotbench.sample import Item, Text
+from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.config.experiment import digest
 from lotbench.harness.judge_validation import Probe
+from lotbench.harness.sample_row import Text
 from lotbench.types import JSON
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from lotbench.benchmarks.lotbench.games import Game, Round
+from lotbench.benchmarks.lotbench.games import Game
+from lotbench.benchmarks.lotbench.replay import verdict
 from lotbench.harness.evidence import Evidence
 from lotbench.report.sections import Reading, Section
 
@@ -45,21 +46,10 @@ def _reading(title: str, one: Game, evidence: Evidence) -> Reading:
     )
     for at in one.rounds:
         if at.status:
-            lines = [f"{at.filling or 'nothing'} ({_verdict(at)})"]
+            lines = [f"{at.filling or 'nothing'} ({at.status if at.status != 'ok' else verdict(at)})"]
             lines += [f"{at.question} – {at.answer or 'no answer'}"] if at.question else []
             texts.append((f"round {at.number}", "\n".join(lines)))
     return Reading(title, (*texts, ("end", one.outcome)), one.sample, one.repeat)
-
-
-def _verdict(at: Round) -> str:
-    """What became of a round's filling."""
-    if at.status != "ok":
-        return at.status
-    if at.check is None:
-        return "no verdict"
-    if not at.check.accepted:
-        return "not it"
-    return "accepted, not confirmed" if at.decision == "overturned" else "accepted"
 
 
 def _overturned(one: Game) -> int | None:

@@ -38,7 +38,7 @@ def _lines(at: Round) -> list[str]:
     lines += wrapped("writes" if at.whole else "fills in", at.filling or f"nothing ({at.status})")
     for name, text in _story(at).items():
         lines += wrapped(name.replace("_", " "), text, indent=4)
-    lines += wrapped("verdict", _verdict(at))
+    lines += wrapped("verdict", verdict(at))
     if at.leap:
         lines += wrapped("leap", f"after {at.leap.failed} failed attempts")
     if at.question:
@@ -58,7 +58,7 @@ def _table(at: Round) -> dict[str, JSON]:
         "number": at.number,
         "filling": at.filling,
         "status": at.status,
-        "verdict": _verdict(at),
+        "verdict": verdict(at),
         "story": _story(at),
         "question": at.question,
         "answer": at.answer,
@@ -75,7 +75,7 @@ def _story(at: Round) -> dict[str, str]:
     }
 
 
-def _verdict(at: Round) -> str:
+def verdict(at: Round) -> str:
     """How the check came out; a rule and a second opinion speak for all before them."""
     told: list[str] = []
     for one in at.opinions:

@@ -10,11 +10,10 @@ import re
 from functools import cached_property
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from lotbench.benchmarks.lotbench import words
-
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+from lotbench.harness.sample_row import SampleRow, Text
 
 
 class Rejected(BaseModel):
@@ -66,12 +65,9 @@ class Point(BaseModel):
     votes: Votes | None = None
 
 
-class Item(BaseModel):
+class Item(SampleRow):
     """A sample: the high-quality human response R with its key text, and all that the game needs of it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
     language: Literal["en", "zh"]
     image: Text
     """Path of the picture, relative to the data set's folder."""
@@ -98,10 +94,6 @@ class Item(BaseModel):
     votes: Votes | None = None
     """How people liked the response, where it was people's and they voted."""
     source: str = ""
-    writer: str = ""
-    """Who wrote it: a model's name or family, or `people`; empty where it is not said."""
-    licence: str = ""
-    canary: str = ""
 
     @model_validator(mode="after")
     def _key_text_is_there(self) -> Item:

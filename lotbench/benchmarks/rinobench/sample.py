@@ -10,7 +10,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+from lotbench.harness.sample_row import NoPicture, SampleRow, Text
+
 Lines: TypeAlias = Text | Annotated[tuple[Text, ...], Field(min_length=1)]
 """A text, or the points it is made of."""
 
@@ -51,12 +52,12 @@ class Work(BaseModel):
     invented: bool = False
 
 
-class Item(BaseModel):
-    """A sample: an idea with its related works, the gold score and the gold justification."""
+class Item(SampleRow, NoPicture):
+    """A sample: an idea with its related works, the gold score and the gold justification.
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    Its `writer` wrote idea and related works.
+    """
 
-    id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
     language: Literal["en"] = "en"
     field: str = ""
     block: str = ""
@@ -69,10 +70,6 @@ class Item(BaseModel):
     gold_writers: tuple[str, ...] = ()
     """Models or families (`claude`) that wrote the gold justification: they do not compete on equal terms."""
     source: str = ""
-    writer: str = ""
-    """Who wrote idea and related works: a model's name or family, or `people`; empty where it is not said."""
-    licence: str = ""
-    canary: str = ""
 
     @model_validator(mode="after")
     def _works_are_told_apart(self) -> Item:
@@ -80,11 +77,6 @@ class Item(BaseModel):
         if twice := sorted({name for name in ids if ids.count(name) > 1}):
             raise ValueError(f"related_works: {', '.join(twice)} comes twice")
         return self
-
-    @property
-    def image(self) -> None:
-        """Ideas have no picture."""
-        return None
 
 
 def spoken(text: Lines) -> str:

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
-from scipy import stats
-from sklearn.metrics import cohen_kappa_score
 
 from lotbench.benchmarks.rinobench import score
 from lotbench.benchmarks.rinobench.claims import KINDS
@@ -85,25 +83,14 @@ def class_f1(answers: Sequence[Judged]) -> list[Metric]:
 def _against_gold(answers: Sequence[Judged]) -> Section:
     """How well scores agree with the gold, beside players that read nothing."""
     valid = [one for one in answers if one.said is not None]
-    units = len({one.unit for one in valid})
     rows = [
         _row("macro F1", score.macro_f1(answers)),
         _row("MAE of valid scores", score.of_scores(valid, classification.mae, score.FARTHEST)),
-        _row(
-            "MAE, no score counting as the worst",
-            score.of_scores(answers, classification.worst_mae, score.FARTHEST),
-        ),
-        _row("accuracy", score.of_scores(answers, partial(classification.within, distance=0))),
-        _row(
-            "adjacent accuracy (off by 1 at most)",
-            score.of_scores(answers, partial(classification.within, distance=1)),
-        ),
-        ("quadratic kappa of valid scores", _kappa(valid), None, None, units, len(valid)),
-        ("Spearman correlation of valid scores", _spearman(valid), None, None, units, len(valid)),
+        _row("accuracy", score.of_scores(answers, classification.accuracy)),
     ]
     trivial = [(name, *pair) for name, pair in score.baselines([one.gold for one in answers]).items()]
     notes = (
-        "An answer without a score of 1 to 5 is wrong in macro F1 and in both accuracies. n counts ideas, or blocks of them.",
+        "An answer without a score of 1 to 5 is wrong in macro F1 and in accuracy. n counts ideas, or blocks of them.",
         "Guessing: the exact expectation of drawing each score independently, any score alike (uniform) or with "
         "the gold's own shares (prior).",
     )
@@ -191,23 +178,6 @@ def _replies(
             "WARNING: predictions were joined to ideas by position; nothing shows that they are of these ideas.",
         )
     return Section("Replies", tuple(notes), (Table(("what", "count", "of"), tuple(rows)),))
-
-
-def _kappa(valid: Sequence[Judged]) -> float | None:
-    """Quadratically weighted kappa over the fixed labels; None where one side never varies with the other."""
-    if len({one.gold for one in valid} | {one.said for one in valid}) < 2:
-        return None
-    gold, said = [one.gold for one in valid], [one.said for one in valid]
-    value = float(cohen_kappa_score(gold, said, labels=list(LABELS), weights="quadratic"))
-    return value if np.isfinite(value) else None
-
-
-def _spearman(valid: Sequence[Judged]) -> float | None:
-    """Spearman's correlation; None where one side does not vary."""
-    gold, said = [one.gold for one in valid], [one.said or 0 for one in valid]
-    if len(set(gold)) < 2 or len(set(said)) < 2:
-        return None
-    return float(stats.spearmanr(gold, said).statistic)
 
 
 def _row(name: str, metric: Metric) -> tuple[Cell, ...]:

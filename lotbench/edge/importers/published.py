@@ -12,12 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
 from lotbench import benchmarks
-from lotbench.edge.calls import embeddings
 from lotbench.edge.files import atomic_write
 from lotbench.edge.files.jsonl import document
 from lotbench.errors import DataError, UsageError, at, faults_of
@@ -101,14 +98,6 @@ class Files:
             return [(reader.line_num, row) for row in reader]
         except csv.Error as error:
             raise DataError([f"{at(path, reader.line_num + 1)}: {error}"]) from None
-
-    def vectors(self, texts: Sequence[str]) -> Mapping[str, NDArray[np.float32]]:
-        """The embedding of each text.
-
-        Raises:
-            UsageError: Embeddings are not installed.
-        """
-        return embeddings.embedded(embeddings.PACKAGED, texts)
 
 
 def readers() -> Mapping[str, Callable[[Source], Sequence[BaseModel]]]:

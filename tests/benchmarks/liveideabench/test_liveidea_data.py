@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from lotbench.benchmarks.liveideabench.official import CATEGORIES, nearest
 from lotbench.benchmarks.liveideabench.sample import Item
 from lotbench.cli import main
-from lotbench.edge.calls import embeddings
 from lotbench.edge.files import datasets
 
 KEYWORDS = ",Keyword\n0,tidal pools\n1,bond markets\n2,tree rings\n"
@@ -21,7 +18,7 @@ CLASSES = "keyword,category,similarity_score\ntidal pools,Earth science,0.75\ntr
 def test_the_shipped_keywords_cover_every_category_of_v2() -> None:
     found = datasets.samples(datasets.shipped("data", "liveideabench"), Item)
     counts = Counter(item.category for item in found)
-    assert set(counts) == set(CATEGORIES) and len(CATEGORIES) == 22
+    assert len(counts) == 22
     assert min(counts.values()) >= 10 and len({item.keyword.lower() for item in found}) == len(found) >= 240
 
 
@@ -43,38 +40,20 @@ def test_a_keyword_that_stands_twice_is_a_fault(tmp_path: Path, capsys: pytest.C
     )
 
 
-def test_the_official_files_become_a_data_set(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_official_files_become_a_data_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "kws.csv").write_text(KEYWORDS, encoding="utf-8")
     (tmp_path / "keyword_classifications.csv").write_text(CLASSES, encoding="utf-8")
-    asked: list[str] = []
-
-    def vectors(name: str, texts: list[str]) -> dict[str, np.ndarray]:
-        asked.extend(texts)
-        finance = [0.6, 0.8], [0.0, 1.0]
-        made = {text: np.array([1.0, 0.0], np.float32) for text in texts}
-        return made | dict(
-            zip(("bond markets", "Finance"), (np.array(v, np.float32) for v in finance), strict=True)
-        )
-
-    monkeypatch.setattr(embeddings, "embedded", vectors)
     out = tmp_path / "made"
     assert main(["data", "import", "liveideabench", str(tmp_path), str(out)]) == 0
     found = datasets.samples(out, Item)
     assert [(item.keyword, item.category, item.similarity) for item in found] == [
         ("tidal pools", "Earth science", 0.75),
-        ("bond markets", "Finance", pytest.approx(0.8)),
+        ("bond markets", "without a category", None),
         ("tree rings", "Biology", 1.000001),
     ]
-    assert asked == ["bond markets", *CATEGORIES]
     assert main(["data", "check", "--benchmark", "liveideabench", str(out)]) == 0
     assert main(["data", "import", "liveideabench", str(tmp_path), str(out)]) == 2
     assert "is there already" in capsys.readouterr().err
-
-
-def test_nothing_is_embedded_where_every_category_is_known() -> None:
-    assert nearest([], lambda texts: {}) == {}
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from lotbench.benchmarks.rinobench.sample import LABELS, Text
+from lotbench.benchmarks.rinobench.sample import LABELS
 from lotbench.harness.published import Source
+from lotbench.harness.sample_row import NoPicture, Text
 
 DIMENSIONS = ("technical_novelty_and_significance", "empirical_novelty_and_significance")
 SUMMARY = "summary_of_the_paper"
@@ -96,7 +97,7 @@ class Reply(BaseModel):
         return "\n".join(f"{name}: {value}" for name, value in said.items() if value)
 
 
-class Paper(BaseModel):
+class Paper(BaseModel, NoPicture):
     """A submission in the shape in which OpenReview gives it, with the works it cites."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -113,11 +114,6 @@ class Paper(BaseModel):
     def language(self) -> str:
         """Papers are in English."""
         return "en"
-
-    @property
-    def image(self) -> None:
-        """Papers have no picture."""
-        return None
 
     @property
     def reviews(self) -> tuple[Reply, ...]:

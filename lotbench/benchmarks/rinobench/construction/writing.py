@@ -20,6 +20,7 @@ from lotbench.benchmarks.rinobench.settings import Settings
 from lotbench.errors import Unread
 from lotbench.harness.benchmark import Benchmark, Role
 from lotbench.harness.episode import AnyEpisode, Episode
+from lotbench.harness.sample_row import NoPicture
 from lotbench.harness.state import EpisodeState, Update
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, YesNo, prose, read_form
@@ -38,7 +39,7 @@ NO_GOLD: claims.Arguments = {kind: {} for kind in KINDS}
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(NoPicture):
     """A paper on its way: the sample of its walk."""
 
     paper: Paper
@@ -53,11 +54,6 @@ class Draft:
     def language(self) -> str:
         """That of the paper."""
         return self.paper.language
-
-    @property
-    def image(self) -> None:
-        """Papers have no picture."""
-        return None
 
 
 PaperEpisode: TypeAlias = Episode[Draft, Rules]
