@@ -1,20 +1,37 @@
-"""Several models side by side: the heat map of models and categories, the Pareto front between models, their ideas."""
+"""Several models side by side: categories (Fig. 3), the front (Fig. 5), their ideas (Fig. 6, Supp. Fig. S1-S3, S5, Note 5).
+
+What goes with what is looked for in all ideas of all models together, as in the papers, and in those of each model: a
+correlation over models pooled can come of what tells models apart.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import combinations
 
-from lotbench.benchmarks.liveideabench import across_ideas
-from lotbench.benchmarks.liveideabench.across_ideas import Read
-from lotbench.benchmarks.liveideabench.judged import read_keyword
+import numpy as np
+
+from lotbench.benchmarks.liveideabench.judged import Idea, Keyword, read_keyword
 from lotbench.benchmarks.liveideabench.score import dimensions
 from lotbench.benchmarks.liveideabench.sections import category_row
 from lotbench.benchmarks.liveideabench.settings import Settings
+from lotbench.harness.benchmark import Runs
+from lotbench.metrics.correlation import spearman
+from lotbench.metrics.intervals import clustered_mean, studentised
 from lotbench.metrics.pareto import front
-from lotbench.report.sections import Grid, Plot, Section, Table
-from lotbench.types import Trace
+from lotbench.report.sections import Cell, Grid, Plot, Section, Table
+from lotbench.types import Metric
 
-Runs = Mapping[str, tuple[Sequence[Trace], Settings]]
+Read = Mapping[str, tuple[Sequence[Keyword], Settings]]
+BIN = 10
+"""Words that a bar of the histogram of lengths takes in."""
+
+
+def length(idea: Idea) -> float:
+    """Words; a CJK character counts as half of one, as the limits of an idea have it."""
+    return idea.words + idea.characters / 2
 
 
 def across(runs: Runs) -> tuple[Section, ...]:
@@ -23,7 +40,7 @@ def across(runs: Runs) -> tuple[Section, ...]:
         name: ([read_keyword(trace, settings.rules) for trace in traces], settings)
         for name, (traces, settings) in runs.items()
     }
-    return _heat(read_as), _front(read_as), *across_ideas.sections(read_as)
+    return _heat(read_as), _front(read_as), _quality(read_as), _pooled(read_as), _refusals(read_as)
 
 
 def _heat(runs: Read) -> Section:
@@ -36,10 +53,7 @@ def _heat(runs: Read) -> Section:
         )
         for keywords, settings in runs.values()
     )
-    rows = tuple(
-        (category, *(across_ideas.shown(line[place]) for line in cells))
-        for place, category in enumerate(names)
-    )
+    rows = tuple((category, *(shown(line[place]) for line in cells)) for place, category in enumerate(names))
     note = (
         "The composite (mean of the judged dimensions and fluency), its 95 % interval over keywords, and n."
     )
@@ -72,3 +86,153 @@ def _front(runs: Read) -> Section:
         (Table(("run", "originality", "feasibility"), rows, "The Pareto front"),),
         (plot,),
     )
+
+
+def _quality(runs: Read) -> Section:
+    """The mean quality, length and dimensions of the ideas of each run, with intervals over keywords (Fig. 6 a-e)."""
+    dimensions = list(dict.fromkeys(name for _, one in runs.values() for name in one.rules.dimensions))
+    found = {name: _measures(keywords, settings, dimensions) for name, (keywords, settings) in runs.items()}
+    measures = ("quality", "length (words)", *dimensions)
+    rows = tuple((name, *(shown(made[measure]) for measure in measures)) for name, made in found.items())
+    notes = (
+        "Quality: the mean of the judged dimensions of an idea (Fig. 6a); its length is in words, a CJK character half a "
+        "word (Fig. 6b); then each dimension (Fig. 6c-e). Means over ideas, 95 % intervals over keywords.",
+    )
+    plots = tuple(
+        Plot(
+            "bar",
+            "run",
+            measure,
+            {measure: tuple((float(at), found[name][measure].value or 0.0) for at, name in enumerate(runs))},
+            f"{measure} by run",
+            tuple(runs),
+            {measure: tuple(_ends(found[name][measure]) for name in runs)},
+        )
+        for measure in measures
+    )
+    return Section("Quality and length of ideas", notes, (Table(("run", *measures), rows),), plots)
+
+
+def _measures(
+    keywords: Sequence[Keyword], settings: Settings, dimensions: Sequence[str]
+) -> dict[str, Metric]:
+    """Quality, length and each dimension of a run's ideas; of a dimension that its version does not judge there is none."""
+    rules = settings.rules
+    made = {
+        "quality": _mean(keywords, lambda idea: idea.quality(rules) if idea.rows else None, 10.0),
+        "length (words)": _mean(keywords, lambda idea: length(idea) if idea.ok else None, np.inf),
+    }
+    for name in dimensions:
+        known = name in rules.dimensions
+        made[name] = _mean(keywords if known else (), partial(Idea.mean, dimension=name), 10.0)
+    return made
+
+
+def _mean(keywords: Sequence[Keyword], of: Callable[[Idea], float | None], most: float) -> Metric:
+    """The mean of something over ideas, with its interval over keywords."""
+    values: dict[str, list[float]] = {}
+    for one in keywords:
+        for value in (value for idea in one.ideas if (value := of(idea)) is not None):
+            values.setdefault(one.sample, []).append(value)
+    if not values:
+        return Metric(None, why="no idea")
+    return clustered_mean(values.values(), (0.0, most), studentised)
+
+
+def _pooled(runs: Read) -> Section:
+    """Length against quality, and the dimensions against each other, over the ideas of all runs and of each."""
+    ideas = {
+        name: [
+            (one.sample, idea, idea.quality(settings.rules))
+            for one in keywords
+            for idea in one.ideas
+            if idea.rows
+        ]
+        for name, (keywords, settings) in runs.items()
+    }
+    shared = [set(settings.rules.dimensions) for _, settings in runs.values()]
+    dimensions = [
+        name for name in next(iter(runs.values()))[1].rules.dimensions if all(name in one for one in shared)
+    ]
+    rows: list[tuple[Cell, ...]] = []
+    for name, mine in {"all runs": [each for of in ideas.values() for each in of], **ideas}.items():
+        clusters = [sample for sample, *_ in mine]
+        columns: dict[str, list[float]] = {
+            "length": [length(idea) for _, idea, _ in mine],
+            "reasoning": [float(idea.reasoning) for _, idea, _ in mine],
+            "quality": [quality for *_, quality in mine],
+            **{each: [idea.score(each) for _, idea, _ in mine] for each in dimensions},
+        }
+        for one, other in (("length", "quality"), ("reasoning", "quality"), *combinations(dimensions, 2)):
+            rho = spearman(columns[one], columns[other], clusters)
+            rows.append((name, one, other, rho.value, rho.low, rho.high, rho.n))
+    notes = (
+        "Spearman's rho over ideas; low and high: 95 % interval, drawing keywords again with the ranks kept. All runs: "
+        "every idea of every run, as the papers pool them (Supp. Fig. S2, S5). Reasoning: its characters (Supp. Note 8).",
+    )
+    spread = {
+        name: tuple((length(idea), quality) for _, idea, quality in mine) for name, mine in ideas.items()
+    }
+    return Section(
+        "Length and quality over runs",
+        notes,
+        (Table(("ideas of", "one", "other", "rho", "low", "high", "ideas"), tuple(rows)),),
+        (
+            Plot("scatter", "length (words)", "mean of the judged dimensions", spread, "Length and quality"),
+            _histogram(
+                "length (words)", {n: [length(idea) for _, idea, _ in mine] for n, mine in ideas.items()}, BIN
+            ),
+            _histogram(
+                "mean of the judged dimensions", {n: [q for *_, q in mine] for n, mine in ideas.items()}, 1
+            ),
+        ),
+    )
+
+
+def _histogram(x: str, values: Mapping[str, Sequence[float]], width: int) -> Plot:
+    """How often values come, in bins of one width that begin at 0 (Supp. Fig. S1, S3)."""
+    counted = {name: Counter(int(value // width) for value in found) for name, found in values.items()}
+    bins = sorted({at for count in counted.values() for at in count})
+    span = range(bins[0], bins[-1] + 1) if bins else range(0)
+    names = tuple(f"{at * width} to {(at + 1) * width}" for at in span)
+    series = {
+        name: tuple((float(place), float(count[at])) for place, at in enumerate(span))
+        for name, count in counted.items()
+    }
+    return Plot("bar", x, "ideas", series, f"Distribution of {x}", names)
+
+
+def _refusals(runs: Read) -> Section:
+    """How often each run's candidate declined, and what came of asking again."""
+    rows: list[tuple[Cell, ...]] = []
+    for name, (keywords, _) in runs.items():
+        ideas = [idea for one in keywords for idea in one.ideas]
+        first = sum(idea.declined is not None or _refuses(idea) for idea in ideas)
+        again = sum(idea.declined is not None for idea in ideas)
+        still = sum(idea.declined is not None and _refuses(idea) for idea in ideas)
+        share = first / len(ideas) if ideas else None
+        rows.append((name, len(ideas), first, share, again, again - still, still))
+    columns = ("run", "requests", "refused", "share", "asked again", "of these answered", "refused again")
+    notes = (
+        "A refused keyword is offered once more in an academic frame (v2, Methods: Handling refused responses).",
+    )
+    return Section("Refusals of runs", notes, (Table(columns, tuple(rows)),))
+
+
+def _refuses(idea: Idea) -> bool:
+    return idea.status == "refused" or idea.declines
+
+
+def shown(metric: Metric) -> str | None:
+    """A metric in a cell: its value, interval and n."""
+    if metric.value is None:
+        return None
+    if metric.low is None or metric.high is None:
+        return f"{metric.value:.2f} (n = {metric.n})"
+    return f"{metric.value:.2f} ({metric.low:.2f} to {metric.high:.2f}, n = {metric.n})"
+
+
+def _ends(metric: Metric) -> tuple[float, float]:
+    if metric.low is None or metric.high is None:
+        return float("nan"), float("nan")
+    return metric.low, metric.high

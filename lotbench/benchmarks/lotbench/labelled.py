@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 
 from lotbench.benchmarks.lotbench.games import Game
-from lotbench.benchmarks.lotbench.score import ENDS, between, bound, unsolved_worth
+from lotbench.benchmarks.lotbench.score import unsolved_worth, with_bounds
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.harness.judge_validation import Place
 from lotbench.metrics import survival
@@ -100,17 +100,13 @@ def corrected(
         none = Metric(None, why=why)
         return none, none
 
-    def measure(some: Sequence[Game]) -> tuple[Metric, Metric]:
+    def measure(some: Sequence[Game], settings: Settings) -> tuple[Metric, Metric]:
         return scores(
             tally(some, labels, settings.max_rounds, found["accepted"]), found, settings, len(games)
         )
 
-    metrics = measure(games)
-    if not any(one.censored for one in games):
-        return metrics
-    broken = sum(one.censored for one in games)
-    never, at_once = (measure(bound(games, settings.max_rounds, end)) for end in ENDS)
-    rate, score = (between(one, ends, broken) for one, *ends in zip(metrics, never, at_once, strict=True))
+    rate = with_bounds(lambda some, chosen: measure(some, chosen)[0], games, settings)
+    score = with_bounds(lambda some, chosen: measure(some, chosen)[1], games, settings)
     return rate, score
 
 

@@ -90,6 +90,15 @@ def texts(item: Item) -> Iterator[tuple[str, str]]:
         yield f"clues.{number}", clue
 
 
+def fillings(item: Item) -> Iterator[tuple[str, str]]:
+    """The fillings that a sample lists, by field."""
+    yield "key_text", item.key_text
+    for number, text in enumerate(item.accept):
+        yield f"accept.{number}", text
+    for number, rejected in enumerate(item.reject):
+        yield f"reject.{number}", rejected.text
+
+
 def given_away(item: Item) -> Iterator[Finding]:
     """The stem of the key text, or two characters of it in a row, stand where the candidate reads."""
     for field, text in texts(item):
@@ -130,11 +139,8 @@ def nothing_left(item: Item) -> Iterator[Finding]:
 
 def twins(item: Item) -> Iterator[Finding]:
     """Two fillings of a sample that are the same after normalisation: then one verdict has two labels."""
-    given = [("key_text", item.key_text)]
-    given += [(f"accept.{number}", text) for number, text in enumerate(item.accept)]
-    given += [(f"reject.{number}", filling.text) for number, filling in enumerate(item.reject)]
     seen_at: dict[str, str] = {}
-    for field, text in given:
+    for field, text in fillings(item):
         if (first := seen_at.setdefault(words.same(text), field)) != field:
             yield Finding(item.id, field, f"{text!r} is the same as {first}")
 
@@ -142,10 +148,7 @@ def twins(item: Item) -> Iterator[Finding]:
 def no_filling(item: Item) -> Iterator[Finding]:
     """An alternative that the game would not take as a filling, or would cut."""
     limits = Settings()
-    given = [("key_text", item.key_text)]
-    given += [(f"accept.{number}", text) for number, text in enumerate(item.accept)]
-    given += [(f"reject.{number}", filling.text) for number, filling in enumerate(item.reject)]
-    for field, text in given:
+    for field, text in fillings(item):
         try:
             taken = words.filling(text, item.frame, limits.max_words, limits.max_characters)
         except Unread as error:
@@ -220,15 +223,15 @@ def shared_pictures(items: Sequence[Item]) -> Iterator[Finding]:
 
 def nearly(one: str, other: str) -> bool:
     """Whether two responses say nearly the same: most of their letter triples are common."""
-    return _share(_triples(one), _triples(other)) >= NEAR_RESPONSES
+    first, second = _triples(one), _triples(other)
+    return len(first & second) >= NEAR_RESPONSES * len(first | second) > 0
 
 
 def near_responses(items: Sequence[Item]) -> Iterator[Finding]:
     """Pairs of responses that say nearly the same."""
-    triples = [(item.id, _triples(item.response)) for item in items]
-    for (one, first), (other, second) in combinations(triples, 2):
-        if _share(first, second) >= NEAR_RESPONSES:
-            yield Finding(other, "response", f"is nearly the response of {one}")
+    for one, other in combinations(items, 2):
+        if nearly(one.response, other.response):
+            yield Finding(other.id, "response", f"is nearly the response of {one.id}")
 
 
 def stems(text: str) -> frozenset[str]:
@@ -255,14 +258,10 @@ def _begins(one: str, other: str) -> bool:
     return len(short) >= _PREFIX and long.startswith(short)
 
 
+@cache
 def _triples(text: str) -> frozenset[str]:
     text = words.same(text)
     return frozenset(text[place : place + 3] for place in range(len(text) - 2))
-
-
-def _share(one: frozenset[str], other: frozenset[str]) -> float:
-    both = len(one | other)
-    return len(one & other) / both if both else 0.0
 
 
 @cache

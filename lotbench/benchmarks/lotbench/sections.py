@@ -6,11 +6,11 @@ Every share stands with the numbers it was made of, and a note under each table 
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from lotbench.benchmarks.lotbench import words
 from lotbench.benchmarks.lotbench.encore_sections import leaps
 from lotbench.benchmarks.lotbench.games import FAILED, Game, game
 from lotbench.benchmarks.lotbench.readings import worth_reading
@@ -166,8 +166,7 @@ def _openings(games: Sequence[Game]) -> tuple[Sequence[Any], int]:
     samples: dict[str, list[str]] = {}
     for one in games:
         if one.rounds and (said := one.rounds[0].filling) is not None:
-            opening = " ".join(unicodedata.normalize("NFKC", said).casefold().split())
-            samples.setdefault(one.sample, []).append(opening)
+            samples.setdefault(one.sample, []).append(words.same(said))
     several = [openings for openings in samples.values() if len(openings) > 1]
     return several, sum(len(set(openings)) == 1 for openings in several)
 

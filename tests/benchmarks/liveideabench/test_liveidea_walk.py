@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -81,36 +80,6 @@ async def test_a_score_off_the_scale_is_asked_for_again_once_and_then_left_out(v
     assert walked.value("originality") == 7.5
     assert walked.traces[0].score.parts["verdicts"] == 4
     assert "second asking: 2 of 6" in walked.section("Severity of judges").notes[1]
-
-
-# ---- The rotation ----
-
-
-async def test_resume_makes_no_new_idea_for_a_judged_one_and_asks_the_same_judges(tmp_path: Path) -> None:
-    from lotbench.errors import CallFailed
-
-    def breaks(request: Any) -> Any:
-        return CallFailed("gone") if request.key.sample == "k-2" else 6
-
-    judges = panel(4)
-    broken = judge("judge-1")
-    broken._rule = lambda request: (
-        breaks(request) if isinstance(breaks(request), CallFailed) else judge()._rule(request)
-    )
-    first = await play(
-        items("a", "b"),
-        ideas("One KEYWORD.", "Two KEYWORD."),
-        [judges[0], broken, *judges[2:]],
-        folder=tmp_path,
-    )
-    assert first.outcomes == ["scored", "judge_failed"] and not first.traces[1].arrived
-    other = ideas("Another KEYWORD.", "Yet another KEYWORD.")
-    again = await play(items("a", "b"), other, judges, folder=tmp_path)
-    assert other.asked == []
-    assert again.outcomes == ["scored", "scored"]
-    assert [v["idea"] for v in again.steps("respond", 1)] == ["One k-2.", "Two k-2."]
-    before, after = drawn(first), drawn(again)
-    assert all(after[place] == who for place, who in before.items())
 
 
 # ---- Who sits on the panel ----

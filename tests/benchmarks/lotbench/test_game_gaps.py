@@ -118,35 +118,6 @@ async def test_a_failed_game_is_worth_nothing_or_what_t_15_is_worth(unsolved: st
         assert game.trace.score.value == pytest.approx(value, abs=5e-5)
 
 
-async def test_both_values_of_a_failed_game_are_among_the_metrics() -> None:
-    games = await games_solved_at(1, 0)
-    metrics = benchmark.metrics([game.trace for game in games], Settings(confirm="never"))
-    assert metrics["creativity_score"].value == pytest.approx(0.5)
-    assert metrics["creativity_score_cap"].value == pytest.approx((1 + math.exp(-3)) / 2)
-
-
-async def test_the_score_is_the_mean_of_beta_exp_minus_alpha_t_over_samples_and_repeats() -> None:
-    games = await games_solved_at(1, 3, 6, 0, alpha=0.3, beta=2.0)
-    traces = [game.trace for game in games]
-    wanted = 2 * (1 + math.exp(-0.6) + math.exp(-1.5)) / 4
-    metrics = benchmark.metrics(traces, Settings(alpha=0.3, beta=2.0, confirm="never"))
-    assert metrics["creativity_score"].value == pytest.approx(wanted)
-    assert sum(trace.score.value or 0 for trace in traces) / 4 == pytest.approx(wanted)
-
-
-@pytest.mark.parametrize("origin", [0, 1])
-async def test_mean_rounds_counts_attempts_from_1_with_15_for_the_unsolved_whatever_the_origin(
-    origin: int,
-) -> None:
-    games = await games_solved_at(1, 4, 0, round_origin=origin)
-    metrics = benchmark.metrics(
-        [game.trace for game in games], Settings(round_origin=origin, confirm="never")
-    )
-    assert metrics["mean_rounds"].value == pytest.approx((1 + 4 + 15) / 3)
-    assert metrics["mean_rounds"].better == "lower"
-    assert metrics["solve_rate"].value == pytest.approx(2 / 3)
-
-
 async def test_a_judge_failure_is_censored_in_its_round_neither_dropped_nor_imputed() -> None:
     solved = await play(candidate("bell", "drum"), judge(NO, YES), max_rounds=3)
     broken = await play(candidate("bell", "drum"), judge(NO, GARBAGE), max_rounds=3)
