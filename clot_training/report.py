@@ -27,10 +27,11 @@ from clot_training.tuning.tune import ADAPTER
 from lotbench.benchmarks.standard import score, sections
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.benchmarks.standard.oogiri.problems import Problem
-from lotbench.benchmarks.standard.score import Answered, Mark
+from lotbench.benchmarks.standard.score import Answered
 from lotbench.benchmarks.standard.settings import Settings, build
 from lotbench.edge.files import atomic_write
 from lotbench.edge.files.jsonl import rows
+from lotbench.metrics.intervals import clustered_mean
 from lotbench.report import markdown
 from lotbench.report.sections import Table
 from lotbench.types import Metric
@@ -185,13 +186,13 @@ def _answer(policy: TransformersPolicy, problem: Problem, seed: int) -> Answered
 
 def _forms(policy: TransformersPolicy, asked: Sequence[Instruction], seed: int) -> dict[str, Metric]:
     """The share of free replies that have the form asked for, by kind."""
-    marks: dict[str, list[Mark]] = {kind: [] for kind in FORMS}
+    marks: dict[str, dict[str, list[float]]] = {kind: {} for kind in FORMS}
     for batch in batched(asked, ASKED_TOGETHER):
         prompts = [Prompt(one.messages, one.image, seed + place) for place, one in enumerate(batch)]
         for one, reply in zip(batch, policy.replies(prompts), strict=True):
-            marks[one.kind].append(Mark(one.group, float(follows(one, reply))))
+            marks[one.kind].setdefault(one.group, []).append(float(follows(one, reply)))
     return {
-        f"form_{kind}": score.estimate(found) if found else Metric(None, why="no such instruction")
+        f"form_{kind}": clustered_mean(found.values()) if found else Metric(None, why="no such instruction")
         for kind, found in marks.items()
     }
 
@@ -200,8 +201,10 @@ def _explored(work: Work, conditions: Conditions) -> Metric | None:
     """The keep rate of an exploration, over its candidates."""
     if not work.candidates(conditions).exists():
         return None
-    marks = [Mark(one.group, float(one.kept)) for one in work.explorations(conditions)]
-    return score.estimate(marks) if marks else None
+    marks: dict[str, list[float]] = {}
+    for one in work.explorations(conditions):
+        marks.setdefault(one.group, []).append(float(one.kept))
+    return clustered_mean(marks.values()) if marks else None
 
 
 def _told(

@@ -18,13 +18,13 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from lotbench import benchmarks
 from lotbench.benchmarks.lotbench.games import game
-from lotbench.benchmarks.lotbench.sample import Text
 from lotbench.config.arm import arm
 from lotbench.config.experiment import validate
 from lotbench.config.makers import makers
 from lotbench.edge.files import atomic_write, datasets
 from lotbench.edge.files.jsonl import rows
 from lotbench.errors import DataError, RunFolderError, UsageError, at
+from lotbench.harness.sample_row import Text
 from lotbench.report.sections import Section, Table
 from lotbench.run import recorded
 from lotbench.run.folder_shapes import read_run_json

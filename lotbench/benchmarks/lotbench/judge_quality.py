@@ -100,7 +100,8 @@ def _nearest(context: JudgeContext, declared: Validation, seats: Sequence[int]) 
     ]
     if not differ:
         return "Check it with: lotbench judge-check --judge ... (the same settings as this run)."
-    return f"A check of it is in the store, but with other {', '.join(min(differ, key=lambda names: len(names)))}."
+    differ.sort(key=len)
+    return f"A check of it is in the store, but with other {', '.join(differ[0])}."
 
 
 def _about(record: Record) -> list[str]:
