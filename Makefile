@@ -30,11 +30,12 @@ quick: $(VENV)/dev.done        ## the fast tests, under two minutes
 test: $(VENV)/all.done         ## every test but those that need a paid API
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not live"
 
-check: $(VENV)/dev.done        ## format, lint, types, import layers
+check: $(VENV)/dev.done        ## format, lint, types, import layers, prose of the docs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.prose
 
 format: $(VENV)/dev.done       ## put the code in order
 	$(BIN)/ruff format .

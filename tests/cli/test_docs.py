@@ -277,7 +277,7 @@ def keys(value: Any, free: frozenset[str] = frozenset()) -> set[str]:
     return {str(name) for name in value}.union(*below)
 
 
-def test_the_page_on_runs_names_everything_in_a_run_folder(tmp_path: Path) -> None:
+def test_the_pages_on_runs_name_everything_in_a_run_folder(tmp_path: Path) -> None:
     player = Player(game_rule(solve=0.2))
     run = evaluate_sync(
         model=player,
@@ -299,8 +299,9 @@ def test_the_page_on_runs_names_everything_in_a_run_folder(tmp_path: Path) -> No
         for line in (run.path / name).read_text(encoding="utf-8").splitlines():
             wanted |= keys(json.loads(line))
     wanted |= {str(step["step"]) for trace in run.traces for step in trace.steps}
-    page = text("docs/runs.md")
-    code = [*INLINE.findall(FENCE.sub("", page)), *fenced(page="docs/runs.md", language="json")]
+    pages = ("docs/runs.md", "docs/appendix/run_folder.md")
+    code = [piece for page in pages for piece in INLINE.findall(FENCE.sub("", text(page)))]
+    code += [block for page in pages for block in fenced(page, "json")]
     said = set(re.findall(r"[\w.]+", " ".join(code)))
     assert {"chain", "decompose", "respond", "check", "ask", "answer", "reveal", "preflight"} <= wanted | {
         "preflight"
