@@ -1,6 +1,6 @@
 """Oogiri-GO as a source of rows: a JSON-lines file a language, pictures in a folder or an archive.
 
-The layout is that of the published data (clot.md): en.jsonl, cn.jsonl, jp.jsonl; `image` is the stem of a picture
+The layout is that of the published data (docs/standard.md): en.jsonl, cn.jsonl, jp.jsonl; `image` is the stem of a picture
 file, `star` the likes or null.
 """
 
