@@ -64,7 +64,8 @@ def reference() -> str:
         "```sh\n"
         "lotbench evaluate --model gpt-4o-mini --set max_rounds=10 --set unsolved=cap --set timeout_s=60 "
         "--set sampling.candidate.temperature=0.7\n```",
-        "Each line has the default and, after *paper*, the value of the paper's preset where it differs. "
+        "Each line has the default, or all values with the default first. After *paper* comes the value of the paper's "
+        "preset where it differs. "
         "A setting marked * changes only the score of a finished game. Every value but the default of a setting "
         "marked † makes a [variant](measures.md#variants) of its own.",
     ]
@@ -238,12 +239,11 @@ def _lines(
         if name in inner:
             continue
         default = None if field.is_required() else field.get_default(call_default_factory=True)
-        shown = "required" if field.is_required() else _shown(default)
+        shown = "required" if field.is_required() else _holds(default, drawn[name])
         theirs = None if reference is None else getattr(reference, name)
         if reference is not None and theirs != default:
             shown += f", *paper* {_shown(theirs)}"
         marks = ("*" if name in marked else "") + ("†" if SETS_ARM in field.metadata else "")
-        shown += _bounds(drawn[name])
         lines.append(f"- `{name}`{marks} ({shown}): {_about(f'{model.__name__}.{name}', said.get(name))}")
     return "\n".join(lines)
 
@@ -272,15 +272,15 @@ def _table(
     return _rows(columns, rows)
 
 
-def _bounds(field: Mapping[str, Any]) -> str:
-    """What a field may hold, where its default does not show it."""
+def _holds(default: Any, field: Mapping[str, Any]) -> str:
+    """The default of a field and what else it may hold: of several values the default first, of a number its bounds."""
     for one in field.get("anyOf", [field]):
         if "enum" in one:
-            return f" of `{'|'.join(map(str, one['enum']))}`"
-        limits = [f"{sign} {one[name]:g}" for name, sign in BOUNDS.items() if name in one]
+            return f"`{'|'.join([UNSET if default is None else str(default), *(str(value) for value in one['enum'] if value != default)])}`"
+        limits = [f"{sign} {one[name]:g}" for name, sign in BOUNDS.items() if one.get(name)]
         if limits:
-            return ", " + ", ".join(limits)
-    return ""
+            return ", ".join([_shown(default), *limits])
+    return _shown(default)
 
 
 def _about(place: str, docstring: str | None) -> str:
