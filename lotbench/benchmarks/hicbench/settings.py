@@ -23,19 +23,19 @@ class Settings(BaseModel):
     strategy: Annotated[Literal["scp", "cot", "rag", "rcp"], SETS_ARM] = "scp"
     """The prompt: strict, strict with thinking step by step, strict with knowledge, relaxed (App. A.1)."""
     rag_source: Annotated[Literal["knowledge", "principle"], SETS_ARM] = "knowledge"
-    """What rag hands to the candidate: the knowledge text, or the principle's few words (the paper's code)."""
+    """What rag gives the candidate: the knowledge text, or the principle's few words (the paper's code)."""
     answers: Annotated[int, SETS_ARM] = Field(default=10, ge=1, le=100)
     """Answers to one task."""
     answer_tokens: Annotated[int, SETS_ARM] = Field(default=70, gt=0)
     """How long an answer may be; the prompt asks for it."""
     answer_cap: Annotated[Literal["whole", "cut"], SETS_ARM] = "whole"
-    """Whether a longer answer is judged whole, or its first answer_tokens words and marks (the paper's); reasoning is no part."""
+    """A longer answer is judged whole, or its first answer_tokens words and marks (the paper's)."""
     keywords: bool = False
     """Whether a model names the keywords of each answer for kwPrec; `--role keywords=NAME` turns it on."""
     exclude_self: bool = True
     """Whether a judge that is the candidate or its sibling leaves the panel."""
     judges: int | None = Field(default=None, ge=1)
-    """How many judges must sit once exclude_self has been heeded; by default however many are left."""
+    """How many judges must be left after exclude_self; by default any number."""
     panel_rule: Annotated[Literal["mean_of_rates", "mean_then_threshold", "majority"], SCORES_ONLY] = (
         "mean_of_rates"
     )
@@ -45,22 +45,22 @@ class Settings(BaseModel):
     w1: Annotated[float, SCORES_ONLY] = Field(default=0.6, ge=0, le=1)
     """The weight of IH in IFS; w2 is 1 - w1 (Eq. 3)."""
     flexibility: Annotated[Literal["less_sampling", "variance"], SCORES_ONLY] = "less_sampling"
-    """Whether the variance of originality over tasks is taken less what drawing so few answers adds, or as it is (the paper's)."""
+    """The variance of originality over tasks, less what drawing so few answers adds, or as it is (the paper's)."""
     encoder: Annotated[str, SCORES_ONLY] = "minilm"
     """What embeds answers: minilm, a sentence-transformers name or folder, or NAME#pooler."""
     flips: Annotated[int, SCORES_ONLY] = Field(default=10_000, ge=100)
     """Sign flips of the permutation test between runs (App. B.3)."""
     dhp: Annotated[bool, SETS_ARM] = False
-    """Whether the prompt shows examples that come of the answers so far (App. D)."""
+    """Whether the prompt shows examples of the answers so far (App. D)."""
     dhp_policy: Annotated[Literal["algorithm1", "text"], SETS_ARM] = "algorithm1"
-    """Whether the examples begin empty (Algorithm 1), or with those that people gave (Sec. 4.4)."""
+    """Whether the examples begin empty (Algorithm 1), or with people's (Sec. 4.4)."""
     dhp_judge: Literal["separate", "panel"] = "separate"
     """Who chooses the examples: a judge of its own, --role dhp_judge=NAME, or the panel that scores (the
     paper's)."""
     examples: Mapping[Literal["positive", "negative"], str] = Field(default_factory=dict)
     """The examples that policy text begins with: {"positive": "...", "negative": "..."}, or @FILE."""
     order: Literal["shuffled", "data"] = "shuffled"
-    """In which order dhp meets the tasks: a seeded shuffle for each repeat, or that of the data set (the paper's)."""
+    """The order of tasks in dhp: a seeded shuffle for each repeat, or that of the data set (the paper's)."""
 
     @model_validator(mode="after")
     def _fits(self) -> Settings:

@@ -58,7 +58,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     version: Literal["v1", "v2"] = "v2"
-    """Which paper: prompts, judged dimensions, grades of fluency and handling of refusals, all together."""
+    """Which paper: prompts, dimensions, grades of fluency and refusals, all together."""
     panel: str = ""
     """The id of the panel file that the judges are from; `--panel` fills it in."""
     ideas: Annotated[int, SETS_ARM] = Field(default=2, gt=0, le=20)
@@ -72,20 +72,19 @@ class Settings(BaseModel):
     max_words: Annotated[int, SETS_ARM] = Field(default=200, gt=0)
     """An idea with more words is excluded and counted."""
     max_characters: Annotated[int, SETS_ARM] = Field(default=400, gt=0)
-    """An idea with more CJK characters is excluded; in mixed text the two shares of the limits add up."""
+    """An idea with more CJK characters is excluded; in mixed text both shares add up."""
     final_marker: Annotated[str, SETS_ARM] = ""
-    """What the candidate is told to write before its idea ('**Final Idea:**'), for models that think aloud."""
+    """What the candidate writes before its idea ('**Final Idea:**'), for models that think aloud."""
     no_final: Literal["truncated", "judge_all"] = "truncated"
-    """What a reply without the marker is: cut off, or judged as a whole, however long (the paper's)."""
+    """A reply without the marker is cut off, or judged as a whole (the paper's)."""
     refusals: Literal["score", "drop"] = "score"
-    """What a refusal is (in v2: after the fallback prompt): judged like any answer (the papers'), or left out and counted if it
-    is short and nothing but a refusal."""
+    """A refusal is judged like any answer (the papers'), or left out if it is short and nothing else."""
     fluency_orders: Literal["both", "one"] = "both"
     """Whether each pair is compared in both orders, or in one (the paper's)."""
     flexibility_unit: Annotated[Literal["keyword", "idea", "row"], SCORES_ONLY] = "keyword"
-    """What the 30th percentile is taken over; row, a judge's verdict on an idea, is what the public code does."""
+    """What the 30th percentile is taken over; row, a single verdict, is the public code's."""
     encoder: Annotated[str, SCORES_ONLY] = "minilm"
-    """What embeds the ideas, to see how alike those of several models are."""
+    """What embeds the ideas of several models, to compare them."""
 
     @property
     def arm(self) -> str:

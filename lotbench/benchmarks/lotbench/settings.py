@@ -29,26 +29,27 @@ class Settings(BaseModel):
     arm: Literal["image+caption", "caption", "image"] = "image+caption"
     """What the candidate sees of the scene."""
     frame: Annotated[Literal["shown", "earned", "hidden"], SETS_ARM] = "shown"
-    """shown: the candidate fills the mask (the paper's); hidden: it sees the scene alone and writes a whole response;
-    earned: as hidden, and the frame is revealed by `frame_ladder`."""
+    """shown: the candidate fills the mask (the paper's). hidden: it writes a whole response to the scene.
+    earned: as hidden, and `frame_ladder` reveals the frame."""
     frame_ladder: Annotated[Literal["half_whole", "whole"], SETS_ARM] = "half_whole"
-    """What an earned frame shows at each reveal of the clues: half of it and then all, or all at the first."""
+    """What an earned frame shows at each reveal: half and then all, or all at once."""
     encore: Annotated[bool, SETS_ARM] = False
-    """Whether the game goes on after a solve: another answer, by another idea, until the attempts are spent."""
+    """Whether the game goes on after a solve, for another answer by another idea."""
     conversation: Annotated[Literal["fresh", "growing"], SETS_ARM] = "fresh"
-    """fresh: every request tells all that is known; growing: one conversation a game, to which each adds a turn."""
+    """fresh: every request has all that is known. growing: one conversation a game."""
     ask: Annotated[bool, SETS_ARM] = True
     """Whether the candidate may ask questions."""
     clues: Annotated[bool, SETS_ARM] = True
     """Whether clues are revealed."""
     feedback: Annotated[bool, SETS_ARM] = True
-    """Whether a round knows of the rounds before it; without, N independent attempts."""
+    """Whether a round knows the rounds before it; without, N independent attempts."""
     clue_interval: Annotated[int, SETS_ARM] = Field(default=5, gt=0)
     """Failed rounds between two reveals."""
     clue_reveal: Annotated[Literal["spread", "next", "all", "grouped"], SETS_ARM] = "spread"
-    """spread: all clues over the usable reveals; grouped: the same, those of a reveal as one entry (the paper's); next: one a reveal; all: at the first."""
+    """spread: all clues over the usable reveals. grouped: the same, one entry a reveal (the paper's). next: one
+    a reveal. all: at the first."""
     framework: Annotated[Literal["direct", "cot", "cot_sc", "ddcot", "plot"], SETS_ARM] = "direct"
-    """How the candidate is made to think when it responds and asks (Sec. 7.4)."""
+    """How the candidate thinks when it responds and asks (Sec. 7.4)."""
     votes: int = Field(default=5, gt=0)
     """Draws of cot_sc."""
     max_words: Annotated[int, SETS_ARM] = Field(default=8, gt=0)
@@ -60,21 +61,21 @@ class Settings(BaseModel):
     max_response_characters: Annotated[int, SETS_ARM] = Field(default=30, gt=0)
     """CJK characters of a whole response, at most."""
     wording: Literal["ours", "paper"] = "ours"
-    """Whose prompts: ours, or those of App. A-D told again (in English): TIPS in three blocks, WORD with its RESPONSE, SUMMARY before EXPLANATION."""
+    """Whose prompts: ours, or those of App. A-D told again in English."""
     judged: Literal["undecided", "every"] = "undecided"
-    """Which guesses E1 judges: those that words do not decide, or every one, exact copies and repeats too (Alg. 1 line 4)."""
+    """Which guesses the judge judges: those that words do not decide, or all (Alg. 1 line 4)."""
     judge_mode: Literal["zero_shot", "explained", "causal"] = "causal"
-    """What E1 is given: neither explanation nor chain, the explanation, or both (Fig. 15 right)."""
+    """What the judge is given: neither explanation nor chain, the explanation, or both (Fig. 15 right)."""
     chain: Literal["stored", "per_call"] = "stored"
-    """Whether the causal chain is built once per sample and judge, or anew in each verdict (the paper's)."""
+    """Whether the causal chain is built once for a sample and judge, or in each verdict (the paper's)."""
     verdict: Literal["last", "first"] = "last"
-    """Whether the judge decides after its reasons, or before them (the paper's output)."""
+    """Whether the judge decides after its reasons, or before them (the paper's)."""
     confirm: Literal["never", "other_judge", "same_judge"] | None = None
     """A second yes that a first yes needs; by default of another judge if there is one."""
     oracle_sees: Literal["key_text", "response", "scene"] = "scene"
-    """What E2 knows: the key text (the paper's), with the response, with the caption too."""
+    """What the oracle knows: the key text (the paper's), with the response, with the caption too."""
     oracle_says: Literal["yes_no", "yes_no_unclear"] = "yes_no_unclear"
-    """What E2 may answer: Yes and No alone (the paper's), or Unclear where neither is true or can be known."""
+    """What the oracle may answer: Yes and No alone (the paper's), or Unclear too."""
     round_origin: Annotated[Literal[0, 1], SCORES_ONLY] = 0
     """t_r of a game solved at the first attempt."""
     unsolved: Annotated[Literal["zero", "cap"], SCORES_ONLY] = "zero"

@@ -22,21 +22,21 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     join: Literal["id", "position"] = "id"
-    """How recorded predictions find their idea; by position only where the file names no ids."""
+    """How recorded predictions find their idea; by position only if the file has no ids."""
     justification: Annotated[bool, SETS_ARM] = True
-    """Whether justifications are judged; without, only the novelty scores are measured and no judge is needed."""
+    """Whether justifications are judged; without, no judge is needed."""
     works_chars: Annotated[int, SETS_ARM] = Field(default=60_000, gt=0)
-    """Characters that the related works may take up in one prompt; longer abstracts are cut evenly and marked."""
+    """Characters of related works in one prompt; longer abstracts are cut evenly and marked."""
     max_claims: int = Field(default=20, gt=0, le=50)
     """Arguments of one kind that the judge may find in one justification."""
     grounding: Literal["separate", "joint"] = "separate"
     """Whether known and novelty claims are checked by two prompts, or by one."""
     alignment_steps: Literal["once", "per_idea"] = "once"
-    """Whether the judge writes the evaluation steps once for all ideas and runs, or anew for each idea (the public script)."""
+    """Whether the judge writes the evaluation steps once, or for each idea (the public script)."""
     alignment_calls: int = Field(default=5, gt=0, le=50)
     """k: alignment is the mean of so many calls."""
     alignment_temperature: float = Field(default=1.0, ge=0, le=2)
-    """Of the alignment calls; at 0 they would say the same k times."""
+    """Of the alignment calls."""
     hallucination: Annotated[Literal["paper", "code"], SCORES_ONLY] = "paper"
     """paper: every claim that is not grounded (Eq. 3); code: only those that are not in the gold either."""
 

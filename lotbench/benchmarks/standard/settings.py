@@ -42,7 +42,7 @@ class Settings(BaseModel):
     arm: Literal["image", "caption", "blind"] = "image"
     """What the candidate sees of a picture: itself, its caption, or nothing."""
     framework: Annotated[Literal["direct", "cot", "cot_sc", "ddcot", "plot"], SETS_ARM] = "direct"
-    """How the candidate is made to think (Fig. 9)."""
+    """How the candidate thinks (Fig. 9)."""
     votes: int = Field(default=5, gt=0)
     """Draws of cot_sc."""
     vote_temperature: float = Field(default=0.7, ge=0, le=2)
@@ -50,31 +50,32 @@ class Settings(BaseModel):
     write_temperature: float = Field(default=1.0, ge=0, le=2)
     """Temperature of free responses."""
     captions: Literal["captioner", "rows"] | None = None
-    """Who captions pictures: a model, or the rows; where they do not, a response to another picture stands in. By default the captioner if one is named."""
+    """Who captions pictures: a model, or the rows. By default the captioner if one is named."""
     rewrites: Literal["rewriter", "rows"] | None = None
-    """The rewritten response: a model's, or a little liked response to the same picture or question. By default the rewriter's if one is named."""
+    """The rewritten response: a model's, or a little liked one to the same picture. By default the rewriter's
+    if one is named."""
     rewriting: Literal["plain", "paraphrase"] = "plain"
-    """What the rewriter is told: to let go of the wit, so that the rewrite is no second right answer, or only to rewrite (the paper's)."""
+    """What the rewriter is told: to leave out the wit, or only to rewrite (the paper's)."""
     unrelated: Literal["response", "caption"] = "response"
-    """The unrelated option: a response to another picture, or its caption (the paper's), where it has one."""
+    """The unrelated option: a response to another picture, or its caption (the paper's)."""
     part: Annotated[Literal["all", "held_out"], SETS_ARM] = "all"
     """Which rows problems are made of."""
     share: float = Field(default=0.05, gt=0, lt=1)
-    """The share of pictures and questions that is held out, each with all its responses."""
+    """The share of pictures and questions that is held out."""
     split_seed: int = 0
-    """Of the split; it must be the one that training used."""
+    """Seed of the split, as in training."""
     per_prompt: int = Field(default=1, gt=0)
     """Problems of each kind for a picture or question, at most."""
     top_ratings: float = Field(default=0.01, gt=0, le=1)
-    """The share of rated responses to a picture that counts as right, from the top."""
+    """The top share of rated responses to a picture that counts as right."""
     top_likes: float = Field(default=0.1, gt=0, le=1)
-    """The share of liked responses to a picture or question that counts as right, from the top."""
+    """The top share of liked responses that counts as right."""
     min_likes: int = Field(default=5, ge=0)
     """Likes that a right response needs."""
     errors: float = Field(default=2.0, ge=0)
-    """Standard errors of their difference by which two ratings must be apart to be ranked."""
+    """Standard errors by which two ratings must differ to be ranked."""
     factor: float = Field(default=2.0, ge=1)
-    """The factor by which two counts of likes must be apart to be ranked."""
+    """The factor by which two counts of likes must differ to be ranked."""
     gain: Annotated[Literal["linear", "exponential"], SCORES_ONLY] = "linear"
     """Gain of NDCG: the relevance, or 2^rel - 1."""
 
