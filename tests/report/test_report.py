@@ -33,7 +33,7 @@ FACTS = Facts(
 
 def report(facts: Facts = FACTS) -> Report:
     rules = Rules(max_rounds=3)
-    capped = metrics(TRACES, replace(rules, unsolved="cap"))
+    capped = metrics(TRACES, rules.model_copy(update={"unsolved": "cap"}))
     return build(TRACES, metrics(TRACES, rules), sections(TRACES, rules), facts, capped)
 
 
