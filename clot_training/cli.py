@@ -28,6 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Threads that spin while they wait for each other make a busy CPU ten times slower.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("GOMP_SPINCOUNT", "0")
+    # TRL would tell the hub that it runs.
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    from clot_training import packages
     from clot_training.config import load
     from lotbench.edge.files.datasets import config_file
     from lotbench.errors import LotbenchError
@@ -35,7 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         path = config_file(parsed.config)
         assert path is not None
-        lines = STEPS[parsed.step][0](load(path, parsed.sets))
+        config = load(path, parsed.sets)
+        if parsed.step in CHAIN:
+            packages.check(config)
+        lines = STEPS[parsed.step][0](config)
     except LotbenchError as error:
         print(f"clot: {error}", file=sys.stderr)
         return error.exit_code
@@ -68,16 +74,7 @@ def parser() -> argparse.ArgumentParser:
     )
     for name, (_, told) in STEPS.items():
         description = told[:1].upper() + told[1:] + "."
-        one = commands.add_parser(name, help=told, description=description, parents=[every])
-        if name == "explore":
-            one.add_argument(
-                "--engine",
-                type="explore.engine={}".format,
-                action="append",
-                dest="sets",
-                metavar="local|ray",
-                help="what hands out the work: the same as --set explore.engine=",
-            )
+        commands.add_parser(name, help=told, description=description, parents=[every])
     return top
 
 
@@ -86,10 +83,8 @@ def _instructions(config: Config) -> list[str]:
 
     manifest = make(config)
     kinds = ", ".join(f"{count} {kind}" for kind, count in manifest["kinds"].items())
-    return [
-        f"{manifest['instructions']} instructions of {manifest['rows']} rows: {kinds}",
-        *_lost(manifest["skipped"]),
-    ]
+    told = f"{manifest['instructions']} instructions of {manifest['rows']} rows: {kinds}"
+    return [told, *_lost(manifest["skipped"])]
 
 
 def _tune(config: Config) -> list[str]:
@@ -97,13 +92,14 @@ def _tune(config: Config) -> list[str]:
 
     from clot_training.records import Work
     from clot_training.tuning.tune import tune
-    from lotbench.errors import UsageError
 
     work = Work(Path(config.out))
-    if not work.shards:
-        raise UsageError(f"{work.instructions}: no instructions yet; run `clot instructions` first")
-    made = tune(config, work.shards, work.stage1)
-    return [f"loss {made.before:.3f} -> {made.after:.3f}", *_lost(made.left_out), made.model]
+    return _tuned(tune(config, [work.train], work.stage1))
+
+
+def _tuned(about: Mapping[str, Any]) -> list[str]:
+    loss = about["loss"]
+    return [f"loss {loss['before']:.3f} -> {loss['after']:.3f}", *_lost(about["left_out"]), about["model"]]
 
 
 def _explore(config: Config) -> list[str]:
@@ -111,18 +107,14 @@ def _explore(config: Config) -> list[str]:
 
     summary = explore(config)
     counts = summary["counts"]
-    lost = {
-        name.partition(": ")[2]: count for name, count in counts.items() if name.startswith("not compared")
-    }
     kept = f"{counts.get('kept', 0)} of {counts.get('candidates', 0)} candidates kept"
-    return [f"{kept}, {config.explore.conditions} conditions", *_lost(lost)]
+    return [f"{kept}, {counts.get('compared', 0)} compared, {config.explore.conditions} conditions"]
 
 
 def _refine(config: Config) -> list[str]:
     from clot_training.tuning.refine import refine
 
-    made = refine(config)
-    return [f"loss {made.before:.3f} -> {made.after:.3f}", *_lost(made.left_out), made.model]
+    return _tuned(refine(config))
 
 
 def _synthesize(config: Config) -> list[str]:
@@ -141,10 +133,21 @@ def _report(config: Config) -> list[str]:
     return [report(config)]
 
 
+def _merge(config: Config) -> list[str]:
+    from clot_training.tuning.publish import merge
+
+    return [f"hf:{merge(config)}"]
+
+
+def _push(config: Config) -> list[str]:
+    from clot_training.tuning.publish import push
+
+    return [push(config)]
+
+
 def _lost(counts: Mapping[str, int]) -> list[str]:
-    return (
-        [f"left out: {', '.join(f'{count} {reason}' for reason, count in counts.items())}"] if counts else []
-    )
+    told = ", ".join(f"{count} {reason}" for reason, count in counts.items())
+    return [f"left out: {told}"] if told else []
 
 
 STEPS: Mapping[str, tuple[Callable[[Config], list[str]], str]] = {
@@ -157,8 +160,12 @@ STEPS: Mapping[str, tuple[Callable[[Config], list[str]], str]] = {
         "propose LoTbench samples, and make a data set of those that a person accepted",
     ),
     "report": (_report, "score every stage on the held-out split, in one table"),
+    "merge": (_merge, "write the base with the last stage's adapter in it, as a model of its own"),
+    "push": (_push, "put the last stage's adapter on the Hugging Face hub"),
 }
 """Each step with what its help says."""
+CHAIN = ("instructions", "tune", "explore", "refine", "report")
+"""The steps of one run: what any of them needs has to be there before the first."""
 
 
 if __name__ == "__main__":

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from lotbench.benchmarks.standard.oogiri import Language, Type
 from lotbench.config.experiment import put, read_toml, read_value, validate
@@ -56,59 +56,56 @@ class Instructions(Table):
     """What the rewriter is told: to let go of the wit, or only to rewrite (the paper's)."""
     screener: str = ""
     """The model that screens rows for safety; without it nothing is screened, and the manifest says so."""
-    shard_size: int = Field(default=50_000, gt=0)
-    """Instructions a file."""
+
+
+class Weights(Table):
+    """How the model is loaded: by tune, refine, explore, report and merge alike."""
+
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    """auto: bfloat16 where the GPU has it, else float32."""
+    quantize: Literal["none", "8bit", "4bit"] = "none"
+    """The frozen weights in 8 bits or in 4 (NF4), by bitsandbytes."""
+    attn_implementation: str = ""
+    """As transformers names it (`sdpa`, `flash_attention_2`); empty: its own choice."""
+    max_pixels: int = Field(default=1024 * 1024, gt=0)
+    """Of a picture; a larger one is scaled down. A picture's tokens count to the length of its instruction."""
+    trust_remote_code: bool = False
+    """Run code that comes with the weights; the adapter's card says so."""
+
+
+def _over(defaults: Mapping[str, Any]) -> BeforeValidator:
+    """What a table says, over our defaults."""
+    return BeforeValidator(lambda given: {**defaults, **given} if isinstance(given, dict) else given)
+
+
+TRAINER: Mapping[str, Any] = {
+    "learning_rate": 2e-4,
+    "lr_scheduler_type": "cosine",
+    "warmup_steps": 0.03,
+    "num_train_epochs": 1.0,
+    "per_device_train_batch_size": 8,
+    "max_length": 1024,
+    "gradient_checkpointing": False,
+    "logging_steps": 10,
+    "logging_first_step": True,
+    "save_steps": 500,
+    "save_total_limit": 2,
+    "report_to": "none",
+}
+LORA: Mapping[str, Any] = {"r": 16, "lora_alpha": 32, "lora_dropout": 0.05}
 
 
 class Tune(Table):
     """`clot tune` (stage 1) and `clot refine` (stage 2): LoRA; the paper gives neither rank nor rates."""
 
-    rank: int = Field(default=16, gt=0)
-    """Of the low-rank matrices."""
-    alpha: int = Field(default=32, gt=0)
-    """Their weight: what they add is multiplied by alpha / rank."""
-    dropout: float = Field(default=0.05, ge=0, lt=1)
-    """Share of their inputs that is dropped while training."""
-    target_modules: str | tuple[str, ...] = ""
-    """A regular expression or names; empty: the language model's projections, by architecture."""
-    modules_to_save: tuple[str, ...] = ()
-    """Modules that are trained whole and saved with the adapter."""
-    learning_rate: float = Field(default=2e-4, gt=0)
-    """At its highest."""
-    epochs: float = Field(default=1.0, gt=0)
-    """Passes over the instructions."""
-    max_steps: int = Field(default=0, ge=0)
-    """Optimizer steps; 0: as many as the epochs have."""
-    batch_size: int = Field(default=8, gt=0)
-    """Instructions a device and step."""
-    accumulate: int = Field(default=1, gt=0)
-    """Batches that one optimizer step sums."""
-    max_length: int = Field(default=1024, gt=8)
-    """Tokens; a longer text instruction is left out and counted."""
-    warmup: float = Field(default=0.03, ge=0, lt=1)
-    """The share of the steps in which the rate rises."""
-    schedule: Literal["cosine", "linear", "constant"] = "cosine"
-    """How the rate falls after it has risen."""
-    weight_decay: float = Field(default=0.0, ge=0)
-    """Of AdamW."""
-    max_grad_norm: float = Field(default=1.0, gt=0)
-    """Longer gradients are cut to it."""
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    """auto: bfloat16 where the GPU has it, else float32."""
-    quantize: Literal["none", "4bit"] = "none"
-    """4bit: the frozen weights in NF4; needs a CUDA GPU and bitsandbytes."""
-    gradient_checkpointing: bool = False
-    """Compute activations twice instead of keeping them."""
-    group_by_length: bool = True
-    """Put instructions of like length into one batch."""
-    log_steps: int = Field(default=10, gt=0)
-    """Optimizer steps between two logged losses."""
-    save_steps: int = Field(default=500, gt=0)
-    """Optimizer steps between checkpoints: what a killed run loses at most."""
-    workers: int = Field(default=0, ge=0)
-    """Processes that prepare batches."""
-    track: tuple[Literal["tensorboard", "wandb"], ...] = ()
-    """Where losses go besides."""
+    trainer: Annotated[dict[str, Any], _over(TRAINER)] = dict(TRAINER)
+    """Any field of TRL's SFTConfig, by its own name. Instructions longer than `max_length` are left out."""
+    lora: Annotated[dict[str, Any], _over(LORA)] = dict(LORA)
+    """Any field of PEFT's LoraConfig, by its own name; without `target_modules` the language model's linear
+    layers."""
+    eval_share: float = Field(default=0.02, gt=0, lt=0.5)
+    """Of the pictures and questions trained on: what `eval_strategy` measures the loss of, and nobody is
+    trained on then."""
 
 
 class Clip(Table):
@@ -148,8 +145,6 @@ class Explore(Table):
     """What the sentence encoder was trained on; rows of another language are refused."""
     min_count: int = Field(default=1, gt=0)
     """A keyword is a content word that at least so many training texts have."""
-    generator: Literal["transformers", "vllm"] = "transformers"
-    """What writes the candidates; vllm is not part of any extra and has to be installed."""
     temperature: float = Field(default=0.9, ge=0, le=2)
     """Of what it writes."""
     top_p: float = Field(default=0.95, gt=0, le=1)
@@ -194,7 +189,7 @@ class Report(Table):
     """`clot report`: the held-out choices and rankings, for each stage."""
 
     limit: int = Field(default=0, ge=0)
-    """Held-out problems, and instructions for the form, of each kind; 0: all."""
+    """Held-out problems of each kind; 0: all."""
 
 
 class Config(Table):
@@ -214,6 +209,7 @@ class Config(Table):
     """Of the split, of every draw, and of the adapter's first weights."""
     held_out: float = Field(default=0.05, gt=0, lt=1)
     """The share of pictures and questions, each with all its responses, that is never trained on."""
+    weights: Weights = Weights()
     instructions: Instructions = Instructions()
     tune: Tune = Tune()
     explore: Explore = Explore()

@@ -28,7 +28,7 @@ R = TypeVar("R", bound=BaseModel)
 
 
 class Instruction(BaseModel):
-    """One example to train on; a line of instructions/train-NNNNN.jsonl.
+    """One example to train on; a line of instructions/train.jsonl.
 
     The response of a selection is the option as it stands in the list, letter first (`B. text`); that of a
     ranking is the letters from best to worst (`C > A > B`).
@@ -153,15 +153,19 @@ class Work:
 
     @property
     def instructions(self) -> Path:
-        """train-00000.jsonl..., manifest.json, screened.jsonl, config.json."""
+        """train.jsonl, manifest.json, screened.jsonl, config.json."""
         return self.root / "instructions"
 
     @property
-    def shards(self) -> tuple[Path, ...]:
-        """The files of instructions, in order; none before all are written, which the manifest tells."""
+    def train(self) -> Path:
+        """The instructions; there when the manifest is.
+
+        Raises:
+            UsageError: They are not made yet.
+        """
         if not (self.instructions / "manifest.json").is_file():
-            return ()
-        return tuple(sorted(self.instructions.glob("train-*.jsonl")))
+            raise UsageError(f"{self.instructions}: no instructions yet; run `clot instructions` first")
+        return self.instructions / "train.jsonl"
 
     @property
     def stage1(self) -> Path:
@@ -207,6 +211,17 @@ class Work:
     def stage2(self, conditions: Conditions) -> Path:
         """The folder of stage 2, tuned on what was explored so; the adapter is in `adapter`."""
         return self.root / "stage2" / conditions
+
+    def last_stage(self, conditions: Conditions) -> Path:
+        """The folder of the last stage that is tuned.
+
+        Raises:
+            UsageError: None is.
+        """
+        for stage in (self.stage2(conditions), self.stage1):
+            if (stage / "tune.json").exists():
+                return stage
+        raise UsageError(f"{self.stage1}: nothing is tuned yet; run `clot tune` first")
 
     @property
     def synthesized(self) -> Path:

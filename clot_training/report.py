@@ -1,8 +1,7 @@
 """`clot report`: base, stage 1 and stage 2 on the held-out split, for weak and for random conditions (CLoTv1).
 
 The problems and the scores are those of standard evaluation; they are put in the words of training, and
-answered by how likely each option's letter is, so that no answer can fail to be read. Beside them stands how
-often a free reply has the form that was asked for. To put the same problems in the benchmark's own words, run
+answered by how likely each option's letter is, so that no answer can fail to be read. To put the same problems in the benchmark's own words, run
 `lotbench evaluate standard` with `part=held_out`.
 """
 
@@ -10,19 +9,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from random import Random
 from typing import Any, get_args
 
-from clot_training.adherence import follows
 from clot_training.config import Conditions, Config
 from clot_training.data import templates
 from clot_training.data.index import Rows
-from clot_training.data.instructions import Maker
-from clot_training.data.roles import batched, help_with
+from clot_training.data.roles import help_with
 from clot_training.exploring.policy import TransformersPolicy, transformers_policy
-from clot_training.records import Instruction, Kind, Prompt, Work
+from clot_training.records import Prompt, Work
 from clot_training.tuning.tune import ADAPTER
 from lotbench.benchmarks.standard import score, sections
 from lotbench.benchmarks.standard.oogiri import Row
@@ -35,17 +32,6 @@ from lotbench.metrics.intervals import clustered_mean
 from lotbench.report import markdown
 from lotbench.report.sections import Table
 from lotbench.types import Metric
-
-ASKED_TOGETHER = 16
-FORMS: tuple[Kind, ...] = get_args(Kind)
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """A model of the report, with its adapter; None is the base."""
-
-    name: str
-    adapter: Path | None
 
 
 def report(config: Config, own: Mapping[str, Any] | None = None) -> str:
@@ -75,14 +61,13 @@ def report(config: Config, own: Mapping[str, Any] | None = None) -> str:
     captions, rewrites = _written(config, work, own)
     built = build(tuple(_rows(config, captions)), settings, config.seed)
     problems = _first([one for one in (_filled(one, rewrites) for one in built) if one], config.report.limit)
-    forms = _instructions(config, work)
     found: dict[str, dict[str, Metric]] = {}
     cells: dict[str, Table] = {}
-    for stage in _stages(work):
-        policy = transformers_policy(config, stage.adapter)
+    for stage, adapter in _stages(work):
+        policy = transformers_policy(config, adapter)
         answered = [_answer(policy, problem, config.seed) for problem in problems]
-        found[stage.name] = score.measured(answered, settings) | _forms(policy, forms, config.seed)
-        cells[stage.name] = sections.cells(answered, settings).tables[0]
+        found[stage] = score.measured(answered, settings)
+        cells[stage] = sections.cells(answered, settings).tables[0]
         del policy
     explored = {name: _explored(work, name) for name in get_args(Conditions)}
     text = _told(config, found, explored) + _by_type(config, problems, cells)
@@ -90,7 +75,7 @@ def report(config: Config, own: Mapping[str, Any] | None = None) -> str:
         stage: [dict(zip(one.columns, row, strict=True)) for row in one.rows] for stage, one in cells.items()
     }
     table = {
-        "stages": _plain(found),
+        "stages": {stage: {n: asdict(m) for n, m in scores.items()} for stage, scores in found.items()},
         "by_type_and_language": by_type,
         "explored": {n: asdict(m) for n, m in explored.items() if m},
     }
@@ -99,12 +84,12 @@ def report(config: Config, own: Mapping[str, Any] | None = None) -> str:
     return text
 
 
-def _stages(work: Work) -> list[Stage]:
-    """The base, and every stage that was tuned."""
+def _stages(work: Work) -> list[tuple[str, Path | None]]:
+    """The base, and every stage that was tuned, with its adapter."""
     tuned = [("stage 1", work.stage1)]
     tuned += [(f"stage 2, {name} conditions", work.stage2(name)) for name in get_args(Conditions)]
-    done = [Stage(name, folder / ADAPTER) for name, folder in tuned if (folder / "tune.json").exists()]
-    return [Stage("base", None), *done]
+    done = [(name, folder / ADAPTER) for name, folder in tuned if (folder / "tune.json").exists()]
+    return [("base", None), *done]
 
 
 def _written(
@@ -153,23 +138,9 @@ def _rows(config: Config, captions: Mapping[str, str]) -> Iterator[Row]:
 
 def _first(problems: Sequence[Problem], limit: int) -> list[Problem]:
     """The first problems of each kind."""
-    counts: dict[str, int] = {}
-    found = []
-    for one in problems:
-        counts[one.kind] = counts.get(one.kind, 0) + 1
-        if not limit or counts[one.kind] <= limit:
-            found.append(one)
-    return found
-
-
-def _instructions(config: Config, work: Work) -> list[Instruction]:
-    """Held-out rows as instructions: a generation, a selection and a ranking of each, as far as they go."""
-    once = config.instructions.model_copy(update={"generation": 1, "selection": 1, "ranking": 1})
-    with Rows(work.root / "held_out.sqlite") as index:
-        index.fill(config, part="held_out")
-        made = list(Maker(index, config.model_copy(update={"instructions": once})).all())
-    limit = config.report.limit or len(made)
-    return [one for kind in FORMS for one in [each for each in made if each.kind == kind][:limit]]
+    kinds = dict.fromkeys(one.kind for one in problems)
+    alike = ([one for one in problems if one.kind == kind] for kind in kinds)
+    return [one for found in alike for one in found[: limit or None]]
 
 
 def _answer(policy: TransformersPolicy, problem: Problem, seed: int) -> Answered:
@@ -184,19 +155,6 @@ def _answer(policy: TransformersPolicy, problem: Problem, seed: int) -> Answered
     return Answered(problem, tuple(shown[place] for place in order[: problem.wanted]))
 
 
-def _forms(policy: TransformersPolicy, asked: Sequence[Instruction], seed: int) -> dict[str, Metric]:
-    """The share of free replies that have the form asked for, by kind."""
-    marks: dict[str, dict[str, list[float]]] = {kind: {} for kind in FORMS}
-    for batch in batched(asked, ASKED_TOGETHER):
-        prompts = [Prompt(one.messages, one.image, seed + place) for place, one in enumerate(batch)]
-        for one, reply in zip(batch, policy.replies(prompts), strict=True):
-            marks[one.kind].setdefault(one.group, []).append(float(follows(one, reply)))
-    return {
-        f"form_{kind}": clustered_mean(found.values()) if found else Metric(None, why="no such instruction")
-        for kind, found in marks.items()
-    }
-
-
 def _explored(work: Work, conditions: Conditions) -> Metric | None:
     """The keep rate of an exploration, over its candidates."""
     if not work.candidates(conditions).exists():
@@ -208,9 +166,7 @@ def _explored(work: Work, conditions: Conditions) -> Metric | None:
 
 
 def _told(
-    config: Config,
-    found: Mapping[str, Mapping[str, Metric]],
-    explored: Mapping[Conditions, Metric | None],
+    config: Config, found: Mapping[str, Mapping[str, Metric]], explored: Mapping[Conditions, Metric | None]
 ) -> str:
     names = list(found["base"])
     chance = [found["base"][name].baselines.get("chance") for name in names]
@@ -225,7 +181,7 @@ def _told(
     notes = [
         f"base model: {config.model}; held out: {config.held_out:g} of the groups, seed {config.seed}",
         "intervals: 95 %, bootstrap over pictures and questions; from fewer than ten of them they say little",
-        "accuracy and ranking by the likelihood of each option's letter; form: the share of free replies as asked for",
+        "every choice is read off the likelihood of each option's letter",
         *(f"no exploration with {name} conditions: --set explore.conditions={name}" for name in missing),
     ]
     parts = [
@@ -260,9 +216,3 @@ def _interval(metric: Metric) -> str:
     if metric.value is None:
         return "–"
     return f"{metric.value:.2f} [{_share(metric.low)}, {_share(metric.high)}]"
-
-
-def _plain(found: Mapping[str, Mapping[str, Metric]]) -> dict[str, Any]:
-    return {
-        stage: {name: asdict(metric) for name, metric in scores.items()} for stage, scores in found.items()
-    }

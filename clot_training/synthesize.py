@@ -176,11 +176,9 @@ def _sample(id: str, one: Candidate, told: Proposal, proposer: str) -> Item:
 
 
 def _tuned(config: Config, work: Work) -> str:
-    """The name of the best tuned model that there is."""
-    for stage in (work.stage2(config.explore.conditions), work.stage1):
-        if (stage / "tune.json").exists():
-            return str(json.loads((stage / "tune.json").read_text(encoding="utf-8"))["model"])
-    raise UsageError(f"{work.stage1}: nothing is tuned yet; run `clot tune`, or name synthesize.model")
+    """The name of the last tuned model."""
+    about = work.last_stage(config.explore.conditions) / "tune.json"
+    return str(json.loads(about.read_text(encoding="utf-8"))["model"])
 
 
 def _counted(left: Mapping[str, int]) -> str:

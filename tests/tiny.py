@@ -101,6 +101,48 @@ def llava() -> tuple[Any, Any]:
     return LlavaForConditionalGeneration(config), processor
 
 
+def qwen2_vl() -> tuple[Any, Any]:
+    """A Qwen2-VL of 130 thousand parameters with random weights, and its processor: a token is 16 x 16 pixels."""
+    from transformers import (
+        Qwen2VLConfig,
+        Qwen2VLForConditionalGeneration,
+        Qwen2VLImageProcessor,
+        Qwen2VLProcessor,
+        Qwen2VLVideoProcessor,
+    )
+
+    marks = ["<|vision_start|>", "<|image_pad|>", "<|video_pad|>", "<|vision_end|>"]
+    template = TEMPLATE.replace("<image>", "<|vision_start|><|image_pad|><|vision_end|>")
+    words = tokenizer(template)
+    words.add_special_tokens({"additional_special_tokens": ["<|im_start|>", *marks]})
+    size = {"patch_size": 8, "merge_size": 2, "min_pixels": 256, "max_pixels": 64 * 64}
+    processor = Qwen2VLProcessor(
+        Qwen2VLImageProcessor(**size), words, Qwen2VLVideoProcessor(**size), chat_template=template
+    )
+    text = llama(len(words)).to_dict()
+    shape = {name: text[name] for name in ("hidden_size", "intermediate_size", "num_hidden_layers")}
+    heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 2048}
+    rope = {"rope_type": "default", "rope_theta": 10_000.0, "mrope_section": [2, 2, 2]}
+    start, image, video, end = (words.convert_tokens_to_ids(mark) for mark in marks)
+    config = Qwen2VLConfig(
+        text_config={"vocab_size": len(words), "rope_parameters": rope, **shape, **heads},
+        vision_config={
+            "depth": 2,
+            "embed_dim": 32,
+            "hidden_size": 48,
+            "num_heads": 2,
+            "mlp_ratio": 2,
+            "patch_size": 8,
+            "spatial_merge_size": 2,
+        },
+        vision_start_token_id=start,
+        image_token_id=image,
+        video_token_id=video,
+        vision_end_token_id=end,
+    )
+    return Qwen2VLForConditionalGeneration(config), processor
+
+
 def square(colour: str) -> bytes:
     from PIL import Image as pil
 

@@ -10,7 +10,7 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -45,47 +45,22 @@ def make(config: Config, own: Mapping[str, Any] | None = None) -> dict[str, Any]
     """
     folder = Work(Path(config.out)).instructions
     folder.mkdir(parents=True, exist_ok=True)
-    for stale in (folder / "manifest.json", folder / "screened.jsonl", *folder.glob("train-*.jsonl")):
+    for stale in (folder / "manifest.json", folder / "screened.jsonl"):
         stale.unlink(missing_ok=True)
     with Rows(folder / "rows.sqlite") as index:
         index.fill(config)
         failed = help_with(index, config, folder / "screened.jsonl", own)
         made = Maker(index, config)
-        shards = _write(folder, made.all(), config.instructions.shard_size)
+        atomic_write.write(folder / "train.jsonl", (one.model_dump_json() + "\n" for one in made.all()))
         manifest = made.manifest() | {
             "rows": len(index),
             "skipped": dict(sorted(index.skipped.items())),
             "fewer": dict(sorted((made.fewer + failed).items())),
             "screened": bool(config.instructions.screener),
-            "shards": shards,
         }
     freeze(config, folder)
     atomic_write.write(folder / "manifest.json", json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
     return manifest
-
-
-def _write(folder: Path, instructions: Iterable[Instruction], size: int) -> dict[str, int]:
-    """Write files of `size` instructions each; returns how many are in each."""
-    shards = {}
-    for number, batch in enumerate(_pieces(instructions, size)):
-        name = f"train-{number:05d}.jsonl"
-        counted = Counter[str]()
-        atomic_write.write(folder / name, _lines(batch, counted))
-        shards[name] = counted["lines"]
-    return shards
-
-
-def _lines(instructions: Iterable[Instruction], counted: Counter[str]) -> Iterator[str]:
-    for instruction in instructions:
-        counted["lines"] += 1
-        yield instruction.model_dump_json() + "\n"
-
-
-def _pieces(instructions: Iterable[Instruction], size: int) -> Iterator[Iterator[Instruction]]:
-    """The instructions in pieces of `size`, each to be used up before the next is asked for."""
-    source = iter(instructions)
-    for first in source:
-        yield islice(chain([first], source), size)
 
 
 class Maker:

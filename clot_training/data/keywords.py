@@ -11,11 +11,8 @@ import logging
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeAlias
-
-from lotbench.errors import UsageError
 
 Words: TypeAlias = tuple[str, ...]
 Tagger: TypeAlias = Callable[[Sequence[str]], Iterator[Words]]
@@ -25,23 +22,16 @@ PACKAGES = {
     "zh": ("jieba",),
     "ja": ("sudachipy", "sudachidict_core"),
 }
-INSTALL = "pip install 'lotbench[train]'"
 
 
 def content_words(texts: Sequence[str], language: str) -> list[Words]:
-    """The content words of each text, in order, each once.
-
-    Raises:
-        UsageError: The language's tagger is not installed; the message has the command.
-    """
+    """The content words of each text, in order, each once."""
     return list(_tagger(language)(texts))
 
 
 @cache
 def _tagger(language: str) -> Tagger:
     """A tagger, loaded once a process."""
-    if missing := [package for package in PACKAGES[language] if find_spec(package) is None]:
-        raise UsageError(f"keywords in {language!r} need {', '.join(missing)}: {INSTALL}")
     make = {"en": _english, "zh": _chinese, "ja": _japanese}[language]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -11,9 +11,11 @@ from functools import cache
 from pathlib import Path
 from random import Random
 from string import ascii_uppercase
-from typing import Protocol
+from typing import TypeAlias
 
-from clot_training.records import Chat
+from clot_training.records import Candidate, Chat
+from lotbench.benchmarks.standard.oogiri import Row
+from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.edge.files.datasets import prompt_files
 from lotbench.prompting.prompt import Pack, Prompt, pack
 
@@ -21,28 +23,8 @@ LETTERS = ascii_uppercase
 """How options are named; there are never more than 26."""
 
 
-class Task(Protocol):
-    """What is answered: the part of a row that a template needs."""
-
-    @property
-    def type(self) -> str:
-        """I2T, T2T or IT2T."""
-        ...
-
-    @property
-    def language(self) -> str:
-        """en, zh or ja."""
-        ...
-
-    @property
-    def question(self) -> str | None:
-        """The question, unless the type is I2T."""
-        ...
-
-    @property
-    def image(self) -> str | None:
-        """The path of the picture, unless the type is T2T."""
-        ...
+Task: TypeAlias = Row | Candidate | Problem
+"""What is answered: it has a type, a language, a question and a picture."""
 
 
 @cache

@@ -1,14 +1,9 @@
-"""Pictures and words in one space: any CLIP that open_clip loads, by name or by path.
-
-A keyword is a handful of tokens, and a text tower that works on its full context of 77 spends most of its
-time on padding: a batch of texts is cut to its longest text, which changes nothing in a causal tower.
-"""
+"""Pictures and words in one space: any CLIP that open_clip loads, by name or by path."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +16,6 @@ from lotbench.edge.models.transformers.loading import loading
 from lotbench.edge.pictures import picture_file
 from lotbench.errors import DataError, UsageError
 
-INSTALL = "pip install 'lotbench[train]'"
-
 
 class Sight:
     """A CLIP model: vectors of pictures and of words, comparable by dot product.
@@ -31,15 +24,13 @@ class Sight:
         settings: Which one, and how much at once.
 
     Raises:
-        UsageError: open_clip is not installed, or cannot load the model.
+        UsageError: open_clip cannot load the model.
 
     Attributes:
         id: Architecture and checkpoint, with the digest of what is a file: vectors of another id do not compare.
     """
 
     def __init__(self, settings: Clip) -> None:
-        if find_spec("open_clip") is None:
-            raise UsageError(f"comparing pictures with keywords needs open_clip: {INSTALL}")
         self.id = identity(settings)
         self._size = settings.batch_size
         with loading(f"explore.clip {settings.model} {settings.checkpoint}"):
@@ -51,9 +42,10 @@ class Sight:
 
         with torch.inference_mode():
             made = [
-                self._texts(self._tokenize(batch).to(self._device)) for batch in batched(words, self._size)
+                self._model.encode_text(self._tokenize(batch).to(self._device), normalize=True)
+                for batch in batched(words, self._size)
             ]
-        return _unit(torch.cat(made))
+        return np.asarray(torch.cat(made).float().cpu().numpy())
 
     def pictures(self, paths: Sequence[str]) -> Vectors:
         """Vectors of pictures by their paths, (pictures, dimensions), of unit length.
@@ -67,26 +59,12 @@ class Sight:
         with torch.inference_mode():
             for batch in batched(paths, self._size):
                 pixels = torch.stack([self._transform(_open(path)) for path in batch])
-                made.append(self._model.encode_image(pixels.to(self._device)))
-        return _unit(torch.cat(made))
+                made.append(self._model.encode_image(pixels.to(self._device), normalize=True))
+        return np.asarray(torch.cat(made).float().cpu().numpy())
 
     @property
     def _device(self) -> Any:
         return next(self._model.parameters()).device
-
-    def _texts(self, tokens: Any) -> Any:
-        from torch.func import functional_call
-
-        tower, prefix = (self._model.text, "text.") if hasattr(self._model, "text") else (self._model, "")
-        length = _length(tower, tokens)
-        if length is None:
-            return self._model.encode_text(tokens)
-        cut = {
-            f"{prefix}positional_embedding": tower.positional_embedding[:length],
-            f"{prefix}attn_mask": tower.attn_mask[:length, :length],
-        }
-        found = functional_call(self._model, cut, kwargs={"text": tokens[:, :length]})
-        return found["text_features"] if isinstance(found, dict) else found[1]
 
 
 def identity(settings: Clip) -> str:
@@ -123,25 +101,8 @@ def _load(settings: Clip) -> tuple[Any, Any, Any]:
     return model.eval(), transform, open_clip.get_tokenizer(name)
 
 
-def _length(tower: Any, tokens: Any) -> int | None:
-    """Tokens up to the last text's end; None for a tower that a shorter batch would change."""
-    pooled = getattr(tower, "text_pool_type", getattr(tower, "pool_type", None))
-    mask = getattr(tower, "attn_mask", None)
-    padded = getattr(tower, "use_pad_mask", False) or getattr(tower, "cls_emb", None) is not None
-    if mask is None or padded or pooled not in ("argmax", "eos"):
-        return None
-    end = getattr(tower, "eos_id", getattr(tower, "text_eos_id", None)) if pooled == "eos" else None
-    ends = tokens if end is None else (tokens == end).int()
-    return int(ends.argmax(dim=-1).max()) + 1
-
-
 def _open(path: str) -> Any:
     try:
         return picture_file.decoded(Path(path))
     except (OSError, picture_file.PictureError) as error:
         raise DataError([f"{path}: {error}"]) from None
-
-
-def _unit(vectors: Any) -> Vectors:
-    found: Vectors = vectors.float().cpu().numpy()
-    return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True), dtype=np.float32)

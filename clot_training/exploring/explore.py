@@ -13,6 +13,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from io import FileIO
 from itertools import chain, islice
 from pathlib import Path
@@ -24,8 +25,8 @@ from clot_training.data.index import Rows
 from clot_training.data.roles import batched
 from clot_training.exploring import conditions
 from clot_training.exploring.explorer import Batch, Explorer, MakePolicy, Task
-from clot_training.exploring.scorer import Scorer, Seen, seen
-from clot_training.exploring.vocabulary import sizes, vocabularies
+from clot_training.exploring.scorer import seen
+from clot_training.exploring.vocabulary import vocabularies
 from clot_training.records import Candidate, Policy, Screened, Work, read_records
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.config.experiment import differences
@@ -34,7 +35,7 @@ from lotbench.edge.files.jsonl import no_link, put
 from lotbench.edge.files.run_folder import read_json
 from lotbench.errors import RunFolderError, UsageError
 
-ENGINE_ONLY = ("engine", "workers", "gpus", "limit")
+ENGINE_ONLY = ("engine", "workers", "gpus", "limit", "batch_size")
 """Settings of explore that change no candidate, so that a run may go on with others."""
 
 Vocabulary: TypeAlias = Mapping[str, Sequence[str]]
@@ -57,27 +58,16 @@ def explore(config: Config, make_policy: MakePolicy | None = None) -> dict[str, 
     with _held(path) as file, Rows(folder / "rows.sqlite") as index:
         index.fill(config)
         _leave_out(index, work, config)
-        kinds = _known_kinds(index.all(), config)
+        _check_languages(index.all(), config)
         vocabulary = vocabularies(index.all(), config.explore.min_count)
         _claim(folder, path, config, _screening(work))
         left = _remaining(path, batches(index, config, vocabulary), config.explore)
-        _append(file, path, _explored(left, Maker(config, vocabulary, make_policy or tuned), kinds))
-    summary = _summarized(read_records(path, Candidate)) | {"keywords": sizes(vocabulary)}
+        maker = partial(Explorer, config, vocabulary, make_policy or tuned)
+        _append(file, path, _explored(left, maker, config.explore))
+    sizes = {language: len(words) for language, words in sorted(vocabulary.items())}
+    summary = _summarized(read_records(path, Candidate)) | {"keywords": sizes}
     atomic_write.write(folder / "summary.json", json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
     return summary
-
-
-class Maker:
-    """Makes a worker; it travels to other processes, so it holds no model."""
-
-    def __init__(self, config: Config, vocabulary: Vocabulary, make_policy: MakePolicy) -> None:
-        self.config = config
-        self.vocabulary = vocabulary
-        self._make_policy = make_policy
-
-    def __call__(self) -> Explorer:
-        """A worker of this process."""
-        return Explorer(self.config, self.vocabulary, self._make_policy)
 
 
 def tuned(config: Config) -> Policy:
@@ -89,24 +79,20 @@ def tuned(config: Config) -> Policy:
     adapter = Work(Path(config.out)).stage1 / "adapter"
     if not adapter.is_dir():
         raise UsageError(f"{adapter}: no adapter yet; run `clot tune` first")
-    if config.explore.generator == "vllm":
-        from clot_training.exploring.vllm import VllmPolicy
-
-        return VllmPolicy(config, adapter)
     from clot_training.exploring.policy import transformers_policy
 
     return transformers_policy(config, adapter)
 
 
-def _known_kinds(rows: Iterable[Row], config: Config) -> set[tuple[Seen, str]]:
-    """What is to be compared, and in which languages; none of it where conditions are random.
+def _check_languages(rows: Iterable[Row], config: Config) -> None:
+    """Keywords are compared with what their encoder knows; where conditions are random nothing is compared.
 
     Raises:
         UsageError: Rows are in a language that their encoder was not made for: similarities would be noise.
     """
     settings = config.explore
     if settings.conditions == "random":
-        return set()
+        return
     met = Counter((seen(row), row.language) for row in rows)
     known = {"picture": settings.clip.languages, "question": settings.encoder_languages}
     names = {"picture": "clip.languages", "question": "encoder_languages"}
@@ -116,7 +102,6 @@ def _known_kinds(rows: Iterable[Row], config: Config) -> set[tuple[Seen, str]]:
                 f"explore.{names[kind]}: {count} rows are in {language!r}, and the model was made for"
                 f" {', '.join(known[kind])}: leave them out (`languages`) or name a model that knows it"
             )
-    return set(met)
 
 
 def batches(index: Rows, config: Config, vocabulary: Vocabulary) -> Iterator[Batch]:
@@ -155,22 +140,19 @@ def _remaining(path: Path, planned: Iterator[Batch], settings: Explore) -> Itera
     return chain([batch], planned)
 
 
-def _explored(left: Iterator[Batch], maker: Maker, kinds: set[tuple[Seen, str]]) -> Iterator[list[Candidate]]:
+def _explored(
+    left: Iterator[Batch], maker: partial[Explorer], settings: Explore
+) -> Iterator[list[Candidate]]:
     """The candidates of the batches, in their order, by the engine of the configuration."""
     first = next(left, None)
     if first is None:
         return iter(())
     left = chain([first], left)
-    if maker.config.explore.engine == "local":
+    if settings.engine == "local":
         return map(maker(), left)
     from clot_training.exploring.scale import explored
 
-    # Workers would all encode the vocabulary at once: here it is encoded before there are any.
-    for kind in sorted({kind for kind, _ in kinds}):
-        scorer = Scorer(kind, maker.config, maker.vocabulary)
-        for language in sorted(language for met, language in kinds if met == kind):
-            scorer.keywords(language)
-    return explored(left, maker, maker.config.explore)
+    return explored(left, maker, settings)
 
 
 def _leave_out(index: Rows, work: Work, config: Config) -> None:
@@ -223,7 +205,7 @@ def _claim(folder: Path, path: Path, config: Config, screening: str | None) -> N
 def _decisive(frozen: Mapping[str, Any]) -> dict[str, Any]:
     """What candidates depend on in a frozen configuration."""
     config = frozen["config"]
-    general = ("model", "types", "languages", "seed", "held_out")
+    general = ("model", "types", "languages", "seed", "held_out", "weights")
     settings = {name: value for name, value in config["explore"].items() if name not in ENGINE_ONLY}
     return {name: config[name] for name in general} | {
         "explore": settings,

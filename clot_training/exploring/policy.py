@@ -14,14 +14,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from clot_training.config import Config
+from clot_training.config import Config, Weights
 from clot_training.records import Prompt
 from clot_training.tuning.examples import picture, spoken, written
-from clot_training.tuning.weights import folder
+from clot_training.tuning.weights import folder, packing
 from lotbench.edge.models.transformers.generation import Asked, answer, inputs
 from lotbench.edge.models.transformers.loading import load, rendered
 from lotbench.errors import UsageError
-from lotbench.types import Reply, Sampling
+from lotbench.types import Sampling
+
+PLAIN = Weights()
 
 
 def transformers_policy(config: Config, adapter: Path | None) -> TransformersPolicy:
@@ -30,6 +32,7 @@ def transformers_policy(config: Config, adapter: Path | None) -> TransformersPol
     return TransformersPolicy(
         folder(config.model),
         str(adapter) if adapter else None,
+        weights=config.weights,
         sampling=Sampling(temperature=drawn.temperature, top_p=drawn.top_p, max_tokens=drawn.max_tokens),
     )
 
@@ -41,6 +44,7 @@ class TransformersPolicy:
         base: Name on the hub, or a folder in the format of transformers.
         adapter: The adapter's folder; None plays the base.
         sampling: How responses are drawn; each prompt brings its own seed.
+        weights: How the model is loaded.
 
     Raises:
         UsageError: A package is missing, or the model or its adapter cannot be loaded.
@@ -49,21 +53,21 @@ class TransformersPolicy:
         id: Base and adapter, each with what identifies its version.
     """
 
-    def __init__(self, base: str, adapter: str | None = None, *, sampling: Sampling) -> None:
-        self._loaded = load(base, adapter)
+    def __init__(
+        self, base: str, adapter: str | None = None, *, sampling: Sampling, weights: Weights = PLAIN
+    ) -> None:
+        self._loaded = load(base, adapter, packing(weights))
+        self._max_pixels = weights.max_pixels
         self._sampling = sampling
         self.id = self._loaded.id
 
     def generate(self, prompts: Sequence[Prompt]) -> list[str]:
         """Write one response to each prompt, drawn with its seed."""
-        return [reply.text.strip() for reply in self.replies(prompts)]
-
-    def replies(self, prompts: Sequence[Prompt]) -> list[Reply]:
-        """Answer each prompt as `generate` does, with how each reply ended."""
-        found: dict[int, Reply] = {}
+        found: dict[int, str] = {}
         for places in _alike(prompts):
             batch = [self._asked(prompts[place]) for place in places]
-            found.update(zip(places, answer(self._loaded, batch, threading.Event()), strict=True))
+            for place, reply in zip(places, answer(self._loaded, batch, threading.Event()), strict=True):
+                found[place] = reply.text.strip()
         return [found[place] for place in range(len(prompts))]
 
     def select(self, prompts: Sequence[Prompt], labels: Sequence[Sequence[str]]) -> list[int]:
@@ -90,7 +94,7 @@ class TransformersPolicy:
     def _asked(self, prompt: Prompt) -> Asked:
         if prompt.image and not self._loaded.sees:
             raise UsageError(f"{self.id} reads text only, and a prompt has the picture {prompt.image}")
-        pictures = (picture(prompt.image),) if prompt.image else ()
+        pictures = (picture(prompt.image, self._max_pixels),) if prompt.image else ()
         drawn = Sampling(
             self._sampling.temperature, self._sampling.top_p, prompt.seed, self._sampling.max_tokens
         )

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
+from contextlib import nullcontext
 from typing import Any
 
 from clot_training.config import Explore
 from clot_training.data.roles import batched
 from clot_training.exploring.explorer import Batch, Explorer, Task
 from clot_training.records import Candidate
-from lotbench.errors import LotbenchError, UsageError
+from lotbench.errors import LotbenchError
 
 WAVE = 4_096
 """Batches that are in Ray's hands at once: its memory does not grow with the data."""
@@ -25,24 +25,14 @@ WAVE = 4_096
 def explored(
     batches: Iterator[Batch], maker: Callable[[], Explorer], settings: Explore
 ) -> Iterator[list[Candidate]]:
-    """The candidates of each batch, in the order of the batches.
-
-    Raises:
-        UsageError: Ray is not installed.
-    """
-    if find_spec("ray") is None:
-        raise UsageError("explore.engine = \"ray\" needs ray: pip install 'lotbench[scale]'")
+    """The candidates of each batch, in the order of the batches."""
     import ray
 
-    mine = not ray.is_initialized()
-    if mine:
-        ray.init(logging_level=logging.WARNING, include_dashboard=False, log_to_driver=False)
-    try:
+    quiet = {"logging_level": logging.WARNING, "include_dashboard": False, "log_to_driver": False}
+    # Whoever began Ray ends it.
+    with nullcontext() if ray.is_initialized() else ray.init(**quiet):
         for wave in batched(batches, WAVE):
             yield from _wave(wave, maker, settings)
-    finally:
-        if mine:
-            ray.shutdown()
 
 
 def _wave(wave: list[Batch], maker: Callable[[], Explorer], settings: Explore) -> Iterator[list[Candidate]]:

@@ -36,6 +36,7 @@ class Scorer:
         self._pictures = kind == "picture"
         self._vocabulary = vocabulary
         self._known: dict[str, Vectors] = {}
+        self._made: dict[str, Any] = {}
         self._encode: Any
         if self._pictures:
             self._encode = Sight(config.explore.clip)
@@ -45,12 +46,12 @@ class Scorer:
             self._id = f"sentences {self._encode.name}"
 
     def samples(self, rows: Sequence[Row]) -> list[Vectors]:
-        """The vector of each row's picture or question; each is encoded once."""
-        wanted = [row.image if self._pictures else row.question for row in rows]
-        names = [name for name in dict.fromkeys(wanted) if name is not None]
-        made = self._encode.pictures(names) if self._pictures else self._encode(names)
-        by_name = dict(zip(names, made, strict=True))
-        return [by_name[name] for name in wanted if name is not None]
+        """The vector of each row's picture or question; each is encoded once, however many rows have it."""
+        wanted = [(row.image if self._pictures else row.question) or "" for row in rows]
+        if new := [name for name in dict.fromkeys(wanted) if name not in self._made]:
+            made = self._encode.pictures(new) if self._pictures else self._encode(new)
+            self._made.update(zip(new, made, strict=True))
+        return [self._made[name] for name in wanted]
 
     def keywords(self, language: str) -> Vectors:
         """The vectors of a language's keywords."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -68,8 +68,3 @@ def vectors(encoder: str, words: Sequence[str], encode: Callable[[Sequence[str]]
 def _stored(encoder: str, words: Sequence[str]) -> Path:
     """Where the vectors of a vocabulary are kept."""
     return home() / "store" / "keywords" / f"{digest([encoder, list(words)])}.npy"
-
-
-def sizes(vocabulary: Mapping[str, Sequence[str]]) -> dict[str, int]:
-    """The number of keywords by language."""
-    return {language: len(words) for language, words in sorted(vocabulary.items())}

@@ -1,126 +1,125 @@
-"""Instructions as a training set: read from their files one at a time, and put together into batches.
+"""Instructions as TRL's trainer takes them: rows of prompt, completion and, for a model that sees, pictures.
 
-Only the place and the length of each instruction are held in memory. The collator labels the tokens of the response
-and of the mark that ends it; the loss sees nothing else.
+They are written into the stage's folder once, line by line, and read from there by every process; memory does
+not grow with their number. A picture is named by its path, and opened when its batch is made.
 """
 
 from __future__ import annotations
 
-from array import array
+import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache, partial
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import PIL.Image
 import PIL.ImageOps
 
+from clot_training.config import Config
 from clot_training.data.roles import batched
 from clot_training.records import Chat, Instruction
+from lotbench.edge.files import atomic_write
 from lotbench.edge.models.transformers.loading import Loaded, rendered
 from lotbench.edge.pictures.picture_file import opened
 from lotbench.types import Image, Message
 
-IGNORED = -100
-"""The label of a token that the loss does not see."""
 COUNTED_TOGETHER = 256
-MAX_PX = 1024
-"""The longer side of a picture, in pixels; never upscaled."""
 
 
-class Examples:
-    """A training set as the trainer wants it, over files of instructions.
+def write(config: Config, files: Iterable[Path], loaded: Loaded, out: Path) -> dict[str, Any]:
+    """Write train.jsonl, and eval.jsonl if the loss is to be evaluated; then what was counted, examples.json.
 
-    Args:
-        files: JSON Lines.
-        loaded: Whose tokens are counted.
-        max_tokens: Longer instructions are left out; the tokens of pictures come on top.
-
-    Attributes:
-        lengths: Tokens of each instruction, the response included.
-        left_out: How many instructions were left out, by reason: too long, or with a picture for a model
-            that reads text only.
+    Returns:
+        `examples`, `tokens` (those of pictures included), and `left_out` by reason: too long, or with a picture
+        for a model that reads text only.
     """
+    trainer = config.tune.trainer
+    room = min(trainer["max_length"] or loaded.room, loaded.room)
+    counts, left_out = Counter[str](), Counter[str]()
+    share = config.tune.eval_share if trainer.get("eval_strategy", "no") != "no" else 0.0
+    held = (out / "eval.jsonl").open("w", encoding="utf-8")
 
-    def __init__(self, files: Sequence[Path], loaded: Loaded, max_tokens: int) -> None:
-        self._files = tuple(files)
-        self._places = array("q")
-        self.lengths = array("q")
-        self.left_out: Counter[str] = Counter()
-        chats = _Chats(loaded)
-        for chunk in batched(_located(self._files), COUNTED_TOGETHER):
-            self._add(chunk, chats, max_tokens)
+    def kept() -> Iterator[str]:
+        for chunk in batched(_read(files), COUNTED_TOGETHER):
+            readable = [one for one in chunk if loaded.sees or one.image is None]
+            left_out["picture"] += len(chunk) - len(readable)
+            lengths = _lengths(loaded, readable, config.weights.max_pixels)
+            for one, length in zip(readable, lengths, strict=True):
+                if length > room:
+                    left_out["too long"] += 1
+                elif Random(f"{config.seed}:{one.group}:eval").uniform(0, 1) < share:
+                    held.write(_line(one, loaded.sees))
+                    counts["evaluated"] += 1
+                else:
+                    counts.update(examples=1, tokens=length)
+                    yield _line(one, loaded.sees)
 
-    def _add(self, chunk: list[tuple[int, int, bytes]], chats: _Chats, max_tokens: int) -> None:
-        loaded = chats.loaded
-        found = [(file, place, Instruction.model_validate_json(line)) for file, place, line in chunk]
-        readable = [one for one in found if loaded.sees or one[2].image is None]
-        if blind := len(found) - len(readable):
-            self.left_out["picture"] += blind
-        if not readable:
-            return
-        texts = ["".join(chats.text(instruction)) for _, _, instruction in readable]
-        counted = loaded.tokenizer(texts, add_special_tokens=False)["input_ids"]
-        for (file, place, _), tokens in zip(readable, counted, strict=True):
-            if len(tokens) > max_tokens:
-                self.left_out["too long"] += 1
-            else:
-                self._places.extend((file, place))
-                self.lengths.append(len(tokens))
-
-    def __len__(self) -> int:
-        return len(self.lengths)
-
-    def __getitem__(self, number: int) -> Instruction:
-        file, place = self._places[2 * number : 2 * number + 2]
-        with self._files[file].open("rb") as lines:
-            lines.seek(place)
-            return Instruction.model_validate_json(lines.readline())
+    with held:
+        atomic_write.write(out / "train.jsonl", kept())
+    told = {**counts, "examples": counts["examples"], "left_out": +left_out}
+    atomic_write.write(out / "examples.json", json.dumps(told) + "\n")
+    return told
 
 
-class _Chats:
-    """Instructions as the chat template of a model writes them."""
+def dataset(path: Path, sees: bool, max_pixels: int) -> Any:
+    """The rows of a file as TRL's trainer takes them; None where there are none."""
+    import datasets
 
-    def __init__(self, loaded: Loaded) -> None:
-        self.loaded = loaded
-        self._end = _end(loaded)
+    if not path.exists() or not path.stat().st_size:
+        return None
+    text = datasets.Value("string")
+    turns = [{"role": text, "content": text}]
+    columns = {"prompt": turns, "completion": turns} | ({"images": [text]} if sees else {})
+    rows = datasets.Dataset.from_json(
+        str(path), cache_dir=str(path.parent / "cache"), features=datasets.Features(columns)
+    )
+    return rows.with_transform(partial(_with_pictures, max_pixels)) if sees else rows
 
-    def text(self, one: Instruction) -> tuple[str, str]:
-        """What comes before the response, and the response with the mark that ends it."""
-        return rendered(self.loaded, spoken(one.messages)), one.response + self._end
+
+def _with_pictures(max_pixels: int, batch: Mapping[str, Any]) -> dict[str, Any]:
+    return {**batch, "images": [[picture(path, max_pixels) for path in row] for row in batch["images"]]}
 
 
-class Collator:
-    """Makes instructions into tensors with labels.
+def _read(files: Iterable[Path]) -> Iterator[Instruction]:
+    for file in files:
+        with file.open("rb") as lines:
+            yield from (Instruction.model_validate_json(line) for line in lines if line.strip())
 
-    Args:
-        loaded: Whose tokens and chat template are used; padded on the right.
-    """
 
-    def __init__(self, loaded: Loaded) -> None:
-        self._loaded = loaded
-        self._chats = _Chats(loaded)
+def _line(one: Instruction, sees: bool) -> str:
+    row: dict[str, Any] = {
+        "prompt": [{"role": turn["role"], "content": _text(turn["content"])} for turn in one.messages],
+        "completion": [{"role": "assistant", "content": one.response}],
+    }
+    if sees:
+        row["images"] = [one.image] if one.image else []
+    return json.dumps(row, ensure_ascii=False) + "\n"
 
-    def __call__(self, batch: Sequence[Instruction]) -> dict[str, Any]:
-        """Tensors of a batch: what the model takes, and `labels` (rows, tokens)."""
-        texts = [self._chats.text(one) for one in batch]
-        inputs = self._inputs([prompt + response for prompt, response in texts], batch)
-        labels = inputs["input_ids"].clone()
-        ends = inputs["attention_mask"].sum(dim=1).tolist()
-        for row, (end, (prompt, response)) in enumerate(zip(ends, texts, strict=True)):
-            labels[row, : end - len(written(self._loaded, prompt, response))] = IGNORED
-            labels[row, end:] = IGNORED
-        return {**inputs, "labels": labels}
 
-    def _inputs(self, texts: list[str], batch: Sequence[Instruction]) -> Any:
-        how: dict[str, Any] = {"padding": True, "add_special_tokens": False, "return_tensors": "pt"}
-        if not self._loaded.sees:
-            return self._loaded.tokenizer(texts, **how)
-        opening = self._loaded.tokenizer.bos_token
-        # Some vision models leave the opening token to their processor, and some write it in the template.
-        how["add_special_tokens"] = opening is None or not texts[0].startswith(opening)
-        pictures = [[picture(one.image)] if one.image else [] for one in batch]
-        return self._loaded.processor(text=texts, images=pictures if any(pictures) else None, **how)
+def _lengths(loaded: Loaded, chunk: Sequence[Instruction], max_pixels: int) -> list[int]:
+    """The tokens of each instruction with its response, those of its picture included."""
+    if not chunk:
+        return []
+    from trl.data_utils import prepare_multimodal_messages
+
+    talks = [[*one.messages, {"role": "assistant", "content": one.response}] for one in chunk]
+    shown = map(prepare_multimodal_messages, talks) if loaded.sees else talks
+    texts = [loaded.processor.apply_chat_template(talk, tokenize=False) for talk in shown]
+    counted = map(len, loaded.tokenizer(texts, add_special_tokens=False)["input_ids"])
+    return [
+        tokens + (_picture_tokens(loaded, _scaled(one.image, max_pixels)) if one.image else 0)
+        for tokens, one in zip(counted, chunk, strict=True)
+    ]
+
+
+@cache
+def _picture_tokens(loaded: Loaded, size: tuple[int, int]) -> int:
+    """How many tokens a picture of this size has beyond the one that the template writes for it."""
+    text = rendered(loaded, [Message("user", (Image("blank"),))])
+    made = loaded.processor(text=[text], images=[[PIL.Image.new("RGB", size)]], add_special_tokens=False)
+    return len(made["input_ids"][0]) - len(loaded.tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
 def written(loaded: Loaded, before: str, after: str) -> list[int]:
@@ -135,35 +134,33 @@ def spoken(chat: Chat) -> tuple[Message, ...]:
     return tuple(Message(turn["role"], _parts(turn["content"])) for turn in chat)
 
 
-def picture(path: str, longest: int = MAX_PX) -> Any:
-    """A picture as a pillow image, upright and in RGB, scaled down to `longest` pixels on its longer side."""
+@lru_cache(maxsize=64)
+def picture(path: str, max_pixels: int) -> Any:
+    """A picture as a pillow image, upright and in RGB, scaled down to `max_pixels`; kept for who asks next."""
     with opened(Path(path)) as found:
         upright = PIL.ImageOps.exif_transpose(found).convert("RGB")
-    upright.thumbnail((longest, longest), PIL.Image.Resampling.LANCZOS)
-    return upright
+    return upright.resize(_fitting(upright.size, max_pixels), PIL.Image.Resampling.LANCZOS)
+
+
+def _scaled(path: str, max_pixels: int) -> tuple[int, int]:
+    """The size of a picture as the model gets it; its pixels are not read."""
+    with opened(Path(path)) as found:
+        turned = found.getexif().get(0x0112, 1) in (5, 6, 7, 8)
+        return _fitting(found.size[::-1] if turned else found.size, max_pixels)
+
+
+def _fitting(size: tuple[int, int], max_pixels: int) -> tuple[int, int]:
+    width, height = size
+    factor = min(1.0, (max_pixels / (width * height)) ** 0.5)
+    return max(1, int(width * factor)), max(1, int(height * factor))
+
+
+def _text(content: Any) -> str:
+    """The words of a turn; its picture stands before them, where TRL puts it."""
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
 
 
 def _parts(content: Any) -> tuple[str | Image, ...]:
     if isinstance(content, str):
         return (content,)
     return tuple(Image(part["image"]) if part["type"] == "image" else part["text"] for part in content)
-
-
-def _end(loaded: Loaded) -> str:
-    """What a chat template puts after a reply, without the space behind it; else the token that ends a text."""
-    marker = "MARK"
-    content: Any = [{"type": "text", "text": marker}] if loaded.sees else marker
-    chat = [{"role": "user", "content": content}, {"role": "assistant", "content": content}]
-    written = str(loaded.processor.apply_chat_template(chat, tokenize=False))
-    return written.rpartition(marker)[2].rstrip() or loaded.tokenizer.eos_token
-
-
-def _located(files: Sequence[Path]) -> Iterator[tuple[int, int, bytes]]:
-    """Every line with the number of its file and its place there in bytes."""
-    for number, file in enumerate(files):
-        with file.open("rb") as lines:
-            place = 0
-            for line in lines:
-                if line.strip():
-                    yield number, place, line
-                place += len(line)

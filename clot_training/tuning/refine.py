@@ -7,15 +7,16 @@ same tuning as stage 1.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from clot_training.config import Config
 from clot_training.records import Work
-from clot_training.tuning.tune import ADAPTER, Tuned, tune
+from clot_training.tuning.tune import ADAPTER, tune
 from lotbench.edge.files import atomic_write
 from lotbench.errors import UsageError
 
 
-def refine(config: Config) -> Tuned:
+def refine(config: Config) -> dict[str, Any]:
     """Tune on instructions and kept candidates, beginning from stage 1 or from the base.
 
     Raises:
@@ -34,4 +35,4 @@ def refine(config: Config) -> Tuned:
     adapter = work.stage1 / ADAPTER if config.refine.refine_from == "stage1" else None
     if adapter is not None and not adapter.is_dir():
         raise UsageError(f"{adapter}: not there yet; run `clot tune` first")
-    return tune(config, [*work.shards, file], out, adapter=adapter)
+    return tune(config, [work.train, file], out, adapter=adapter)

@@ -12,16 +12,16 @@ import re
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 import transformers
 from transformers.pytorch_utils import Conv1D
 
-from clot_training.config import Config
+from clot_training.config import Config, Weights
 from lotbench.edge.files.home import home
 from lotbench.edge.models.embedded import identity, weights
-from lotbench.edge.models.transformers.loading import Loaded, model_class, with_processor
+from lotbench.edge.models.transformers.loading import Loaded, Packing, load, loading
 from lotbench.errors import UsageError
 
 
@@ -43,46 +43,24 @@ def folder(base: str) -> str:
     with made.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not made.is_dir():
-            _convert(path, made)
+            with loading(base):
+                _convert(path, made)
     return str(made)
 
 
-def load(
-    base: str, *, precision: Literal["auto", "float32", "bfloat16"] = "auto", four_bit: bool = False
-) -> Loaded:
-    """Load a base model to be trained.
-
-    Its name is what an adapter notes as its base, and what `hf:BASE` means.
-
-    Raises:
-        UsageError: It cannot be loaded, is not made for chats, or wants hardware that is not here.
-    """
-    gpu = torch.cuda.is_available()
-    if four_bit and not gpu:
-        raise UsageError('tune.quantize = "4bit" needs a CUDA GPU and bitsandbytes; there is no GPU here')
-    # A CPU without bfloat16 instructions is five times slower with it.
-    bf16 = precision == "bfloat16" or (precision == "auto" and gpu and torch.cuda.is_bf16_supported())
-    how: dict[str, Any] = {"dtype": torch.bfloat16 if bf16 else torch.float32}
-    if four_bit:
-        how["quantization_config"] = transformers.BitsAndBytesConfig(
-            load_in_4bit=True,
-            bnb_4bit_quant_type="nf4",
-            bnb_4bit_use_double_quant=True,
-            bnb_4bit_compute_dtype=how["dtype"],
-        )
-        how["device_map"] = {"": int(os.environ.get("LOCAL_RANK", "0"))}
-    name = folder(base)
-    try:
-        config = transformers.AutoConfig.from_pretrained(name)
-        model = model_class(config).from_pretrained(name, **how)
-        return with_processor(name, config, model, padding="right")
-    except (ImportError, OSError, RuntimeError, ValueError) as error:
-        raise UsageError(f"{base} cannot be loaded: {str(error).strip().splitlines()[0]}") from error
+def packing(weights: Weights) -> Packing:
+    """How the weights of every step are loaded."""
+    return Packing(weights.dtype, weights.quantize, weights.attn_implementation, weights.trust_remote_code)
 
 
 def base_model(config: Config) -> Loaded:
-    """The base model of a run as `tune` wants it; see `load`."""
-    return load(config.model, precision=config.tune.precision, four_bit=config.tune.quantize == "4bit")
+    """The base model of a run, to be trained; its id is what an adapter notes as its base, and what `hf:BASE` means.
+
+    Raises:
+        UsageError: It cannot be loaded, or is not made for chats.
+    """
+    more = config.tune.trainer.get("model_init_kwargs") or {}
+    return load(folder(config.model), None, packing(config.weights), train=more)
 
 
 def linear_layers(model: Any) -> str:
@@ -103,7 +81,9 @@ def linear_layers(model: Any) -> str:
         }
     )
     if not leaves:
-        raise UsageError(f"{type(model).__name__}: no linear layers found; name them in tune.target_modules")
+        raise UsageError(
+            f"{type(model).__name__}: no linear layers found; name them in tune.lora.target_modules"
+        )
     return rf"{re.escape(place)}\.(?!.*vis(ion|ual)).*\b({'|'.join(leaves)})"
 
 

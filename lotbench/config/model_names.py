@@ -1,6 +1,6 @@
 """Model names: what a name means, and when two ids are one model; pure.
 
-A name is read from left to right: `hf:`, `local`, `file:`, `human` or `human:WHO`, `python:`,
+A name is read from left to right: `hf:` (with `:4bit` or `:8bit` at its end), `local`, `file:`, `human` or `human:WHO`, `python:`,
 `langchain:PROVIDER:NAME`; then a trailing `@http(s)://...`; then
 `provider/name`; else it is an OpenAI model. An unknown provider is an error that lists the known ones.
 """
@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from lotbench.errors import UsageError
 
 Kind: TypeAlias = Literal["api", "hf", "local", "file", "human", "python", "langchain"]
+Quantize: TypeAlias = Literal["none", "8bit", "4bit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ class ModelName:
         text: The name as given.
         model: The id to ask for, the base, or the path.
         adapter: A peft adapter, for hf.
+        quantize: How the weights are packed, for hf.
         url: The API's base URL, or "" where the environment decides (OpenAI).
         key: The variable that holds the key; None if the server wants none.
     """
@@ -80,6 +82,7 @@ class ModelName:
     url: str = ""
     key: str | None = None
     provider: str = ""
+    quantize: Quantize = "none"
 
 
 Names: TypeAlias = Mapping[str, tuple[ModelName, ...]]
@@ -119,8 +122,10 @@ def _parsed(name: str) -> ModelName:
     if name == "local" or name.startswith("local:"):
         return ModelName(name, "local", name.partition(":")[2])
     if name.startswith("hf:"):
-        base, _, adapter = name[3:].partition("+")
-        return ModelName(name, "hf", base, adapter)
+        whole, _, packed = name[3:].rpartition(":")
+        quantize: Quantize = "4bit" if packed == "4bit" else "8bit" if packed == "8bit" else "none"
+        base, _, adapter = (name[3:] if quantize == "none" else whole).partition("+")
+        return ModelName(name, "hf", base, adapter, quantize=quantize)
     if found := _URL.match(name):
         url = checked_url(f"{found['model']}@...", found["url"].rstrip("/"), "$LOTBENCH_API_KEY")
         return ModelName(name, "api", found["model"], url=url, key="LOTBENCH_API_KEY", provider="url")
@@ -200,8 +205,8 @@ def base_model(model_id: str) -> str:
 
     `openai/gpt-4o-mini-2024-07-18` and `gpt-4o-mini` are one; `o3-mini-high` and `o3-mini-low` are siblings.
     """
-    # An adapter belongs to its base, and a commit does not make another model.
-    base = re.sub(r"@[0-9a-f]{8}$", "", model_id.lower().removeprefix("hf:").partition("+")[0])
+    # An adapter belongs to its base; neither a commit nor fewer bits make another model.
+    base = re.sub(r"(:[48]bit)?(@[0-9a-f]{8})?$", "", model_id.lower().removeprefix("hf:").partition("+")[0])
     text = base.rsplit("/", 1)[-1].removesuffix(".gguf")
     before = None
     while before != text:

@@ -77,50 +77,6 @@ def test_an_untrained_model_would_not_pass(
     assert roc_auc_score(named.ravel(), similar.ravel()) < 0.65
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("custom", [False, True])
-@pytest.mark.parametrize("pool", ["argmax", "eos"])
-def test_a_text_that_is_cut_has_the_vector_of_the_whole_context(
-    tmp_path: Path, custom: bool, pool: str
-) -> None:
-    import json
-
-    import open_clip
-    import torch
-
-    table = json.loads(shapes.architecture(tmp_path).read_text())
-    table["custom_text"] = custom
-    table["text_cfg"] |= {"pool_type": pool, "eos_id": 49407}
-    path = tmp_path / f"cut-{custom}-{pool}.json"
-    path.write_text(json.dumps(table))
-    sight = Sight(Clip(model=str(path), batch_size=3))
-    texts = ["cat", "a very long keyword indeed", "incomprehensibilities", "dog", "unquestionably"]
-    tokens = open_clip.get_tokenizer(path.stem)(texts)
-    assert tokens.shape[1] == shapes.CONTEXT
-    with torch.inference_mode():
-        whole = sight._model.encode_text(tokens, normalize=True).numpy()
-    assert np.abs(sight.words(texts) - whole).max() < 1e-5
-
-
-@pytest.mark.slow
-def test_a_tower_that_looks_both_ways_is_not_cut(tmp_path: Path) -> None:
-    import json
-
-    import open_clip
-    import torch
-
-    table = json.loads(shapes.architecture(tmp_path).read_text())
-    table["text_cfg"] |= {"no_causal_mask": True}
-    table["custom_text"] = True
-    path = tmp_path / "both-ways.json"
-    path.write_text(json.dumps(table))
-    sight = Sight(Clip(model=str(path)))
-    with torch.inference_mode():
-        tokens = open_clip.get_tokenizer(path.stem)(["cat", "dog"])
-        whole = sight._model.encode_text(tokens, normalize=True).numpy()
-    assert np.abs(sight.words(["cat", "dog"]) - whole).max() < 1e-6
-
-
 class Counted:
     """Counts the words and pictures that a CLIP encodes."""
 

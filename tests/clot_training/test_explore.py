@@ -95,6 +95,7 @@ def test_candidates_of_rows_that_are_screened_out_later_are_refined_on_by_nobody
     work = Work(Path(run.out))
     assert {one.row for one in work.explorations("random")} & left_out == set()
     (work.stage1 / "adapter").mkdir(parents=True)
+    (work.instructions / "manifest.json").write_text("{}", encoding="utf-8")
     monkeypatch.setattr(refine, "tune", lambda *_, **__: None)
     refine.refine(run)
     kept = (work.stage2("random") / "kept.jsonl").read_text("utf-8")

@@ -6,7 +6,6 @@ import pytest
 
 from clot_training.data import keywords
 from clot_training.data.keywords import content_words
-from lotbench.errors import UsageError
 
 
 @pytest.mark.slow
@@ -25,17 +24,6 @@ from lotbench.errors import UsageError
 )  # fmt: skip
 def test_content_words(language: str, text: str, words: str) -> None:
     assert content_words([text, text], language) == [tuple(words.split())] * 2
-
-
-@pytest.mark.parametrize("language", ["en", "zh", "ja"])
-def test_a_missing_tagger_names_the_command(monkeypatch: pytest.MonkeyPatch, language: str) -> None:
-    monkeypatch.setattr(keywords, "find_spec", lambda name: None)
-    keywords._tagger.cache_clear()
-    package = keywords.PACKAGES[language][0]
-    with pytest.raises(
-        UsageError, match=rf"keywords in '{language}' need {package}.*pip install 'lotbench\[train\]'"
-    ):
-        content_words(["a"], language)
 
 
 @pytest.mark.parametrize("language", ["en", "zh", "ja"])

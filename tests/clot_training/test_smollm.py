@@ -21,7 +21,8 @@ def test_the_embedded_model_is_converted_once_tuned_and_asked(
     from lotbench.edge.files.datasets import shipped
 
     file = shipped("configs", "clot", "smoke.toml")
-    sets = [f"out={tmp_path}", "tune.max_steps=4", "tune.log_steps=1", "tune.batch_size=2"]
+    trainer = ("max_steps=4", "logging_steps=1", "per_device_train_batch_size=2")
+    sets = [f"out={tmp_path}", *(f"tune.trainer.{one}" for one in trainer)]
     config = load(file, sets)
     flags = [flag for pair in sets for flag in ("--set", pair)]
     for step in ("instructions", "tune"):
@@ -30,9 +31,8 @@ def test_the_embedded_model_is_converted_once_tuned_and_asked(
     about = json.loads((work.stage1 / "tune.json").read_text())
     assert (about["steps"], about["left_out"]) == (4, {})
     assert about["model"] == f"hf:{folder('local')}+{work.stage1 / 'adapter'}"
-    made = next(one for one in read_records(work.shards[0], Instruction) if one.kind == "selection")
+    made = next(one for one in read_records(work.train, Instruction) if one.kind == "selection")
     policy = transformers_policy(config, work.stage1 / "adapter")
-    (reply,) = policy.replies([Prompt(made.messages, made.image, 1)])
-    assert reply.usage.output_tokens > 1
+    assert policy.generate([Prompt(made.messages, made.image, 1)])[0]
     (odds,) = policy.odds([Prompt(made.messages, made.image, 1)], ["ABC"])
     assert max(odds) > -5, "the letters are what an instructed model expects to say"

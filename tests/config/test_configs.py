@@ -37,13 +37,14 @@ def test_a_frozen_training_configuration_can_be_run_again(tmp_path: Path) -> Non
     sets = [
         "data=['oogiri']",
         'out="a \\"b\\" \\\\ é \\u007f"',
-        "tune.learning_rate=1e-5",
-        "tune.target_modules=['q', 'v']",
+        "tune.trainer.learning_rate=1e-5",
+        "tune.lora.target_modules=['q', 'v']",
     ]
     made = config.load(datasets.shipped("configs", "clot", "vision-7b.toml"), sets)
     config.freeze(made, tmp_path)
     assert config.load(tmp_path / "config.toml") == made
-    assert made.tune.learning_rate == 1e-5
+    assert made.tune.trainer["learning_rate"] == 1e-5
+    assert made.tune.lora["r"] == 16
 
 
 def test_the_defaults_written_out_are_the_defaults() -> None:

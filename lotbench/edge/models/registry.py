@@ -116,8 +116,14 @@ class Models:
             return self._embedded(name)
         if name.kind == "hf":
             from lotbench.edge.models.transformers import TransformersModel
+            from lotbench.edge.models.transformers.loading import Packing
 
-            made: Model = TransformersModel(name.model, name.adapter or None, picture=self._pictures.sent)
+            made: Model = TransformersModel(
+                name.model,
+                name.adapter or None,
+                picture=self._pictures.sent,
+                packing=Packing(quantize=name.quantize),
+            )
             return made
         if name.kind == "file":
             return self._recorded(role, Path(name.model))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from lotbench.edge.models.transformers.generation import Asked, answer
-from lotbench.edge.models.transformers.loading import load, rendered
+from lotbench.edge.models.transformers.loading import PLAIN, Packing, load, rendered
 from lotbench.edge.pictures.picture_file import decoded
 from lotbench.errors import Unescapable
 from lotbench.types import Image, Reply, Request
@@ -36,6 +36,7 @@ class TransformersModel:
         base: Name on the hub, or a local folder in the format of transformers.
         adapter: A peft adapter: name on the hub, or a local folder.
         picture: Where a model that sees finds the pictures.
+        packing: How the weights are loaded.
 
     Raises:
         UsageError: A package is missing, or the model or its adapter cannot be loaded.
@@ -44,8 +45,10 @@ class TransformersModel:
         id: What every reply carries: base, adapter, and what identifies their versions where that is known.
     """
 
-    def __init__(self, base: str, adapter: str | None = None, *, picture: Picture) -> None:
-        self._loaded = load(base, adapter)
+    def __init__(
+        self, base: str, adapter: str | None = None, *, picture: Picture, packing: Packing = PLAIN
+    ) -> None:
+        self._loaded = load(base, adapter, packing)
         self.id = self._loaded.id
         self._picture = picture
         self._open: dict[int, _Batch] = {}

@@ -2,7 +2,7 @@
 
 torch takes seconds to import and is not there for everybody, so it is imported where a model is loaded and
 nowhere else. On a CPU weights are float32: bfloat16 was five times slower where the CPU has no instructions
-for it.
+for it. The type is decided once, before anything is quantized: bitsandbytes computes in it.
 """
 
 from __future__ import annotations
@@ -11,19 +11,36 @@ import hashlib
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any
+from typing import Any, Literal
 
 from lotbench.errors import Unescapable, UsageError
 from lotbench.types import Message
 
-NO_CODE = {"trust_remote_code": False}
-"""transformers would ask a person at the terminal whether code that came with a model may run."""
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """How weights are loaded.
+
+    Attributes:
+        dtype: `auto` is bfloat16 where the GPU has it, else float32.
+        quantize: `4bit` (NF4) or `8bit` by bitsandbytes; `none` leaves the weights as they are.
+        attn_implementation: As transformers names it (`sdpa`, `flash_attention_2`); empty: its own choice.
+        trust_remote_code: Run code that comes with the weights.
+    """
+
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    quantize: Literal["none", "8bit", "4bit"] = "none"
+    attn_implementation: str = ""
+    trust_remote_code: bool = False
+
+
+PLAIN = Packing()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +64,23 @@ class Loaded:
     ends: tuple[int, ...]
 
 
-def load(base: str, adapter: str | None) -> Loaded:
+def load(
+    base: str, adapter: str | None, packing: Packing = PLAIN, *, train: Mapping[str, Any] | None = None
+) -> Loaded:
     """Load a model, and an adapter onto it.
+
+    Args:
+        base: Name on the hub, or a folder in the format of transformers.
+        adapter: The folder of a peft adapter, or its name on the hub.
+        packing: How the weights are loaded.
+        train: What `from_pretrained` is told besides, by whoever is going to train the model; None to generate.
 
     Raises:
         UsageError: A package is missing, or one of the two cannot be loaded.
     """
     name = f"hf:{base}+{adapter}" if adapter else f"hf:{base}"
-    needed = ("torch", "transformers", "accelerate", *(("peft",) if adapter else ()))
+    needed = ["torch", "transformers", "accelerate", *(["peft"] if adapter else [])]
+    needed += [] if packing.quantize == "none" else ["bitsandbytes"]
     if missing := [package for package in needed if find_spec(package) is None]:
         raise UsageError(f"{name} needs {', '.join(missing)}: pip install 'lotbench[train]'")
     if "torch" not in sys.modules:
@@ -62,7 +88,7 @@ def load(base: str, adapter: str | None) -> Loaded:
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         os.environ.setdefault("GOMP_SPINCOUNT", "0")
     with loading(name):
-        return _read(base, adapter)
+        return _read(base, adapter, packing, train)
 
 
 @contextmanager
@@ -88,6 +114,16 @@ def loading(name: str) -> Iterator[None]:
             else f"{type(error).__name__}: {first}"
         )
         raise UsageError(f"{name} cannot be loaded: {said}") from error
+
+
+def decided(packing: Packing) -> Any:
+    """The torch type of the weights: the one named, else bfloat16 where the GPU has it, else float32."""
+    import torch
+
+    if packing.dtype != "auto":
+        return getattr(torch, packing.dtype)
+    gpu = torch.cuda.is_available() and torch.cuda.is_bf16_supported()
+    return torch.bfloat16 if gpu else torch.float32
 
 
 def rendered(loaded: Loaded, messages: Sequence[Message]) -> str:
@@ -147,30 +183,34 @@ def adapted(model: Any, adapter: str, *, trainable: bool = False) -> Any:
     return made
 
 
-def with_processor(base: str, config: Any, model: Any, *, name: str = "", padding: str = "left") -> Loaded:
-    """A model together with its processor, which has to have a chat template.
-
-    Args:
-        base: Name on the hub or folder, where the processor is.
-        config: The model's configuration.
-        model: The model.
-        name: What the model is called; the base by default.
-        padding: `left` to generate, so that every reply of a batch begins at one place; `right` to train.
-    """
+def _read(base: str, adapter: str | None, packing: Packing, train: Mapping[str, Any] | None) -> Loaded:
     import transformers
 
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    # Said either way: transformers would ask a person at the terminal.
+    trusted = {"trust_remote_code": packing.trust_remote_code}
+    config = transformers.AutoConfig.from_pretrained(base, **trusted)
+    how = _arguments(packing, training=train is not None) | trusted | dict(train or {})
+    model = model_class(config).from_pretrained(base, **how)
+    if adapter:
+        model = adapted(model, adapter)
     sees = _sees(config)
-    processor = (transformers.AutoProcessor if sees else transformers.AutoTokenizer).from_pretrained(
-        base, **NO_CODE
-    )
+    reads = transformers.AutoProcessor if sees else transformers.AutoTokenizer
+    processor = reads.from_pretrained(base, **trusted)
     tokenizer = processor.tokenizer if sees else processor
     if not processor.chat_template:
         raise ValueError("it has no chat template, so it is not made to be talked to")
-    tokenizer.padding_side = padding
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
+    name = base
+    if train is None:
+        model.eval()
+        # On the left, so that every reply of a batch begins at one place.
+        tokenizer.padding_side = "left"
+        name = _id(base, getattr(config, "_commit_hash", None), adapter, packing)
     return Loaded(
-        id=name or base,
+        id=name,
         model=model,
         processor=processor,
         tokenizer=tokenizer,
@@ -180,22 +220,30 @@ def with_processor(base: str, config: Any, model: Any, *, name: str = "", paddin
     )
 
 
-def _read(base: str, adapter: str | None) -> Loaded:
+def _arguments(packing: Packing, *, training: bool) -> dict[str, Any]:
+    """What `from_pretrained` is told: type, place, quantization, attention."""
     import torch
     import transformers
 
-    transformers.utils.logging.set_verbosity_error()
-    transformers.utils.logging.disable_progress_bar()
-    config = transformers.AutoConfig.from_pretrained(base, **NO_CODE)
-    where: dict[str, Any] = {"dtype": torch.float32, **NO_CODE}
-    if torch.cuda.is_available():
-        where |= {"dtype": torch.bfloat16, "device_map": "auto"}
-    model = model_class(config).from_pretrained(base, **where)
-    if adapter:
-        model = adapted(model, adapter)
-    model.eval()
-    name = _id(base, getattr(config, "_commit_hash", None), adapter)
-    return with_processor(base, config, model, name=name)
+    dtype = decided(packing)
+    how: dict[str, Any] = {"dtype": dtype}
+    if torch.cuda.is_available() and not training:
+        how["device_map"] = "auto"
+    if packing.attn_implementation:
+        how["attn_implementation"] = packing.attn_implementation
+    if packing.quantize != "none":
+        how["quantization_config"] = transformers.BitsAndBytesConfig(
+            load_in_4bit=packing.quantize == "4bit",
+            load_in_8bit=packing.quantize == "8bit",
+            bnb_4bit_quant_type="nf4",
+            bnb_4bit_use_double_quant=True,
+            bnb_4bit_compute_dtype=dtype,
+            # What is sharded with other weights has to be of their type.
+            bnb_4bit_quant_storage=dtype,
+        )
+        if training and torch.cuda.is_available():
+            how["device_map"] = {"": int(os.environ.get("LOCAL_RANK", "0"))}
+    return how
 
 
 def _sees(config: Any) -> bool:
@@ -207,9 +255,10 @@ def _sees(config: Any) -> bool:
     )
 
 
-def _id(base: str, commit: str | None, adapter: str | None) -> str:
+def _id(base: str, commit: str | None, adapter: str | None, packing: Packing) -> str:
     """Base and adapter, each with 8 hex digits of its version: the hub's commit, or the adapter's weights."""
-    text = f"{base}@{commit[:8]}" if commit else base
+    text = base if packing.quantize == "none" else f"{base}:{packing.quantize}"
+    text += f"@{commit[:8]}" if commit else ""
     if adapter is None:
         return text
     weights = next(iter(sorted(Path(adapter).glob("adapter_model.*"))), None)

@@ -1,0 +1,25 @@
+"""The card of an adapter: what it was made of, in the words of its own files, for whoever finds it on the hub."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from clot_training.config import Config
+from lotbench.edge.files import atomic_write
+
+
+def write(config: Config, out: Path) -> None:
+    """Write the card of a finished stage into its adapter's folder, and its settings beside it."""
+    about = json.loads((out / "tune.json").read_text(encoding="utf-8"))
+    text = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
+    fields = {
+        "quoted": json.dumps(config.model),
+        "stage": out.name,
+        "remote": "yes: read that code before you load it" if config.weights.trust_remote_code else "no",
+        "versions": ", ".join(f"{name} {version}" for name, version in about.pop("versions").items()),
+        "data": ", ".join(config.data),
+    }
+    known = about | about["loss"] | config.weights.model_dump() | {"seed": config.seed, "model": config.model}
+    atomic_write.write(out / "adapter" / "README.md", text.format(**(known | fields)))
+    atomic_write.write(out / "adapter" / "config.toml", (out / "config.toml").read_text(encoding="utf-8"))

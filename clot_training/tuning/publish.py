@@ -1,0 +1,60 @@
+"""`clot merge` and `clot push`: the last tuned stage as weights of its own, and on the hub."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from clot_training.config import Config
+from clot_training.records import Work
+from clot_training.tuning.tune import ADAPTER
+from clot_training.tuning.weights import folder, packing
+from lotbench.edge.files import adapter_texts
+from lotbench.edge.models.transformers.loading import Packing, load
+from lotbench.errors import UsageError
+
+
+def merge(config: Config) -> Path:
+    """Write the base with the adapter of the last stage in it, `merged/` in the stage's folder.
+
+    Raises:
+        UsageError: Nothing is tuned yet, or the two cannot be loaded.
+    """
+    stage = Work(Path(config.out)).last_stage(config.explore.conditions)
+    how = packing(config.weights)
+    # Fewer bits are for training and playing: weights are added to weights as they are.
+    whole = Packing(how.dtype, "none", how.attn_implementation, how.trust_remote_code)
+    loaded = load(folder(config.model), str(stage / ADAPTER), whole)
+    made, beside = stage / "merged", stage / ".merged"
+    shutil.rmtree(beside, ignore_errors=True)
+    loaded.model.merge_and_unload().save_pretrained(beside)
+    loaded.processor.save_pretrained(beside)
+    adapter_texts.write(beside, (), adapter_texts.read(stage / ADAPTER) or frozenset())
+    shutil.copy(stage / ADAPTER / "README.md", beside / "README.md")
+    shutil.rmtree(made, ignore_errors=True)
+    beside.rename(made)
+    return made
+
+
+def push(config: Config) -> str:
+    """Put the adapter of the last stage into the repository `tune.trainer.hub_model_id`; returns its address.
+
+    Raises:
+        UsageError: No repository is named, nothing is tuned yet, or the hub refuses.
+    """
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError
+
+    name = config.tune.trainer.get("hub_model_id")
+    if not name:
+        raise UsageError("tune.trainer.hub_model_id: name a repository of the hub, OWNER/NAME")
+    folder_path = Work(Path(config.out)).last_stage(config.explore.conditions) / ADAPTER
+    try:
+        made = HfApi().create_repo(
+            name, private=config.tune.trainer.get("hub_private_repo", True), exist_ok=True
+        )
+        # What the trainer pickles names folders of this machine.
+        HfApi().upload_folder(repo_id=name, folder_path=folder_path, ignore_patterns=["*.bin"])
+    except (HfHubHTTPError, LocalTokenNotFoundError, OSError, ValueError) as error:
+        raise UsageError(f"{name}: {str(error).strip().splitlines()[0]}") from None
+    return str(made)

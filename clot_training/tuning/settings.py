@@ -1,0 +1,95 @@
+"""What TRL's trainer and PEFT are told: `[tune.trainer]` and `[tune.lora]`, each field by the library's own name.
+
+The libraries' dataclasses say which fields there are, and refuse values. What a stage itself decides (where it
+writes, its seed, who is logged in) is refused here, with the place where it is said.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import peft
+import torch
+import trl
+
+from clot_training.config import Config
+from clot_training.tuning.weights import linear_layers, packing
+from lotbench.edge.models.transformers.loading import decided
+from lotbench.errors import UsageError, suggestion
+
+T = TypeVar("T")
+
+OURS = {
+    "output_dir": "`out`",
+    "seed": "`seed`",
+    "trust_remote_code": "`weights.trust_remote_code`",
+    "hub_token": "`hf auth login` or $HF_TOKEN: a key is never written down",
+    "resume_from_checkpoint": "nothing: the same command goes on from the last checkpoint",
+    "task_type": "the model",
+}
+INCIDENTAL = re.compile(
+    r"(gradient|activation)_(checkpointing|offloading).*|per_device_.*_batch_size|gradient_accumulation_steps"
+    r"|torch_empty_cache_steps|data(loader|set)_num.*|dataloader_pin.*|fsdp.*|deepspeed|ddp_.*"
+    r"|logging_.*|save_(steps|total_limit)|report_to|run_name|project|push_to_hub|hub_.*"
+)
+"""Fields that no weight depends on: how much is done at once, where it is kept, who is told."""
+
+
+def arguments(config: Config, out: Path) -> Any:
+    """The SFTConfig of a stage.
+
+    Raises:
+        UsageError: A field is unknown, is said elsewhere, or has a value that the library refuses.
+    """
+    cpu = not torch.cuda.is_available()
+    own = {
+        "bf16": decided(packing(config.weights)) == torch.bfloat16,
+        "use_cpu": cpu,
+        "disable_tqdm": True,
+        "dataloader_pin_memory": not cpu,
+    }
+    fixed = {"output_dir": str(out / "checkpoints"), "seed": config.seed}
+    return _made(trl.SFTConfig, "tune.trainer", own | config.tune.trainer, fixed)
+
+
+def lora(config: Config, model: Any = None) -> Any:
+    """The LoraConfig of a stage; without `target_modules`, of every linear layer of the model's language part.
+
+    Raises:
+        UsageError: As above.
+    """
+    own: dict[str, Any] = {} if model is None else {"target_modules": None}
+    given = own | config.tune.lora
+    if model is not None and not given["target_modules"]:
+        given["target_modules"] = linear_layers(model)
+    return _made(peft.LoraConfig, "tune.lora", given, {"task_type": "CAUSAL_LM"})
+
+
+def decisive(config: Config) -> dict[str, Any]:
+    """The settings that the weights depend on; of batch and accumulation that is their product."""
+    trainer = config.tune.trainer
+    left = {name: value for name, value in trainer.items() if not INCIDENTAL.fullmatch(name)}
+    together = trainer["per_device_train_batch_size"] * trainer.get("gradient_accumulation_steps", 1)
+    weights = config.weights.model_dump(mode="json", exclude={"attn_implementation"})
+    return {"trainer": left, "lora": config.tune.lora, "weights": weights, "batch": together}
+
+
+def _made(kind: type[T], table: str, given: Mapping[str, Any], fixed: Mapping[str, Any]) -> T:
+    known = {field.name for field in dataclasses.fields(kind) if field.init}  # type: ignore[arg-type]
+    for name in given:
+        if name in OURS:
+            raise UsageError(f"{table}.{name}: is said by {OURS[name]}")
+        if name not in known:
+            raise UsageError(f"{table}.{name}: {kind.__name__} has no such field{suggestion(name, known)}")
+    try:
+        with warnings.catch_warnings():
+            # A name that the library is going to change is nothing a person here can help.
+            warnings.simplefilter("ignore", FutureWarning)
+            return kind(**given, **fixed)
+    except (ImportError, RuntimeError, TypeError, ValueError) as error:
+        raise UsageError(f"{table}: {str(error).strip().splitlines()[0]}") from error

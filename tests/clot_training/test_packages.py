@@ -1,0 +1,42 @@
+"""The packages of all steps are looked for before the first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clot_training import cli, packages
+from clot_training.config import Config
+from lotbench.errors import UsageError
+
+
+def needed(**fields: Any) -> set[str]:
+    return {package for package, _ in packages._needed(Config(model="m", out="o", **fields))}
+
+
+def test_what_a_run_needs_depends_on_what_it_does() -> None:
+    assert {"trl", "peft", "open_clip", "sentence_transformers", "spacy", "jieba", "sudachipy"} <= needed()
+    text = needed(types=["T2T"], languages=["en"], explore={"encoder": "x#pooler"})
+    assert text.isdisjoint({"open_clip", "sentence_transformers", "jieba", "ray", "bitsandbytes", "wandb"})
+    assert "bitsandbytes" in needed(weights={"quantize": "4bit"})
+    assert "ray" in needed(explore={"engine": "ray"})
+    assert {"wandb", "tensorboard"} <= needed(tune={"trainer": {"report_to": ["wandb", "tensorboard"]}})
+    assert "open_clip" not in needed(explore={"conditions": "random"})
+
+
+def test_every_package_that_is_missing_is_named_before_the_first_step(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(
+        packages, "find_spec", lambda name: None if name in ("open_clip", "ray") else object()
+    )
+    with pytest.raises(UsageError, match=r"open_clip: pip install 'lotbench\[train\]'"):
+        packages.check(Config(model="m", out="o"))
+    file = tmp_path / "run.toml"
+    file.write_text(f'model = "m"\nout = "{tmp_path / "o"}"\n[explore]\nengine = "ray"\n', encoding="utf-8")
+    assert cli.main(["instructions", "--config", str(file)]) == 2
+    told = capsys.readouterr().err
+    assert "open_clip" in told and "ray: pip install 'lotbench[scale]'" in told
+    assert not (tmp_path / "o").exists()
