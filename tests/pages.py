@@ -169,7 +169,7 @@ def training() -> str:
         GENERATED,
         "# Training: commands and settings",
         "What each step does and writes is in [training.md](training.md). One order of precedence: defaults, then "
-        "the TOML file of `--config`, then `--set` with a dotted name (`--set tune.rank=32`). Exit codes: 0 done, "
+        "the TOML file of `--config`, then `--set` with a dotted name (`--set tune.lora.r=32`). Exit codes: 0 done, "
         "1 error, 2 usage, 130 interrupted; the same command goes on.",
         *_helps(cli.parser()),
         "## A run",

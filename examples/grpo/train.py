@@ -136,7 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--judge", help="a model's name, as in lotbench evaluate --judge")
     parser.add_argument("--data", default="lotbench_easy")
     parser.add_argument("--out", type=Path, default=Path("runs/grpo"))
-    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--steps", type=int, default=30)
     parser.add_argument(
         "--smoke", action="store_true", help="a tiny model and a weak judge, on a CPU, without a key"
     )

@@ -37,12 +37,12 @@ def curve(out: Path, example: str, steps: int) -> list[dict[str, float]]:
 
 def test_a_model_that_plays_learns_what_its_judge_pays_for(tmp_path: Path) -> None:
     """The weak judge's reward rises, and what the samples' lists call right does not."""
-    lines = curve(tmp_path, "grpo", 40)
+    lines = curve(tmp_path, "grpo", 20)
     paid = [line["rewards/score/mean"] for line in lines]
     right = [line["rewards/listed/mean"] for line in lines]
-    assert len(lines) == 40
-    assert fmean(paid[-8:]) > fmean(paid[:8]) + 0.2
-    assert fmean(right[-8:]) < 0.3
+    assert len(lines) == 20
+    assert fmean(paid[-5:]) > fmean(paid[:3]) + 0.3
+    assert fmean(right[-5:]) < 0.1
 
 
 def test_accepted_and_refused_answers_come_apart(tmp_path: Path) -> None:
