@@ -83,7 +83,15 @@ def reference() -> str:
         "What a run may use. They change no score, so all may change when a run is resumed. In a TOML file under "
         "`[limits]`.",
         _lines(Limits),
+        "## Training",
+        "[Training](training.md) explains the steps. Later sources win: defaults, the TOML file of `--config`, `--set` with a dotted "
+        "name (`--set tune.eval_share=0.02`). Exit codes: 0 done, 1 error, 2 usage, 130 interrupted.",
+        *_commands(cli.parser()),
+        "Fields of the configuration:",
+        _lines(config.Config),
     ]
+    for name, model in _tables(config.Config):
+        blocks += [f"### [{name}]", " ".join((model.__doc__ or "").split()), _lines(model)]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -102,7 +110,7 @@ def _commands(top: argparse.ArgumentParser) -> Iterator[str]:
         own += [f"`{_name(action)}`: {_about_flag(action)}" for action in _positionals(one) if _told(action)]
         common = []
         for title, group in groups.items():
-            if group.keys() <= flags.keys() and len(group) > 1:
+            if title != REST and group.keys() <= flags.keys():
                 common.append(f"*{title}*")
             else:
                 common += [f"`{flag[0]}`" for flag in group if flag in flags]
@@ -112,11 +120,15 @@ def _commands(top: argparse.ArgumentParser) -> Iterator[str]:
         yield f"**{usage}** {about}\n" + "".join(f"\n- {line}" for line in lines)
     yield "Flags that several commands share:"
     for title, group in groups.items():
-        yield f"*{title}*\n\n" + "\n".join(f"- {_shown_flag(flag)}" for flag in group)
+        yield f"*{'other' if title == REST else title}*\n\n" + "\n".join(
+            f"- {_shown_flag(flag)}" for flag in group
+        )
 
 
 Flag: TypeAlias = tuple[str, str, str]
 """Its name, what follows it, what it does."""
+REST = "options"
+"""What argparse calls the flags that are in no group of ours."""
 RUN = "RUN"
 """An argument that the first lines of docs/runs.md explain for all commands."""
 
@@ -163,36 +175,12 @@ def _shown_flag(flag: Flag) -> str:
     return f"`{' '.join(filter(None, (name, value)))}`" + (f": {about}" if about else "")
 
 
-def training() -> str:
-    """docs/clot.md: the steps of training and every setting of theirs."""
-    blocks = [
-        GENERATED,
-        "# Training: commands and settings",
-        "What each step does and writes is in [training.md](training.md). One order of precedence: defaults, then "
-        "the TOML file of `--config`, then `--set` with a dotted name (`--set tune.lora.r=32`). Exit codes: 0 done, "
-        "1 error, 2 usage, 130 interrupted; the same command goes on.",
-        *_helps(cli.parser()),
-        "## A run",
-        _table(config.Config),
-    ]
-    for name, model in _tables(config.Config):
-        blocks += [f"## [{name}]", " ".join((model.__doc__ or "").split()), _table(model)]
-    return "\n\n".join(blocks) + "\n"
-
-
 def _tables(model: type[BaseModel], inside: str = "") -> Iterator[tuple[str, type[BaseModel]]]:
     """The tables of a configuration by dotted name, each before those inside it."""
     for name, field in model.model_fields.items():
         if inspect.isclass(field.annotation) and issubclass(field.annotation, BaseModel):
             yield inside + name, field.annotation
             yield from _tables(field.annotation, f"{inside}{name}.")
-
-
-def _helps(top: argparse.ArgumentParser) -> Iterator[str]:
-    for one in parsers(top):
-        one.formatter_class = lambda prog: argparse.HelpFormatter(prog, width=WIDTH)
-        yield f"## {one.prog}"
-        yield f"```text\n{one.format_help().strip()}\n```"
 
 
 def parsers(one: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
@@ -205,7 +193,6 @@ def parsers(one: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
 
 PAGES: Mapping[str, Callable[[], str]] = {
     "docs/reference.md": reference,
-    "docs/clot.md": training,
 }
 
 
@@ -248,30 +235,6 @@ def _lines(
     return "\n".join(lines)
 
 
-def _table(
-    model: type[BaseModel],
-    reference: BaseModel | None = None,
-    marked: frozenset[str] = frozenset(),
-    preset: str = "",
-) -> str:
-    said, drawn = _docstrings(model), model.model_json_schema()["properties"]
-    rows = []
-    inner = {name for name, _ in _tables(model)}
-    for name, field in model.model_fields.items():
-        if name in inner:
-            continue
-        default = None if field.is_required() else field.get_default(call_default_factory=True)
-        shown = "required" if field.is_required() else _shown(default)
-        marks = ("*" if name in marked else "") + ("†" if SETS_ARM in field.metadata else "")
-        row = [f"`{name}`{marks}", shown, _values(drawn[name])]
-        if reference is not None:
-            theirs = getattr(reference, name)
-            row.append("" if theirs == default else _shown(theirs))
-        rows.append((*row, _about(f"{model.__name__}.{name}", said.get(name))))
-    columns = ("name", "default", "values", *((preset,) if reference is not None else ()), "what it does")
-    return _rows(columns, rows)
-
-
 def _holds(default: Any, field: Mapping[str, Any]) -> str:
     """The default of a field and what else it may hold: of several values the default first, of a number its bounds."""
     for one in field.get("anyOf", [field]):
@@ -305,20 +268,3 @@ def _docstrings(model: type[BaseModel]) -> dict[str, str]:
 
 def _shown(value: Any) -> str:
     return UNSET if value is None else f"`{json.dumps(value, ensure_ascii=False)}`"
-
-
-def _values(field: Mapping[str, Any]) -> str:
-    """What a field may hold, from its JSON schema."""
-    if "anyOf" in field:
-        kinds = [_values(one) for one in field["anyOf"] if one.get("type") != "null"]
-        return " or ".join([*kinds, UNSET])
-    if "enum" in field:
-        return ", ".join(f"`{one}`" for one in field["enum"])
-    limits = [f"{sign} {field[name]:g}" for name, sign in BOUNDS.items() if name in field]
-    kind = {"boolean": "true, false", "array": "list", "object": "table"}.get(field["type"], field["type"])
-    return " ".join([kind, ", ".join(limits)]).strip()
-
-
-def _rows(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    lines = [columns, ("---",) * len(columns), *rows]
-    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
