@@ -55,7 +55,8 @@ def reference() -> str:
         "`lotbench list` prints the settings.",
         "## Commands",
         "Exit codes: 0 done, 1 error, 2 usage, 3 stopped by a limit, 4 too many failed tasks, 130 interrupted. "
-        "A run that ended with 3, 4 or 130 can be resumed ([runs](runs.md#resume)).",
+        "A run that ended with 3, 4 or 130 can be resumed ([runs](runs.md#resume)). "
+        "A command that takes a RUN takes `--runs` too.",
         *_commands(parser()),
         "## Settings",
         "An unknown name is refused, and the message lists the known ones. Later sources win: defaults, the TOML file "
@@ -113,7 +114,7 @@ def _commands(top: argparse.ArgumentParser) -> Iterator[str]:
             if title != REST and group.keys() <= flags.keys():
                 common.append(f"*{title}*")
             else:
-                common += [f"`{flag[0]}`" for flag in group if flag in flags]
+                common += [f"`{flag[0]}`" for flag in group if flag in flags and flag[0] != RUNS]
         lines = [*own, *(["shared: " + " ".join(common)] if common else [])]
         usage = " ".join([one.prog, *map(_name, _positionals(one))])
         about = " ".join((one.description or "").split())
@@ -129,6 +130,8 @@ Flag: TypeAlias = tuple[str, str, str]
 """Its name, what follows it, what it does."""
 REST = "options"
 """What argparse calls the flags that are in no group of ours."""
+RUNS = "--runs"
+"""The flag that every command has that takes a RUN."""
 RUN = "RUN"
 """An argument that the first lines of docs/runs.md explain for all commands."""
 
