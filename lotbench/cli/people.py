@@ -51,7 +51,7 @@ def view(parsed: argparse.Namespace) -> int:
     # Of each run that was read, its walks are held open.
     room(sum(1 for _ in root.glob("*/run.json")))
     if parsed.export:
-        count, size = export(Gallery(root, live=False), Path(parsed.export))
+        count, size = export(Gallery(root), Path(parsed.export))
         print(
             f"{parsed.export}: {count} files, {size / 1e6:.1f} MB; open {Path(parsed.export) / 'index.html'}"
         )

@@ -10,13 +10,13 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader
 from markupsafe import Markup
 
+from lotbench.edge.serve import Served
 from lotbench.report.html import page as report_page
 
 FRAMES = "; frame-ancestors 'none'"
@@ -27,14 +27,6 @@ SCRIPTS = {"play": ("play.js",), "result": ("play.js",), "daily": ("play.js", "d
 """What pages have beside the sheet and the script of all, by template."""
 
 
-@dataclass(frozen=True, slots=True)
-class Screen:
-    """A page with its content policy."""
-
-    html: str
-    policy: str
-
-
 @lru_cache(maxsize=1)
 def environment() -> Environment:
     """The template engine of the reports, with the templates of this room before theirs."""
@@ -43,7 +35,7 @@ def environment() -> Environment:
     return reports.overlay(loader=ChoiceLoader([ours, reports.loader] if reports.loader else [ours]))
 
 
-def screen(template: str, up: str = "", **values: Any) -> Screen:
+def screen(template: str, up: str = "", **values: Any) -> Served:
     """A page from a template of this package.
 
     Args:
@@ -60,7 +52,7 @@ def screen(template: str, up: str = "", **values: Any) -> Screen:
     given: Mapping[str, Any] = {"up": up, "live": False, **values}
     page = environment().get_template(f"{template}.html")
     html = page.render(style=Markup(style), script=Markup(script), policy=Markup(policy), **given)
-    return Screen(html, policy + FRAMES)
+    return Served(html.encode(errors="replace"), policy=policy + FRAMES)
 
 
 def _digest(text: str) -> str:

@@ -22,10 +22,9 @@ from lotbench.edge.pictures.picture_file import encoded
 from lotbench.edge.serve import Served
 from lotbench.errors import UsageError, faults_of
 from lotbench.harness.ballot import Item, Response, Vote
-from lotbench.site.page import Screen, screen
+from lotbench.site.page import screen
 from lotbench.site.people_runs import LONGEST_NAME, person
 from lotbench.site.play import Joining
-from lotbench.site.runs import served
 from lotbench.types import JSON
 
 CONSENT = (
@@ -80,9 +79,9 @@ class Polls:
                     "roles": {},
                     "longest": LONGEST_NAME,
                 }
-                return served(screen("join", about=about, **values))
+                return screen("join", about=about, **values)
             case ["seat", key, "index.html"] if key in self._seats:
-                return served(self._page(self._seats[key]))
+                return self._page(self._seats[key])
             case ["picture", file] if file.removesuffix(".png") in self._pictures:
                 body = encoded(self._pictures[file.removesuffix(".png")], MAX_PX)
                 return Served(body, "image/png")
@@ -130,7 +129,7 @@ class Polls:
         Random(f"{voter.casefold()}:{item}:responses").shuffle(shown)
         return shown
 
-    def _page(self, voter: str) -> Screen:
+    def _page(self, voter: str) -> Served:
         left = [name for name in self.items if (voter.casefold(), name) not in self.voted]
         # An order of each person's own that does not change as prompts are voted on.
         name = min(

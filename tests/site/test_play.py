@@ -16,10 +16,11 @@ from lotbench.benchmarks.lotbench.settings import Settings, cast
 from lotbench.cli import main
 from lotbench.harness.state import start
 from lotbench.run.evaluate import begin
-from lotbench.site.others import Others
+from lotbench.site.others import others
 from lotbench.site.people_runs import of_the_day, play_next
 from lotbench.site.play import PlaySite
 from lotbench.site.play_result import card, result
+from lotbench.site.runs import Gallery
 from tests.games import ask, check, respond, trace
 from tests.games import won as solved
 from tests.play import SAMPLE, episode
@@ -158,7 +159,7 @@ async def test_others_are_those_who_were_judged_alike(tmp_path: Path) -> None:
         for name, rounds in (("nova", 2), ("other", 1)):
             with_rounds = {"settings.max_rounds": rounds, "repeats": 2}
             await begin(game(server, model=f"{name}@{server.url}", **with_rounds), out=tmp_path)
-        found = Others(tmp_path).on("lot-0001", mine.path)
+        found = others(Gallery(tmp_path), "lot-0001", mine.path)
     assert [(one.name, one.rounds) for one in found] == [("", (1,)), ("nova", (None, None))]
     assert (found[0].round, found[1].round, found[1].solved) == (1, None, [])
 

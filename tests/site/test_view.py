@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -143,9 +144,16 @@ async def test_a_run_that_leads_out_of_the_folder_is_not_shown(played: Path, tmp
 async def test_a_picture_outside_the_data_is_not_shown(played: Path) -> None:
     gallery = Gallery(played)
     shelf = gallery.shelf(named(played, "ember"))
-    assert gallery.picture(shelf, {"image": "images/lot-0001.png"})
-    assert gallery.picture(shelf, {"image": "../../../etc/passwd"}) is None
-    assert gallery.picture(shelf, {"image": "samples.jsonl"}) is None
+    names = {
+        "in": "images/lot-0001.png",
+        "out": "../../../etc/passwd",
+        "none": "x.png",
+        "text": "samples.jsonl",
+    }
+    told = replace(shelf, samples={name: {"image": image} for name, image in names.items()})
+    assert {name for name in names if gallery.picture(told, name)} == {"in", "text"}
+    with pytest.raises(UsageError, match=r"samples\.jsonl"):
+        gallery.get(str(gallery.picture(told, "text")))
 
 
 async def test_only_this_machine_by_its_own_name_and_with_the_token(played: Path) -> None:
@@ -431,7 +439,7 @@ async def test_a_game_that_nobody_looks_at_is_let_go_and_gone_on_with_later(
 async def test_of_a_game_that_is_over_its_page_keeps_how_it_ended_and_nothing_that_is_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(play_site, "RETOLD", 1, raising=False)
+    monkeypatch.setattr(play_site, "HELD", 1)
     with FakeServer(game_rule(solve=0.0)) as server:
         asked = game(server, **{"settings.max_rounds": 1, "limit": 1})
         table = PlaySite(asked, tmp_path)
@@ -595,9 +603,9 @@ def test_a_ballot_with_a_fault_is_refused_by_line(tmp_path: Path) -> None:
 def test_a_page_of_another_benchmark_has_its_readings_and_every_call_one_click_away(benchmark: str) -> None:
     gallery = Gallery(FOLDER)
     shelf = next(one for one in gallery.found().shelves if one.run.config.benchmark == benchmark)
-    shown = html.unescape(gallery.get(f"game/{shelf.name}/{shelf.file(0)}").body.decode())
-    for reading in readings(shelf.run, shelf.traces[0]):
+    shown = html.unescape(gallery.get(f"game/{shelf.name}/{shelf.rows[0].file}").body.decode())
+    for reading in readings(shelf.run, shelf.run.traces[0]):
         assert reading.title in shown and all(text in shown for _, text in reading.texts)
     assert "{'" not in shown.split("<main")[1]
-    calls = {at for at, step in enumerate(shelf.traces[0].steps, 1) if step.get("call")}
+    calls = {at for at, step in enumerate(shelf.run.traces[0].steps, 1) if step.get("call")}
     assert {int(at) for at in re.findall(r"/said/[^\"]*#c(\d+)", shown)} == calls

@@ -19,7 +19,6 @@ from lotbench.config import experiment as config
 from lotbench.edge.files import datasets
 from lotbench.run.evaluate import evaluate
 from lotbench.run.loading import load_run
-from lotbench.site import runs as runs_site
 from lotbench.site.play import PlaySite
 from lotbench.site.review import site_of
 from lotbench.site.review_page import sample_card
@@ -136,27 +135,9 @@ def test_filters_leave_what_was_asked_for(chromium: Browser, runs: Path) -> None
     with serving(gallery) as address, opened(chromium, f"{address}run/{shelf.name}.html") as (page, faults):
         page.locator("select[data-filter=language]").select_option("zh")
         shown = page.locator("tbody tr:visible")
-        assert shown.count() == len(shelf.chosen({"language": "zh"})) > 0
-        assert page.locator("#count").text_content() == f"{shown.count()} of {len(shelf)} shown"
-        assert here(faults, address) == []
-
-
-def test_filters_of_a_long_run_go_to_pages_of_what_was_asked_for(
-    chromium: Browser, runs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(runs_site, "PAGE", 1)
-    gallery = Gallery(runs)
-    shelf = next(one for one in gallery.found().shelves if "ember" in one.name)
-    chinese = len(shelf.chosen({"language": "zh"}))
-    with serving(gallery) as address, opened(chromium, f"{address}run/{shelf.name}.html") as (page, faults):
-        page.keyboard.press("n")
-        page.wait_for_url("**/2.html")
-        page.locator("select[data-filter=language]").select_option("zh")
-        page.wait_for_url("**/language-*/1.html")
-        assert f"1 to 1 of {chinese}" in (page.locator("nav[aria-label=Pages]").text_content() or "")
-        assert page.locator("select[data-filter=language]").input_value() == "zh"
-        page.locator("select[data-filter=language]").select_option("")
-        page.wait_for_url(f"**/run/{shelf.name}.html")
+        chinese = [row for row in shelf.rows if shelf.value(row, "language") == "zh"]
+        assert shown.count() == len(chinese) > 0
+        assert page.locator("#count").text_content() == f"{shown.count()} of {len(shelf.rows)} shown"
         assert here(faults, address) == []
 
 
@@ -164,13 +145,13 @@ def test_side_by_side_keeps_the_game_one_came_from_and_chooses_both(chromium: Br
     gallery = Gallery(runs)
     shelf = next(one for one in gallery.found().shelves if "quill" in one.name)
     with serving(gallery) as address:
-        path = f"game/{shelf.name}/{shelf.file(1)}"
+        path = f"game/{shelf.name}/{shelf.rows[1].file}"
         with opened(chromium, address + path) as (page, faults):
             page.keyboard.press("b")
             page.wait_for_url("**/sample/**")
             shown = page.locator(".side:visible")
             assert shown.count() == 2
-            mine = f"{shelf.name}-{shelf.traces.names[1][1]}"
+            mine = f"{shelf.name}-{shelf.rows[1].repeat}"
             assert shown.first.get_attribute("data-game") == mine
             left, right = page.locator("[data-side]").all()
             assert left.locator("[data-pick=run]").input_value() == shelf.name
@@ -192,7 +173,7 @@ def test_side_by_side_keeps_the_game_one_came_from_and_chooses_both(chromium: Br
 def test_what_was_sent_is_one_click_from_its_round(chromium: Browser, runs: Path) -> None:
     gallery = Gallery(runs)
     shelf = next(one for one in gallery.found().shelves if "hostile" in one.name)
-    path = f"game/{shelf.name}/{shelf.file(0)}#r3"
+    path = f"game/{shelf.name}/{shelf.rows[0].file}#r3"
     with serving(gallery) as address, opened(chromium, address + path) as (page, faults):
         page.locator("#r3 .sent a").first.click()
         page.wait_for_url("**/said/**")
@@ -210,9 +191,9 @@ def pages_of(gallery: Gallery) -> list[str]:
     found = ["index.html"]
     for shelf in gallery.found().shelves:
         if "quill" in shelf.name or "hostile" in shelf.name:
-            found += [f"run/{shelf.name}.html", f"game/{shelf.name}/{shelf.file(0)}"]
-            found.append(f"sample/{shelf.group}/{shelf.traces.names[0][0]}.html")
-            found.append(f"said/{shelf.name}/{shelf.file(0)}")
+            found += [f"run/{shelf.name}.html", f"game/{shelf.name}/{shelf.rows[0].file}"]
+            found.append(f"sample/{shelf.group}/{shelf.rows[0].sample}.html")
+            found.append(f"said/{shelf.name}/{shelf.rows[0].file}")
     assert any("hostile" in path for path in found)
     return found
 
