@@ -13,22 +13,19 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-from pydantic import BaseModel, ConfigDict, ValidationError
 
 from lotbench.config.experiment import Config
 from lotbench.edge.pictures.picture_file import media_type
 from lotbench.edge.serve import Served
-from lotbench.errors import LotbenchError, UsageError, faults_of
+from lotbench.errors import LotbenchError, UsageError
 from lotbench.prompting.person_form import interview
 from lotbench.run.loading import Run
 from lotbench.run.session import Status
 from lotbench.site import game_rounds
 from lotbench.site.others import others
 from lotbench.site.page import screen
-from lotbench.site.people_runs import LONGEST_NAME, NothingLeftError, of_the_day, person, planned, play_next
-from lotbench.site.play_result import Result, card, result
+from lotbench.site.people_runs import LONGEST_NAME, NothingLeftError, joined, of_the_day, planned, play_next
+from lotbench.site.play_result import result
 from lotbench.site.player import CONSENT, Player
 from lotbench.site.run_summary import Shelf, page_file
 from lotbench.site.runs import Gallery
@@ -47,15 +44,6 @@ HELD = 24
 LOOK_S = 5.0
 """Seconds between two looks at who is still there."""
 GONE = "Nobody was there for a while"
-
-
-class Joining(BaseModel):
-    """What the first page sends."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name: str = ""
-    agree: list[str] = []
 
 
 class PlaySite:
@@ -127,13 +115,7 @@ class PlaySite:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _join(self, sent: object) -> Player:
-        try:
-            joining = Joining.model_validate(sent)
-        except ValidationError as error:
-            raise UsageError(faults_of(error)[0]) from None
-        name = person(joining.name)
-        if not joining.agree:
-            raise UsageError("without your agreement nothing can be kept, and so nothing played")
+        name = joined(sent)
         found = [seat for seat in self._seats.values() if seat.name.casefold() == name.casefold()]
         seat = found[0] if found else Player(secrets.token_urlsafe(12), name)
         if not seat.playing:
@@ -219,8 +201,6 @@ class PlaySite:
                 return self._picture(seat, file)
             case ["result", sample] if seat.run:
                 return self._result_page(seat, sample.removesuffix(".html"), "../")
-            case ["share", sample] if seat.run:
-                return self._shared(seat, sample.removesuffix(".png"))
             case ["game", sample] if seat.run:
                 return self._played(seat, sample.removesuffix(".html"))
         raise LookupError("/".join(rest))
@@ -260,14 +240,9 @@ class PlaySite:
             fields=seat.fields,
             asked=interview(request) if request and view is None else None,
             over=seat.over,
-            done=self._results(seat),
+            done=list(seat.games.values())[::-1],
             total=seat.run[1] if seat.run else None,
         )
-
-    def _results(self, seat: Player) -> list[Mapping[str, Any]]:
-        """The games that are over, the last first."""
-        games = reversed(list(seat.games.values()))
-        return [{"sample": one.sample, "outcome": one.outcome, "score": one.score.value} for one in games]
 
     def _trace(self, seat: Player, sample: str) -> tuple[Shelf, Trace]:
         """A game that is over, and its run; raises LookupError if it is not over, or not theirs."""
@@ -276,15 +251,13 @@ class PlaySite:
         shelf = self._gallery.shelf(seat.run[0].name)
         return shelf, shelf.run.traces[shelf.at(page_file(sample, 1))]
 
-    def _result(self, trace: Trace) -> Result:
-        return result(trace, int(getattr(self._plan.settings, "max_rounds", 1)))
-
     def _result_page(self, seat: Player, sample: str, up: str = "") -> Served:
         """How a game came out: the answer, why it is funny, and how others did."""
         shelf, trace = self._trace(seat, sample)
         assert seat.run is not None
         known = self._gallery.known(shelf, trace)
-        made, told, title = self._result(trace), known["sample"], _title(seat.day)
+        told, title = known["sample"], _title(seat.day)
+        made = result(trace, int(getattr(self._plan.settings, "max_rounds", 1)))
         return screen(
             "result",
             up,
@@ -295,20 +268,13 @@ class PlaySite:
             thought=game_rounds.thought(trace, {}),
             around=game_rounds.masked(told),
             others=others(self._gallery, sample, seat.run[0]),
+            about=title if seat.day else "One picture, one joke, a part of it missing",
             shared=made.text(f"lotbench, {title[0].lower()}{title[1:]}" if seat.day else "lotbench"),
             version=seat.version,
             over=seat.over,
             more=len(seat.games) < seat.run[1],
             fresh=(sample, 1) not in seat.read,
         )
-
-    def _shared(self, seat: Player, sample: str) -> Served:
-        """The picture of a result, without the answer."""
-        shelf, trace = self._trace(seat, sample)
-        picture = self._gallery.picture(shelf, sample)
-        scene = self._gallery.get(picture).body if picture else None
-        title = _title(seat.day) if seat.day else "One picture, one joke, a part of it missing"
-        return Served(card(self._result(trace), title, scene), "image/png")
 
     def _played(self, seat: Player, sample: str) -> Served:
         """A game that is over, told again."""

@@ -20,7 +20,7 @@ from lotbench.edge.files import datasets
 from lotbench.run.evaluate import evaluate
 from lotbench.run.loading import load_run
 from lotbench.site.play import PlaySite
-from lotbench.site.review import site_of
+from lotbench.site.review import Review
 from lotbench.site.review_page import sample_card
 from lotbench.site.runs import Gallery, export
 from lotbench.site.vote import Polls
@@ -277,6 +277,7 @@ def test_a_whole_game_is_played_in_the_browser_by_two(chromium: Browser, tmp_pat
             ann.get_by_role("heading", name="Not solved in 3 rounds").wait_for()
             assert serious(ann) == [] and overflow(ann) == 0
             assert secret.explanation in (ann.locator(".why").text_content() or "")
+            ann.locator("#card[href^='data:image/png']").wait_for()
             answer(bob, "only guess of Bob", "Your guess")
             bob.get_by_label("Your question").wait_for()
             assert overflow(bob) == 0 and serious(bob) == []
@@ -436,7 +437,7 @@ def test_samples_are_reviewed_by_keyboard(chromium: Browser, tmp_path: Path, sch
     items = {one.id: one for one in datasets.samples(home, Item)}
     cards = [sample_card(one, picture=True) for one in items.values()]
     declared = benchmarks.get("lotbench")
-    site = site_of(cards, items, home, declared, out=out, name="Ann", now=lambda: "2026-01-01")
+    site = Review(cards, items, home, declared, out=out, name="Ann", now=lambda: "2026-01-01")
     with serving(site) as address, opened(chromium, address, color_scheme=scheme) as (page, faults):
         assert page.locator("dd", has_text="<script>").count() == 1
         picture = page.locator("main img")
