@@ -212,16 +212,9 @@ def test_no_serious_fault_nothing_runs_and_nothing_overflows(
                 assert overflow(page) == 0, path
                 assert serious(page) == [], path
                 assert here(faults, address) == [], path
-
-
-def test_in_the_dark_the_page_is_dark(chromium: Browser, runs: Path) -> None:
-    with serving(Gallery(runs)) as address:
-        grounds = []
-        for scheme in ("light", "dark"):
-            with opened(chromium, address, color_scheme=scheme) as (page, _):
-                grounds.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
-    light, dark = (sum(map(int, one[4:-1].split(", "))) for one in grounds)
-    assert light > 700 and dark < 120
+                ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+                light = sum(map(int, ground[4:-1].split(", ")))
+                assert light < 120 if look["color_scheme"] == "dark" else light > 700
 
 
 def test_an_export_is_the_same_from_the_disk(chromium: Browser, runs: Path, tmp_path: Path) -> None:
@@ -240,19 +233,17 @@ def test_an_export_is_the_same_from_the_disk(chromium: Browser, runs: Path, tmp_
         assert [fault for fault in faults if not fault.startswith("file:")] == []
 
 
+def asked(server: FakeServer, **settings: Any) -> config.Config:
+    """One game of a person, judged by the fake server."""
+    chosen = {name: value for name, value in SETTINGS.items() if name != "arm"} | settings
+    roles = {f"roles.{role}": [f"{role}@{server.url}"] for role in ("judge", "oracle")}
+    sets = [f"{name}={json.dumps(value)}" for name, value in chosen.items()]
+    return config.load(None, sets, {"model": "human", "limit": 1, **roles})
+
+
 def test_a_whole_game_is_played_in_the_browser_by_two(chromium: Browser, tmp_path: Path) -> None:
     with FakeServer(game_rule(solve=0.0)) as server:
-        asked = config.load(
-            None,
-            [f"{name}={json.dumps(value)}" for name, value in SETTINGS.items() if name != "arm"],
-            {
-                "model": "human",
-                "limit": 1,
-                "roles.judge": [f"judge@{server.url}"],
-                "roles.oracle": [f"oracle@{server.url}"],
-            },
-        )
-        table = PlaySite(asked, tmp_path / "runs")
+        table = PlaySite(asked(server), tmp_path / "runs")
         with (
             serving(table) as address,
             opened(chromium, address) as (ann, faults),
@@ -316,22 +307,11 @@ ARMS: dict[str, tuple[dict[str, Any], float]] = {
 @pytest.mark.parametrize("arm", ARMS)
 def test_a_person_plays_every_arm_in_the_browser(chromium: Browser, tmp_path: Path, arm: str) -> None:
     settings, solve = ARMS[arm]
-    chosen = {name: value for name, value in SETTINGS.items() if name != "arm"} | settings
     with FakeServer(game_rule(solve=solve)) as server:
-        asked = config.load(
-            None,
-            [f"{name}={json.dumps(value)}" for name, value in chosen.items()],
-            {
-                "model": "human",
-                "limit": 1,
-                "roles.judge": [f"judge@{server.url}"],
-                "roles.oracle": [f"oracle@{server.url}"],
-            },
-        )
-        table = PlaySite(asked, tmp_path / "runs")
+        table = PlaySite(asked(server, **settings), tmp_path / "runs")
         with serving(table) as address, opened(chromium, address) as (ann, faults):
             secret = table._plan.chosen[0]
-            field = "filling" if chosen.get("frame", "shown") == "shown" else "response"
+            field = "filling" if settings.get("frame", "shown") == "shown" else "response"
             guess = "Your guess" if field == "filling" else "Your joke"
             join(ann, "Ann", guess)
             said = 0
@@ -362,8 +342,7 @@ def test_a_person_plays_every_arm_in_the_browser(chromium: Browser, tmp_path: Pa
 
 def test_a_server_that_is_back_is_not_called_lost(chromium: Browser, tmp_path: Path) -> None:
     with FakeServer(game_rule(solve=0.0), latency=3.0) as server:
-        roles = {f"roles.{role}": [f"{role}@{server.url}"] for role in ("judge", "oracle")}
-        table = PlaySite(config.load(None, [], {"model": "human", "limit": 1, **roles}), tmp_path / "runs")
+        table = PlaySite(asked(server), tmp_path / "runs")
         with serving(table) as address, opened(chromium, address) as (page, _):
             page.get_by_label("Your name").fill("Ann")
             page.get_by_label("I agree").check()
