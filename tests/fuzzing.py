@@ -42,8 +42,9 @@ from lotbench.harness import ballot
 from lotbench.prompting.reply import Form, YesNo, prose, read_form
 from lotbench.run import recorded
 from lotbench.run.folder_shapes import read_checks, read_run_json, read_samples, read_summary
-from lotbench.site.said import lines
+from lotbench.site.said import entries
 from lotbench.types import Reply
+from tests import games
 from tests.asking import reply_of
 
 PLACE = TemporaryDirectory(prefix="lotbench-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
@@ -152,7 +153,7 @@ def run_lines(data: bytes) -> None:
         list(jsonl.rows(held(data, "labels.jsonl"), Label.model_validate))
     with suppress(UsageError):
         RecordedModel(held(data, "calls.jsonl"), "candidate")
-    lines(held(data, "calls.jsonl"), ["s/1/1/respond/0/0/d"])
+    entries(held(data, "calls.jsonl"), games.trace("s", 1, "unsolved", []))
     with Journal(held(data, "calls.jsonl")) as opened:
         assert len(opened) >= 0
 

@@ -17,13 +17,13 @@ from lotbench.run.loading import load_run
 
 def compare(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench compare`."""
-    from lotbench.report.html.comparison_page import page, to_text
+    from lotbench.report.html.comparison_page import page
     from lotbench.report.html.page import drawn as drawings
 
     runs = [load_run(name, parsed.kept) for name in parsed.runs]
     comparison = compared(runs, Path(parsed.table) if parsed.table else None)
     if parsed.full:
-        print(to_text(comparison.sections))
+        print(to_markdown(comparison))
     folder = Path(parsed.out)
     try:
         written = [("html", page), ("md", to_markdown), ("json", to_json)]

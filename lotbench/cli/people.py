@@ -51,7 +51,7 @@ def view(parsed: argparse.Namespace) -> int:
     # Of each run that was read, its walks are held open.
     room(sum(1 for _ in root.glob("*/run.json")))
     if parsed.export:
-        count, size = export(Gallery(root, live=False), Path(parsed.export))
+        count, size = export(Gallery(root), Path(parsed.export))
         print(
             f"{parsed.export}: {count} files, {size / 1e6:.1f} MB; open {Path(parsed.export) / 'index.html'}"
         )
@@ -222,7 +222,7 @@ def review(parsed: argparse.Namespace) -> int:
     items = {item.id: item for item in datasets.samples(folder, declared.Item)}
     decided = pages.past(out, parsed.name)
     cards = [with_past(card, decided.get(card.name)) for card in pages.cards_of(path, items)]
-    site = pages.site_of(cards, items, folder, declared, out=out, name=parsed.name, now=pages.clock)
+    site = pages.Review(cards, items, folder, declared, out=out, name=parsed.name)
 
     print(f"{len(cards)} to review, {sum(bool(card.before) for card in cards)} decided; into {out}")
     _serve(site, parsed)

@@ -21,10 +21,11 @@ from lotbench.errors import DataError, Unescapable, UsageError
 from lotbench.report.markdown import visible
 from lotbench.run.loading import Run, load_run
 from lotbench.run.session import Status
-from lotbench.site.others import Others
+from lotbench.site.others import others
 from lotbench.site.people_runs import play_next
 from lotbench.site.play_result import result
 from lotbench.site.player import GUESSES, Player, View
+from lotbench.site.runs import Gallery
 
 WIDTH = 48
 """Of the picture, in characters; each shows two pixels, one above the other."""
@@ -78,7 +79,7 @@ class Seat:
         self._player = player
         self._console = console
         self._asks = asks
-        self._others = Others(out)
+        self._gallery = Gallery(out)
         self._drawn: set[tuple[object, ...]] = set()
         self._game: object = None
 
@@ -151,7 +152,7 @@ class Seat:
         lines: list[tuple[str, float | None]] = [("you", made.solved)]
         lines += [
             (one.name or "people", one.round)
-            for one in await asyncio.to_thread(self._others.on, trace.sample, run[0])
+            for one in await asyncio.to_thread(others, self._gallery, trace.sample, run[0])
         ]
         for name, round_ in lines:
             told.append(f"\n{visible(name):24} " + ("not solved" if round_ is None else f"round {round_:g}"))

@@ -90,9 +90,9 @@ def report(parsed: argparse.Namespace) -> int:
 
 def _people(run: Run, root: Path) -> str:
     """What people reach on what the run was played on, judged alike, and how it stands to them; "" without people."""
-    from lotbench.report.html.comparison_page import to_text
     from lotbench.report.leaderboard import board, differing
     from lotbench.report.ranking_sections import sections
+    from lotbench.report.report import laid_out
 
     mine = results.entry(run) if run.summary else None
     if mine is None or mine.person:
@@ -101,7 +101,10 @@ def _people(run: Run, root: Path) -> str:
     played = [load_run(path) for path in folders if parse(str(_model(path))).kind == "human"]
     people = [results.entry(one) for one in played if one.summary]
     alike = [one for one in people if one.values and not differing(mine, one)]
-    return "\n" + to_text(sections(board([mine, *alike]))[-1:]) if alike and mine.values else ""
+    if not alike or not mine.values:
+        return ""
+    blocks = laid_out(sections(board([mine, *alike]))[-1])
+    return "\n" + "\n\n".join(blocks) + "\n"
 
 
 def _model(path: Path) -> object:

@@ -35,10 +35,6 @@ IDLE_S = 15.0
 """Seconds that a connection may go without a whole request."""
 MESSAGE_S = 10.0
 """Seconds that a message may take to arrive."""
-POLICY = (
-    "default-src 'none'; img-src 'self' data:; connect-src 'self'; style-src 'nonce-{0}'; script-src 'nonce-{0}';"
-    " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
 NOTHING = "default-src 'none'; frame-ancestors 'none'"
 """The policy of what is no page."""
 HEADERS = {
@@ -92,37 +88,6 @@ class Pages(Protocol):
             UsageError: It is refused, with the reason.
         """
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """A single page with pictures, as the review of samples is.
-
-    Attributes:
-        page: The page's HTML, given the nonce that its scripts and styles must carry.
-        picture: The PNG bytes of the picture of that number; raises LookupError if there is none.
-        decide: Takes what the page has sent and returns what it is told; raises UsageError to refuse.
-    """
-
-    page: Callable[[str], str]
-    picture: Callable[[int], bytes]
-    decide: Callable[[object], Mapping[str, JSON]]
-
-    def get(self, path: str) -> Served:
-        """The page, with a nonce of its own, or a picture by number."""
-        folder, _, number = path.partition("/")
-        if path == "":
-            nonce = secrets.token_urlsafe(16)
-            return Served(self.page(nonce).encode(), policy=POLICY.format(nonce))
-        if folder == "picture" and number.isdecimal() and len(number) <= 6:
-            return Served(self.picture(int(number)), "image/png")
-        raise LookupError(path)
-
-    async def post(self, path: str, sent: object) -> Mapping[str, JSON]:
-        """A decision."""
-        if path != "decision":
-            raise LookupError(path)
-        return self.decide(sent)
 
 
 class _Handlers:

@@ -11,7 +11,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from lotbench.report import bounds
@@ -21,6 +21,8 @@ from lotbench.types import JSON, Metric, Trace
 
 READINGS = 5
 """Readings of a report that is not whole."""
+RARE = ("tokens assumed", "malformed")
+"""Columns of the table of calls that are left out where they are 0 all the way down."""
 SHORT = 600
 """Characters of a reading there."""
 MORE = "lotbench report RUN --full adds every other section, all settings, calls and digests."
@@ -46,20 +48,11 @@ class Spent:
 
     def __add__(self, other: Spent) -> Spent:
         """Both together; without a price if one has none."""
-
-        def sum_of(one: float | None, two: float | None) -> float | None:
-            return None if one is None or two is None else one + two
-
-        return Spent(
-            self.calls + other.calls,
-            self.input_tokens + other.input_tokens,
-            self.cached_input_tokens + other.cached_input_tokens,
-            self.output_tokens + other.output_tokens,
-            sum_of(self.cost_usd, other.cost_usd),
-            self.malformed + other.malformed,
-            self.assumed_tokens + other.assumed_tokens,
-            sum_of(self.assumed_usd, other.assumed_usd),
-        )
+        sums: dict[str, Any] = {}
+        for one in fields(self):
+            mine, theirs = getattr(self, one.name), getattr(other, one.name)
+            sums[one.name] = None if mine is None or theirs is None else mine + theirs
+        return Spent(**sums)
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,33 +297,25 @@ def _paid(spent: Spent) -> str:
 
 def scores_table(report: Report) -> Table:
     """One row a metric; the reference's scoring and the baselines as columns, where there are any."""
-    arm, scored = report.facts.arm, f"{report.n_scored} / {report.facts.n_walks}"
-    names = list(dict.fromkeys(name for metric in report.scores.values() for name in metric.baselines))
-    other = bool(report.reference_scores)
-    counted = any(metric.observations for metric in report.scores.values())
-    broken = any(metric.bounds for metric in report.scores.values())
-    rows: list[tuple[Cell, ...]] = []
-    for name, metric in report.scores.items():
-        reference = report.reference_scores.get(name)
-        rows.append(
-            (
-                _titled(name, metric, arm),
-                metric.value,
-                interval(metric),
-                *([bounds.in_words(metric.bounds)] if broken else []),
-                metric.n,
-                *([metric.observations or None] if counted else []),
-                scored,
-                metric.better,
-                *([reference.value if reference else None] if other else []),
-                *(metric.baselines.get(baseline) for baseline in names),
-            )
-        )
-    columns = ["metric", "value", "95 % interval", *(["bounds"] if broken else [])]
-    columns += ["n", *(["observations"] if counted else [])]
-    columns += ["n scored / n total", "better"]
-    columns += [f"as {report.facts.preset} scores"] if other else []
-    return Table((*columns, *names), tuple(rows))
+    metrics, reference = list(report.scores.values()), report.reference_scores
+    columns: dict[str, list[Cell]] = {
+        "metric": [_titled(name, metric, report.facts.arm) for name, metric in report.scores.items()],
+        "value": [metric.value for metric in metrics],
+        "95 % interval": [interval(metric) for metric in metrics],
+    }
+    if any(metric.bounds for metric in metrics):
+        columns["bounds"] = [bounds.in_words(metric.bounds) for metric in metrics]
+    columns["n"] = [metric.n for metric in metrics]
+    if any(metric.observations for metric in metrics):
+        columns["observations"] = [metric.observations or None for metric in metrics]
+    columns["n scored / n total"] = [f"{report.n_scored} / {report.facts.n_walks}"] * len(metrics)
+    columns["better"] = [metric.better for metric in metrics]
+    if reference:
+        values = [reference[name].value if name in reference else None for name in report.scores]
+        columns[f"as {report.facts.preset} scores"] = list(values)
+    for baseline in dict.fromkeys(name for metric in metrics for name in metric.baselines):
+        columns[baseline] = [metric.baselines.get(baseline) for metric in metrics]
+    return Table(tuple(columns), tuple(zip(*columns.values(), strict=True)))
 
 
 def _titled(name: str, metric: Metric, arm: str | None) -> str:
@@ -418,23 +403,20 @@ def settings_table(report: Report) -> Table:
 
 def usage_table(facts: Facts) -> Table:
     """Calls, tokens and cost of each role, and of all, and replies with malformed parts if there are any."""
-    any_malformed, any_assumed = total(facts).malformed > 0, total(facts).assumed_tokens > 0
-    rows = tuple(
-        (
-            role,
-            spent.calls,
-            spent.input_tokens,
-            spent.cached_input_tokens,
-            spent.output_tokens,
-            "no price known" if spent.cost_usd is None else f"{spent.cost_usd:.4f}",
-            *((spent.assumed_tokens,) if any_assumed else ()),
-            *((spent.malformed,) if any_malformed else ()),
-        )
-        for role, spent in [*facts.spent.items(), ("all", total(facts))]
-    )
-    columns = ["role", "calls", "input tokens", "of these cached", "output tokens", "cost (USD)"]
-    columns += ["tokens assumed"] * any_assumed + ["malformed"] * any_malformed
-    return Table(tuple(columns), rows)
+    spent = {**facts.spent, "all": total(facts)}
+    costs = [one.cost_usd for one in spent.values()]
+    columns: dict[str, list[Cell]] = {
+        "role": list(spent),
+        "calls": [one.calls for one in spent.values()],
+        "input tokens": [one.input_tokens for one in spent.values()],
+        "of these cached": [one.cached_input_tokens for one in spent.values()],
+        "output tokens": [one.output_tokens for one in spent.values()],
+        "cost (USD)": ["no price known" if cost is None else f"{cost:.4f}" for cost in costs],
+        "tokens assumed": [one.assumed_tokens for one in spent.values()],
+        "malformed": [one.malformed for one in spent.values()],
+    }
+    shown = {name: cells for name, cells in columns.items() if name not in RARE or any(cells)}
+    return Table(tuple(shown), tuple(zip(*shown.values(), strict=True)))
 
 
 def footprint_table(facts: Facts) -> Table | None:
@@ -469,18 +451,8 @@ def interval(metric: Metric) -> str | None:
 
 
 def _score(metric: Metric) -> dict[str, JSON]:
-    return {
-        "value": metric.value,
-        "low": metric.low,
-        "high": metric.high,
-        "n": metric.n,
-        "better": metric.better,
-        "baselines": dict(metric.baselines),
-        "why": metric.why,
-        **({"instrument": metric.instrument} if metric.instrument else {}),
-        **({"observations": metric.observations} if metric.observations else {}),
-        **({"bounds": dict(metric.bounds)} if metric.bounds else {}),
-    }
+    rare = ("instrument", "observations", "bounds")
+    return {name: value for name, value in asdict(metric).items() if value or name not in rare}
 
 
 def _spent(spent: Spent) -> dict[str, JSON]:

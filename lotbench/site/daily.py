@@ -57,7 +57,7 @@ def export(asked: Config, folder: Path) -> tuple[int, Path]:
             {"first": FIRST.isoformat(), "rounds": ROUNDS, "games": games}, separators=(",", ":")
         )
         page = screen("daily", rounds=ROUNDS, games=told)
-        atomic_write.write(folder / "index.html", page.html)
+        atomic_write.write(folder / "index.html", page.body)
     except OSError as error:
         raise UsageError(f"--export {folder}: {error.strerror}") from None
     return len(items), folder / "index.html"

@@ -61,6 +61,7 @@ class Call:
     key: str
     step: str
     role: str
+    round: int
     draw: int
     seconds: float
     usage: Usage | None
@@ -209,15 +210,15 @@ def _reasons(opinion: Opinion) -> Iterator[tuple[str, str]]:
 
 
 def _call(place: int, step: Mapping[str, JSON], used: Mapping[str, Usage], told: Sequence[str] = ()) -> Call:
-    seconds: Any = step.get("seconds") or 0.0
-    draw: Any = step.get("draw") or 0
+    taken: Mapping[str, Any] = step
     return Call(
         place=place,
         key=str(step.get("call") or ""),
         step=str(step["step"]),
         role=str(step.get("role") or ""),
-        draw=int(draw),
-        seconds=float(seconds),
+        round=int(taken.get("round") or 0),
+        draw=int(taken.get("draw") or 0),
+        seconds=float(taken.get("seconds") or 0.0),
         usage=used.get(str(step.get("call"))),
         texts=tuple(one for one in _texts(_value(step)) if one[0] not in told),
     )

@@ -7,7 +7,7 @@ given to trusted runs alone, and only among those that were measured alike.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -17,6 +17,7 @@ from lotbench.report.bounds import ABOUT, in_words
 from lotbench.report.leaderboard import Entry, alike, board
 from lotbench.report.ranking_sections import summed_up
 from lotbench.report.trust import KNOWS_NOTHING
+from lotbench.types import Metric
 
 WIDTH = 156
 """Of the line on which an interval is drawn."""
@@ -72,7 +73,6 @@ class Row:
     person: bool = False
     abstained: bool = False
     bounds: str = ""
-    why: str = ""
 
     @property
     def mean(self) -> float:
@@ -112,7 +112,6 @@ class Board:
     benchmark: str
     variant: str | None
     metric: str
-    better: str
     groups: tuple[Group, ...]
 
     @cached_property
@@ -192,9 +191,7 @@ def _board(
     # Trusted ones first: what is not trusted stands with those that it was measured like.
     groups = alike(sorted(entries, key=lambda entry: bool(entry.reasons)))
     first = groups[0][0].metric
-    better = groups[0][0].scores.get(first.name, {}).get("better", "higher")
-    made = tuple(_group(group, summaries) for group in groups)
-    return Board(benchmark, shown, first.name, better, made)
+    return Board(benchmark, shown, first.name, tuple(_group(group, summaries) for group in groups))
 
 
 def _group(group: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]]) -> Group:
@@ -203,7 +200,7 @@ def _group(group: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]]) -
     lacks = {entry.name: badge(entry.reasons).name for entry in group if entry.reasons}
     provisional = [] if trusted else [one for one in group if lacks[one.name] in PROVISIONAL]
     ranked_of = trusted or (provisional if len(provisional) > 1 else [])
-    rows = {entry.name: _row(entry, summaries.get(entry.name, {})) for entry in group}
+    rows = {entry.name: _row(entry, summaries, entry.metric.whole()) for entry in group}
     order, said, notes = list(rows), "", []
     try:
         made = board(ranked_of) if ranked_of else None
@@ -213,15 +210,9 @@ def _group(group: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]]) -
         ranked = [place.entry.name for place in made.places if not place.entry.abstained]
         for number, place in enumerate(made.places, 1):
             name = place.entry.name
-            mean = place.mean
             rows[name] = replace(
-                rows[name],
+                _row(place.entry, summaries, place.mean),
                 label=place.label,
-                value=mean.value,
-                low=mean.low,
-                high=mean.high,
-                n=mean.n,
-                bounds=in_words(mean.bounds) or "",
                 place=number if name in ranked else None,
                 provisional=bool(provisional),
             )
@@ -246,35 +237,32 @@ def _alone(trusted: int) -> str:
     return "Nobody to compare with yet: one trusted run." if trusted == 1 else ""
 
 
-def _row(entry: Entry, summary: Mapping[str, Any]) -> Row:
-    """A run by itself: its metric over its own samples, as its report has it."""
-    own = entry.metric.whole()
+def _row(entry: Entry, summaries: Mapping[str, Mapping[str, Any]], metric: Metric) -> Row:
+    """A run with its metric, over its own samples or those that it shares with others."""
+    summary = summaries.get(entry.name, {})
     return Row(
         run=entry.name,
         label=entry.model,
-        value=own.value,
-        low=None if entry.person else own.low,
-        high=None if entry.person else own.high,
+        value=metric.value,
+        low=None if entry.person else metric.low,
+        high=None if entry.person else metric.high,
         badge=badge(entry.reasons, complete=bool(summary.get("complete", True))),
-        n=own.n,
+        n=metric.n,
         games=int(summary.get("n_traces", 0)),
         failed=entry.failed,
         cost=summary.get("usage", {}).get("cost_usd"),
         person=entry.person,
         abstained=entry.abstained,
-        bounds=in_words(own.bounds) or "",
-        why=own.why or "",
+        bounds=in_words(metric.bounds) or "",
     )
 
 
 def about(entry: Entry) -> str:
     """What the runs of a group have in common, in a line."""
-    return "; ".join(_parts(entry))
-
-
-def _parts(entry: Entry) -> Iterator[str]:
     conditions: Mapping[str, Any] = entry.conditions
+    parts = []
     for role, asked in conditions["roles"].items():
         # The address would say where it was asked, not who it is.
-        yield f"{role} {', '.join(name.partition('@http')[0] for name in entry.ids.get(role) or asked)}"
-    yield f"data {str(conditions['data'])[:8]}"
+        names = [name.partition("@http")[0] for name in entry.ids.get(role) or asked]
+        parts.append(f"{role} {', '.join(names)}")
+    return "; ".join([*parts, f"data {str(conditions['data'])[:8]}"])

@@ -7,32 +7,27 @@ a disk.
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader
-from markupsafe import Markup
 
+from lotbench.edge.serve import Served
 from lotbench.report.html import page as report_page
 
 FRAMES = "; frame-ancestors 'none'"
 """What only a header can say."""
 
-STYLES = {name: ("play.css",) for name in ("join", "play", "result", "daily")}
-SCRIPTS = {"play": ("play.js",), "result": ("play.js",), "daily": ("play.js", "daily.js")}
-"""What pages have beside the sheet and the script of all, by template."""
-
-
-@dataclass(frozen=True, slots=True)
-class Screen:
-    """A page with its content policy."""
-
-    html: str
-    policy: str
+COMMON = ("style.css", "screen.css", "screen.js")
+PLAY = (*COMMON, "play.css", "play.js")
+PARTS = {
+    "join": (*COMMON, "play.css"),
+    "play": PLAY,
+    "result": PLAY,
+    "daily": (*PLAY, "daily.js"),
+    "review": ("review.css", "review.js"),
+}
+"""The sheets and scripts of a page, by its template; of any other, the common ones."""
 
 
 @lru_cache(maxsize=1)
@@ -43,7 +38,7 @@ def environment() -> Environment:
     return reports.overlay(loader=ChoiceLoader([ours, reports.loader] if reports.loader else [ours]))
 
 
-def screen(template: str, up: str = "", **values: Any) -> Screen:
+def screen(template: str, up: str = "", **values: Any) -> Served:
     """A page from a template of this package.
 
     Args:
@@ -51,20 +46,11 @@ def screen(template: str, up: str = "", **values: Any) -> Screen:
         up: The way from the page to the site's root (`../`).
         **values: What the template names.
     """
-    style = "".join(map(_part, ("style.css", "screen.css", *STYLES.get(template, ()))))
-    script = "".join(map(_part, ("screen.js", *SCRIPTS.get(template, ()))))
-    policy = (
-        f"default-src 'none'; img-src 'self' data:; connect-src 'self'; style-src 'sha256-{_digest(style)}'; "
-        f"script-src 'sha256-{_digest(script)}'; base-uri 'none'; form-action 'none'"
-    )
-    given: Mapping[str, Any] = {"up": up, "live": False, **values}
-    page = environment().get_template(f"{template}.html")
-    html = page.render(style=Markup(style), script=Markup(script), policy=Markup(policy), **given)
-    return Screen(html, policy + FRAMES)
-
-
-def _digest(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    parts = PARTS.get(template, COMMON)
+    style = "".join(_part(name) for name in parts if name.endswith(".css"))
+    script = "".join(_part(name) for name in parts if name.endswith(".js"))
+    html, policy = report_page.sealed(environment(), f"{template}.html", style, script, {"up": up, **values})
+    return Served(html.encode(errors="replace"), policy=policy + FRAMES)
 
 
 @lru_cache(maxsize=16)

@@ -13,10 +13,12 @@ import unicodedata
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, ValidationError
+
 from lotbench.config.experiment import Config
 from lotbench.edge.calls.journal import read_journal
 from lotbench.edge.files import run_folder
-from lotbench.errors import UsageError
+from lotbench.errors import UsageError, faults_of
 from lotbench.run import plan
 from lotbench.run.evaluate import begin, resume
 from lotbench.run.loading import Run, load_run
@@ -29,6 +31,15 @@ DAILY_LANGUAGE = "en"
 """Of the game, if no other is asked for."""
 SHORT = 3
 """Words from which a blank is a long one."""
+
+
+class Joining(BaseModel):
+    """What the first page of a site for people sends."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = ""
+    agree: list[str] = []
 
 
 class NothingLeftError(UsageError):
@@ -49,6 +60,22 @@ def person(name: str) -> str:
     if not kept or len(kept) > LONGEST_NAME or not re.fullmatch(r"[\w .-]+", kept):
         raise UsageError(f"name: 1 to {LONGEST_NAME} letters, digits, spaces, '.', '_' or '-'")
     return kept
+
+
+def joined(sent: object) -> str:
+    """The name of a person who has come and agrees to what is kept.
+
+    Raises:
+        UsageError: They do not agree, or it is no name.
+    """
+    try:
+        joining = Joining.model_validate(sent)
+    except ValidationError as error:
+        raise UsageError(faults_of(error)[0]) from None
+    name = person(joining.name)
+    if not joining.agree:
+        raise UsageError("without your agreement nothing can be kept")
+    return name
 
 
 def of_the_day(asked: Config, day: datetime.date) -> Config:

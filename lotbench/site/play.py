@@ -13,24 +13,22 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-from pydantic import BaseModel, ConfigDict, ValidationError
 
 from lotbench.config.experiment import Config
 from lotbench.edge.pictures.picture_file import media_type
 from lotbench.edge.serve import Served
-from lotbench.errors import LotbenchError, UsageError, faults_of
+from lotbench.errors import LotbenchError, UsageError
 from lotbench.prompting.person_form import interview
 from lotbench.run.loading import Run
 from lotbench.run.session import Status
 from lotbench.site import game_rounds
-from lotbench.site.others import Others
-from lotbench.site.page import Screen, screen
-from lotbench.site.people_runs import LONGEST_NAME, NothingLeftError, of_the_day, person, planned, play_next
-from lotbench.site.play_result import Result, card, result
+from lotbench.site.others import others
+from lotbench.site.page import screen
+from lotbench.site.people_runs import LONGEST_NAME, NothingLeftError, joined, of_the_day, planned, play_next
+from lotbench.site.play_result import result
 from lotbench.site.player import CONSENT, Player
-from lotbench.site.runs import Gallery, served
+from lotbench.site.run_summary import Shelf, page_file
+from lotbench.site.runs import Gallery
 from lotbench.types import JSON, Trace
 
 MOST_PLAYING = 24
@@ -41,20 +39,11 @@ IDLE_S = 1800.0
 """Seconds after which a game is let go whose page nobody has opened."""
 GIVE_WAY_S = 300.0
 """Seconds after which it is let go if somebody else wants its place."""
-RETOLD = 24
-"""Runs whose games were looked at again last: what was read of others is let go."""
+HELD = 24
+"""Runs whose games were looked at last: what was read of others is let go."""
 LOOK_S = 5.0
 """Seconds between two looks at who is still there."""
 GONE = "Nobody was there for a while"
-
-
-class Joining(BaseModel):
-    """What the first page sends."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name: str = ""
-    agree: list[str] = []
 
 
 class PlaySite:
@@ -83,10 +72,8 @@ class PlaySite:
         self._today = today
         self._plan = planned(self._of(self._day))
         self._out = out
-        self._gallery = Gallery(out)
-        self._others = Others(out)
+        self._gallery = Gallery(out, HELD)
         self._seats: dict[str, Player] = {}
-        self._retold: tuple[str, ...] = ()
 
     @property
     def _day(self) -> datetime.date | None:
@@ -99,7 +86,7 @@ class PlaySite:
         """The page at a path."""
         match path.split("/"):
             case [""] | ["index.html"]:
-                return served(self._join_page())
+                return self._join_page()
             case ["seat", key, *rest]:
                 return self._seat_page(self._seat(key), rest)
         raise LookupError(path)
@@ -128,13 +115,7 @@ class PlaySite:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _join(self, sent: object) -> Player:
-        try:
-            joining = Joining.model_validate(sent)
-        except ValidationError as error:
-            raise UsageError(faults_of(error)[0]) from None
-        name = person(joining.name)
-        if not joining.agree:
-            raise UsageError("without your agreement nothing can be kept, and so nothing played")
+        name = joined(sent)
         found = [seat for seat in self._seats.values() if seat.name.casefold() == name.casefold()]
         seat = found[0] if found else Player(secrets.token_urlsafe(12), name)
         if not seat.playing:
@@ -213,22 +194,18 @@ class PlaySite:
         match rest:
             case ["index.html"]:
                 ended = seat.ended
-                return served(
-                    self._play_page(seat) if ended is None else self._result_page(seat, ended.sample)
-                )
+                return self._play_page(seat) if ended is None else self._result_page(seat, ended.sample)
             case ["state.json"]:
                 return Served(f'{{"version": "{seat.version}"}}'.encode(), "application/json")
             case ["picture", file]:
                 return self._picture(seat, file)
             case ["result", sample] if seat.run:
-                return served(self._result_page(seat, sample.removesuffix(".html"), "../"))
-            case ["share", sample] if seat.run:
-                return self._shared(seat, sample.removesuffix(".png"))
+                return self._result_page(seat, sample.removesuffix(".html"), "../")
             case ["game", sample] if seat.run:
                 return self._played(seat, sample.removesuffix(".html"))
         raise LookupError("/".join(rest))
 
-    def _join_page(self) -> Screen:
+    def _join_page(self) -> Served:
         roles = {role: [name.text for name in names] for role, names in self._plan.names.items()}
         roles.pop("candidate", None)
         return screen(
@@ -243,7 +220,7 @@ class PlaySite:
             longest=LONGEST_NAME,
         )
 
-    def _play_page(self, seat: Player) -> Screen:
+    def _play_page(self, seat: Player) -> Served:
         request = seat.model.asked
         phase, view = seat.phase, seat.view
         return screen(
@@ -263,33 +240,24 @@ class PlaySite:
             fields=seat.fields,
             asked=interview(request) if request and view is None else None,
             over=seat.over,
-            done=self._results(seat),
+            done=list(seat.games.values())[::-1],
             total=seat.run[1] if seat.run else None,
         )
 
-    def _results(self, seat: Player) -> list[Mapping[str, Any]]:
-        """The games that are over, the last first."""
-        games = reversed(list(seat.games.values()))
-        return [{"sample": one.sample, "outcome": one.outcome, "score": one.score.value} for one in games]
-
-    def _trace(self, seat: Player, sample: str) -> tuple[Mapping[str, Any], Trace]:
-        """A game that is over, and what is shown of it; raises LookupError if it is not over, or not theirs."""
+    def _trace(self, seat: Player, sample: str) -> tuple[Shelf, Trace]:
+        """A game that is over, and its run; raises LookupError if it is not over, or not theirs."""
         if seat.run is None or (sample, 1) not in seat.games:
             raise LookupError(sample)
-        name = seat.run[0].name
-        self._retold = (*(one for one in self._retold if one != name), name)[-RETOLD:]
-        self._gallery.keep(self._retold)
-        shelf = self._gallery.shelf(name)
-        return self._gallery.known(shelf, shelf.at(sample, 1))
+        shelf = self._gallery.shelf(seat.run[0].name)
+        return shelf, shelf.run.traces[shelf.at(page_file(sample, 1))]
 
-    def _result(self, trace: Trace) -> Result:
-        return result(trace, int(getattr(self._plan.settings, "max_rounds", 1)))
-
-    def _result_page(self, seat: Player, sample: str, up: str = "") -> Screen:
+    def _result_page(self, seat: Player, sample: str, up: str = "") -> Served:
         """How a game came out: the answer, why it is funny, and how others did."""
-        known, trace = self._trace(seat, sample)
+        shelf, trace = self._trace(seat, sample)
         assert seat.run is not None
-        made, told, title = self._result(trace), known["sample"], _title(seat.day)
+        known = self._gallery.known(shelf, trace)
+        told, title = known["sample"], _title(seat.day)
+        made = result(trace, int(getattr(self._plan.settings, "max_rounds", 1)))
         return screen(
             "result",
             up,
@@ -299,7 +267,8 @@ class PlaySite:
             result=made,
             thought=game_rounds.thought(trace, {}),
             around=game_rounds.masked(told),
-            others=self._others.on(sample, seat.run[0]),
+            others=others(self._gallery, sample, seat.run[0]),
+            about=title if seat.day else "One picture, one joke, a part of it missing",
             shared=made.text(f"lotbench, {title[0].lower()}{title[1:]}" if seat.day else "lotbench"),
             version=seat.version,
             over=seat.over,
@@ -307,20 +276,9 @@ class PlaySite:
             fresh=(sample, 1) not in seat.read,
         )
 
-    def _shared(self, seat: Player, sample: str) -> Served:
-        """The picture of a result, without the answer."""
-        known, trace = self._trace(seat, sample)
-        scene = self._gallery.get(str(known["picture"])).body if known["picture"] else None
-        title = _title(seat.day) if seat.day else "One picture, one joke, a part of it missing"
-        return Served(card(self._result(trace), title, scene), "image/png")
-
     def _played(self, seat: Player, sample: str) -> Served:
         """A game that is over, told again."""
-        known, trace = self._trace(seat, sample)
-        assert seat.run is not None
-        return served(
-            self._gallery.told(self._gallery.shelf(seat.run[0].name), trace, "../", "played", known)
-        )
+        return self._gallery.told(*self._trace(seat, sample), "../", "played", {})
 
     def _picture(self, seat: Player, file: str) -> Served:
         """A picture that the person was shown, by the digest of its bytes."""

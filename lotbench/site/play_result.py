@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from PIL import Image, ImageDraw, ImageFont
-
 from lotbench.benchmarks.lotbench.games import Round, read_rounds
-from lotbench.edge.pictures.picture_file import decoded
 from lotbench.site.host import OWN_WORD
 from lotbench.types import Trace
 
 Dot: TypeAlias = Literal["miss", "found", "none"]
 SIGNS = {"miss": "⚪", "found": "🟢", "none": "▫️"}
 CLUE = "💡"
-SIZE = (1200, 630)
-"""Of a shared picture, as pages that show links cut them."""
-_PAPER, _INK, _MUTED, _GOOD, _CLUE, _MISS = "#fbf8f1", "#1c2026", "#59626e", "#1a7046", "#c98a12", "#8a929c"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,51 +71,3 @@ def _dot(one: Round) -> Dot:
     if one.filling is None or not read:
         return "none"
     return "found" if read[-1] else "miss"
-
-
-def card(made: Result, title: str, scene: bytes | None) -> bytes:
-    """The result as a PNG picture, with the scene if it may be shown beside it; no word of the sample is in it."""
-    canvas = Image.new("RGB", SIZE, _PAPER)
-    draw = ImageDraw.Draw(canvas)
-    left = 60
-    if scene is not None:
-        shown = decoded(scene)
-        shown.thumbnail((SIZE[1] - 120, SIZE[1] - 120))
-        canvas.paste(shown, (60, (SIZE[1] - shown.height) // 2))
-        left = 60 + shown.width + 50
-    draw.text((left, 150), title, _MUTED, ImageFont.load_default(30))
-    _wrapped(draw, made.words, (left, 200), SIZE[0] - 60 - left)
-    _draw_dots(draw, made, left)
-    draw.text((left, SIZE[1] - 130), "lotbench", _INK, ImageFont.load_default(34))
-    body = io.BytesIO()
-    canvas.save(body, "PNG", optimize=True)
-    return body.getvalue()
-
-
-def _wrapped(draw: ImageDraw.ImageDraw, text: str, place: tuple[int, int], width: int) -> None:
-    """Large words, over as many lines as they need."""
-    font, line, (left, top) = ImageFont.load_default(54), "", place
-    for word in text.split():
-        longer = f"{line} {word}".strip()
-        if line and draw.textlength(longer, font) > width:
-            draw.text((left, top), line, _INK, font)
-            line, top = word, top + 64
-        else:
-            line = longer
-    draw.text((left, top), line, _INK, font)
-
-
-def _draw_dots(draw: ImageDraw.ImageDraw, made: Result, left: int) -> None:
-    """Eight rounds a line: a ring for a miss, a full dot for the solve, a small mark where a clue came."""
-    for at in range(made.most):
-        x, y = left + at % 8 * 62, 380 + at // 8 * 62
-        dot, clue = made.dots[at] if at < len(made.dots) else (None, False)
-        box = (x, y, x + 40, y + 40)
-        if dot == "found":
-            draw.ellipse(box, _GOOD)
-        elif dot == "miss":
-            draw.ellipse(box, _MISS)
-        else:
-            draw.ellipse(box, outline=_MISS, width=3)
-        if clue:
-            draw.regular_polygon((x + 51, y + 20, 7), 4, rotation=45, fill=_CLUE)

@@ -6,9 +6,10 @@ back is shown what was decided before.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from lotbench.edge.files import datasets, jsonl
 from lotbench.edge.pictures.picture_file import encoded
 from lotbench.errors import DataError, UsageError, at, faults_of
 from lotbench.harness.benchmark import Benchmark
-from lotbench.site.review_page import SUBJECTS, Card, decision, page, sample_card, verdict_card
+from lotbench.site.page import screen
+from lotbench.site.review_page import SUBJECTS, Card, decision, sample_card, verdict_card
 from lotbench.types import JSON
 
 MAX_PX = 1024
@@ -30,17 +32,8 @@ def clock() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")  # noqa: TID251 - the clock that is injected
 
 
-def site_of(
-    cards: Sequence[Card],
-    items: Mapping[str, Any],
-    folder: Path,
-    declared: Benchmark,
-    *,
-    out: Path,
-    name: str,
-    now: Callable[[], str],
-) -> serve.Site:
-    """The site that shows cards and appends each decision to a file.
+class Review:
+    """The page that shows cards and appends each decision to a file.
 
     Args:
         cards: What is shown, in order.
@@ -52,20 +45,39 @@ def site_of(
         now: The clock.
     """
 
-    def picture(number: int) -> bytes:
-        image = items[cards[number].id].image
-        if not image:
-            raise LookupError(number)
-        return encoded(folder / image, MAX_PX)
+    def __init__(
+        self,
+        cards: Sequence[Card],
+        items: Mapping[str, Any],
+        folder: Path,
+        declared: Benchmark,
+        *,
+        out: Path,
+        name: str,
+        now: Callable[[], str] = clock,
+    ) -> None:
+        self._cards, self._items, self._folder, self._declared = cards, items, folder, declared
+        self._out, self._name, self._now = out, name, now
 
-    def decide(sent: object) -> Mapping[str, JSON]:
-        card, line = decision(cards, sent)
-        notes = noted(declared, items[card.id], line.get("changes", {}))
-        jsonl.append(out, [jsonl.line({**line, "by": name, "at": now()})])
+    def get(self, path: str) -> serve.Served:
+        """The page, or the picture of a card by its number."""
+        match path.split("/"):
+            case [""]:
+                cards = [{**asdict(card), "choices": card.choices} for card in self._cards]
+                return screen("review", title=f"Review of {self._folder.name}", cards=cards)
+            case ["picture", number] if re.fullmatch("[0-9]{1,6}", number):
+                if image := self._items[self._cards[int(number)].id].image:
+                    return serve.Served(encoded(self._folder / image, MAX_PX), "image/png")
+        raise LookupError(path)
+
+    async def post(self, path: str, sent: object) -> Mapping[str, JSON]:
+        """A decision; returns what the lints say of an edited sample."""
+        if path != "decision":
+            raise LookupError(path)
+        card, line = decision(self._cards, sent)
+        notes = noted(self._declared, self._items[card.id], line.get("changes", {}))
+        jsonl.append(self._out, [jsonl.line({**line, "by": self._name, "at": self._now()})])
         return {"notes": notes}
-
-    template = (datasets.PACKAGE / "site" / "review.html").read_text(encoding="utf-8")
-    return serve.Site(partial(page, template, cards, f"Review of {folder.name}"), picture, decide)
 
 
 def noted(declared: Benchmark, item: Any, changes: Mapping[str, Any]) -> list[str]:

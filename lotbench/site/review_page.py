@@ -1,27 +1,37 @@
-"""The page on which a person accepts, edits or rejects samples, and labels verdicts; and what it sends back.
+"""The cards on which a person accepts, edits or rejects samples, and labels verdicts; and what their page sends back.
 
-Pure: cards in, HTML out; a message in, a decision out. The page holds its cards as JSON and builds
+Pure: rows in, cards out; a message in, a decision out. The page holds its cards as JSON and builds
 everything with textContent, so no text of a sample is ever markup. A card to label shows no label: whoever
 labels is blind to the others.
 """
 
 from __future__ import annotations
 
-import html
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from lotbench.errors import UsageError, faults_of
-from lotbench.prompting.prompt import FIELD
 from lotbench.types import JSON
 
 Kind: TypeAlias = Literal["sample", "daeso", "oracle", "response", "idea"]
 SUBJECTS = {"daeso": "filling", "oracle": "question", "response": "response", "idea": "answer"}
 """Under which name a decision keeps what it is about, by the kind of the card."""
+LABELLED: Mapping[Kind, str] = {
+    "idea": "known",
+    "response": "response",
+    "daeso": "filling",
+    "oracle": "question",
+}
+"""The field by which a judge-set row is told to be of a kind, the first that it has."""
+ASKED = {
+    "idea": "Taken that this answer works: is it another idea than every known one?",
+    "response": "Does this response make the same creative point as the sample's, and has it the same function?",
+    "daeso": "Does this guess make the same creative point, and has the caption the same function?",
+    "oracle": "About the key text: is the answer to this question yes?",
+}
 SAMPLE = ("accept", "edit", "reject")
 VERDICT = ("yes", "no", "unsure")
 LONGEST = 4_000
@@ -112,28 +122,19 @@ def verdict_card(item: Any, row: Mapping[str, Any], picture: bool, criteria: str
     Raises:
         UsageError: The row has no filling, response or question.
     """
-    fields = [Shown(name, _text(getattr(item, name)), locked=True) for name in _SHOWN_WITH_VERDICT]
-    meant = [Shown("criteria", criteria, locked=True)] if criteria else []
-    if isinstance(row.get("known"), list):
-        fields.append(Shown("known", _text(row["known"]), many=True, locked=True))
-        asked = "Taken that this answer works: is it another idea than every known one?"
-        answer = str(row.get("filling") or row.get("response"))
-        return Card(item.id, "idea", item.language, tuple(fields), asked, answer, picture)
-    if isinstance(row.get("response"), str):
-        fields += [Shown("explanation", item.explanation, locked=True), *meant]
-        asked = (
-            "Does this response make the same creative point as the sample's, and has it the same function?"
-        )
-        return Card(item.id, "response", item.language, tuple(fields), asked, row["response"], picture)
-    if isinstance(row.get("filling"), str):
-        fields.append(Shown("explanation", item.explanation, locked=True))
-        fields += [Shown("rebuilt", item.rebuilt(row["filling"]), locked=True), *meant]
-        asked = "Does this guess make the same creative point, and has the caption the same function?"
-        return Card(item.id, "daeso", item.language, tuple(fields), asked, row["filling"], picture)
-    if isinstance(row.get("question"), str):
-        asked = "About the key text: is the answer to this question yes?"
-        return Card(item.id, "oracle", item.language, tuple(fields), asked, row["question"], picture)
-    raise UsageError(f"a row of {item.id} has no guess, response or question")
+    kind = next((kind for kind, name in LABELLED.items() if row.get(name)), None)
+    if kind is None:
+        raise UsageError(f"a row of {item.id} has no guess, response or question")
+    texts = {name: getattr(item, name) for name in _SHOWN_WITH_VERDICT}
+    if kind == "idea":
+        texts["known"] = row["known"]
+    elif kind != "oracle":
+        texts["explanation"] = item.explanation
+        texts |= {"rebuilt": item.rebuilt(row["filling"])} if kind == "daeso" else {}
+        texts |= {"criteria": criteria} if criteria else {}
+    fields = [Shown(name, _text(text), isinstance(text, list), locked=True) for name, text in texts.items()]
+    subject = row.get("filling") or row.get("response") if kind == "idea" else row[LABELLED[kind]]
+    return Card(item.id, kind, item.language, tuple(fields), ASKED[kind], str(subject), picture)
 
 
 def with_past(card: Card, line: Mapping[str, Any] | None) -> Card:
@@ -191,21 +192,6 @@ def _changes(card: Card, message: Message) -> dict[str, JSON]:
     if message.decision == "edit" and not made and not message.note.strip():
         raise UsageError("an edit changes a field, or has a note that says what to change")
     return made
-
-
-def page(template: str, cards: Sequence[Card], title: str, nonce: str) -> str:
-    """The page as HTML, from review.html; scripts and styles carry the nonce of its content policy."""
-    data = json.dumps([{**asdict(card), "choices": card.choices} for card in cards], ensure_ascii=False)
-    values = {"title": html.escape(title), "nonce": html.escape(nonce), "cards": _harmless(data)}
-    # In a single pass: nothing in a title or a card can be taken for a field of the page.
-    return FIELD.sub(lambda found: values[found[1]], template)
-
-
-def _harmless(data: str) -> str:
-    """JSON that can stand in a script element: nothing in it ends the element or begins another."""
-    for character in "<>&\u2028\u2029":
-        data = data.replace(character, f"\\u{ord(character):04x}")
-    return data
 
 
 def _text(value: Any) -> str:

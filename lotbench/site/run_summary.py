@@ -1,13 +1,12 @@
-"""One run, as far as it was looked at: how each task ended, where it stands on the disk, and what was worked out of it.
+"""One run, as far as it was looked at: a line for each of its games or tasks, and what was worked out of them.
 
-Traces stay on disk: of each walk there is in memory what it is found and filtered by. A folder may come from somebody else: a walk whose sample has no name that can be part of an address is refused.
+Traces stay on disk. A folder may come from somebody else: a sample whose name cannot be part of an address is refused.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,46 +14,60 @@ from pathlib import Path
 from typing import Any
 
 from lotbench.benchmarks.lotbench.games import read_rounds
-from lotbench.edge.files.traces import Traces
 from lotbench.errors import UsageError
 from lotbench.report.leaderboard import Entry
-from lotbench.run import results
+from lotbench.run import recorded, results
 from lotbench.run.loading import Run, load_run
-from lotbench.site import run_tables
 from lotbench.site.home import PROVISIONAL, badge
 from lotbench.types import Trace
 
 NAME = re.compile(r"\w[\w.-]*")
 FILES = ("run.json", "summary.json", "traces.jsonl")
 FILTERS = ("outcome", "language", "tier")
-"""By what walks can be told apart."""
+"""What the games of a run can be filtered by."""
 
 
-@dataclass
-class Shelf:
-    """One run, as far as it was looked at.
+@dataclass(frozen=True, slots=True)
+class WalkRow:
+    """A game or task as a line in its run.
 
     Attributes:
-        run: Its traces stay on disk.
-        outcomes: Of each walk, in their order.
-        played: Whether any walk has a filling, as those of the game have.
-        graded: Whether any score lies between right and wrong, 1 and 0.
-        failed: Walks without a score.
-        stamp: What its files were when they were read.
+        rounds: How many it had; None where the benchmark has none.
+        solved: The round that solved it, the first of its leaps.
+        last: The last guess.
     """
 
+    sample: str
+    repeat: int
+    outcome: str
+    score: float | None
+    rounds: int | None
+    solved: int | None
+    last: str
+
+    def verdict(self, graded: bool) -> str:
+        """How it ended; of a task that is right or wrong and not graded (`graded`), which of the two."""
+        if self.outcome != "scored" or graded or self.score is None:
+            return self.outcome
+        return "right" if self.score else "wrong"
+
+    @property
+    def file(self) -> str:
+        """The name of its page."""
+        return page_file(self.sample, self.repeat)
+
+
+@dataclass(frozen=True, eq=False)
+class Shelf:
+    """A run with a line for each of its games, in their order."""
+
     run: Run
-    traces: Traces
-    outcomes: Sequence[str]
     samples: Mapping[str, Mapping[str, Any]]
-    played: bool
-    graded: bool
-    failed: int
-    stamp: object
+    rows: Sequence[WalkRow]
 
     @property
     def name(self) -> str:
-        """Of its folder."""
+        """The name of its folder."""
         return self.run.path.name
 
     @property
@@ -66,6 +79,16 @@ class Shelf:
     def group(self) -> str:
         """What runs on the same samples have in common, as part of an address."""
         return re.sub(r"[^\w.-]", "-", f"{self.run.config.benchmark}-{self.run.digests['data'][:12]}")
+
+    @cached_property
+    def played(self) -> bool:
+        """Whether any game has a guess."""
+        return any(row.last for row in self.rows)
+
+    @cached_property
+    def graded(self) -> bool:
+        """Whether any score lies between right and wrong, 1 and 0."""
+        return any(row.score not in (None, 0, 1) for row in self.rows)
 
     @property
     def noun(self) -> str:
@@ -83,45 +106,63 @@ class Shelf:
         reasons = summary.get("reasons") or ()
         compared = not reasons or badge(reasons).name in PROVISIONAL
         if not compared and summary.get("headline") in summary["scores"]:
-            return replace(results.entry(self.run, alone=True), failed=self.failed)
+            failed = sum(row.score is None for row in self.rows)
+            return replace(results.entry(self.run, alone=True), failed=failed)
         return results.entry(self.run)
 
     @cached_property
-    def filters(self) -> Mapping[str, Sequence[str]]:
-        """By what its walks can be told apart, and the values of each; none where all are alike."""
-        every = set(map(self._told, range(len(self))))
-        found = {name: {one[at] for one in every} - {""} for at, name in enumerate(FILTERS)}
-        return {name: sorted(values) for name, values in found.items() if len(values) > 1}
-
-    def __len__(self) -> int:
-        return len(self.outcomes)
-
-    def at(self, sample: str, repeat: int) -> int:
-        """The place of a walk among all; raises LookupError if there is none."""
+    def data(self) -> Path | None:
+        """The folder of its data set, if it is still there."""
         try:
-            return self.traces.names.index((sample, repeat))
-        except ValueError:
-            raise LookupError(sample) from None
+            folder = recorded.home(self.run.path, self.run.config).folder.resolve()
+        except UsageError:
+            return None
+        return folder if folder.is_dir() else None
 
-    def chosen(self, wanted: Mapping[str, str]) -> Sequence[int]:
-        """The places of the walks that have these values of filters."""
-        places = [(FILTERS.index(name), value) for name, value in wanted.items()]
-        every = range(len(self))
-        if not places:
-            return every
-        return [one for one in every if all(self._told(one)[at] == value for at, value in places)]
+    @cached_property
+    def filters(self) -> Mapping[str, Sequence[str]]:
+        """What its games can be filtered by, and the values of each; none where all are alike."""
+        values = {name: sorted({self.value(row, name) for row in self.rows} - {""}) for name in FILTERS}
+        return {name: found for name, found in values.items() if len(found) > 1}
 
-    def rows(self, places: Sequence[int]) -> list[run_tables.WalkRow]:
-        """Walks as lines; they are read."""
-        return [run_tables.walk_row(self.traces[at], *self._told(at)[1:]) for at in places]
+    def value(self, row: WalkRow, name: str) -> str:
+        """The value by which a game is filtered."""
+        if name == "outcome":
+            return row.outcome
+        return str(self.samples.get(row.sample, {}).get(name) or "")
 
-    def file(self, at: int) -> str:
-        """The name of the page of a walk."""
-        return run_tables.page_file(*self.traces.names[at])
+    def at(self, file: str) -> int:
+        """The place of the game whose page has this name; raises LookupError if there is none."""
+        for place, row in enumerate(self.rows):
+            if row.file == file:
+                return place
+        raise LookupError(file)
 
-    def _told(self, at: int) -> tuple[str, str, str]:
-        sample = self.samples.get(self.traces.names[at][0], {})
-        return self.outcomes[at], str(sample.get("language") or ""), str(sample.get("tier") or "")
+
+def page_file(sample: str, repeat: int) -> str:
+    """The name of the page of a walk."""
+    return f"{sample}-{repeat}.html"
+
+
+def walk_row(trace: Trace) -> WalkRow:
+    """A walk, as its run lists it.
+
+    Raises:
+        UsageError: The sample's name can be no part of an address.
+    """
+    if not NAME.fullmatch(trace.sample):
+        raise UsageError(f"{trace.sample[:80]!r}: no sample's name, so no part of an address")
+    rounds = read_rounds(trace.steps)
+    last = rounds[-1].number if rounds else None
+    return WalkRow(
+        sample=trace.sample,
+        repeat=trace.repeat,
+        outcome=trace.outcome,
+        score=trace.score.value,
+        rounds=last,
+        solved=next((one.number for one in rounds if one.leap), last if trace.outcome == "solved" else None),
+        last=next((str(one.filling)[:80] for one in reversed(rounds) if one.filling), ""),
+    )
 
 
 def read_run(path: Path) -> Shelf:
@@ -130,32 +171,17 @@ def read_run(path: Path) -> Shelf:
     Raises:
         UsageError: It is damaged, or a sample's name can be no part of an address.
     """
-    before = stamp(path)
-    outcomes: list[str] = []
-    played = graded = False
-    failed = 0
-
-    def seen(trace: Trace) -> None:
-        nonlocal played, graded, failed
-        if not NAME.fullmatch(trace.sample):
-            raise UsageError(f"{trace.sample[:80]!r}: no sample's name, so no part of an address")
-        outcomes.append(sys.intern(trace.outcome))
-        played = played or any(one.filling for one in read_rounds(trace.steps))
-        graded = graded or trace.score.value not in (None, 0, 1)
-        failed += trace.score.value is None
-
-    run = load_run(path, seen=seen)
-    assert isinstance(run.traces, Traces)
-    return Shelf(run, run.traces, outcomes, run.samples, played, graded, failed, before)
+    rows: list[WalkRow] = []
+    run = load_run(path, seen=lambda trace: rows.append(walk_row(trace)))
+    return Shelf(run, run.samples, rows)
 
 
-def stamp(path: Path) -> object:
+def stamp(path: Path) -> tuple[tuple[int, int] | None, ...]:
     """What changes when a run's files do."""
-    return tuple(file_stamp(path / file) for file in FILES)
+    return tuple(_file_stamp(path / file) for file in FILES)
 
 
-def file_stamp(file: Path) -> tuple[int, int] | None:
-    """What changes when a file does; None of one that is not there."""
+def _file_stamp(file: Path) -> tuple[int, int] | None:
     try:
         found = os.stat(file)
     except OSError:

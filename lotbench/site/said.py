@@ -15,12 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from lotbench.edge.calls.journal import Entry, entry
+from lotbench.edge.calls.journal import Entry, entry, journal_line
 from lotbench.edge.files.jsonl import unsealed
 from lotbench.errors import LotbenchError
+from lotbench.run.calling import CALLS
 from lotbench.run.loading import Run
 from lotbench.run.rescore import requests
-from lotbench.types import JSON, Image, Message, Request, Trace, Usage
+from lotbench.site.game_rounds import Call, calls
+from lotbench.types import Image, Message, Request, Trace
 
 T = TypeVar("T")
 LONG = 240
@@ -41,22 +43,15 @@ class Said:
     """One call of a walk.
 
     Attributes:
-        place: Which of the trace's steps it is, from 1.
         entry: Its line in the journal; None if that is not there.
         messages: As they were sent; empty where they cannot be put together again.
         form: The JSON schema that the reply was to have; "" if any text would do.
-        read: What was read of the reply.
     """
 
-    place: int
-    step: str
-    role: str
-    round: int
-    key: str
+    call: Call
     entry: Entry | None
-    messages: tuple[Sent, ...]
+    messages: Sequence[Sent]
     form: str
-    read: Mapping[str, JSON]
 
 
 def _finished(work: Coroutine[Any, Any, T]) -> T:
@@ -65,46 +60,38 @@ def _finished(work: Coroutine[Any, Any, T]) -> T:
         return pool.submit(asyncio.run, work).result()
 
 
-def lines(journal: Path, keys: Sequence[str]) -> dict[str, bytes]:
-    """The lines of some calls, by key; of two lines of one key the later counts. None without the file."""
-    found: dict[str, bytes] = {}
+def entries(journal: Path, trace: Trace) -> dict[str, Entry]:
+    """The journal's lines of the calls of a walk, by key; of two lines of one key the later counts."""
+    found: dict[str, Entry] = {}
     if not journal.is_file():
         return found
-    wanted = set(keys)
+    wanted = {str(step["call"]) for step in trace.steps if step.get("call")}
     samples = {key.rsplit("/", 6)[0] for key in wanted}
-    named = [f'"sample":{json.dumps(one, ensure_ascii=False)}'.encode() for one in samples]
-    with journal.open("rb") as every:
-        for text in every:
+    names = [f'"sample":{json.dumps(sample, ensure_ascii=False)}'.encode() for sample in samples]
+    with journal.open("rb") as lines:
+        for text in lines:
             # Most lines are of other samples: they are not taken apart.
-            if any(name in text for name in named):
+            if any(name in text for name in names):
                 with suppress(ValueError, KeyError, TypeError):
-                    key = str(entry(unsealed(text)).key)
-                    if key in wanted:
-                        found[key] = text
+                    line = entry(unsealed(text))
+                    if str(line.key) in wanted:
+                        found[str(line.key)] = line
     return found
 
 
-def used(found: Mapping[str, bytes]) -> dict[str, Usage]:
-    """What calls used, by key, from their lines."""
-    return {key: entry(unsealed(text)).reply.usage for key, text in found.items()}
-
-
-def said(run: Run, trace: Trace, lines: Mapping[str, bytes]) -> tuple[list[Said], str]:
-    """Every call of a walk, and why messages are wanting, if they are.
-
-    Args:
-        run: The run.
-        trace: The walk.
-        lines: The journal's line of each call, by key.
-    """
+def said(run: Run, trace: Trace) -> tuple[list[Said], str]:
+    """Every call of a walk, and why messages are wanting, if they are."""
     why, sent = "", dict[str, Request]()
+    lines = entries(run.path / CALLS, trace)
     try:
-        sent = _finished(requests(run, trace, list(lines.values())))
+        sent = _finished(requests(run, trace, [journal_line(line) for line in lines.values()]))
     except (LotbenchError, LookupError) as error:
         why = str(error)
     seen: dict[tuple[Any, ...], int] = {}
     made = [
-        _said(place, step, lines, sent, seen) for place, step in enumerate(trace.steps, 1) if step.get("call")
+        Said(call, lines.get(call.key), _messages(sent.get(call.key), call.place, seen), _form(sent, call))
+        for call in calls(trace, {})
+        if call.key
     ]
     if not why and any(one.entry is None for one in made):
         why = "not all calls of this game are in the journal any more"
@@ -113,27 +100,13 @@ def said(run: Run, trace: Trace, lines: Mapping[str, bytes]) -> tuple[list[Said]
     return made, why
 
 
-def _said(
-    place: int,
-    step: Mapping[str, Any],
-    lines: Mapping[str, bytes],
-    sent: Mapping[str, Request],
-    seen: dict[tuple[Any, ...], int],
-) -> Said:
-    key, value = str(step["call"]), step.get("value")
-    request = sent.get(key)
-    messages = [_message(one, place, seen) for one in request.messages] if request else []
-    return Said(
-        place=place,
-        step=str(step["step"]),
-        role=str(step.get("role") or ""),
-        round=int(step.get("round") or 0),
-        key=key,
-        entry=_entry(lines.get(key)),
-        messages=tuple(messages),
-        form=json.dumps(request.schema, ensure_ascii=False, indent=2) if request and request.schema else "",
-        read=value if isinstance(value, Mapping) else {"value": value},
-    )
+def _form(sent: Mapping[str, Request], call: Call) -> str:
+    schema = sent[call.key].schema if call.key in sent else None
+    return json.dumps(schema, ensure_ascii=False, indent=2) if schema else ""
+
+
+def _messages(request: Request | None, place: int, seen: dict[tuple[Any, ...], int]) -> list[Sent]:
+    return [_message(message, place, seen) for message in request.messages] if request else []
 
 
 def _message(message: Message, place: int, seen: dict[tuple[Any, ...], int]) -> Sent:
@@ -154,12 +127,3 @@ def _parts(parts: Sequence[str | Image]) -> tuple[tuple[str, str], ...]:
         else:
             made.append(("text", part))
     return tuple(made)
-
-
-def _entry(line: bytes | None) -> Entry | None:
-    if line is None:
-        return None
-    try:
-        return entry(unsealed(line))
-    except (ValueError, KeyError, TypeError):
-        return None

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any
+from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -22,10 +23,8 @@ from lotbench.edge.pictures.picture_file import encoded
 from lotbench.edge.serve import Served
 from lotbench.errors import UsageError, faults_of
 from lotbench.harness.ballot import Item, Response, Vote
-from lotbench.site.page import Screen, screen
-from lotbench.site.people_runs import LONGEST_NAME, person
-from lotbench.site.play import Joining
-from lotbench.site.runs import served
+from lotbench.site.page import screen
+from lotbench.site.people_runs import LONGEST_NAME, joined
 from lotbench.types import JSON
 
 CONSENT = (
@@ -58,15 +57,11 @@ class Polls:
     ballot: Path
     votes: Path
     _seats: dict[str, str] = field(default_factory=dict)
-    _pictures: dict[str, Path] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.items = {item.id: item for _, item in rows(self.ballot, Item.model_validate)}
         found = [vote for _, vote in rows(self.votes, Vote.model_validate)] if self.votes.is_file() else []
         self.voted = {(vote.voter.casefold(), vote.id) for vote in found}
-        for item in self.items.values():
-            if file := _picture(item):
-                self._pictures[_name(file)] = file
 
     def get(self, path: str) -> Served:
         """The page at a path."""
@@ -80,37 +75,34 @@ class Polls:
                     "roles": {},
                     "longest": LONGEST_NAME,
                 }
-                return served(screen("join", about=about, **values))
+                return screen("join", about=about, **values)
             case ["seat", key, "index.html"] if key in self._seats:
-                return served(self._page(self._seats[key]))
-            case ["picture", file] if file.removesuffix(".png") in self._pictures:
-                body = encoded(self._pictures[file.removesuffix(".png")], MAX_PX)
-                return Served(body, "image/png")
+                return self._page(self._seats[key])
+            case ["picture", name] if picture := _picture(self.items[name]):
+                return Served(encoded(picture, MAX_PX), "image/png")
         raise LookupError(path)
 
     async def post(self, path: str, sent: object) -> Mapping[str, JSON]:
         """A person who comes to vote, or a vote."""
-        try:
-            match path.split("/"):
-                case ["join"]:
-                    return {"go": f"seat/{self._join(Joining.model_validate(sent))}/index.html"}
-                case ["seat", key, "vote"] if key in self._seats:
-                    self._vote(self._seats[key], Choosing.model_validate(sent))
-                    return {"go": "index.html"}
-        except ValidationError as error:
-            raise UsageError(faults_of(error)[0]) from None
+        match path.split("/"):
+            case ["join"]:
+                return {"go": f"seat/{self._join(joined(sent))}/index.html"}
+            case ["seat", key, "vote"]:
+                self._vote(self._seats[key], sent)
+                return {"go": "index.html"}
         raise LookupError(path)
 
-    def _join(self, joining: Joining) -> str:
-        name = person(joining.name)
-        if not joining.agree:
-            raise UsageError("without your agreement no vote can be kept")
+    def _join(self, name: str) -> str:
         key = next((key for key, voter in self._seats.items() if voter.casefold() == name.casefold()), None)
         key = key or secrets.token_urlsafe(12)
         self._seats[key] = name
         return key
 
-    def _vote(self, voter: str, chosen: Choosing) -> None:
+    def _vote(self, voter: str, sent: object) -> None:
+        try:
+            chosen = Choosing.model_validate(sent)
+        except ValidationError as error:
+            raise UsageError(faults_of(error)[0]) from None
         if chosen.item not in self.items:
             raise UsageError("there is no such prompt on the ballot")
         if (voter.casefold(), chosen.item) in self.voted:
@@ -130,7 +122,7 @@ class Polls:
         Random(f"{voter.casefold()}:{item}:responses").shuffle(shown)
         return shown
 
-    def _page(self, voter: str) -> Screen:
+    def _page(self, voter: str) -> Served:
         left = [name for name in self.items if (voter.casefold(), name) not in self.voted]
         # An order of each person's own that does not change as prompts are voted on.
         name = min(
@@ -140,8 +132,7 @@ class Polls:
         if name is None:
             return screen("vote", item=None, shown=[], picture=None, **known)
         item = self.items[name]
-        file = _picture(item)
-        picture = f"../../picture/{_name(file)}.png" if file else None
+        picture = f"../../picture/{quote(name, safe='')}" if _picture(item) else None
         shown = [one.text for one in self.order(voter, name)]
         return screen("vote", item=item, shown=shown, picture=picture, **known)
 
@@ -153,7 +144,3 @@ def _picture(item: Item) -> Path | None:
     home = datasets.data_folder(item.data, item.data).resolve()
     file = (home / item.image).resolve()
     return file if file.is_relative_to(home) and file.is_file() else None
-
-
-def _name(file: Path) -> str:
-    return hashlib.sha256(str(file).encode()).hexdigest()

@@ -62,7 +62,7 @@ def opened(gallery: Gallery) -> None:
         body = gallery.get("index.html").body
         timed(f"{what} ({len(body) / 1e3:.0f} kB)", start)
     shelf = gallery.found().shelves[0]
-    game, (sample, _) = shelf.file(0), shelf.traces.names[0]
+    game, sample = shelf.rows[0].file, shelf.rows[0].sample
     for path, what in (
         (f"run/{shelf.name}.html", "a run"),
         (f"game/{shelf.name}/{game}", "a game, the first of its run"),

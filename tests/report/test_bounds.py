@@ -12,11 +12,10 @@ from lotbench.benchmarks.lotbench.headline import by_labels
 from lotbench.benchmarks.lotbench.score import metrics
 from lotbench.cli.evaluate import print_result
 from lotbench.report import bounds
-from lotbench.report.html.comparison_page import to_text
 from lotbench.report.html.run_report import page
 from lotbench.report.leaderboard import board
 from lotbench.report.ranking_sections import sections
-from lotbench.report.report import build, to_markdown, to_summary
+from lotbench.report.report import build, laid_out, to_markdown, to_summary
 from lotbench.run.loading import Run
 from lotbench.site.home import boards
 from lotbench.types import Trace
@@ -106,7 +105,7 @@ def test_rankings_have_bounds_too(informative: list[Trace]) -> None:
     shown = bounds.in_words(metrics(informative, Rules())["creativity_score"].bounds)
     assert place[ranking.tables[0].columns.index("bounds")] == shown
     assert any(note.startswith("broken may move further") for note in ranking.notes)
-    assert shown is not None and shown in to_text([ranking])
+    assert shown is not None and shown in "".join(laid_out(ranking))
     (page_of_runs,) = boards(runs)
     assert {row.label: row.bounds for row in page_of_runs.rows} == {"broken": shown, "whole": ""}
     assert bounds.ABOUT in page_of_runs.groups[0].notes

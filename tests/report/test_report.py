@@ -31,6 +31,13 @@ FACTS = Facts(
 )
 
 
+USED = {
+    "all": (18, 1900, 400, 90, 0.75),
+    "candidate": (10, 1000, 400, 50, 0.25),
+    "judge": (8, 900, 0, 40, 0.5),
+}
+
+
 def report(facts: Facts = FACTS) -> Report:
     rules = Rules(max_rounds=3)
     capped = metrics(TRACES, rules.model_copy(update={"unsolved": "cap"}))
@@ -46,17 +53,8 @@ def row(text: str, first: str) -> list[str]:
 def test_scores_carry_arm_interval_totals_and_the_references_scoring() -> None:
     text = to_markdown(report())
     cells = row(text, "creativity_score (image+caption)")
-    assert row(text[: text.index("## Survival")], "metric") == [
-        "metric",
-        "value",
-        "95 % interval",
-        "bounds",
-        "n",
-        "observations",
-        "n scored / n total",
-        "better",
-        "as paper/lotbench scores",
-    ]
+    columns = "metric, value, 95 % interval, bounds, n, observations, n scored / n total, better, as paper/lotbench scores"
+    assert row(text[: text.index("## Survival")], "metric") == columns.split(", ")
     # .25 + .375 exp(-.2), and with exp(-.6) for the .375 unsolved.
     assert (cells[1], *cells[4:]) == ("0.557", "2", "4", "3 / 4", "higher", "0.7628")
     assert row(text, "mean_rounds (image+caption)")[7] == "lower"
@@ -73,68 +71,20 @@ def test_calls_tokens_and_cost_add_up() -> None:
 
 def test_the_summary_has_its_fields_and_survives_json() -> None:
     found = json.loads(json.dumps(to_summary(report()), allow_nan=False))
-    assert list(found) == [
-        "schema",
-        "benchmark",
-        "models",
-        "arm",
-        "complete",
-        "rankable",
-        "reasons",
-        "remarks",
-        "n_samples",
-        "n_traces",
-        "outcomes",
-        "headline",
-        "scores",
-        "usage",
-        "diagnostics",
-        "digests",
-        "footprint",
-        "wall_s",
-    ]
+    assert " ".join(found) == (
+        "schema benchmark models arm complete rankable reasons remarks n_samples n_traces outcomes headline scores usage "
+        "diagnostics digests footprint wall_s"
+    )
     assert found["schema"] == 1 and found["complete"] is True and found["rankable"] is True
     assert found["reasons"] == [] and (found["n_samples"], found["n_traces"]) == (2, 4)
     assert found["outcomes"] == {"judge_failed": 1, "solved": 2, "unsolved": 1}
     score = found["scores"]["creativity_score"]
-    assert list(score) == [
-        "value",
-        "low",
-        "high",
-        "n",
-        "better",
-        "baselines",
-        "why",
-        "observations",
-        "bounds",
-    ]
-    assert score["value"] == pytest.approx(0.557024, abs=1e-6) and (score["n"], score["observations"]) == (
-        2,
-        4,
-    )
-    assert found["usage"] == {
-        "calls": 18,
-        "input_tokens": 1900,
-        "cached_input_tokens": 400,
-        "output_tokens": 90,
-        "cost_usd": 0.75,
-        "by_role": {
-            "candidate": {
-                "calls": 10,
-                "input_tokens": 1000,
-                "cached_input_tokens": 400,
-                "output_tokens": 50,
-                "cost_usd": 0.25,
-            },
-            "judge": {
-                "calls": 8,
-                "input_tokens": 900,
-                "cached_input_tokens": 0,
-                "output_tokens": 40,
-                "cost_usd": 0.5,
-            },
-        },
-    }
+    assert " ".join(score) == "value low high n better baselines why observations bounds"
+    assert score["value"] == pytest.approx(0.557024, abs=1e-6)
+    assert (score["n"], score["observations"]) == (2, 4)
+    names = ("calls", "input_tokens", "cached_input_tokens", "output_tokens", "cost_usd")
+    usage = {role: dict(zip(names, numbers, strict=True)) for role, numbers in USED.items()}
+    assert found["usage"] == {**usage.pop("all"), "by_role": usage}
     assert found["models"] == {"candidate": ["gpt-x"], "judge": ["gpt-y", "gpt-z"]}
 
 

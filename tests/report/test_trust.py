@@ -46,121 +46,108 @@ def test_a_run_of_which_all_is_known_is_trusted() -> None:
     assert remarks(TRUSTED) == ()
 
 
+JUDGED: tuple[tuple[dict[str, Any], dict[str, Any], str], ...] = (
+    ({"fpr": 0.051}, {"fpr": 0.05}, "the judge's FPR on the judge set is 0.051, above max_fpr 0.05"),
+    ({"fpr": 0.2, "where": "in the field"}, {}, "FPR in the field is 0.200"),
+    ({"fnr": 0.31}, {"fnr": 0.3}, "the judge's FNR on the judge set is 0.310, above max_fnr 0.3"),
+    ({"fnr": None}, {}, "the judge's FNR on the judge set is not known"),
+    ({"kappa": 0.59}, {"kappa": 0.6}, "kappa with the labels is 0.590, below min_kappa 0.6"),
+    ({"kappa": None}, {}, "kappa with the labels is not known"),
+    ({"unreadable": 450 / 1102}, {"unreadable": 0.05}, "40.8% of the verdicts of the judge's check"),
+    ({"negatives": 29}, {"negatives": 30}, "was checked on 29 negatives only, fewer than 30"),
+    ({"positives": 29}, {"positives": 30}, "was checked on 29 positives only, fewer than 30"),
+    ({"rho": 0.29}, {"rho": 0.3}, "the judge's rho with the labels is 0.290, below min_rho 0.3"),
+    ({"rho": 0.5, "positives": 10}, {"rho": 0.5}, "the judge was checked on 10 rows only, fewer than 30"),
+)
+"""What was found of a judge that bars a run, and what just does not."""
+ASKED: tuple[tuple[dict[str, Any], dict[str, Any], str], ...] = (
+    ({"samples": 1}, {"samples": 50}, "the run is of 1 samples, fewer than 50"),
+    (
+        {"samples": 19, "whole": 20},
+        {"samples": 20, "whole": 20},
+        "of 19 samples, fewer than the data set's 20",
+    ),
+    ({"samples": 49, "whole": None}, {"samples": 50, "whole": None}, "the run is of 49 samples, fewer than"),
+    ({"walks": (323, 324)}, {}, "the run is not complete: 323 of 324 tasks are done"),
+    ({"unanswered": 6}, {"unanswered": 5}, "the headline metric knows nothing of 6 of the 108 samples"),
+    ({"missing": 17}, {"missing": 16}, "17 of 324 tasks failed or have no score, more than 5%"),
+    ({"writers": {"gpt-oss-120b": 3, "people": 105}}, {"writers": {"people": 108}}, "wrote 3 of the 108"),
+    ({"seen": 12}, {"seen": 0}, "the candidate's adapter was trained on 12 of the 108 samples"),
+    ({"demands": ["only one judge sits"]}, {}, "only one judge sits"),
+)
+"""What else is known of a run that bars it, and what just does not."""
+
+
+def seats(**others: Player) -> Case:
+    return case(others={**TRUSTED.others, **others})
+
+
+def plays(name: str, kind: str = "api", **more: Any) -> Case:
+    return case(candidate=Player((name,), frozenset({kind})), **more)  # type: ignore[arg-type]
+
+
+def checks(*found: Check) -> Case:
+    return case(checks=found)
+
+
 @pytest.mark.parametrize(
     ("barred", "beside", "reason"),
     [
-        # The judges.
+        *((judged(**bad), judged(**good), reason) for bad, good, reason in JUDGED),
+        *((case(**bad), case(**good), reason) for bad, good, reason in ASKED),
         (
-            case(checks=(TRUSTED.checks[1],)),
+            checks(TRUSTED.checks[1]),
             TRUSTED,
             "the judge was never checked (unchecked: deepseek/deepseek-chat)",
         ),
-        (case(checks=(JUDGE,)), case(checks=(JUDGE,), checked=("judge",)), "the oracle was never checked"),
+        (checks(JUDGE), case(checks=(JUDGE,), checked=("judge",)), "the oracle was never checked"),
         (
-            case(checks=(replace(JUDGE, rates=None), ORACLE)),
+            checks(replace(JUDGE, rates=None), ORACLE),
             TRUSTED,
             "the judge was never checked (unchecked: gpt-4o-m",
         ),
-        (
-            judged(fpr=0.051),
-            judged(fpr=0.05),
-            "the judge's FPR on the judge set is 0.051, above max_fpr 0.05",
-        ),
-        (judged(fpr=0.2, where="in the field"), judged(), "FPR in the field is 0.200"),
-        (judged(fnr=0.31), judged(fnr=0.3), "the judge's FNR on the judge set is 0.310, above max_fnr 0.3"),
-        (judged(fnr=None), judged(), "the judge's FNR on the judge set is not known"),
-        (judged(kappa=0.59), judged(kappa=0.6), "kappa with the labels is 0.590, below min_kappa 0.6"),
-        (judged(kappa=None), judged(), "kappa with the labels is not known"),
-        (
-            judged(unreadable=450 / 1102),
-            judged(unreadable=0.05),
-            "40.8% of the verdicts of the judge's check",
-        ),
-        (judged(negatives=29), judged(negatives=30), "was checked on 29 negatives only, fewer than 30"),
-        (judged(positives=29), judged(positives=30), "was checked on 29 positives only, fewer than 30"),
         # An oracle errs with less harm than a judge, and has a bound of its own.
         (answered(fpr=0.5, fnr=0.5, kappa=0.0), TRUSTED, "the oracle's FPR on the judge set is 0.500"),
-        (
-            case(checks=(JUDGE, ORACLE)),
-            TRUSTED,
-            "the oracle's FPR on the judge set is 0.100, above max_fpr 0.05",
-        ),
+        (checks(JUDGE, ORACLE), TRUSTED, "the oracle's FPR on the judge set is 0.100, above max_fpr 0.05"),
         # A judge of several tasks, each checked.
         (
-            case(checks=(*TRUSTED.checks, Check("judge", "j", None, task="clarity"))),
-            case(checks=(*TRUSTED.checks, Check("judge", "j", GOOD, task="clarity"))),
+            checks(*TRUSTED.checks, Check("judge", "j", None, task="clarity")),
+            checks(*TRUSTED.checks, Check("judge", "j", GOOD, task="clarity")),
             "the judge of clarity was never checked (unchecked: j)",
         ),
-        (judged(rho=0.29), judged(rho=0.3), "the judge's rho with the labels is 0.290, below min_rho 0.3"),
         (
-            judged(rho=0.5, positives=10),
-            judged(rho=0.5),
-            "the judge was checked on 10 rows only, fewer than 30",
-        ),
-        # Size and completeness.
-        (case(samples=1), case(samples=50), "the run is of 1 samples, fewer than 50"),
-        (
-            case(samples=19, whole=20),
-            case(samples=20, whole=20),
-            "the run is of 19 samples, fewer than the data set's 20",
-        ),
-        (case(samples=49, whole=None), case(samples=50, whole=None), "the run is of 49 samples, fewer than"),
-        (
-            case(checks=(replace(JUDGE, bound="game", rates=replace(GOOD, negatives=99)), TRUSTED.checks[1])),
-            case(checks=(replace(JUDGE, bound="game"), TRUSTED.checks[1])),
+            checks(replace(GAME, rates=replace(GOOD, negatives=99)), TRUSTED.checks[1]),
+            checks(GAME, TRUSTED.checks[1]),
             "was checked on 99 negatives only, fewer than 100",
         ),
-        (case(walks=(323, 324)), TRUSTED, "the run is not complete: 323 of 324 tasks are done"),
         (
-            case(unanswered=6),
-            case(unanswered=5),
-            "the headline metric knows nothing of 6 of the 108 samples",
-        ),
-        (
-            case(walks=(324, 324), missing=17),
-            case(walks=(324, 324), missing=16),
-            "17 of 324 tasks failed or have no score, more than 5%",
-        ),
-        (
-            case(checks=(replace(GAME, rates=replace(GOOD, most_fpr=0.06)), TRUSTED.checks[1])),
-            case(checks=(replace(GAME, rates=replace(GOOD, most_fpr=0.05)), TRUSTED.checks[1])),
+            checks(replace(GAME, rates=replace(GOOD, most_fpr=0.06)), TRUSTED.checks[1]),
+            checks(replace(GAME, rates=replace(GOOD, most_fpr=0.05)), TRUSTED.checks[1]),
             "the judge's FPR on hard negatives may be as high as 0.060",
         ),
         # Kinship.
         (
-            case(others={**TRUSTED.others, "judge": Player(("gpt-4o-mini",))}),
-            case(others={**TRUSTED.others, "judge": Player(("o3",))}),
+            seats(judge=Player(("gpt-4o-mini",))),
+            seats(judge=Player(("o3",))),
             "the candidate and the judge are of one family of models",
         ),
         (
-            case(others={**TRUSTED.others, "oracle": Player(("x", "gpt-4.1-2025-04-14@http://h:1/v1"))}),
-            case(others={**TRUSTED.others, "captioner": Player(("gpt-4.1",))}),
+            seats(oracle=Player(("x", "gpt-4.1-2025-04-14@http://h:1/v1"))),
+            seats(captioner=Player(("gpt-4.1",))),
             "the candidate and the oracle are of one family of models",
         ),
-        # Writers.
         (
-            case(candidate=Player(("anthropic/claude-sonnet-4-5",))),
-            case(candidate=Player(("anthropic/claude-sonnet-4-5",)), writers={"people": 108}),
+            plays("anthropic/claude-sonnet-4-5"),
+            plays("anthropic/claude-sonnet-4-5", writers={"people": 108}),
             "the candidate is of the family that wrote 108 of the 108 samples or their gold (claude)",
         ),
-        (
-            case(writers={"gpt-oss-120b": 3, "people": 105}),
-            case(writers={"people": 108}),
-            "wrote 3 of the 108",
-        ),
-        (case(seen=12), case(seen=0), "the candidate's adapter was trained on 12 of the 108 samples"),
         # Who plays.
         (
-            case(candidate=Player(("file:log/calls.jsonl", "gpt-x"), frozenset({"file"}))),
-            case(candidate=Player(("python:mine", "gpt-x"), frozenset({"python"}))),
+            plays("file:calls.jsonl", "file"),
+            plays("python:mine", "python"),
             "the candidate's answers are a recording",
         ),
-        (
-            case(others={**TRUSTED.others, "judge": Player(("local",), frozenset({"local"}))}),
-            TRUSTED,
-            "an embedded model played",
-        ),
-        (case(demands=["only one judge sits"]), TRUSTED, "only one judge sits"),
+        (seats(judge=Player(("local",), frozenset({"local"}))), TRUSTED, "an embedded model played"),
     ],
 )
 def test_each_part_of_the_rule_bars_one_run_and_lets_the_one_beside_it_pass(

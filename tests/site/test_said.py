@@ -33,7 +33,7 @@ async def test_every_call_of_a_walk_has_its_messages_and_its_reply(name: str, tm
     places = {(trace.sample, trace.repeat): at for at, trace in enumerate(run.traces)}
     # The last walk of a lane: what it is asked may hang on the memory of those before it.
     trace = [one for one in run.traces if one.lane == run.traces[0].lane][-1]
-    page = read(tmp_path, f"said/{name}/{shelf.file(places[trace.sample, trace.repeat])}")
+    page = read(tmp_path, f"said/{name}/{shelf.rows[places[trace.sample, trace.repeat]].file}")
     replies = {str(one.key): one.reply.text for one in read_journal(run.path / "calls.jsonl")}
     asked = [(at, str(step["call"])) for at, step in enumerate(trace.steps, 1) if step.get("call")]
     assert asked
@@ -51,7 +51,7 @@ def test_each_step_is_one_click_from_what_was_asked_and_said(name: str) -> None:
     root = OLD
     gallery = Gallery(root)
     shelf = gallery.shelf(name)
-    file, trace = shelf.file(0), shelf.traces[0]
+    file, trace = shelf.rows[0].file, shelf.run.traces[0]
     page = read(root, f"game/{name}/{file}")
     linked = {int(at) for at in re.findall(rf'href="../../said/{name}/{re.escape(file)}#c(\d+)"', page)}
     assert linked == {at for at, step in enumerate(trace.steps, 1) if step.get("call")}
@@ -77,9 +77,9 @@ def test_what_the_journal_lost_is_said_and_the_rest_is_shown(tmp_path: Path) -> 
 def test_rules_that_were_sent_before_are_not_written_out_again() -> None:
     [name] = [one for one in WHOLE if "-lotbench-" in one]
     shelf = Gallery(OLD).shelf(name)
-    page = read(OLD, f"said/{name}/{shelf.file(0)}")
+    page = read(OLD, f"said/{name}/{shelf.rows[0].file}")
     rules = re.findall(r'<div class="message system">', page)
-    asked = [step for step in shelf.traces[0].steps if step.get("call")]
+    asked = [step for step in shelf.run.traces[0].steps if step.get("call")]
     assert 0 < len(rules) < len(asked) and "The rules: as in" in page
 
 
@@ -89,6 +89,6 @@ def test_an_exported_game_leads_to_what_was_said(tmp_path: Path) -> None:
     root = tmp_path / "runs"
     shelf = Gallery(root).shelf(name)
     assert main(["view", str(root), "--export", str(tmp_path / "pages")]) == 0
-    page = (tmp_path / "pages" / "game" / name / shelf.file(0)).read_text("utf-8")
-    said = tmp_path / "pages" / "said" / name / shelf.file(0)
-    assert said.is_file() and f"../../said/{name}/{shelf.file(0)}#c" in page
+    page = (tmp_path / "pages" / "game" / name / shelf.rows[0].file).read_text("utf-8")
+    said = tmp_path / "pages" / "said" / name / shelf.rows[0].file
+    assert said.is_file() and f"../../said/{name}/{shelf.rows[0].file}#c" in page

@@ -19,9 +19,8 @@ from lotbench.config import experiment as config
 from lotbench.edge.files import datasets
 from lotbench.run.evaluate import evaluate
 from lotbench.run.loading import load_run
-from lotbench.site import runs as runs_site
 from lotbench.site.play import PlaySite
-from lotbench.site.review import site_of
+from lotbench.site.review import Review
 from lotbench.site.review_page import sample_card
 from lotbench.site.runs import Gallery, export
 from lotbench.site.vote import Polls
@@ -136,27 +135,9 @@ def test_filters_leave_what_was_asked_for(chromium: Browser, runs: Path) -> None
     with serving(gallery) as address, opened(chromium, f"{address}run/{shelf.name}.html") as (page, faults):
         page.locator("select[data-filter=language]").select_option("zh")
         shown = page.locator("tbody tr:visible")
-        assert shown.count() == len(shelf.chosen({"language": "zh"})) > 0
-        assert page.locator("#count").text_content() == f"{shown.count()} of {len(shelf)} shown"
-        assert here(faults, address) == []
-
-
-def test_filters_of_a_long_run_go_to_pages_of_what_was_asked_for(
-    chromium: Browser, runs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(runs_site, "PAGE", 1)
-    gallery = Gallery(runs)
-    shelf = next(one for one in gallery.found().shelves if "ember" in one.name)
-    chinese = len(shelf.chosen({"language": "zh"}))
-    with serving(gallery) as address, opened(chromium, f"{address}run/{shelf.name}.html") as (page, faults):
-        page.keyboard.press("n")
-        page.wait_for_url("**/2.html")
-        page.locator("select[data-filter=language]").select_option("zh")
-        page.wait_for_url("**/language-*/1.html")
-        assert f"1 to 1 of {chinese}" in (page.locator("nav[aria-label=Pages]").text_content() or "")
-        assert page.locator("select[data-filter=language]").input_value() == "zh"
-        page.locator("select[data-filter=language]").select_option("")
-        page.wait_for_url(f"**/run/{shelf.name}.html")
+        chinese = [row for row in shelf.rows if shelf.value(row, "language") == "zh"]
+        assert shown.count() == len(chinese) > 0
+        assert page.locator("#count").text_content() == f"{shown.count()} of {len(shelf.rows)} shown"
         assert here(faults, address) == []
 
 
@@ -164,13 +145,13 @@ def test_side_by_side_keeps_the_game_one_came_from_and_chooses_both(chromium: Br
     gallery = Gallery(runs)
     shelf = next(one for one in gallery.found().shelves if "quill" in one.name)
     with serving(gallery) as address:
-        path = f"game/{shelf.name}/{shelf.file(1)}"
+        path = f"game/{shelf.name}/{shelf.rows[1].file}"
         with opened(chromium, address + path) as (page, faults):
             page.keyboard.press("b")
             page.wait_for_url("**/sample/**")
             shown = page.locator(".side:visible")
             assert shown.count() == 2
-            mine = f"{shelf.name}-{shelf.traces.names[1][1]}"
+            mine = f"{shelf.name}-{shelf.rows[1].repeat}"
             assert shown.first.get_attribute("data-game") == mine
             left, right = page.locator("[data-side]").all()
             assert left.locator("[data-pick=run]").input_value() == shelf.name
@@ -192,7 +173,7 @@ def test_side_by_side_keeps_the_game_one_came_from_and_chooses_both(chromium: Br
 def test_what_was_sent_is_one_click_from_its_round(chromium: Browser, runs: Path) -> None:
     gallery = Gallery(runs)
     shelf = next(one for one in gallery.found().shelves if "hostile" in one.name)
-    path = f"game/{shelf.name}/{shelf.file(0)}#r3"
+    path = f"game/{shelf.name}/{shelf.rows[0].file}#r3"
     with serving(gallery) as address, opened(chromium, address + path) as (page, faults):
         page.locator("#r3 .sent a").first.click()
         page.wait_for_url("**/said/**")
@@ -210,9 +191,9 @@ def pages_of(gallery: Gallery) -> list[str]:
     found = ["index.html"]
     for shelf in gallery.found().shelves:
         if "quill" in shelf.name or "hostile" in shelf.name:
-            found += [f"run/{shelf.name}.html", f"game/{shelf.name}/{shelf.file(0)}"]
-            found.append(f"sample/{shelf.group}/{shelf.traces.names[0][0]}.html")
-            found.append(f"said/{shelf.name}/{shelf.file(0)}")
+            found += [f"run/{shelf.name}.html", f"game/{shelf.name}/{shelf.rows[0].file}"]
+            found.append(f"sample/{shelf.group}/{shelf.rows[0].sample}.html")
+            found.append(f"said/{shelf.name}/{shelf.rows[0].file}")
     assert any("hostile" in path for path in found)
     return found
 
@@ -231,16 +212,9 @@ def test_no_serious_fault_nothing_runs_and_nothing_overflows(
                 assert overflow(page) == 0, path
                 assert serious(page) == [], path
                 assert here(faults, address) == [], path
-
-
-def test_in_the_dark_the_page_is_dark(chromium: Browser, runs: Path) -> None:
-    with serving(Gallery(runs)) as address:
-        grounds = []
-        for scheme in ("light", "dark"):
-            with opened(chromium, address, color_scheme=scheme) as (page, _):
-                grounds.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
-    light, dark = (sum(map(int, one[4:-1].split(", "))) for one in grounds)
-    assert light > 700 and dark < 120
+                ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+                light = sum(map(int, ground[4:-1].split(", ")))
+                assert light < 120 if look["color_scheme"] == "dark" else light > 700
 
 
 def test_an_export_is_the_same_from_the_disk(chromium: Browser, runs: Path, tmp_path: Path) -> None:
@@ -259,19 +233,17 @@ def test_an_export_is_the_same_from_the_disk(chromium: Browser, runs: Path, tmp_
         assert [fault for fault in faults if not fault.startswith("file:")] == []
 
 
+def asked(server: FakeServer, **settings: Any) -> config.Config:
+    """One game of a person, judged by the fake server."""
+    chosen = {name: value for name, value in SETTINGS.items() if name != "arm"} | settings
+    roles = {f"roles.{role}": [f"{role}@{server.url}"] for role in ("judge", "oracle")}
+    sets = [f"{name}={json.dumps(value)}" for name, value in chosen.items()]
+    return config.load(None, sets, {"model": "human", "limit": 1, **roles})
+
+
 def test_a_whole_game_is_played_in_the_browser_by_two(chromium: Browser, tmp_path: Path) -> None:
     with FakeServer(game_rule(solve=0.0)) as server:
-        asked = config.load(
-            None,
-            [f"{name}={json.dumps(value)}" for name, value in SETTINGS.items() if name != "arm"],
-            {
-                "model": "human",
-                "limit": 1,
-                "roles.judge": [f"judge@{server.url}"],
-                "roles.oracle": [f"oracle@{server.url}"],
-            },
-        )
-        table = PlaySite(asked, tmp_path / "runs")
+        table = PlaySite(asked(server), tmp_path / "runs")
         with (
             serving(table) as address,
             opened(chromium, address) as (ann, faults),
@@ -296,6 +268,7 @@ def test_a_whole_game_is_played_in_the_browser_by_two(chromium: Browser, tmp_pat
             ann.get_by_role("heading", name="Not solved in 3 rounds").wait_for()
             assert serious(ann) == [] and overflow(ann) == 0
             assert secret.explanation in (ann.locator(".why").text_content() or "")
+            ann.locator("#card[href^='data:image/png']").wait_for()
             answer(bob, "only guess of Bob", "Your guess")
             bob.get_by_label("Your question").wait_for()
             assert overflow(bob) == 0 and serious(bob) == []
@@ -334,22 +307,11 @@ ARMS: dict[str, tuple[dict[str, Any], float]] = {
 @pytest.mark.parametrize("arm", ARMS)
 def test_a_person_plays_every_arm_in_the_browser(chromium: Browser, tmp_path: Path, arm: str) -> None:
     settings, solve = ARMS[arm]
-    chosen = {name: value for name, value in SETTINGS.items() if name != "arm"} | settings
     with FakeServer(game_rule(solve=solve)) as server:
-        asked = config.load(
-            None,
-            [f"{name}={json.dumps(value)}" for name, value in chosen.items()],
-            {
-                "model": "human",
-                "limit": 1,
-                "roles.judge": [f"judge@{server.url}"],
-                "roles.oracle": [f"oracle@{server.url}"],
-            },
-        )
-        table = PlaySite(asked, tmp_path / "runs")
+        table = PlaySite(asked(server, **settings), tmp_path / "runs")
         with serving(table) as address, opened(chromium, address) as (ann, faults):
             secret = table._plan.chosen[0]
-            field = "filling" if chosen.get("frame", "shown") == "shown" else "response"
+            field = "filling" if settings.get("frame", "shown") == "shown" else "response"
             guess = "Your guess" if field == "filling" else "Your joke"
             join(ann, "Ann", guess)
             said = 0
@@ -380,8 +342,7 @@ def test_a_person_plays_every_arm_in_the_browser(chromium: Browser, tmp_path: Pa
 
 def test_a_server_that_is_back_is_not_called_lost(chromium: Browser, tmp_path: Path) -> None:
     with FakeServer(game_rule(solve=0.0), latency=3.0) as server:
-        roles = {f"roles.{role}": [f"{role}@{server.url}"] for role in ("judge", "oracle")}
-        table = PlaySite(config.load(None, [], {"model": "human", "limit": 1, **roles}), tmp_path / "runs")
+        table = PlaySite(asked(server), tmp_path / "runs")
         with serving(table) as address, opened(chromium, address) as (page, _):
             page.get_by_label("Your name").fill("Ann")
             page.get_by_label("I agree").check()
@@ -455,7 +416,7 @@ def test_samples_are_reviewed_by_keyboard(chromium: Browser, tmp_path: Path, sch
     items = {one.id: one for one in datasets.samples(home, Item)}
     cards = [sample_card(one, picture=True) for one in items.values()]
     declared = benchmarks.get("lotbench")
-    site = site_of(cards, items, home, declared, out=out, name="Ann", now=lambda: "2026-01-01")
+    site = Review(cards, items, home, declared, out=out, name="Ann", now=lambda: "2026-01-01")
     with serving(site) as address, opened(chromium, address, color_scheme=scheme) as (page, faults):
         assert page.locator("dd", has_text="<script>").count() == 1
         picture = page.locator("main img")

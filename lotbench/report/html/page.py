@@ -34,11 +34,26 @@ SHADES = 9
 
 def rendered(template: str, values: Mapping[str, Any]) -> str:
     """A page from a template of this package and the values that it names."""
-    sheet = environment().get_template("style.css").render()
-    digest = base64.b64encode(hashlib.sha256(sheet.encode()).digest()).decode()
-    drawn = _Drawings()
-    page = environment().get_template(template)
-    return page.render(style=Markup(sheet), digest=digest, drawn=drawn, **values)
+    style = environment().get_template("style.css").render()
+    return sealed(environment(), template, style, "", {"drawn": _Drawings(), **values})[0]
+
+
+def sealed(
+    engine: Environment, template: str, style: str, script: str, values: Mapping[str, Any]
+) -> tuple[str, str]:
+    """A page with its sheet and script in itself, and its content policy, which allows these two by their digests."""
+    allowed = f"style-src 'sha256-{_digest(style)}'; "
+    if script:
+        allowed = (
+            f"img-src 'self' data:; connect-src 'self'; {allowed}script-src 'sha256-{_digest(script)}'; "
+        )
+    policy = f"default-src 'none'; {allowed}base-uri 'none'; form-action 'none'"
+    marked = {"style": Markup(style), "script": Markup(script), "policy": Markup(policy)}
+    return engine.get_template(template).render(**marked, **values), policy
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def harmless(begin: str) -> bool:

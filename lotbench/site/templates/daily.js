@@ -144,31 +144,10 @@ function draw(doubt = "") {
     const place = location.protocol.startsWith("http") ? `\n${location.href.split("#")[0]}` : "";
     at("shared").value = `lotbench #${number}  ${ended === "solved" ? tries.length : "X"}/${told.rounds}\n${signs}${place}`;
     at("next").textContent = number === today() ? `The next one comes in ${Math.ceil((DAY - Date.now() % DAY) / 3600000)} h.` : "";
-    at("card").href = card();
+    at("card").href = card(`The game of the day, number ${number}`, outcome(), told.rounds, tries.map((one) => ({found: one.counts, miss: !one.counts})));
   } else if (!doubt) at("guess").focus({preventScroll: true});
   settle();
 }
-// The result as a picture, without a word of the answer.
-function card() {
-  const canvas = document.createElement("canvas"), pen = canvas.getContext("2d");
-  [canvas.width, canvas.height] = [1200, 630];
-  const fill = (colour, words, font, y) => { pen.fillStyle = colour; pen.font = font; pen.fillText(words, 90, y); };
-  pen.fillStyle = "#fbf8f1";
-  pen.fillRect(0, 0, 1200, 630);
-  fill("#59626e", `The game of the day, number ${number}`, "32px system-ui, sans-serif", 170);
-  fill("#1c2026", outcome(), "600 50px system-ui, sans-serif", 260);
-  fill("#1c2026", "lotbench", "600 34px Georgia, serif", 530);
-  for (let place = 0; place < told.rounds; place++) {
-    pen.beginPath();
-    pen.arc(120 + place * 90, 370, 28, 0, 7);
-    pen.fillStyle = pen.strokeStyle = tries[place]?.counts ? "#1a7046" : "#8a929c";
-    pen.lineWidth = 4;
-    if (tries[place]) pen.fill();
-    else pen.stroke();
-  }
-  return canvas.toDataURL("image/png");
-}
-
 at("guessing").addEventListener("submit", (event) => {
   event.preventDefault();
   const guess = at("guess").value.trim();

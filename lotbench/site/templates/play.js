@@ -98,4 +98,40 @@ for (const button of all("[data-copy]")) {
     }
   });
 }
+// The result as a picture, with the scene if there is one and without a word of the answer: eight rounds a line.
+function card(title, words, most, dots, scene) {
+  const canvas = document.createElement("canvas"), pen = canvas.getContext("2d");
+  [canvas.width, canvas.height] = [1200, 630];
+  pen.fillStyle = "#fbf8f1";
+  pen.fillRect(0, 0, 1200, 630);
+  let left = 90, step = 90, size = 28;
+  if (scene?.naturalWidth) {
+    const scale = 510 / Math.max(scene.naturalWidth, scene.naturalHeight), [wide, high] = [scene.naturalWidth * scale, scene.naturalHeight * scale];
+    pen.drawImage(scene, 60, (630 - high) / 2, wide, high);
+    [left, step, size] = [110 + wide, 62, 20];
+  }
+  const write = (colour, text, font, y) => { pen.fillStyle = colour; pen.font = font; pen.fillText(text, left, y, 1140 - left); };
+  write("#59626e", title, "32px system-ui, sans-serif", 170);
+  write("#1c2026", words, "600 50px system-ui, sans-serif", 260);
+  write("#1c2026", "lotbench", "600 34px Georgia, serif", 530);
+  for (let place = 0; place < most; place++) {
+    const [x, y, dot] = [left + size + place % 8 * step, 350 + Math.floor(place / 8) * step, dots[place]];
+    pen.beginPath();
+    pen.arc(x, y, size, 0, 7);
+    pen.fillStyle = pen.strokeStyle = dot?.found ? "#1a7046" : "#8a929c";
+    pen.lineWidth = 4;
+    if (dot?.found || dot?.miss) pen.fill();
+    else pen.stroke();
+    if (!dot?.clue) continue;
+    pen.fillStyle = "#c98a12";
+    pen.font = "22px system-ui, sans-serif";
+    pen.fillText("◆", x + step / 2 - 8, y + 8);
+  }
+  return canvas.toDataURL("image/png");
+}
+const shared = document.querySelector("#card[data-title]");
+if (shared) addEventListener("load", () => {
+  const dots = all(".headline .dots li").map(({classList}) => Object.fromEntries(["found", "miss", "clue"].map((name) => [name, classList.contains(name)])));
+  shared.href = card(shared.dataset.title, document.querySelector(".headline h1").textContent, Number(shared.dataset.most), dots, document.querySelector(".stage img"));
+});
 settle();

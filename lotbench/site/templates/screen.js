@@ -117,14 +117,7 @@ function filter() {
   document.getElementById("count").textContent = `${count} of ${rows.length} shown`;
   history.replaceState(null, "", "#" + new URLSearchParams(filters.filter((one) => one.value).map((one) => [one.dataset.filter, one.value])));
 }
-const paged = document.querySelector("[data-pages]");
-function choosePages() {
-  const words = filters.filter((one) => one.selectedIndex > 0).map((one) => `${one.dataset.filter}-${one.selectedIndex - 1}`);
-  location.assign(words.length ? `${paged.dataset.pages}${words.join(".")}/1.html` : paged.dataset.first);
-}
-if (paged) {
-  for (const one of filters) one.addEventListener("change", choosePages);
-} else if (filters.length) {
+if (filters.length) {
   const asked = new URLSearchParams(location.hash.slice(1));
   for (const one of filters) {
     one.value = asked.get(one.dataset.filter) ?? "";

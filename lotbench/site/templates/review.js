@@ -1,48 +1,3 @@
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="icon" href="data:,">
-<title>{{title}}</title>
-<style nonce="{{nonce}}">
-:root { color-scheme: light dark; --line: #b9bec8; --accent: #2459c7; --good: #17693a; --bad: #a32626; }
-@media (prefers-color-scheme: dark) { :root { --line: #555b66; --accent: #8db4ff; --good: #7fd6a0; --bad: #ff9c9c; } }
-* { box-sizing: border-box; }
-body { margin: 0; font: 16px/1.5 system-ui, sans-serif; }
-header { display: flex; flex-wrap: wrap; gap: .5rem 1.5rem; align-items: baseline; padding: .6rem 1rem; border-bottom: 1px solid var(--line); }
-h1 { font-size: 1rem; margin: 0; }
-main { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); gap: 1.5rem; padding: 1rem; max-width: 84rem; margin: auto; }
-main.plain { grid-template-columns: minmax(0, 1fr); max-width: 50rem; }
-img { width: 100%; border-radius: 6px; }
-dl { margin: 0; }
-dt { font-size: .8rem; opacity: .75; margin-top: .7rem; }
-dd { margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; }
-.asked { font-weight: 600; margin: 0; }
-.subject { font-size: 1.35rem; margin: .2rem 0 .6rem; overflow-wrap: anywhere; }
-textarea { width: 100%; font: inherit; padding: .35rem; border: 1px solid var(--line); border-radius: 4px; }
-nav { position: sticky; bottom: 0; display: flex; flex-wrap: wrap; gap: .6rem; align-items: center; padding: .7rem 1rem; border-top: 1px solid var(--line); background: Canvas; }
-button { font: inherit; padding: .4rem .9rem; border: 1px solid var(--line); border-radius: 6px; background: ButtonFace; color: ButtonText; cursor: pointer; }
-button:focus-visible, textarea:focus-visible { outline: 3px solid var(--accent); outline-offset: 1px; }
-button.chosen { border-color: var(--accent); box-shadow: inset 0 0 0 2px var(--accent); }
-kbd { font: .8rem ui-monospace, monospace; border: 1px solid var(--line); border-radius: 3px; padding: 0 .3rem; margin-left: .35rem; }
-#said { flex: 1; min-width: 12rem; }
-#said.good { color: var(--good); }
-#said.bad { color: var(--bad); }
-@media (max-width: 50rem) { main { grid-template-columns: minmax(0, 1fr); } }
-</style>
-</head>
-<body>
-<header><h1>{{title}}</h1><span id="place"></span><span id="done"></span></header>
-<main id="card" tabindex="-1"></main>
-<nav aria-label="Decision">
-<button id="back" type="button">Back<kbd aria-hidden="true">←</kbd></button>
-<span id="choices"></span>
-<button id="next" type="button">Next<kbd aria-hidden="true">→</kbd></button>
-<span id="said" role="status" aria-live="polite"></span>
-</nav>
-<script nonce="{{nonce}}" type="application/json" id="cards">{{cards}}</script>
-<script nonce="{{nonce}}">
 "use strict";
 const cards = JSON.parse(document.getElementById("cards").textContent);
 const byId = (id) => document.getElementById(id);
@@ -161,6 +116,3 @@ document.addEventListener("keydown", (event) => {
   if (choice) { event.preventDefault(); choose(choice); }
 });
 show();
-</script>
-</body>
-</html>
