@@ -124,7 +124,7 @@ def read_names(path: Path) -> Names:
 
 
 def _shares(items: Sequence[Item], key: Key, votes: Sequence[Vote], named: Names) -> Iterator[str]:
-    """Each model's share of the votes, by type (Fig. 13)."""
+    """Each model's share of the votes, by type and as the mean of types (Fig. 13)."""
     for type_, model, mine, share, low, high in shares(items, key, votes):
         yield f"{type_:5} {model:40} {mine:6}  {share:.3f}{_span(low, high)}"
 

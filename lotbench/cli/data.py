@@ -205,6 +205,9 @@ def imported(parsed: argparse.Namespace) -> int:
             raise UsageError(f"data import: no data set {parsed.name!r} of others; there are: {known}")
         found = readers[parsed.name](published.Files(Path(parsed.source)))
         print(f"{parsed.out}: {published.write(found, Path(parsed.out))} samples of {parsed.source}")
+        rows = list(_written(Path(parsed.out) / "samples.jsonl"))
+        if scores := Counter(int(row["novelty_score"]) for row in rows if "novelty_score" in row):
+            print("ideas by novelty_score: " + ", ".join(f"{one}: {scores[one]:,}" for one in sorted(scores)))
         return 0
     dest = Path(parsed.out)
     done = importing.bring(sources[parsed.name](parsed.source, importing.PictureFiles(dest)), dest)
@@ -220,17 +223,22 @@ def imported(parsed: argparse.Namespace) -> int:
 def distribution(path: Path) -> Iterator[str]:
     """Rows by type and language, and the share of them that people liked or rated: Table 1 of LoTbench's paper."""
     rows, voted = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
-    with path.open(encoding="utf-8") as lines:
-        for row in map(json.loads, lines):
-            for cell in itertools.product((row["type"], "total"), (row["language"], "total")):
-                rows[cell] += 1
-                voted[cell] += "star" in row or "ratings" in row
+    for row in _written(path):
+        for cell in itertools.product((row["type"], "total"), (row["language"], "total")):
+            rows[cell] += 1
+            voted[cell] += "star" in row or "ratings" in row
     types, languages = ([*sorted({cell[at] for cell in rows} - {"total"}), "total"] for at in (0, 1))
     yield "".join(["rows (with votes)", *(f"{language:>20}" for language in languages)])
     for type_ in types:
         counts = [(rows[type_, language], voted[type_, language]) for language in languages]
         told = (f"{n:,} ({liked / n:.2%})" if n else "–" for n, liked in counts)
         yield "".join([f"{type_:17}", *(f"{one:>20}" for one in told)])
+
+
+def _written(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows that an import wrote."""
+    with path.open(encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
 
 
 def install_local(parsed: argparse.Namespace) -> int:

@@ -210,29 +210,30 @@ def faults(votes: Sequence[Vote], key: Key) -> dict[int, str]:
 def shares(
     items: Sequence[Item], key: Key, votes: Sequence[Vote]
 ) -> list[tuple[str, str, int, float, float | None, float | None]]:
-    """The share of the votes that each model has, by type and over all.
+    """The share of the votes that each model has, by type, and the mean over types (Avg. of Fig. 13).
 
     Returns:
         Rows of type, model, votes, share, and the ends of its 95 % interval over prompts;
-        within a type from most to fewest votes.
+        within a type from the greatest share to the least. A type on which nobody voted has none.
     """
     models = sorted({model for letters in key.values() for model in letters.values()})
     by_item = {item.id: np.zeros(len(models)) for item in items}
     for vote in votes:
         for letter in vote.letters:
             by_item[vote.id][models.index(key[vote.id][letter])] += 1
+    types = sorted({item.type for item in items if by_item[item.id].any()})
     rows = []
-    for type_ in (*sorted({item.type for item in items}), "all"):
-        counts = np.array([by_item[item.id] for item in items if type_ in (item.type, "all")])
-        total = counts.sum()
-        if not total:
-            continue
+    for name, of in (*((one, [one]) for one in types), *([("all", types)] if types else [])):
+        counts = np.array(
+            [[by_item[item.id] * (item.type == one) for one in of] for item in items if item.type in of]
+        )
         made = []
         for place, model in enumerate(models):
-            low, high = bounded(counts, partial(_share, place=place))
-            mine = counts[:, place].sum()
-            made.append((type_, model, int(mine), float(mine / total), low, high))
-        rows += sorted(made, key=lambda row: -row[2])
+            share = partial(_share, place=place)
+            low, high = bounded(counts, share)
+            sums = counts.sum(axis=0)
+            made.append((name, model, int(sums[:, place].sum()), float(share(sums)), low, high))
+        rows += sorted(made, key=lambda row: -row[3])
     return rows
 
 
@@ -286,6 +287,7 @@ def ranked(items: Sequence[Item], votes: Sequence[Vote]) -> list[dict[str, Any]]
 
 
 def _share(sums: Floats, place: int) -> Floats:
-    """The share of one model, as a statistic of summed votes; nan where nobody voted."""
+    """The share of one model, the mean over types, of votes summed by type and model; nan where nobody voted on a type."""
     total = sums.sum(axis=-1)
-    return np.asarray(np.divide(sums[..., place], total, out=np.full(total.shape, np.nan), where=total > 0))
+    none = np.full(total.shape, np.nan)
+    return np.asarray(np.divide(sums[..., place], total, out=none, where=total > 0).mean(axis=-1))

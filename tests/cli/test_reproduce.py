@@ -93,7 +93,7 @@ class Row:
 
 
 def rows() -> Iterator[Row]:
-    """Every row of the tables of the page; a command cell may say `as ITEM`."""
+    """Every row of the tables of the page, once for each item that it names; among its commands may be `as ITEM`."""
     for section in PAGE.read_text(encoding="utf-8").split("\n## ")[1:]:
         paper, _, body = section.partition("\n")
         by_item: dict[str, str] = {}
@@ -101,9 +101,14 @@ def rows() -> Iterator[Row]:
             cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")]
             if line.startswith("| ") and not line.startswith(("| paper item", "| ---")):
                 assert line.count(" | ") == 3, f"{paper}: not four cells: {line}"
-                item, commands, where, differs = cells
-                commands = by_item[item] = by_item.get(commands.removeprefix("as "), commands)
-                yield Row(paper, item, tuple(CODE.findall(commands)), where, differs)
+                items, told, where, differs = cells
+                commands = "<br>".join(
+                    by_item[part.removeprefix("as ")] if part.startswith("as ") else part
+                    for part in told.split("<br>")
+                )
+                for item in re.split(r", (?=Table|Fig|Supp|Eq)", items):
+                    by_item[item] = commands
+                    yield Row(paper, item, tuple(CODE.findall(commands)), where, differs)
 
 
 ROWS = list(rows())

@@ -29,7 +29,7 @@ def spread(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
     kept = _keywords(rated, settings, evidence)
     whose = "as a model named them" if settings.keywords else "stems of words that are no function words"
     rows: tuple[tuple[Cell, ...], ...] = (
-        ("variance over tasks of mean originality (the paper's flexibility)", total),
+        ("variance over tasks of mean originality (the paper's flexibility, by its script)", total),
         ("of it, sampling of answers", noise),
         ("kwPrec", float(np.mean(kept)) if kept else None),
     )
@@ -70,7 +70,8 @@ def likeness(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
     notes = (
         f"Mean cosine of embeddings by {evidence.encoder}, each answer embedded once. The literal reading of "
         "the similarity among IH (or DH) takes all pairs, also those of answers to one task, which are alike "
-        "because they answer one question; the third column leaves them out.",
+        "because they answer one question; the third column leaves them out. Table 9 has the pairs of different tasks for "
+        "all answers, and all pairs for IH and DH.",
         "The class of an answer is that of the judges' mean marks, exclusive or overlapping as set.",
     )
     return Section(title, notes, (Table(columns, tuple(rows)),), brief=True)

@@ -40,7 +40,7 @@ def _significance(runs: Runs) -> Section:
     columns = ("run", "other run", "IH ratio, difference", "standard error", "p", "", "tasks")
     note = (
         f"Two-sided paired permutation test on the IH ratio of each task: {flips:,} seeded flips of the signs "
-        "of the differences (all of them where there are fewer). The p of each pair stands alone: it is not "
+        "of the differences (all of them where there are fewer). The standard error is that of the mean difference over tasks. The p of each pair stands alone: it is not "
         "corrected for the number of pairs. *** p < 0.01, ** p < 0.05, * p < 0.1."
     )
     return Section("Significance of the IH ratio", (note,), (Table(columns, tuple(rows)),))

@@ -14,11 +14,21 @@ from itertools import combinations
 import numpy as np
 
 from lotbench.benchmarks.liveideabench.judged import Idea, Keyword, read_keyword
+from lotbench.benchmarks.liveideabench.relations import (
+    ABOUT,
+    COLUMNS,
+    LENGTH,
+    QUALITY,
+    REASONING,
+    Verdicts,
+    correlated,
+    length,
+    verdicts,
+)
 from lotbench.benchmarks.liveideabench.score import dimensions
 from lotbench.benchmarks.liveideabench.sections import category_row
 from lotbench.benchmarks.liveideabench.settings import Settings
 from lotbench.harness.benchmark import Runs
-from lotbench.metrics.correlation import spearman
 from lotbench.metrics.intervals import clustered_mean, studentised
 from lotbench.metrics.pareto import front
 from lotbench.report.sections import Cell, Grid, Plot, Section, Table
@@ -27,11 +37,6 @@ from lotbench.types import Metric
 Read = Mapping[str, tuple[Sequence[Keyword], Settings]]
 BIN = 10
 """Words that a bar of the histogram of lengths takes in."""
-
-
-def length(idea: Idea) -> float:
-    """Words; a CJK character counts as half of one, as the limits of an idea have it."""
-    return idea.words + idea.characters / 2
 
 
 def across(runs: Runs) -> tuple[Section, ...]:
@@ -140,56 +145,57 @@ def _mean(keywords: Sequence[Keyword], of: Callable[[Idea], float | None], most:
 
 
 def _pooled(runs: Read) -> Section:
-    """Length against quality, and the dimensions against each other, over the ideas of all runs and of each."""
+    """Length against quality, and the dimensions against each other, over all runs and in each."""
+    ours = {name: verdicts(keywords, settings.rules) for name, (keywords, settings) in runs.items()}
+    shared = [
+        name
+        for name in next(iter(runs.values()))[1].rules.dimensions
+        if all(name in one.measures for one in ours.values())
+    ]
+    measures = (LENGTH, REASONING, QUALITY, *shared)
+    pooled = Verdicts(
+        [sample for one in ours.values() for sample in one.samples],
+        {name: np.concatenate([one.measures[name] for one in ours.values()]) for name in measures},
+    )
+    pairs = [(LENGTH, QUALITY), (REASONING, QUALITY), *combinations(shared, 2)]
+    rows = [
+        (name, *row)
+        for name, found in {"all runs": pooled, **ours}.items()
+        for row in correlated(found, pairs)
+    ]
     ideas = {
         name: [
-            (one.sample, idea, idea.quality(settings.rules))
+            (length(idea), idea.quality(settings.rules))
             for one in keywords
             for idea in one.ideas
             if idea.rows
         ]
         for name, (keywords, settings) in runs.items()
     }
-    shared = [set(settings.rules.dimensions) for _, settings in runs.values()]
-    dimensions = [
-        name for name in next(iter(runs.values()))[1].rules.dimensions if all(name in one for one in shared)
-    ]
-    rows: list[tuple[Cell, ...]] = []
-    for name, mine in {"all runs": [each for of in ideas.values() for each in of], **ideas}.items():
-        clusters = [sample for sample, *_ in mine]
-        columns: dict[str, list[float]] = {
-            "length": [length(idea) for _, idea, _ in mine],
-            "reasoning": [float(idea.reasoning) for _, idea, _ in mine],
-            "quality": [quality for *_, quality in mine],
-            **{each: [idea.score(each) for _, idea, _ in mine] for each in dimensions},
-        }
-        for one, other in (("length", "quality"), ("reasoning", "quality"), *combinations(dimensions, 2)):
-            rho = spearman(columns[one], columns[other], clusters)
-            rows.append((name, one, other, rho.value, rho.low, rho.high, rho.n))
-    notes = (
-        "Spearman's rho over ideas; low and high: 95 % interval, drawing keywords again with the ranks kept. All runs: "
-        "every idea of every run, as the papers pool them (Supp. Fig. S2, S5). Reasoning: its characters (Supp. Note 8).",
-    )
-    spread = {
-        name: tuple((length(idea), quality) for _, idea, quality in mine) for name, mine in ideas.items()
-    }
     return Section(
         "Length and quality over runs",
-        notes,
-        (Table(("ideas of", "one", "other", "rho", "low", "high", "ideas"), tuple(rows)),),
+        (f"All runs: every verdict on every run, as the papers pool them. {ABOUT}",),
+        (Table(("ideas of", *COLUMNS), tuple(rows)),),
         (
-            Plot("scatter", "length (words)", "mean of the judged dimensions", spread, "Length and quality"),
-            _histogram(
-                "length (words)", {n: [length(idea) for _, idea, _ in mine] for n, mine in ideas.items()}, BIN
+            Plot(
+                "scatter",
+                "length (words)",
+                "mean of the judged dimensions",
+                {name: tuple(mine) for name, mine in ideas.items()},
+                "Length and quality",
             ),
+            _histogram("length (words)", {name: [x for x, _ in mine] for name, mine in ideas.items()}, BIN),
             _histogram(
-                "mean of the judged dimensions", {n: [q for *_, q in mine] for n, mine in ideas.items()}, 1
+                "mean of the judged dimensions",
+                {name: one.measures[QUALITY].tolist() for name, one in ours.items()},
+                1,
+                "verdicts",
             ),
         ),
     )
 
 
-def _histogram(x: str, values: Mapping[str, Sequence[float]], width: int) -> Plot:
+def _histogram(x: str, values: Mapping[str, Sequence[float]], width: int, y: str = "ideas") -> Plot:
     """How often values come, in bins of one width that begin at 0 (Supp. Fig. S1, S3)."""
     counted = {name: Counter(int(value // width) for value in found) for name, found in values.items()}
     bins = sorted({at for count in counted.values() for at in count})
@@ -199,7 +205,7 @@ def _histogram(x: str, values: Mapping[str, Sequence[float]], width: int) -> Plo
         name: tuple((float(place), float(count[at])) for place, at in enumerate(span))
         for name, count in counted.items()
     }
-    return Plot("bar", x, "ideas", series, f"Distribution of {x}", names)
+    return Plot("bar", x, y, series, f"Distribution of {x}", names)
 
 
 def _refusals(runs: Read) -> Section:

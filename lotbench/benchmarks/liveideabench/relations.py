@@ -1,40 +1,80 @@
-"""How the numbers of a run go together: length and quality."""
+"""How the numbers of ideas go together: length, reasoning, quality and the dimensions.
+
+The unit is a verdict of one judge on one idea, as in the papers' figures (v1 Fig. S.2, S.4; v2 Supp. Fig. S2, S5, Note 8);
+intervals draw whole keywords again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
+from statistics import fmean
 
-from lotbench.benchmarks.liveideabench.judged import Keyword
+import numpy as np
+
+from lotbench.benchmarks.liveideabench.judged import FLUENCY, Idea, Keyword, whole
 from lotbench.benchmarks.liveideabench.settings import Version
-from lotbench.metrics.correlation import spearman
-from lotbench.report.sections import Plot, Section, Table
+from lotbench.metrics.correlation import coefficient, spearman
+from lotbench.metrics.intervals import Floats
+from lotbench.report.sections import Cell, Plot, Section, Table
+
+LENGTH, REASONING, QUALITY = "length of the idea", "length of the reasoning", "judged quality"
+ALL = "quality and fluency"
+COLUMNS = ("one", "other", "rho", "low", "high", "r", "verdicts")
+ABOUT = (
+    "Over verdicts, each with its idea's length and its keyword's fluency. Judged quality: the mean of a verdict's dimensions; "
+    f"{ALL}: the mean of these and fluency. rho: Spearman's; low and high: 95 % interval, drawing keywords again with "
+    "the ranks kept. r: Pearson's, of the logarithm of the reasoning's length (v1); its square is R²."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """What is known of every verdict on some keywords, by name, NaN where it is not; `samples` are the keywords' ids."""
+
+    samples: Sequence[str]
+    measures: Mapping[str, Floats]
+
+
+def length(idea: Idea) -> float:
+    """Words; a CJK character counts as half of one, as the limits of an idea have it."""
+    return idea.words + idea.characters / 2
+
+
+def verdicts(keywords: Iterable[Keyword], version: Version) -> Verdicts:
+    """Every verdict on some keywords."""
+    found = [(one, idea, row) for one in keywords for idea in one.ideas for row in idea.rows]
+    rows: list[list[float | None]] = []
+    for one, idea, row in found:
+        marks, fluency = [float(row.scores[name]) for name in version.dimensions], one.fluency(version)
+        rows.append([length(idea), idea.reasoning, fmean(marks), *marks, fluency, whole([*marks, fluency])])
+    names = (LENGTH, REASONING, QUALITY, *version.dimensions, FLUENCY, ALL)
+    columns = np.array(rows, dtype=float).reshape(-1, len(names)).T
+    return Verdicts([one.sample for one, *_ in found], dict(zip(names, columns, strict=True)))
+
+
+def correlated(found: Verdicts, pairs: Iterable[tuple[str, str]]) -> list[tuple[Cell, ...]]:
+    """A row of COLUMNS for each pair of measures."""
+    rows: list[tuple[Cell, ...]] = []
+    for one, other in pairs:
+        known = ~np.isnan(found.measures[one] + found.measures[other])
+        x, y = found.measures[one][known], found.measures[other][known]
+        samples = [name for name, there in zip(found.samples, known, strict=True) if there]
+        rho = spearman(x.tolist(), y.tolist(), samples)
+        r = coefficient("pearson", (np.log1p(x) if one == REASONING else x).tolist(), y.tolist())
+        rows.append((one, other, rho.value, rho.low, rho.high, r.value, rho.n))
+    return rows
 
 
 def lengths(keywords: Sequence[Keyword], version: Version) -> Section:
-    """What goes with what: length and reasoning with quality, clarity with the other dimensions."""
-    ideas = [(one, idea) for one in keywords for idea in one.ideas if idea.rows]
-    clusters = [one.sample for one, _ in ideas]
-
-    # A CJK character counts as half a word, as the limits of an idea have it.
-    length = [idea.words + idea.characters / 2 for _, idea in ideas]
-    reasoning = [float(idea.reasoning) for _, idea in ideas]
-    scores = {name: [idea.score(name) for _, idea in ideas] for name in version.dimensions}
-    quality = [idea.quality(version) for _, idea in ideas]
-    pairs = [("length of the idea", length, "judged quality", quality)]
-    pairs += [("length of the idea", length, name, scores[name]) for name in version.dimensions]
-    pairs += [("length of the reasoning", reasoning, "judged quality", quality)]
-    pairs += [(one, x, other, y) for (one, x), (other, y) in combinations(scores.items(), 2)]
-    found = [(one, other, spearman(x, y, clusters)) for one, x, other, y in pairs]
-    rows = tuple((one, other, rho.value, rho.low, rho.high, rho.n) for one, other, rho in found)
-    note = (
-        "Spearman's rho over ideas; low and high: 95 % interval, drawing keywords again with the ranks kept."
+    """What goes with what: length and reasoning with quality and each dimension, the dimensions with each other."""
+    found, dimensions = verdicts(keywords, version), version.dimensions
+    pairs = [(LENGTH, each) for each in (QUALITY, *dimensions)]
+    pairs += [(REASONING, each) for each in (QUALITY, *dimensions, FLUENCY, ALL)]
+    rows = correlated(found, [*pairs, *combinations(dimensions, 2)])
+    ideas = tuple(
+        (length(idea), idea.quality(version)) for one in keywords for idea in one.ideas if idea.rows
     )
-    plot = Plot(
-        "scatter",
-        "length (words)",
-        "mean of the judged dimensions",
-        {"ideas": tuple(zip(length, quality, strict=True))},
-    )
-    columns = ("one", "other", "rho", "low", "high", "ideas")
-    return Section("Length and quality", (note,), (Table(columns, rows),), (plot,), brief=True)
+    plot = Plot("scatter", "length (words)", "mean of the judged dimensions", {"ideas": ideas})
+    return Section("Length and quality", (ABOUT,), (Table(COLUMNS, tuple(rows)),), (plot,), brief=True)

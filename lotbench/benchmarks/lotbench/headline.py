@@ -39,7 +39,7 @@ class Record:
     Not the games themselves: those of a long run, with all that was said in them, fill the memory.
 
     Attributes:
-        counts: [1, 3, last] as in `score.tally`; where people labelled verdicts [1, 9, last] as in `labelled.tally`.
+        counts: [1, 2, last] as in `score.tally`; where people labelled verdicts [1, 7, last] as in `labelled.tally`.
         ends: The counts if every broken game had never been solved, or at once.
         games: How many games there are.
         broken: How many of them broke off.
@@ -145,18 +145,16 @@ def _least(samples: Sequence[Record], fpr: float) -> Sequence[Record]:
     ended = [_at_end(one, 0) for one in samples]
     if not fpr:
         return ended
-    at_risk, solved = np.concatenate([one.counts for one in ended])[:, :2].sum(axis=0)
+    at_risk, solved = np.concatenate([one.counts for one in ended]).sum(axis=0)
     wrong = np.minimum(1, np.divide(fpr * at_risk, solved, out=np.zeros_like(solved), where=solved > 0))
     return [replace(one, counts=_unsolved(one.counts, wrong)) for one in ended]
 
 
 def _unsolved(counts: Floats, wrong: Floats) -> Floats:
-    """Counts [1, 3, last] if this share of the solves of each round, [last], had been no solve, then or later."""
+    """Counts [1, 2, last] if this share of the solves of each round, [last], had been no solve, then or later."""
     lost = counts[:, 1] * wrong
     still = lost.cumsum(axis=-1)
-    last = np.zeros_like(lost)
-    last[:, -1] = still[:, -1]
-    return counts + np.stack([still - lost, -lost, last], axis=1)
+    return counts + np.stack([still - lost, -lost], axis=1)
 
 
 def _most(samples: Sequence[Record]) -> Sequence[Record]:

@@ -23,10 +23,10 @@ from lotbench.metrics.agreement import DRAWS, Labelled
 from lotbench.metrics.intervals import Floats, bounded, combined
 from lotbench.types import Metric
 
-AT_RISK, CERTAIN, RIGHT, UNLABELLED, REFUSED, OVERTURNED, LOST, VALID, MISSED = range(9)
+AT_RISK, CERTAIN, RIGHT, UNLABELLED, REFUSED, OVERTURNED, MISSED = range(7)
 """Rows of a tally: games at risk in a round; solved there without a judge; right stops, weighted; stops that nobody
-labelled; first-seen fillings that the first judge refused, or the second; in the last column, the unsolved games,
-those of them with a valid filling, and the right fillings that labels let expect among what was refused."""
+labelled; first-seen fillings that the first judge refused, or the second; in the last column, the right fillings that
+labels let expect among what was refused."""
 
 
 def kinds(games: Sequence[Game], labels: Mapping[Place, bool], last: int) -> dict[str, Labelled]:
@@ -46,9 +46,9 @@ def kinds(games: Sequence[Game], labels: Mapping[Place, bool], last: int) -> dic
 
 
 def tally(games: Sequence[Game], labels: Mapping[Place, bool], last: int, stops: Labelled) -> Floats:
-    """Counts by picture, [pictures, 9, last], pictures in order of name, nothing expected yet; see AT_RISK and what follows it."""
+    """Counts by picture, [pictures, 7, last], pictures in order of name, nothing expected yet; see AT_RISK and what follows it."""
     places = {name: index for index, name in enumerate(sorted({one.picture for one in games}))}
-    counts = np.zeros((len(places), 9, last))
+    counts = np.zeros((len(places), 7, last))
     for one in games:
         row, watched = counts[places[one.picture]], one.watched(last)
         for at, each in enumerate(watched):
@@ -60,21 +60,18 @@ def tally(games: Sequence[Game], labels: Mapping[Place, bool], last: int, stops:
                 label = labels.get((one.sample, one.repeat, each.number))
                 row[UNLABELLED, at] += label is None
                 row[RIGHT, at] += bool(label) * stops.size / max(stops.labelled, 1)
-        lost = len(watched) == last and watched[-1].decision not in ("exact", "accepted")
-        row[LOST, -1] += lost
-        row[VALID, -1] += lost and one.valid
     return counts
 
 
 def expecting(counts: Floats, found: Mapping[str, Labelled]) -> Floats:
-    """Counts, [..., 9, last], with the right fillings that the labels of their run let expect among what was refused."""
+    """Counts, [..., 7, last], with the right fillings that the labels of their run let expect among what was refused."""
     made = counts.copy()
     made[..., MISSED, -1] = _missed(counts, np.array([found["refused"].share, found["overturned"].share]))
     return made
 
 
 def curve(sums: Floats, missed: Floats, right: Floats) -> Floats:
-    """S_0..S_N of who is without a right filling; [..., 9, N] to [..., N + 1].
+    """S_0..S_N of who is without a right filling; [..., 7, N] to [..., N + 1].
 
     Args:
         sums: Counts.
@@ -151,7 +148,7 @@ def scores(
 
 
 def expected(sums: Floats, settings: Settings) -> Floats:
-    """Solve rate and creativity score of sums that have what is expected, [..., 9, N] to [..., 2]."""
+    """Solve rate and creativity score of sums that have what is expected, [..., 7, N] to [..., 2]."""
     return _values(sums, sums[..., MISSED, -1], np.array(0.0), settings)
 
 
@@ -177,13 +174,10 @@ def _missed(sums: Floats, shares: Floats) -> Floats:
 
 
 def _values(sums: Floats, missed: Floats, right: Floats, settings: Settings) -> Floats:
-    """Solve rate and creativity score of sums, [..., 9, N] to [..., 2]."""
+    """Solve rate and creativity score of sums, [..., 7, N] to [..., 2]."""
     left = curve(sums, missed, right)
     values = np.array([settings.worth(k + settings.round_origin) for k in range(settings.max_rounds)])
-    lost = sums[..., LOST, -1]
-    valid = np.divide(sums[..., VALID, -1], lost, out=np.zeros(lost.shape), where=lost > 0)
-    rest = left[..., -1] * valid * unsolved_worth(settings)
-    score = (left[..., :-1] - left[..., 1:]) @ values + rest
+    score = (left[..., :-1] - left[..., 1:]) @ values + left[..., -1] * unsolved_worth(settings)
     return np.stack([1 - left[..., -1], score], axis=-1)
 
 

@@ -28,7 +28,7 @@ ENDS: tuple[Literal["at once", "never"], ...] = ("never", "at once")
 
 
 def unsolved_worth(settings: Settings, unsolved: str | None = None) -> float:
-    """What an unsolved game with a valid filling is worth: t = N whatever the origin, or 0."""
+    """What an unsolved game is worth: t = N whatever the origin, as Alg. 1 and Eq. 8 have it, or 0."""
     return settings.worth(settings.max_rounds) if (unsolved or settings.unsolved) == "cap" else 0.0
 
 
@@ -50,7 +50,7 @@ def grade(episode: GameEpisode) -> Score:
         value = settings.worth(t)
     elif not played.broke_off:
         t = settings.max_rounds
-        value = unsolved_worth(settings) if played.valid else 0.0
+        value = unsolved_worth(settings)
     found = [leap.failed + settings.round_origin for leap in played.leaps]
     encore: dict[str, JSON] = {"leaps": found, "leap_score": sum((settings.worth(at) for at in found), 0.0)}
     return Score(
@@ -107,19 +107,14 @@ def expected(stop: float, first: float | None, settings: Settings) -> dict[str, 
 
 def _constant(stop: float, last: int) -> Floats:
     """The tally of one game that ends in each of its rounds with the same probability; see `tally`."""
-    left = (1 - stop) ** np.arange(last + 1)
-    made = np.zeros((3, last))
-    made[0], made[1], made[2, -1] = left[:-1], stop * left[:-1], left[-1]
-    return made
+    left = (1 - stop) ** np.arange(last)
+    return np.stack([left, stop * left])
 
 
 def estimate(
     games: Sequence[Game], settings: Settings, *, unsolved: str | None = None, unconfirmed: bool = False
 ) -> Metric:
-    """S_c over games (Eq. 8): the sum over rounds of (S_{k-1} - S_k) worth(t_k), and S_N's part.
-
-    Of the games in S_N, those with a valid filling are worth `unsolved_worth` and the others 0.
-    """
+    """S_c over games (Eq. 8): the sum over rounds of (S_{k-1} - S_k) worth(t_k), and S_N `unsolved_worth`."""
     statistic = creativity(settings, unsolved)
     return _metric(games, settings, statistic, score_ends(settings), unconfirmed=unconfirmed)
 
@@ -135,10 +130,8 @@ def creativity(settings: Settings, unsolved: str | None = None) -> Callable[[Flo
     rest = unsolved_worth(settings, unsolved)
 
     def statistic(sums: Floats) -> Floats:
-        curve = survival.curve(sums[..., :2, :])
-        lost = sums[..., 0, -1] - sums[..., 1, -1]
-        valid = np.divide(sums[..., 2, -1], lost, out=np.zeros(lost.shape), where=lost > 0)
-        return np.asarray((curve[..., :-1] - curve[..., 1:]) @ values + curve[..., -1] * valid * rest)
+        curve = survival.curve(sums)
+        return np.asarray((curve[..., :-1] - curve[..., 1:]) @ values + curve[..., -1] * rest)
 
     return statistic
 
@@ -155,11 +148,11 @@ def mean_rounds(games: Sequence[Game], settings: Settings) -> Metric:
 
 
 def _solved(sums: Floats) -> Floats:
-    return np.asarray(1 - survival.curve(sums[..., :2, :])[..., -1])
+    return np.asarray(1 - survival.curve(sums)[..., -1])
 
 
 def _attempts(sums: Floats) -> Floats:
-    return survival.restricted_mean(survival.curve(sums[..., :2, :]))
+    return survival.restricted_mean(survival.curve(sums))
 
 
 def with_bounds(
@@ -210,22 +203,17 @@ def bound(games: Sequence[Game], last: int, end: Literal["at once", "never"]) ->
 
 
 def tally(games: Sequence[Game], last: int, *, unconfirmed: bool = False) -> Floats:
-    """Counts by picture, [pictures, 3, last], pictures in order of name: games on one picture are alike.
+    """Counts by picture, [pictures, 2, last], pictures in order of name: games on one picture are alike.
 
-    Row 0 has the games at risk in each round, row 1 those solved in it, and row 2, in its last column,
-    the unsolved games with a valid filling.
+    Row 0 has the games at risk in each round, row 1 those solved in it.
     """
     pictures: dict[str, list[Game]] = {}
     for one in games:
         pictures.setdefault(one.picture, []).append(one)
-    made = np.zeros((len(pictures), 3, last))
+    made = np.zeros((len(pictures), 2, last))
     for index, picture in enumerate(sorted(pictures)):
         spans = [one.span(last, unconfirmed=unconfirmed) for one in pictures[picture]]
-        made[index, :2] = survival.counts(spans, last)
-        lost = [span.rounds == last and not span.event for span in spans]
-        made[index, 2, -1] = sum(
-            gone and one.valid for gone, one in zip(lost, pictures[picture], strict=True)
-        )
+        made[index] = survival.counts(spans, last)
     return made
 
 
@@ -247,7 +235,7 @@ def _metric(
 def of_tally(
     counts: Floats, games: int, statistic: Callable[[Floats], Floats], ends: tuple[float, float]
 ) -> Metric:
-    """A statistic of a tally [samples, 3, last] of so many games, with its interval; `ends` as above."""
+    """A statistic of a tally [samples, 2, last] of so many games, with its interval; `ends` as above."""
     value = float(statistic(counts.sum(axis=0)))
     if math.isnan(value):
         why = "every game that was not solved broke off before the last round"

@@ -57,7 +57,7 @@ def _survival(games: Sequence[Game], settings: Settings) -> Section:
     tallies = tally(games, last)
     counts = tallies.sum(axis=0)
     stopped = Counter(one.unsolved_through + 1 for one in games if one.censored)
-    curve = survival.curve(counts[:2])
+    curve = survival.curve(counts)
     left: list[float | None] = [None if value != value else float(value) for value in curve]
     rows = tuple(
         (k, int(counts[0, k - 1]), int(counts[1, k - 1]), stopped[k], left[k]) for k in range(1, last + 1)

@@ -28,7 +28,7 @@ AVERAGES: Mapping[str, tuple[Kind, ...]] = {
     "average": ("3t1", "4t1", "5t2", "rank"),
     "average_with_2t1": ("2t1", "3t1", "4t1", "5t2", "rank"),
 }
-"""What each table's Avg. is the mean of: its accuracies and NDCG. Tables 2 and 4 have no 2T1, Table 3 has it."""
+"""What each table's Avg. is the mean of, type by type: its accuracies and NDCG. Tables 2 and 4 have no 2T1, Table 3 has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,37 +73,51 @@ def measured(all_of: Sequence[Answered], settings: Settings) -> dict[str, Metric
 
 
 def average(found: Sequence[Answered], settings: Settings, kinds: Sequence[Kind]) -> Metric:
-    """A table's Avg.: the mean of the accuracies of its choices and of NDCG, its last; n counts pictures and questions.
+    """A table's Avg. of each type, the mean of its accuracies and of NDCG, and the mean over types; n counts pictures and questions.
 
-    It is null where one of the kinds was not asked.
+    It is null where a type was not asked one of the kinds. Fig. 16 has types weigh alike, however many problems each has.
     """
-    groups: dict[str, list[list[float]]] = {}
-    for one in found:
-        if one.problem.kind in kinds:
-            sums = groups.setdefault(one.problem.group, [[0.0, 0.0] for _ in kinds])
-            sums[kinds.index(one.problem.kind)][0] += _worth(one.problem, one.answer, settings)
-            sums[kinds.index(one.problem.kind)][1] += 1
-    counts = np.array(list(groups.values())) if groups else np.zeros((1, len(kinds), 2))
-    missing = [kind.upper() for kind, of in zip(kinds, counts[..., 1].sum(axis=0), strict=True) if not of]
-    if missing:
-        return Metric(None, why=f"no {', '.join(missing)} was asked: the average is over {len(kinds)}")
+    asked = [one for one in found if one.problem.kind in kinds]
+    cells = [(type_, kind) for type_ in sorted({one.problem.type for one in found}) for kind in kinds]
+    groups: dict[str, Floats] = {}
+    for one in asked:
+        sums = groups.setdefault(one.problem.group, np.zeros((len(cells), 2)))
+        sums[cells.index((one.problem.type, one.problem.kind))] += (
+            _worth(one.problem, one.answer, settings),
+            1,
+        )
+    counts = np.array(list(groups.values())) if groups else np.zeros((1, len(cells), 2))
+    missing = [
+        f"{kind.upper()} of {type_}"
+        for (type_, kind), of in zip(cells, counts[..., 1].sum(axis=0), strict=True)
+        if not of
+    ]
+    if missing or not cells:
+        why = f"no {', '.join(missing) or 'problem'} was asked: the average is over {len(kinds)} of each type"
+        return Metric(None, why=why)
     low, high = bounded(counts, _averaged)
-    chance = [CHOICES[kind] for kind in kinds[:-1]]
-    ranked = [one for one in found if one.problem.kind == "rank"]
-    chance.append(_over(ranked, lambda one: ranking.chance(gain(one, settings))) or 0.0)
-    asked = sum(one.problem.kind in kinds for one in found)
+    chance = [
+        _chance([one for one in asked if (one.problem.type, one.problem.kind) == cell], settings)
+        for cell in cells
+    ]
     return Metric(
         float(_averaged(counts.sum(axis=0))),
         low,
         high,
         n=len(counts),
         baselines={"chance": float(np.mean(chance))},
-        observations=asked,
+        observations=len(asked),
     )
 
 
+def _chance(found: Sequence[Answered], settings: Settings) -> float:
+    """What chance gets of problems of one kind: the right choice, or NDCG."""
+    kind = found[0].problem.kind
+    return CHOICES.get(kind) or _over(found, lambda one: ranking.chance(gain(one, settings))) or 0.0
+
+
 def _averaged(sums: Floats) -> Floats:
-    """The mean over kinds of what a kind is worth, from sums and counts; nan where a kind is missing."""
+    """The mean of what each kind of each type is worth, from sums and counts; nan where one is missing."""
     return np.asarray(ratio(sums).mean(axis=-1))
 
 

@@ -18,13 +18,10 @@ RIGHT = Errors(0.0)
 
 
 def tallies(yes: Booleans) -> Floats:
-    """Counts of games by picture, [pictures, 3, ROUNDS] as `score.tally` makes them, of yes [pictures, games, ROUNDS]."""
+    """Counts of games by picture, [pictures, 2, ROUNDS] as `score.tally` makes them, of yes [pictures, games, ROUNDS]."""
     before = np.logical_or.accumulate(yes, axis=-1)
     at_risk = np.concatenate([np.ones_like(before[..., :1]), ~before[..., :-1]], axis=-1)
-    made = np.zeros((len(yes), 3, ROUNDS))
-    made[:, 0], made[:, 1] = at_risk.sum(axis=1), (at_risk & yes).sum(axis=1)
-    made[:, 2, -1] = (~before[..., -1]).sum(axis=1)
-    return made
+    return np.stack([at_risk.sum(axis=1), (at_risk & yes).sum(axis=1)], axis=1).astype(float)
 
 
 def headline(yes: Booleans) -> Headline:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import csv
 import os
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy
 
-from lotbench.benchmarks.liveideabench.judged import read_keyword
+from lotbench.benchmarks.liveideabench.judged import Comparison, Idea, Keyword, Row, read_keyword
 from lotbench.benchmarks.liveideabench.panelists import severity
 from lotbench.benchmarks.liveideabench.people import review
+from lotbench.benchmarks.liveideabench.relations import lengths
 from lotbench.benchmarks.liveideabench.score import average, dimensions, sheet
 from lotbench.benchmarks.liveideabench.settings import VERSIONS, Settings
 from lotbench.report.sections import Section
@@ -168,3 +171,52 @@ async def test_every_table_is_whole_whatever_came_of_the_walks() -> None:
         whole(walked.sections())
     whole(nothing.benchmark.sections([], Settings(), nothing.evidence))
     assert judge().model_id == "judge-0"
+
+
+def thought(number: int, reasoning: int, words: int, marks: list[tuple[int, int]]) -> Idea:
+    """An idea with so much reasoning and the originality and feasibility that each judge gave it."""
+    rows = tuple(
+        Row(seat, f"judge {seat}", {"originality": one, "feasibility": other})
+        for seat, (one, other) in enumerate(marks)
+    )
+    return Idea(number, "ok", "An idea.", None, rows, 0, words=words, reasoning=reasoning)
+
+
+def test_length_and_reasoning_go_with_each_dimension_verdict_by_verdict() -> None:
+    v1 = VERSIONS["v1"]
+    keywords = [
+        Keyword(
+            f"kw-{at}",
+            0,
+            "physics",
+            (
+                thought(1, 100 * 2**at, 60 + at, [(3 + at, 5), (4, 6 - at % 3), (5, 5)]),
+                thought(2, 900, 80 - at, [(6, 2 + at), (7 - at, 4)]),
+            ),
+            (Comparison((1, 2), ("ABCD"[at % 4],), False, 0),),
+        )
+        for at in range(5)
+    ]
+    verdicts = [(one.fluency(v1), idea, row) for one in keywords for idea in one.ideas for row in idea.rows]
+    table = lengths(keywords, v1).tables[0]
+    rows = {row[:2]: dict(zip(table.columns, row, strict=True)) for row in table.rows}
+
+    assert {other for one, other in rows if one == "length of the reasoning"} == {
+        *("judged quality", "originality", "feasibility", "fluency", "quality and fluency"),
+    }
+    assert {row["verdicts"] for row in rows.values()} == {len(verdicts)} == {25}
+    reasoning = [float(idea.reasoning) for _, idea, _ in verdicts]
+    for name, values in {
+        "originality": [row.scores["originality"] for *_, row in verdicts],
+        "feasibility": [row.scores["feasibility"] for *_, row in verdicts],
+        "fluency": [fluency for fluency, *_ in verdicts],
+        "quality and fluency": [fmean([*row.scores.values(), fluency]) for fluency, _, row in verdicts],
+    }.items():
+        found = rows["length of the reasoning", name]
+        assert found["rho"] == pytest.approx(scipy.stats.spearmanr(reasoning, values).statistic)
+        assert found["r"] == pytest.approx(scipy.stats.pearsonr(np.log1p(reasoning), values).statistic)
+    length = rows["length of the idea", "judged quality"]
+    quality = [fmean(row.scores.values()) for *_, row in verdicts]
+    assert length["r"] == pytest.approx(
+        scipy.stats.pearsonr([idea.words for _, idea, _ in verdicts], quality).statistic
+    )

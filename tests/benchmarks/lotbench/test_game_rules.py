@@ -145,11 +145,13 @@ async def test_rounds_without_a_filling_count_for_the_clue_schedule() -> None:
     assert "CLUE: It is an object." in said_to_candidate(player)[3]
 
 
-@pytest.mark.parametrize("unsolved", ["zero", "cap"])
-async def test_a_game_with_no_valid_filling_scores_0_and_is_shown_apart(unsolved: str) -> None:
+@pytest.mark.parametrize(("unsolved", "worth"), [("zero", 0.0), ("cap", math.exp(-0.2 * 2))])
+async def test_a_game_with_no_valid_filling_is_unsolved_and_shown_apart(unsolved: str, worth: float) -> None:
     settings = {"max_rounds": 2, "unsolved": unsolved}
     game = await play(candidate(SORRY, SORRY), **settings)
-    assert (game.outcome, game.trace.score.value) == ("unsolved", 0.0)
+    assert game.outcome == "unsolved"
+    assert game.trace.score.value == pytest.approx(worth)
+    assert game.trace.score.parts["rounds"] == 2
     assert game.trace.score.parts["valid_filling"] is False
     shown = benchmark.sections([game.trace], Settings(**settings, confirm="never"))
     rows = [row for section in shown for table in section.tables for row in table.rows]

@@ -125,12 +125,16 @@ def test_a_positive_without_its_confirmation_is_an_event_for_the_unconfirmed_sco
     assert found["creativity_score_unconfirmed"].value == pytest.approx(math.exp(-0.2) / 2)
 
 
-def test_a_game_without_a_valid_filling_is_worth_nothing_even_capped() -> None:
+def test_capped_every_game_adds_its_term_to_eq_8_also_one_without_a_valid_filling() -> None:
     mute = trace("a", 0, "unsolved", [respond(k, status="refused") for k in (1, 2, 3)])
-    rules = Rules(max_rounds=3, unsolved="cap")
-    assert metrics([mute], rules)["creativity_score"].value == 0
-    both = metrics([mute, unsolved("b", 0, 3)], rules)["creativity_score"]
-    assert both.value == pytest.approx(math.exp(-0.6) / 2)
+    games = [mute, unsolved("b", 0, 3), won("c", 0, 2)]
+    capped = metrics(games, Rules(max_rounds=3, unsolved="cap"))
+    zero = metrics(games, Rules(max_rounds=3))
+
+    # m n = 3 games: t = N = 3 where nothing was found, t = 1 where one attempt failed before.
+    assert capped["creativity_score"].value == pytest.approx((2 * math.exp(-0.6) + math.exp(-0.2)) / 3)
+    assert zero["creativity_score"].value == pytest.approx(math.exp(-0.2) / 3)
+    assert zero["creativity_score_cap"].value == capped["creativity_score"].value
 
 
 def test_no_games_and_no_game_to_the_end_have_no_score() -> None:

@@ -78,6 +78,19 @@ def test_votes_come_back_as_shares_by_type_with_intervals() -> None:
     assert sum(row[2] for row in rows if row[0] == "all") == 4 * 60
 
 
+def test_over_all_a_share_is_the_mean_over_types_however_many_votes_each_has() -> None:
+    items, key = ballot(WRITTEN, PROBLEMS, "oogiri", seed=0)
+    some = [item for item in items if item.type == "T2T"][:2]
+    cast = votes([*some, *(item for item in items if item.type == "I2T")], key, "bob")
+    by_place = {(type_, model): share for type_, model, _, share, *_ in shares(items, key, cast)}
+
+    assert by_place["T2T", "bob"] == 1.0
+    for model in ("ada", "bob"):
+        means = (by_place["I2T", model] + by_place["T2T", model]) / 2
+        assert by_place["all", model] == pytest.approx(means)
+    assert "IT2T" not in {type_ for type_, _ in by_place}
+
+
 def test_faults_of_votes_are_named() -> None:
     _, key = ballot(WRITTEN, PROBLEMS, "oogiri", seed=0)
     given = [
@@ -130,7 +143,7 @@ def test_from_runs_to_a_ballot_to_shares(tmp_path: Path, capsys: pytest.CaptureF
     assert "1 voters, 3 votes on 3 prompts" in printed
     first = Counter(letters["A"] for letters in key.values())
     for model, count in first.items():
-        assert f"{model:40} {count:6}  {count / 3:.3f}" in printed
+        assert f"all   {model:40} {count:6}  " in printed
     ballots.write_text('{"id": "nowhere", "voter": "me", "letters": ["A"]}\n')
     assert main(["ballot", "count", str(out), str(ballots)]) == 2
     assert "votes.jsonl:1: id: no prompt 'nowhere'" in capsys.readouterr().err

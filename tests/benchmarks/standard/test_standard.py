@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lotbench.benchmarks.standard import score
+from lotbench.benchmarks.standard import score, sections
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.benchmarks.standard.score import Answered
@@ -170,7 +170,7 @@ async def test_the_report_has_spearman_what_is_misplaced_and_the_papers_average(
     ]
     assert [row[0] for row in ranking.tables[1].rows] == [1, 2, 3, 4, 5]
     assert len(ranking.plots) == 2
-    for row in walked.section("by type and language").tables[0].rows:
+    for row in (one for one in walked.section("by type and language").tables[0].rows if one[0] != "all"):
         values = [value for value in (*row[3:7], row[8]) if isinstance(value, float)]
         assert row[-2:] == pytest.approx((sum(values[1:]) / 4, sum(values) / 5))
 
@@ -250,29 +250,50 @@ def test_each_average_of_the_papers_tables_is_the_mean_of_its_own_row() -> None:
         assert float(score._averaged(counts)) == pytest.approx(float(row["Avg."]), abs=off), row
 
 
-async def test_the_average_is_the_mean_of_the_papers_four_and_stands_in_the_summary() -> None:
-    settings = Settings()
-    rows = [
-        (kind, group, worth)
-        for group, table in {
-            "a": {"3t1": 1, "4t1": 0, "5t2": 1, "rank": 1},
-            "b": {"3t1": 1, "4t1": 1},
-        }.items()
-        for kind, worth in table.items()
-    ]
-    by_kind = {one.kind: one for one in problems(kind="all")}
+def answered_as(kind: str, group: str, right: bool, type_: str = "I2T") -> Answered:
+    """A problem of a kind and type on one picture, answered rightly or not at all."""
+    one = next(one for one in problems(kind="all") if one.kind == kind)
+    one = one.model_copy(update={"group": group, "type": type_})
+    best = tuple(range(one.wanted)) if kind != "rank" else tuple(range(len(one.options)))
+    return Answered(one, best if right else None)
 
-    def said(kind: str, group: str, worth: int) -> Answered:
-        one = by_kind[kind].model_copy(update={"group": group})
-        right = tuple(range(one.wanted)) if kind != "rank" else tuple(range(len(one.options)))
-        return Answered(one, right if worth else None)
 
-    found = [said(*row) for row in rows]
-    made = score.average(found, settings, score.AVERAGES["average"])
+def test_the_average_of_one_type_is_the_mean_of_the_papers_four() -> None:
+    marks = {"a": {"3t1": True, "4t1": False, "5t2": True, "rank": True}, "b": {"3t1": True, "4t1": True}}
+    found = [answered_as(kind, group, right) for group, of in marks.items() for kind, right in of.items()]
+
+    made = score.average(found, Settings(), score.AVERAGES["average"])
+
     assert made.value == pytest.approx((1 + 0.5 + 1 + 1) / 4)
-    assert made.n == 2
-    assert made.observations == 6
+    assert (made.n, made.observations) == (2, 6)
     lacking = score.average(
-        [one for one in found if one.problem.kind != "5t2"], settings, score.AVERAGES["average_with_2t1"]
+        [one for one in found if one.problem.kind != "5t2"], Settings(), score.AVERAGES["average_with_2t1"]
     )
-    assert (lacking.value, lacking.why) == (None, "no 2T1, 5T2 was asked: the average is over 5")
+    assert lacking.value is None
+    assert lacking.why == "no 2T1 of I2T, 5T2 of I2T was asked: the average is over 5 of each type"
+
+
+def test_the_average_weighs_types_alike_however_many_problems_each_has() -> None:
+    four = ("3t1", "4t1", "5t2", "rank")
+    found = [answered_as(kind, f"picture {n}", True) for kind in four for n in range(9)]
+    found += [answered_as(kind, "question", False, "T2T") for kind in four]
+
+    made = score.average(found, Settings(), score.AVERAGES["average"])
+    table = sections.cells(found, Settings()).tables[0]
+    column = table.columns.index("Avg.")
+
+    assert made.value == pytest.approx((1 + 0) / 2)  # 36 of 40 answers are right
+    assert made.low is not None and made.high is not None and made.low < 0.5 < made.high
+    assert {row[:2]: row[column] for row in table.rows if row[1] == "en"} == {
+        ("I2T", "en"): 1.0,
+        ("T2T", "en"): 0.0,
+        ("all", "en"): 0.5,
+    }
+    assert made.baselines["chance"] == pytest.approx((1 / 3 + 1 / 4 + 1 / 10 + rank_chance()) / 4)
+
+
+def rank_chance() -> float:
+    """The NDCG of chance of the ranking that `answered_as` takes."""
+    ranked = score.ndcg([answered_as("rank", "any", True)], Settings())
+    assert ranked.baselines["chance"] is not None
+    return ranked.baselines["chance"]
