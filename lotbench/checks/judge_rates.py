@@ -16,7 +16,7 @@ from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult, Ru
 from lotbench.metrics.agreement import Agreement, Rate, agreement, flips, kappa
 from lotbench.metrics.correlation import pearson, spearman
 from lotbench.report.markdown import bullets, number, plain, table
-from lotbench.report.report import Spent, laid_out
+from lotbench.report.report import Spent, laid_out, usage_table
 from lotbench.report.sections import Cell, Section, Table
 from lotbench.report.trust import Check, sentence
 from lotbench.types import JSON, Metric
@@ -291,19 +291,6 @@ def to_markdown(
     told: Sequence[str] = (),
 ) -> str:
     """The content of a judge check's report.md."""
-    cost = Table(
-        ("role", "calls", "input tokens", "output tokens", "cost (USD)"),
-        tuple(
-            (
-                role,
-                one.calls,
-                one.input_tokens,
-                one.output_tokens,
-                "no price known" if one.cost_usd is None else f"{one.cost_usd:.4f}",
-            )
-            for role, one in spent.items()
-        ),
-    )
     title = ", ".join(dict.fromkeys(name for given in names.values() for name in given))
     blocks = [
         f"# Judge check: {plain(title)}",
@@ -311,6 +298,6 @@ def to_markdown(
         *(["## Good enough?", bullets(told)] if told else []),
         *(block for section in sections(found, names) for block in laid_out(section)),
         "## Calls",
-        table(cost),
+        table(usage_table(spent)),
     ]
     return "\n\n".join(block for block in blocks if block) + "\n"

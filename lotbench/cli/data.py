@@ -198,7 +198,7 @@ def imported(parsed: argparse.Namespace) -> int:
         runs = import_ideas(Path(parsed.source), Path(parsed.out))
         print(f"{parsed.out}: {len(runs)} runs of {parsed.source}, and their keywords")
         return 0
-    sources = {"oogiri-go": oogiri_go.source, "caption-contest": caption_contest.source}
+    sources = {"oogiri-go": oogiri_go.rows, "caption-contest": caption_contest.rows}
     if parsed.name not in sources:
         if parsed.name not in (readers := published.readers()):
             known = ", ".join([*sources, *readers, IDEAS])
@@ -207,7 +207,8 @@ def imported(parsed: argparse.Namespace) -> int:
         print(f"{parsed.out}: {published.write(found, Path(parsed.out))} samples of {parsed.source}")
         return 0
     dest = Path(parsed.out)
-    done = importing.bring(sources[parsed.name](parsed.source, importing.PictureFiles(dest)), dest)
+    rows = sources[parsed.name](Path(parsed.source), importing.PictureFiles(dest))
+    done = importing.bring(parsed.source, rows, dest)
     for fault in done.broken:
         print(f"note: {fault}")
     for reason, count in done.skipped.most_common():

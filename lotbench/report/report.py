@@ -38,8 +38,6 @@ class Spent:
     cached_input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = 0.0
-    malformed: int = 0
-    """Replies with parts that no server should send."""
     assumed_tokens: int = 0
     """Of the tokens, those of replies that were cut off and did not say what they had used: the most that they may have."""
     assumed_usd: float | None = 0.0
@@ -56,7 +54,6 @@ class Spent:
             self.cached_input_tokens + other.cached_input_tokens,
             self.output_tokens + other.output_tokens,
             sum_of(self.cost_usd, other.cost_usd),
-            self.malformed + other.malformed,
             self.assumed_tokens + other.assumed_tokens,
             sum_of(self.assumed_usd, other.assumed_usd),
         )
@@ -189,7 +186,7 @@ def to_summary(report: Report) -> dict[str, JSON]:
         "headline": report.headline,
         "scores": {name: _score(metric) for name, metric in report.scores.items()},
         "usage": {
-            **_spent(total(facts)),
+            **_spent(total(facts.spent)),
             "by_role": {role: _spent(spent) for role, spent in facts.spent.items()},
         },
         "diagnostics": {section.name: dict(section.numbers) for section in report.sections if section.name},
@@ -262,7 +259,7 @@ def _whole(report: Report) -> str:
         "## Settings",
         table(settings_table(report)),
         "## Calls",
-        table(usage_table(facts)),
+        table(usage_table(facts.spent)),
         *([plain(felt.caption), table(felt)] if (felt := footprint_table(facts)) else []),
         "## Digests",
         table(Table(("of", "digest"), tuple(sorted(facts.digests.items())))),
@@ -290,7 +287,7 @@ def _about(report: Report) -> str:
             *([f"variant: {facts.arm}"] if facts.arm is not None else []),
             *lines,
             f"{report.n_traces} of {facts.n_walks} tasks on {facts.n_samples} samples: {ended}",
-            f"time: {facts.wall_s:.1f} s{_paid(total(facts))}",
+            f"time: {facts.wall_s:.1f} s{_paid(total(facts.spent))}",
         ]
     )
 
@@ -416,24 +413,24 @@ def settings_table(report: Report) -> Table:
     return Table(("setting", "this run", facts.preset, "differs"), tuple(rows))
 
 
-def usage_table(facts: Facts) -> Table:
-    """Calls, tokens and cost of each role, and of all, and replies with malformed parts if there are any."""
-    any_malformed, any_assumed = total(facts).malformed > 0, total(facts).assumed_tokens > 0
+def usage_table(spent: Mapping[str, Spent]) -> Table:
+    """Calls, tokens and cost of each role, and of all."""
+    whole = total(spent)
+    any_assumed = whole.assumed_tokens > 0
     rows = tuple(
         (
             role,
-            spent.calls,
-            spent.input_tokens,
-            spent.cached_input_tokens,
-            spent.output_tokens,
-            "no price known" if spent.cost_usd is None else f"{spent.cost_usd:.4f}",
-            *((spent.assumed_tokens,) if any_assumed else ()),
-            *((spent.malformed,) if any_malformed else ()),
+            one.calls,
+            one.input_tokens,
+            one.cached_input_tokens,
+            one.output_tokens,
+            "no price known" if one.cost_usd is None else f"{one.cost_usd:.4f}",
+            *((one.assumed_tokens,) if any_assumed else ()),
         )
-        for role, spent in [*facts.spent.items(), ("all", total(facts))]
+        for role, one in [*spent.items(), ("all", whole)]
     )
     columns = ["role", "calls", "input tokens", "of these cached", "output tokens", "cost (USD)"]
-    columns += ["tokens assumed"] * any_assumed + ["malformed"] * any_malformed
+    columns += ["tokens assumed"] * any_assumed
     return Table(tuple(columns), rows)
 
 
@@ -450,9 +447,9 @@ def footprint_table(facts: Facts) -> Table | None:
     return Table(("role", "energy (kWh)", "CO2e (kg)"), rows, f"Estimated by {found['library']}")
 
 
-def total(facts: Facts) -> Spent:
+def total(spent: Mapping[str, Spent]) -> Spent:
     """What all roles used together."""
-    return sum(facts.spent.values(), start=Spent())
+    return sum(spent.values(), start=Spent())
 
 
 def _setting(settings: Mapping[str, JSON], name: str) -> str:
@@ -484,7 +481,6 @@ def _score(metric: Metric) -> dict[str, JSON]:
 
 
 def _spent(spent: Spent) -> dict[str, JSON]:
-    malformed: dict[str, JSON] = {"malformed": spent.malformed} if spent.malformed else {}
     most: dict[str, JSON] = {"tokens": spent.assumed_tokens, "cost_usd": spent.assumed_usd}
     assumed: dict[str, JSON] = {"assumed": most} if spent.assumed_tokens else {}
     return {
@@ -494,5 +490,4 @@ def _spent(spent: Spent) -> dict[str, JSON]:
         "output_tokens": spent.output_tokens,
         "cost_usd": spent.cost_usd,
         **assumed,
-        **malformed,
     }

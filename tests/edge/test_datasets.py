@@ -259,24 +259,6 @@ def test_a_picture_is_in_memory_once_however_many_runs_send_it(
     )
 
 
-def test_pictures_out_of_use_are_let_go_and_come_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder, found = rows(tmp_path, 9)
-    every = Pictures(folder, found, 32)
-    largest = max(len(every.data_url(one.sha256)) for one in every.values())
-    monkeypatch.setattr(datasets, "CACHED_BYTES", 2 * largest)
-    monkeypatch.setattr(datasets, "READY", datasets.DataUrls())
-    pictures = Pictures(folder, found, 32)
-
-    urls = {name: pictures.data_url(pictures[name].sha256) for name in pictures}
-
-    ready = datasets.READY
-    assert sum(map(len, ready._urls.values())) == ready.size <= 2 * largest
-    assert len(set(urls.values())) == 5
-    assert {name: pictures.data_url(pictures[name].sha256) for name in pictures} == urls
-
-
 def test_the_digest_depends_on_what_the_data_are_and_not_on_their_file(tmp_path: Path) -> None:
     def of(folder: Path, limit: int = 1024) -> str:
         found = samples(folder, Row)

@@ -211,7 +211,7 @@ class Caller:
             self.budget.refuse_late()
             started = time.time()
             self.stats.open[place] = time.monotonic(), role_model.name
-            reply = _storable(await role_model.model(request))
+            reply = storable(await role_model.model(request))
             used, spent = reply.usage, cost(price, reply) if price else 0.0
             role_model.model_id = reply.model
             self._write(question, request, role_model, reply, "call", started)
@@ -300,10 +300,10 @@ def _estimate(request: Request) -> int:
     )
 
 
-def _storable(reply: Reply) -> Reply:
+def storable(reply: Reply) -> Reply:
     """A reply that can be written down: half a character pair, which JSON can hold and UTF-8 cannot, is replaced."""
-    texts = {name: getattr(reply, name) or "" for name in ("text", "model", "reasoning", "refusal")}
-    broken: dict[str, Any] = {
-        name: HALVES.sub("\ufffd", text) for name, text in texts.items() if HALVES.search(text)
-    }
-    return replace(reply, **broken) if broken else reply
+    texts = {name: getattr(reply, name) for name in ("text", "model", "reasoning", "refusal")}
+    whole: dict[str, Any] = {name: HALVES.sub("\ufffd", text) for name, text in texts.items() if text}
+    if reply.logprobs:
+        whole["logprobs"] = {HALVES.sub("\ufffd", token): likely for token, likely in reply.logprobs.items()}
+    return replace(reply, **whole)

@@ -90,8 +90,6 @@ class Total:
     output_tokens: int = 0
     seconds: float = 0.0
     cost_usd: float | None = 0.0
-    malformed: int = 0
-    """Replies with parts that no server should send, which were read as missing."""
 
     @property
     def usage(self) -> Usage:
@@ -119,7 +117,6 @@ class Totals:
         total.cached_input_tokens += usage.cached_input_tokens
         total.output_tokens += usage.output_tokens
         total.seconds += made.reply.seconds
-        total.malformed += "malformed" in made.reply.sent
         price, before = self.prices.get(made.asked), total.cost_usd
         total.cost_usd = None if price is None or before is None else before + cost(price, made.reply)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import json
+import mmap
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -28,8 +29,6 @@ from lotbench.errors import DataError, UsageError, at, faults_of
 T = TypeVar("T")
 CRC, END = b',"crc":"', b'"}\n'
 SEAL = len(CRC) + 8 + len(END)
-BLOCK = 65_536
-"""Bytes read at once to find where a last line begins."""
 
 
 def fields(record: Any) -> dict[str, Any]:
@@ -138,13 +137,11 @@ def put(file: FileIO, end: int, text: bytes) -> int:
 
 def _mended(file: FileIO) -> int:
     """The end of a file, once a torn last line is cut and one that lacks only its line feed has it."""
-    end = start = os.fstat(file.fileno()).st_size
-    last = b""
-    while start and b"\n" not in last:
-        size = min(start, BLOCK)
-        start -= size
-        last = os.pread(file.fileno(), size, start) + last
-    last = last.rpartition(b"\n")[2]
+    end = os.fstat(file.fileno()).st_size
+    if not end:
+        return end
+    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+        last = text[text.rfind(b"\n") + 1 :]
     if not last:
         return end
     if not _torn(last):

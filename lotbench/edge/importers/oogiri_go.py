@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 from lotbench.benchmarks.standard.oogiri import Language, Row
 from lotbench.config.makers import PEOPLE
-from lotbench.edge.importers.importing import BrokenError, PictureFiles, Raw, SkippedError, Source
+from lotbench.edge.importers.importing import BrokenError, PictureFiles, Raw, SkippedError
 from lotbench.edge.pictures.picture_file import MAX_BYTES
 from lotbench.errors import UsageError
 
@@ -29,27 +29,22 @@ Find: TypeAlias = Callable[[str], bytes | None]
 """The bytes of a picture by its stem; None if there is none."""
 
 
-def source(name: str, pictures: PictureFiles) -> Source:
+def rows(folder: Path, pictures: PictureFiles) -> Iterator[Raw]:
     """The rows of a folder.
 
     Raises:
         UsageError: It has none.
     """
-    folder = Path(name)
     files = [folder / file for file in FILES if (folder / file).is_file()]
     if not files:
         raise UsageError(f"{folder}: has none of {', '.join(FILES)}")
     find = _pictures(folder)
-
-    def rows() -> Iterator[Raw]:
-        for path in files:
-            with path.open("rb") as lines:
-                for number, line in enumerate(lines, 1):
-                    if line.strip():
-                        read = partial(_row, line, FILES[path.name], number, find, pictures)
-                        yield Raw(str(path), number, read)
-
-    return Source(name, rows)
+    for path in files:
+        with path.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    read = partial(_row, line, FILES[path.name], number, find, pictures)
+                    yield Raw(str(path), number, read)
 
 
 def _pictures(folder: Path) -> Find:

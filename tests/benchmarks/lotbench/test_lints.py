@@ -267,7 +267,8 @@ def test_a_sheet_has_nine_samples_a_page(tmp_path: Path, capsys: pytest.CaptureF
     assert "not a font" in capsys.readouterr().err
 
 
-def test_lines_break_at_spaces_and_inside_long_words() -> None:
+def test_lines_break_at_spaces_and_between_chinese_characters() -> None:
     assert contact_sheet.wrapped("one two three", 7, len) == ["one two", "three"]
     assert contact_sheet.wrapped("> 一二三四五六七八九", 5, len) == ["> 一二三", "四五六七八", "九"]
+    assert contact_sheet.wrapped("a longest word", 5, len) == ["a", "longest", "word"]
     assert contact_sheet.wrapped("", 5, len) == []
