@@ -19,7 +19,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 from lotbench.metrics.bradley_terry import Rating, Votes, ratings
-from lotbench.metrics.intervals import Floats, bounded
+from lotbench.metrics.intervals import Floats, bounded, divided
 from lotbench.types import Trace
 
 Key: TypeAlias = dict[str, dict[str, str]]
@@ -287,5 +287,4 @@ def ranked(items: Sequence[Item], votes: Sequence[Vote]) -> list[dict[str, Any]]
 
 def _share(sums: Floats, place: int) -> Floats:
     """The share of one model, as a statistic of summed votes; nan where nobody voted."""
-    total = sums.sum(axis=-1)
-    return np.asarray(np.divide(sums[..., place], total, out=np.full(total.shape, np.nan), where=total > 0))
+    return divided(sums[..., place], sums.sum(axis=-1))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -24,8 +24,12 @@ Interval: TypeAlias = tuple[float | None, float | None]
 
 Z = 1.959963984540054
 """The .975 quantile of the normal distribution, written out; the others are of scipy.special, since scipy.stats takes half a second to import."""
-_CELLS = 4_000_000
-"""The most weights held in memory at once."""
+
+
+def divided(part: Floats, whole: Floats) -> Floats:
+    """A quotient, place by place; NaN where the whole is not above 0."""
+    top, bottom = np.broadcast_arrays(np.asarray(part, dtype=float), np.asarray(whole, dtype=float))
+    return np.asarray(np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom > 0))
 
 
 def bounded(
@@ -157,9 +161,7 @@ def bootstrap(
     clusters = len(counts)
     if clusters < 2:
         return None, None
-    # The metrics of a run share one set of draws; a large set is drawn anew rather than kept.
-    weights = (_kept if clusters * draws <= _CELLS else _weights)(seed, clusters, draws)
-    values = np.concatenate([statistic(np.tensordot(block, counts, axes=1)) for block in weights])
+    values = statistic(np.tensordot(_weights(seed, clusters, draws), counts, axes=1))
     missing = np.isnan(values)
     tail = (1 - expanded(clusters, level)) / 2
     low = np.quantile(np.where(missing, -np.inf, values), tail, method="lower")
@@ -187,18 +189,11 @@ def _jackknife(counts: Floats, statistic: Callable[[Floats], Floats]) -> tuple[f
     return value, np.asarray(n * value - (n - 1) * statistic(total - counts)) if n > 1 else np.full(n, np.nan)
 
 
-def _weights(seed: int, clusters: int, draws: int) -> Iterator[Floats]:
-    """How often each cluster is drawn, in blocks [draws, clusters] of no more than `_CELLS` weights."""
-    rng = np.random.default_rng(_entropy(seed))
-    even = np.full(clusters, 1 / clusters)
-    step = max(1, _CELLS // clusters)
-    for done in range(0, draws, step):
-        yield rng.multinomial(clusters, even, size=min(step, draws - done)).astype(float)
-
-
 @lru_cache(maxsize=1)
-def _kept(seed: int, clusters: int, draws: int) -> tuple[Floats, ...]:
-    return tuple(_weights(seed, clusters, draws))
+def _weights(seed: int, clusters: int, draws: int) -> Floats:
+    """How often each cluster is drawn, [draws, clusters]; the metrics of a run share one set of draws."""
+    rng = np.random.default_rng(_entropy(seed))
+    return rng.multinomial(clusters, np.full(clusters, 1 / clusters), size=draws).astype(float)
 
 
 def _entropy(seed: int) -> int:

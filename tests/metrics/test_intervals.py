@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from lotbench.metrics import intervals
 from lotbench.metrics.intervals import Floats, bootstrap, bounded, expanded, studentised, wilson
 
 
@@ -23,13 +22,6 @@ def test_one_seed_gives_one_interval() -> None:
     data = clusters([(7 * at) ** 2 % 97 / 97 for at in range(30)])
     assert bootstrap(data, mean, seed=3) == bootstrap(data, mean, seed=3)
     assert bootstrap(data, mean, seed=3) != bootstrap(data, mean, seed=-4)
-
-
-def test_drawing_in_pieces_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = clusters([0.1, 0.4, 0.3, 0.9, 0.5])
-    whole = bootstrap(data, mean, seed=0)
-    monkeypatch.setattr(intervals, "_CELLS", 35)
-    assert bootstrap(data, mean, seed=0) == whole
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=20))
