@@ -181,20 +181,20 @@ def record(
         "key": dict(key),
         "names": list(names),
         "set": dict(about),
-        "what": one.what,
         **counted(one),
-        "flips": list(one.flips),
         "field": [],
     }
 
 
 def counted(one: Measure) -> dict[str, Any]:
-    """The rates of a measure, as a record has them."""
+    """The rates of a measure, as a record and a summary have them."""
     return {
+        "what": one.what,
         "groups": {name: asdict(group) for name, group in one.groups.items()},
         "marks": {name: asdict(group) for name, group in one.marks.items()},
         "unreadable": one.unreadable,
         "of": one.of,
+        "flips": list(one.flips),
     }
 
 

@@ -16,7 +16,6 @@ from lotbench.checks import judge_check_plan
 from lotbench.config import experiment as config
 from lotbench.config.makers import PEOPLE
 from lotbench.edge.files import datasets
-from lotbench.edge.files.jsonl import texts
 from lotbench.edge.pictures import picture_facts
 from lotbench.errors import DataError, UsageError, at
 from lotbench.harness.planted import PlantedRow
@@ -34,8 +33,8 @@ IDEAS = "liveideabench-ideas"
 def listing(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data list`."""
     for folder in datasets.data_sets():
-        lines = list(texts(folder / "samples.jsonl"))
-        print(f"{folder.name:14} {len(lines):5} samples  {folder}")
+        count = len(datasets.lines(folder))
+        print(f"{folder.name:14} {count:5} samples  {folder}")
     return 0
 
 

@@ -31,4 +31,7 @@ def room(wanted: int) -> tuple[int, str]:
     if now >= need:
         return wanted, f"files that may be open at once: raised from {soft} to {now}"
     left = max(1, now - RESERVED)
-    return left, f"at most {now} files may be open at once (ulimit -n), so {left} calls in flight, not {wanted}"
+    return (
+        left,
+        f"at most {now} files may be open at once (ulimit -n), so {left} calls in flight, not {wanted}",
+    )

@@ -218,30 +218,3 @@ def _table(text: bytes) -> Any:
         found = json.loads(text.decode("utf-8"))
         json.dumps(found, ensure_ascii=False).encode()
         return found
-
-
-def texts(path: Path, *, appended: bool = False) -> Iterator[tuple[int, str]]:
-    """The lines of a file that are not empty, with their numbers, from 1.
-
-    A line ends at a line feed alone: a text inside JSON may hold other breaks (U+2028) as they are.
-
-    Args:
-        path: The file.
-        appended: Whether it is one that `append` writes: a torn last line is then passed over.
-
-    Raises:
-        DataError: The file cannot be read, or a line is not UTF-8.
-    """
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise DataError([f"{path}: {error.strerror}"]) from None
-    last = raw.rpartition(b"\n")[2]
-    if appended and _torn(last):
-        raw = raw.removesuffix(last)
-    try:
-        every = enumerate(raw.decode("utf-8").split("\n"), 1)
-    except UnicodeDecodeError as error:
-        line = 1 + raw.count(b"\n", 0, error.start)
-        raise DataError([f"{at(path, line)}: not UTF-8"]) from None
-    return ((number, text) for number, text in every if text.strip())
