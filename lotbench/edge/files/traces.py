@@ -7,9 +7,7 @@ line begins is held, so what a report takes up does not grow with the run.
 from __future__ import annotations
 
 import json
-import os
-import sys
-import weakref
+import mmap
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -39,21 +37,23 @@ class Traces(Sequence[Trace]):
     def __init__(
         self, file: Path, *, strict: bool = True, seen: Callable[[Trace], object] | None = None
     ) -> None:
-        self._starts, self._sizes = array("q"), array("q")
+        self._text: bytes | mmap.mmap = b""
+        self._begins, self._ends = array("q"), array("q")
         self.names: list[tuple[str, int]] = []
         """Sample and repeat of each walk."""
         if not file.is_file():
             return
         try:
             # The file may be replaced while it is read: what was opened stays.
-            self._number = os.open(file, os.O_RDONLY)
+            with file.open("rb") as opened:
+                if file.stat().st_size:
+                    self._text = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
         except OSError as error:
             raise RunFolderError(f"{file}: {error.strerror}") from None
-        weakref.finalize(self, os.close, self._number)
         self._index(file, strict, seen or (lambda _: None))
 
     def __len__(self) -> int:
-        return len(self._starts)
+        return len(self._begins)
 
     @overload
     def __getitem__(self, at: int) -> Trace: ...
@@ -67,11 +67,6 @@ class Traces(Sequence[Trace]):
     def __iter__(self) -> Iterator[Trace]:
         return map(self._read, range(len(self)))
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and len(self) == len(other) and all(map(_same, self, other))
-
-    __hash__ = None  # type: ignore[assignment]  # a sequence that is compared by what it holds
-
     def __repr__(self) -> str:
         return f"<{len(self)} traces on disk>"
 
@@ -81,29 +76,26 @@ class Traces(Sequence[Trace]):
         return (self._bytes(at[name]).decode() for name in order if name in at)
 
     def _index(self, file: Path, strict: bool, seen: Callable[[Trace], object]) -> None:
-        start = 0
-        with open(self._number, "rb", closefd=False) as lines:
-            for number, text in enumerate(lines, 1):
-                if not text.endswith(b"\n"):
-                    break
-                try:
-                    read = trace(unsealed(text, _loads))
-                    # One text for all walks on a sample: a run may have 100,000 walks.
-                    self.names.append((sys.intern(read.sample), read.repeat))
-                    self._starts.append(start)
-                    self._sizes.append(len(text))
-                    seen(read)
-                except (ValueError, KeyError, TypeError):
-                    if strict:
-                        message = f"{file}:{number}: damaged; lotbench resume writes it anew"
-                        raise RunFolderError(message) from None
-                start += len(text)
+        begin = number = 0
+        while end := self._text.find(b"\n", begin) + 1:
+            number += 1
+            try:
+                read = trace(unsealed(self._text[begin:end], _loads))
+                self.names.append((read.sample, read.repeat))
+                self._begins.append(begin)
+                self._ends.append(end)
+                seen(read)
+            except (ValueError, KeyError, TypeError):
+                if strict:
+                    message = f"{file}:{number}: damaged; lotbench resume writes it anew"
+                    raise RunFolderError(message) from None
+            begin = end
 
     def _read(self, at: int) -> Trace:
         return trace(_loads(self._bytes(at)))
 
     def _bytes(self, at: int) -> bytes:
-        return os.pread(self._number, self._sizes[at], self._starts[at])
+        return self._text[self._begins[at] : self._ends[at]]
 
 
 def trace(table: Mapping[str, Any]) -> Trace:
@@ -146,7 +138,3 @@ def _loads(text: bytes) -> Any:
         found = document(text)
         json.dumps(found, ensure_ascii=False).encode()
         return found
-
-
-def _same(one: object, other: object) -> bool:
-    return one == other
