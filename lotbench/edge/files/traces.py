@@ -6,20 +6,20 @@ line begins is held, so what a report takes up does not grow with the run.
 
 from __future__ import annotations
 
-import json
 import mmap
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, overload
+from typing import overload
 
-import orjson
+from pydantic import TypeAdapter
 
-from lotbench.edge.files.jsonl import document, fields, sealed, unsealed
+from lotbench.edge.files.jsonl import fields, sealed, unsealed
 from lotbench.errors import RunFolderError
-from lotbench.types import Score, Trace
+from lotbench.types import Trace
 
 SCHEMA = 1
+LINE = TypeAdapter(Trace)
 
 
 class Traces(Sequence[Trace]):
@@ -80,61 +80,24 @@ class Traces(Sequence[Trace]):
         while end := self._text.find(b"\n", begin) + 1:
             number += 1
             try:
-                read = trace(unsealed(self._text[begin:end], _loads))
+                read = LINE.validate_json(unsealed(self._text[begin:end]), strict=True)
                 self.names.append((read.sample, read.repeat))
                 self._begins.append(begin)
                 self._ends.append(end)
                 seen(read)
-            except (ValueError, KeyError, TypeError):
+            except ValueError:
                 if strict:
                     message = f"{file}:{number}: damaged; lotbench resume writes it anew"
                     raise RunFolderError(message) from None
             begin = end
 
     def _read(self, at: int) -> Trace:
-        return trace(_loads(self._bytes(at)))
+        return LINE.validate_json(self._bytes(at), strict=True)
 
     def _bytes(self, at: int) -> bytes:
         return self._text[self._begins[at] : self._ends[at]]
 
 
-def trace(table: Mapping[str, Any]) -> Trace:
-    """A finished walk from its JSON.
-
-    Raises:
-        KeyError, TypeError: It is no trace.
-    """
-    given = {name: table[name] for name in table if name not in ("schema", "crc")}
-    made = Trace(**{**given, "score": Score(**given["score"]), "steps": tuple(given["steps"])})
-    texts, maybe = (made.sample, made.lane, made.outcome), (made.why, made.score.why)
-    tables = (made.score.parts, made.usage, *made.steps)
-    # As sets of types, not value by value: a long run has millions of steps.
-    if not (
-        set(map(type, texts)) == {str}
-        and set(map(type, maybe)) <= {str, type(None)}
-        and set(map(type, tables)) == {dict}
-        and type(made.repeat) is int
-        and type(made.arrived) is bool
-        and type(made.score.value) in (int, float, type(None))
-    ):
-        raise TypeError("a field is of another type")
-    return made
-
-
 def trace_line(made: Trace) -> str:
     """A finished walk as a line of traces.jsonl."""
     return sealed({"schema": SCHEMA, **fields(made)}).decode()
-
-
-def _loads(text: bytes) -> Any:
-    """A line; by the slower decoder where another program wrote what the faster one refuses (NaN).
-
-    Raises:
-        ValueError: It is no JSON, or holds half of a character pair, which can be written nowhere.
-    """
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        found = document(text)
-        json.dumps(found, ensure_ascii=False).encode()
-        return found
