@@ -105,8 +105,9 @@ def test_install_leaves_alone_what_is_there(monkeypatch: pytest.MonkeyPatch, fak
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[embedded.Embedded]:
-    with embedded.Embedded.start(embedded.weights("local"), slots=2, n_ctx=2048) as server:
-        yield server
+    server = embedded.Embedded.start(embedded.weights("local"), slots=2, n_ctx=2048)
+    yield server
+    server.close()
 
 
 def post(url: str, key: str, **body: object) -> tuple[int, dict[str, object]]:

@@ -15,7 +15,6 @@ from hashlib import blake2b
 from io import FileIO
 from math import inf
 from pathlib import Path
-from types import TracebackType
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, TypeAdapter
@@ -163,9 +162,7 @@ class Journal:
     def __enter__(self) -> Journal:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._file.close()
         if self._before is not None:
             self._before._file.close()
