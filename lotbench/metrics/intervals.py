@@ -152,12 +152,7 @@ def bootstrap(
         Values that occurred among the draws, rounded outwards; a draw without a value counts as below
         the low and above the high end. (None, None) for fewer than two clusters, and where all draws
         give one value: that they do says nothing of how far it is from the truth.
-
-    Raises:
-        ValueError: No draws are asked for, or the level is no share.
     """
-    if draws < 1 or not 0 < level < 1:
-        raise ValueError(f"cannot draw {draws} times for a level of {level}")
     clusters = len(counts)
     if clusters < 2:
         return None, None
