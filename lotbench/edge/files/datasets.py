@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -27,8 +26,6 @@ from lotbench.prompting.prompt import Pack, pack
 from lotbench.types import Image, Sample
 
 PACKAGE = Path(__file__).resolve().parents[2]
-LONGEST_SAMPLE = 100_000
-"""Characters in which a sample that was written over several lines is looked for."""
 CACHED = 256
 """Pictures ready to be sent, at most; one that is not among them is read from its file again."""
 
@@ -148,22 +145,7 @@ def read_on(folder: Path, item: type[BaseModel]) -> Iterator[Any]:
     if not seen and not faults:
         faults.append(f"{path}: no samples")
     if faults:
-        raise DataError(_spread(path) or faults)
-
-
-def _spread(path: Path) -> list[str]:
-    """What is wrong with a file whose first sample was written over several lines; nothing if it was not."""
-    with path.open(encoding="utf-8", errors="replace") as file:
-        text = file.read(LONGEST_SAMPLE)
-    begin = len(text) - len(text.lstrip())
-    try:
-        _, end = json.JSONDecoder().raw_decode(text, begin)
-    except (ValueError, RecursionError):
-        return []
-    first, last = 1 + text.count("\n", 0, begin), 1 + text.count("\n", 0, end)
-    if first == last:
-        return []
-    return [f"{at(path, first)}: this sample goes on to line {last}: each must stand on one line"]
+        raise DataError(faults)
 
 
 def lines(folder: Path) -> dict[str, int]:

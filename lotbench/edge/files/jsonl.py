@@ -23,6 +23,7 @@ from zlib import crc32
 
 import orjson
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json
 
 from lotbench.errors import DataError, UsageError, at, faults_of
 
@@ -70,12 +71,9 @@ def document(text: str | bytes) -> Any:
     """The JSON of a text that anybody may have written.
 
     Raises:
-        ValueError: It is no JSON, or nested deeper than anyone writes it.
+        ValueError: It is no JSON, is nested deeper than anyone writes it, or holds half of a character pair.
     """
-    try:
-        return json.loads(text)
-    except RecursionError:
-        raise ValueError("nested too deep") from None
+    return from_json(text)
 
 
 def no_link(name: str | Path, flags: int) -> int:
@@ -153,8 +151,8 @@ def _mended(file: FileIO) -> int:
 def _torn(last: bytes) -> bool:
     """Whether a last line without a line feed was cut off in being written."""
     try:
-        orjson.loads(last)
-    except orjson.JSONDecodeError:
+        from_json(last)
+    except ValueError:
         return True
     return False
 
@@ -194,27 +192,9 @@ def _row(
 ) -> tuple[T] | None:
     """A line as what it is; None if it is not that, and why is put to the faults."""
     try:
-        return (read(_table(text)),)
-    except UnicodeEncodeError as error:
-        fault = f"half of a character pair: {error.object[error.start]!a}"
-    except UnicodeDecodeError as error:
-        fault = f"not UTF-8 at byte {error.start}"
-    except json.JSONDecodeError as error:
-        fault = f"not JSON: {error.msg} at column {error.colno}"
-    except RecursionError:
-        fault = "not JSON that anyone wrote: nested too deep"
+        return (read(from_json(text)),)
     except ValidationError as error:
         faults += faults_of(error, path, number)
-        return None
-    faults.append(f"{at(path, number)}: {fault}")
+    except ValueError as error:
+        faults.append(f"{at(path, number)}: not JSON: {str(error).replace('line 1 ', '')}")
     return None
-
-
-def _table(text: bytes) -> Any:
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        # The standard decoder takes more (NaN), and says what is wrong, and where, in words that are known.
-        found = json.loads(text.decode("utf-8"))
-        json.dumps(found, ensure_ascii=False).encode()
-        return found

@@ -7,17 +7,17 @@ file, `star` the likes or null.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from lotbench.benchmarks.standard.oogiri import Language, Row
 from lotbench.config.makers import PEOPLE
+from lotbench.edge.files.jsonl import document
 from lotbench.edge.importers.importing import BrokenError, PictureFiles, Raw, SkippedError
 from lotbench.edge.pictures.picture_file import MAX_BYTES
 from lotbench.errors import UsageError
@@ -87,13 +87,6 @@ def _archive(path: Path) -> Find:
     return find
 
 
-def _table(line: bytes) -> Any:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise BrokenError(f"not JSON: {error}") from None
-
-
 def _row(line: bytes, language: Language, number: int, find: Find, pictures: PictureFiles) -> Row:
     """One row in our layout.
 
@@ -101,7 +94,10 @@ def _row(line: bytes, language: Language, number: int, find: Find, pictures: Pic
         SkippedError: It cannot be used.
         BrokenError, ValidationError: It is no row.
     """
-    found = _table(line)
+    try:
+        found = document(line)
+    except ValueError as error:
+        raise BrokenError(f"not JSON: {error}") from None
     if not isinstance(found, dict):
         raise BrokenError("not a JSON object")
     kind, text, stem = found.get("type"), found.get("text"), found.get("image")
