@@ -11,38 +11,14 @@ from functools import cache
 from pathlib import Path
 from random import Random
 from string import ascii_uppercase
-from typing import Protocol
 
 from clot_training.records import Chat
 from lotbench.edge.files.datasets import prompt_files
+from lotbench.harness.ballot import Task
 from lotbench.prompting.prompt import Pack, Prompt, pack
 
 LETTERS = ascii_uppercase
 """How options are named; there are never more than 26."""
-
-
-class Task(Protocol):
-    """What is answered: the part of a row that a template needs."""
-
-    @property
-    def type(self) -> str:
-        """I2T, T2T or IT2T."""
-        ...
-
-    @property
-    def language(self) -> str:
-        """en, zh or ja."""
-        ...
-
-    @property
-    def question(self) -> str | None:
-        """The question, unless the type is I2T."""
-        ...
-
-    @property
-    def image(self) -> str | None:
-        """The path of the picture, unless the type is T2T."""
-        ...
 
 
 @cache
