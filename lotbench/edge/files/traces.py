@@ -1,14 +1,11 @@
-"""The finished tasks of a run, read from its folder one at a time: a sequence that stays on disk.
+"""The finished tasks of a run, read from its folder: a sequence of lines, each made a trace when it is looked at.
 
-A trace of a long game is tens of kilobytes once it is read; a run has hundreds or thousands. Only where each
-line begins is held, so what a report takes up does not grow with the run.
+A trace of a long game takes five times as much memory as its line, and a run has hundreds or thousands.
 """
 
 from __future__ import annotations
 
-import mmap
-from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import overload
 
@@ -37,23 +34,19 @@ class Traces(Sequence[Trace]):
     def __init__(
         self, file: Path, *, strict: bool = True, seen: Callable[[Trace], object] | None = None
     ) -> None:
-        self._text: bytes | mmap.mmap = b""
-        self._begins, self._ends = array("q"), array("q")
+        self._lines: list[bytes] = []
         self.names: list[tuple[str, int]] = []
         """Sample and repeat of each walk."""
         if not file.is_file():
             return
         try:
-            # The file may be replaced while it is read: what was opened stays.
-            with file.open("rb") as opened:
-                if file.stat().st_size:
-                    self._text = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
+            with file.open("rb") as lines:
+                self._keep(file, lines, strict, seen or (lambda _: None))
         except OSError as error:
             raise RunFolderError(f"{file}: {error.strerror}") from None
-        self._index(file, strict, seen or (lambda _: None))
 
     def __len__(self) -> int:
-        return len(self._begins)
+        return len(self._lines)
 
     @overload
     def __getitem__(self, at: int) -> Trace: ...
@@ -61,11 +54,8 @@ class Traces(Sequence[Trace]):
     def __getitem__(self, at: slice) -> Sequence[Trace]: ...
     def __getitem__(self, at: int | slice) -> Trace | Sequence[Trace]:
         if isinstance(at, slice):
-            return [self._read(one) for one in range(len(self))[at]]
-        return self._read(range(len(self))[at])
-
-    def __iter__(self) -> Iterator[Trace]:
-        return map(self._read, range(len(self)))
+            return [LINE.validate_json(line, strict=True) for line in self._lines[at]]
+        return LINE.validate_json(self._lines[at], strict=True)
 
     def __repr__(self) -> str:
         return f"<{len(self)} traces on disk>"
@@ -73,29 +63,24 @@ class Traces(Sequence[Trace]):
     def lines(self, order: Sequence[tuple[str, int]]) -> Iterator[str]:
         """The lines of walks by sample and repeat, in this order; a walk that is not there is left out."""
         at = {name: number for number, name in enumerate(self.names)}
-        return (self._bytes(at[name]).decode() for name in order if name in at)
+        return (self._lines[at[name]].decode() for name in order if name in at)
 
-    def _index(self, file: Path, strict: bool, seen: Callable[[Trace], object]) -> None:
-        begin = number = 0
-        while end := self._text.find(b"\n", begin) + 1:
-            number += 1
+    def _keep(
+        self, file: Path, lines: Iterable[bytes], strict: bool, seen: Callable[[Trace], object]
+    ) -> None:
+        for number, text in enumerate(lines, 1):
+            if not text.endswith(b"\n"):
+                break
             try:
-                read = LINE.validate_json(unsealed(self._text[begin:end]), strict=True)
-                self.names.append((read.sample, read.repeat))
-                self._begins.append(begin)
-                self._ends.append(end)
-                seen(read)
+                read = LINE.validate_json(unsealed(text), strict=True)
             except ValueError:
                 if strict:
                     message = f"{file}:{number}: damaged; lotbench resume writes it anew"
                     raise RunFolderError(message) from None
-            begin = end
-
-    def _read(self, at: int) -> Trace:
-        return LINE.validate_json(self._bytes(at), strict=True)
-
-    def _bytes(self, at: int) -> bytes:
-        return self._text[self._begins[at] : self._ends[at]]
+                continue
+            self._lines.append(text)
+            self.names.append((read.sample, read.repeat))
+            seen(read)
 
 
 def trace_line(made: Trace) -> str:
