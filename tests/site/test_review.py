@@ -227,7 +227,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[serve.Site]:
     """The sites that the command would serve; each ends as if by Ctrl-C."""
     sites: list[serve.Site] = []
 
-    async def serve_one(site: serve.Site, port: int, ready: Any) -> None:
+    async def serve_one(site: serve.Site, port: int, ready: Any, host: str) -> None:
         sites.append(site)
         ready("http://127.0.0.1:1/t/")
         raise KeyboardInterrupt
