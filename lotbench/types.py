@@ -113,8 +113,6 @@ class Question:
     about: str = ""
     temperature: float | None = None
     """Replaces the role's temperature for this question."""
-    logprobs: bool = False
-    """Whether the first token is wanted with how likely each other one was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +124,6 @@ class Request:
     messages: tuple[Message, ...]
     schema: Mapping[str, JSON] | None
     sampling: Sampling
-    logprobs: bool = False
     role: str = ""
     """Who is asked, for whoever listens to the calls; no part of what is asked."""
 
@@ -154,8 +151,6 @@ class Reply:
     seconds: Seconds = 0.0
     sent: Mapping[str, JSON] = field(default_factory=dict)
     """How the call went out after fallbacks: form of the answer asked for, parameters dropped."""
-    logprobs: Mapping[str, float] | None = None
-    """The natural logarithms of the likeliest first tokens' probabilities, where they were asked for and told."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,27 +157,6 @@ async def test_another_path_of_the_same_host_is_followed_and_a_circle_is_not() -
         await reply_to(b"", status=307, headers={"Location": "/v1/chat/completions"})
 
 
-LOGPROBS = {"token": "A", "logprob": -0.5}
-
-
-@pytest.mark.parametrize(
-    ("table", "read"),
-    [
-        ({"content": [LOGPROBS | {"top_logprobs": 5}]}, {"A": -0.5}),
-        ({"content": [LOGPROBS | {"top_logprobs": [{"token": "B", "logprob": -(10**400)}]}]}, {"A": -0.5}),
-        ({"content": [{"token": "\ud800", "logprob": -1}]}, {"\ufffd": -1.0}),
-        ({"content": []}, None),
-        ({"content": 5}, None),
-        ({"content": [5]}, None),
-        (7, None),
-    ],
-)
-async def test_logprobs_that_are_none_are_read_without_them(table: Any, read: Any, tmp_path: Path) -> None:
-    body = completion()
-    body["choices"][0]["logprobs"] = table
-    assert written_and_read(await reply_to(body), tmp_path).logprobs == read
-
-
 @pytest.mark.parametrize("count", [10**400, -1, True, 1.5, "7", None, [], 10**13])
 async def test_counts_that_are_none_are_zero(count: Any, tmp_path: Path) -> None:
     usage = {

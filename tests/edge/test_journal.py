@@ -188,7 +188,6 @@ PLACES = [
     *[(name,) for name in ("key", "role", "seat", "asked", "from", "started", "reply")],
     *[("reply", name) for name in Reply.__slots__],
     *[("reply", "usage", name) for name in Usage.__slots__],
-    ("reply", "logprobs", "yes"),
 ]
 
 
@@ -196,7 +195,6 @@ PLACES = [
 def test_a_wrong_type_in_a_line_is_damage(path: Path, place: tuple[str, ...]) -> None:
     table = json.loads(written(path, 1))
     del table["crc"]
-    table["reply"]["logprobs"] = {"yes": -0.5}
     *above, name = place
     inside = table
     for one in above:
@@ -208,7 +206,7 @@ def test_a_wrong_type_in_a_line_is_damage(path: Path, place: tuple[str, ...]) ->
         with Journal(path) as journal:
             found = [one.key for one in read_journal(path)]
             assert (journal.damaged == [1] and not found) or (
-                type(wrong) in (type(was), float) or name in ("reasoning", "refusal", "logprobs", "sent")
+                type(wrong) in (type(was), float) or name in ("reasoning", "refusal", "sent")
                 or {type(wrong), type(was)} == {int, float}
             )  # fmt: skip
             assert journal.totals.by_origin is not None and len(journal) == len(found)

@@ -138,8 +138,6 @@ class Caller:
             "schema": question.schema,
             "sampling": [sampling.temperature, sampling.top_p, sampling.seed, sampling.max_tokens],
         }
-        if question.logprobs:
-            meant["logprobs"] = True
         canonical = orjson.dumps(meant, option=orjson.OPT_SORT_KEYS)
         key = Key(*place, digest=hashlib.sha256(canonical).hexdigest()[:16])
         return Request(
@@ -148,7 +146,6 @@ class Caller:
             question.messages,
             question.schema,
             sampling,
-            question.logprobs,
             question.role,
         )
 
@@ -273,6 +270,4 @@ def storable(reply: Reply) -> Reply:
     """A reply that can be written down: half a character pair, which JSON can hold and UTF-8 cannot, is replaced."""
     texts = {name: getattr(reply, name) for name in ("text", "model", "reasoning", "refusal")}
     whole: dict[str, Any] = {name: HALVES.sub("\ufffd", text) for name, text in texts.items() if text}
-    if reply.logprobs:
-        whole["logprobs"] = {HALVES.sub("\ufffd", token): likely for token, likely in reply.logprobs.items()}
     return replace(reply, **whole)

@@ -30,13 +30,11 @@ FINISHES: dict[str, Finish] = {
 }
 PARAMETERS = ("temperature", "top_p", "seed")
 MAX_NUMBER = 10**12
-"""No count and no logprob is larger: a number that is was not meant."""
+"""No count is larger: a number that is was not meant."""
 MAX_CHARACTERS = 1_000_000
 """Of a reply's text and reasoning, each; what is longer is cut, and the reply is one that did not end."""
 MAX_ID = 200
 """Characters of the id that a model returns."""
-LIKELY_TOKENS = 20
-"""How many of the likeliest tokens are asked for; servers tell no more."""
 BOUNDS = ("max_tokens", "max_completion_tokens")
 
 _UNSEEN = r"(?:[^!-~]|\\[bfnrt]|\\u[0-9a-f]{4})*"
@@ -79,8 +77,6 @@ def body(request: Request, model: str, able: Abilities, picture: Picture) -> dic
         made[able.bounds[0]] = request.sampling.max_tokens
     if request.schema is not None and able.structured != "text":
         made["response_format"] = _format(request.schema, able.structured)
-    if request.logprobs and "logprobs" not in able.refused:
-        made |= {"logprobs": True, "top_logprobs": LIKELY_TOKENS}
     if able.tier:
         made["service_tier"] = able.tier
     return made
@@ -109,7 +105,7 @@ def completion(answer: object, secret: str = "") -> dict[str, Any] | None:
     }
     longest = max(len(said_of["content"]), len(said_of["reasoning_content"]))
     texts = {name: text[:MAX_CHARACTERS] for name, text in said_of.items()}
-    used, likely = usage(answer.get("usage")), choice.get("logprobs")
+    used = usage(answer.get("usage"))
     return {
         "content": texts.pop("content"),
         "additional_kwargs": texts,
@@ -122,8 +118,6 @@ def completion(answer: object, secret: str = "") -> dict[str, Any] | None:
         "response_metadata": {
             "model_name": masked(str(answer.get("model") or ""), secret)[:MAX_ID],
             "finish_reason": "length" if longest > MAX_CHARACTERS else str(choice.get("finish_reason")),
-            # Only the first token is read, and a table of all may take megabytes.
-            "logprobs": {"content": likely["content"][:1]} if _has_tokens(likely) else None,
             "service_tier": "flex" if answer.get("service_tier") == "flex" else "default",
             "cut_from": longest if longest > MAX_CHARACTERS else None,
         },
@@ -153,7 +147,6 @@ def reply(message: Any, seconds: float, how: Mapping[str, JSON]) -> Reply:
         usage=Usage(_count(told.get("input_tokens")), sum(cached), _count(told.get("output_tokens"))),
         seconds=round(seconds, 3),
         sent=dict(how) | kept,
-        logprobs=_likely(about.get("logprobs")),
     )
 
 
@@ -216,8 +209,6 @@ def lessened(able: Abilities, error: str, made: Mapping[str, Any]) -> Abilities 
     for name in PARAMETERS:
         if name in made and re.search(rf"\b{name}\b", text):
             return replace(able, refused=able.refused | {name})
-    if "logprobs" in made and "logprobs" in text:
-        return replace(able, refused=able.refused | {"logprobs"})
     if "response_format" in made and re.search(
         r"response_?format|json|schema|grammar|structured|maxlength", text
     ):
@@ -357,27 +348,6 @@ def said(content: object) -> str:
         texts = (part.get("text") if isinstance(part, dict) else part for part in content)
         return "".join(text for text in texts if isinstance(text, str))
     return "" if content is None else json.dumps(content)
-
-
-def _likely(table: object) -> dict[str, float] | None:
-    """How likely each first token was; None if it is not told, and without what cannot be read."""
-    content = table.get("content") if isinstance(table, dict) else table
-    if not isinstance(content, list) or not content or not isinstance(content[0], dict):
-        return None
-    others = content[0].get("top_logprobs")
-    return {
-        one["token"]: float(one["logprob"])
-        for one in (content[0], *(others if isinstance(others, list) else ()))
-        if isinstance(one, dict) and isinstance(one.get("token"), str) and _number(one.get("logprob"))
-    }
-
-
-def _number(value: object) -> bool:
-    return isinstance(value, int | float) and abs(value) <= MAX_NUMBER
-
-
-def _has_tokens(table: object) -> bool:
-    return isinstance(table, dict) and isinstance(table.get("content"), list)
 
 
 def _optional(value: object) -> str | None:
