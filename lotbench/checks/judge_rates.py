@@ -63,7 +63,6 @@ class Measure:
         criterion: As rulings name it; "" where there is but one.
         groups: Of decisions, by name; `all` is first.
         marks: Of numbers, by name likewise; a criterion has one of the two.
-        readable: The first ruling on each row, of those that could be read.
         unreadable: Verdicts of all repeats that could not be read, and calls without a reply.
         of: Verdicts of all repeats.
         flips: Pairs of verdicts on one row that differ, and all such pairs.
@@ -75,7 +74,6 @@ class Measure:
     what: str
     settings: Any
     groups: Mapping[str, Agreement]
-    readable: Sequence[Ruling]
     unreadable: int
     of: int
     flips: tuple[int, int]
@@ -133,7 +131,6 @@ def measure(found: Sequence[Ruling], panel: JudgePanel, what: str, seed: int) ->
         what=what,
         settings=panel.settings,
         groups=_grouped(readable, lambda chosen: _agreement(chosen, seed)) if decides else {},
-        readable=readable,
         unreadable=sum(one.said is None for one in found),
         of=len(found),
         flips=flips(list(decisions.values())),

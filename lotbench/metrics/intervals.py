@@ -22,6 +22,8 @@ Floats: TypeAlias = NDArray[np.float64]
 Interval: TypeAlias = tuple[float | None, float | None]
 """Low and high end; None where the data do not bound that side."""
 
+QUANTILE = 0.975
+"""At which an interval of 95 % ends on either side, by whatever distribution."""
 Z = 1.959963984540054
 """The .975 quantile of the normal distribution, written out; the others are of scipy.special, since scipy.stats takes half a second to import."""
 
@@ -36,7 +38,6 @@ def bounded(
     counts: Floats,
     statistic: Callable[[Floats], Floats],
     ends: tuple[float, float] = (0.0, 1.0),
-    level: float = 0.95,
 ) -> Interval:
     """Wilson's interval of a statistic between two ends, at the number of clusters that it is worth.
 
@@ -49,7 +50,6 @@ def bounded(
         counts: [clusters, ...]; whatever adds up over the walks of a cluster.
         statistic: Maps sums [clusters, ...] to values [clusters]; smooth, NaN where it does not exist.
         ends: What the statistic can be at least and at most.
-        level: Of the interval.
 
     Returns:
         (None, None) for fewer than two clusters, and where the statistic rests on a single one of them.
@@ -64,7 +64,7 @@ def bounded(
     mean = min(max((float(pseudo.mean()) - lowest) / span, 0.0), 1.0)
     b, variance = mean * (1 - mean), float(pseudo.var(ddof=1)) / span**2
     effect = (variance * (n - 1) + b + 1 / 12) / (b * n + 1 / 12)
-    low, high = wilson(mean, n / effect, float(scipy.special.stdtrit(n - 1, (1 + level) / 2)))
+    low, high = wilson(mean, n / effect, float(scipy.special.stdtrit(n - 1, QUANTILE)))
     return min(lowest + low * span, value), max(lowest + high * span, value)
 
 
@@ -72,7 +72,6 @@ def studentised(
     counts: Floats,
     statistic: Callable[[Floats], Floats],
     ends: tuple[float, float] = (-math.inf, math.inf),
-    level: float = 0.95,
 ) -> Interval:
     """Student's interval of a smooth statistic on a scale of which the clusters use a small part (marks).
 
@@ -83,7 +82,7 @@ def studentised(
     value, pseudo = _jackknife(counts, statistic)
     if n < 2 or not np.isfinite(pseudo).all():
         return None, None
-    half = float(scipy.special.stdtrit(n - 1, (1 + level) / 2) * pseudo.std(ddof=1)) / math.sqrt(n)
+    half = float(scipy.special.stdtrit(n - 1, QUANTILE) * pseudo.std(ddof=1)) / math.sqrt(n)
     if half <= 1e-12 * max(1.0, abs(value)):
         return None, None
     return max(ends[0], value - half), min(ends[1], value + half)
@@ -136,7 +135,6 @@ def bootstrap(
     statistic: Callable[[Floats], Floats],
     seed: int,
     draws: int = 2000,
-    level: float = 0.95,
 ) -> Interval:
     """Percentile interval of a statistic of summed counts, drawing clusters with replacement; expanded for few (`expanded`).
 
@@ -146,7 +144,6 @@ def bootstrap(
         seed: The run's seed; one seed and one number of clusters give one set of draws, so that metrics
             of one run are drawn alike.
         draws: How often all clusters are drawn again.
-        level: Of the interval, in the open interval (0, 1), before it is expanded.
 
     Returns:
         Values that occurred among the draws, rounded outwards; a draw without a value counts as below
@@ -158,13 +155,13 @@ def bootstrap(
         return None, None
     values = statistic(np.tensordot(_weights(seed, clusters, draws), counts, axes=1))
     missing = np.isnan(values)
-    tail = (1 - expanded(clusters, level)) / 2
+    tail = (1 - expanded(clusters)) / 2
     low = np.quantile(np.where(missing, -np.inf, values), tail, method="lower")
     high = np.quantile(np.where(missing, np.inf, values), 1 - tail, method="higher")
     return (None, None) if low == high else (_finite(low), _finite(high))
 
 
-def expanded(clusters: int, level: float = 0.95) -> float:
+def expanded(clusters: int) -> float:
     """The level to ask a bootstrap for so that few clusters are covered (Hesterberg 2015, expanded percentiles).
 
     Percentiles of n clusters are as narrow as a normal interval with the variance divided by n; this undoes
@@ -172,8 +169,8 @@ def expanded(clusters: int, level: float = 0.95) -> float:
     the tails.
     """
     if clusters < 2:
-        return level
-    t = scipy.special.stdtrit(clusters - 1, (1 + level) / 2)
+        return 0.95
+    t = scipy.special.stdtrit(clusters - 1, QUANTILE)
     return min(float(1 - 2 * scipy.special.ndtr(-t * math.sqrt(clusters / (clusters - 1)))), 0.999)
 
 

@@ -463,7 +463,7 @@ async def test_contested_rows_and_other_splits_are_left_out_and_only_test_is_kep
     folder = write(tmp_path / "set", daeso=[*rows, contested])
     own = players(PlantedJudge(ITEMS))
     tune = await judge_check(wanted(data, folder, tmp_path, split="tune"), own=own)
-    assert tune.kept == () and {one.item for one in tune.measures[0].readable} == {i.id for i in ITEMS[:4]}
+    assert tune.kept == () and tune.measures[0].groups["all"].n == len(filled(ITEMS[:4]))
     test = await judge_check(wanted(data, folder, tmp_path), own=own)
     assert len(test.kept) == 1 and test.measures[0].groups["all"].n == len(filled(ITEMS[4:8]))
     counted = f"{len(rows) + 1} rows, 1 contested and left out; kappa of the two labellings: 0.9"

@@ -117,20 +117,19 @@ class Embedded:
     _process: subprocess.Popen[bytes]
 
     @classmethod
-    def start(cls, path: Path, *, slots: int = 3, n_ctx: int = 4096, threads: int = THREADS) -> Embedded:
+    def start(cls, path: Path, *, slots: int = 3, n_ctx: int = 4096) -> Embedded:
         """Load the weights and serve them; returns when requests are answered.
 
         Args:
             path: A GGUF file.
             slots: Requests that are worked on together; the others queue.
             n_ctx: Tokens of prompt and reply together that one slot holds.
-            threads: Threads that compute.
 
         Raises:
             UsageError: The runtime does not start, or cannot load the file.
         """
         api_key, model_id = secrets.token_urlsafe(24), identity(path)
-        order = {"path": str(path), "slots": slots, "n_ctx": slots * n_ctx, "threads": threads}
+        order = {"path": str(path), "slots": slots, "n_ctx": slots * n_ctx}
         process = _spawn()
         try:
             address = _told(process, order | {"api_key": api_key, "model_id": model_id})
@@ -236,7 +235,7 @@ def _serving(order: dict[str, Any]) -> Any:
     params.n_ctx = order["n_ctx"]
     params.kv_unified = False
     params.fit_params = False
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = order["threads"]
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = THREADS
     params.cache_ram_mib = CACHE_MIB
     params.ui = params.endpoint_slots = False
     params.verbosity = 0
