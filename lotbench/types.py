@@ -8,10 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias
 
-JSON: TypeAlias = "bool | int | float | str | Sequence[JSON] | Mapping[str, JSON] | None"
-"""What survives a round trip through a JSON file."""
+from pydantic import Field
+
+if TYPE_CHECKING:
+    JSON: TypeAlias = bool | int | float | str | Sequence["JSON"] | Mapping[str, "JSON"] | None
+    """What survives a round trip through a JSON file."""
+else:
+    # Whoever reads a record from a file has it from a decoder of JSON, and need not look through it.
+    JSON = Any
+
+MOST = 10**11
+"""No number in a file is larger: tokens, or seconds since 1970. What is made of larger ones fills the memory or is no date."""
+Count: TypeAlias = Annotated[int, Field(ge=0, le=MOST)]
+Seconds: TypeAlias = Annotated[float, Field(ge=0, le=MOST)]
 
 Speaker: TypeAlias = Literal["system", "user", "assistant"]
 Finish: TypeAlias = Literal["stop", "length", "content_filter", "other"]
@@ -70,11 +81,11 @@ class Key:
     """
 
     sample: str
-    repeat: int
-    round: int
+    repeat: Count
+    round: Count
     step: str
-    draw: int
-    attempt: int
+    draw: Count
+    attempt: Count
     digest: str
 
     def __str__(self) -> str:
@@ -102,8 +113,6 @@ class Question:
     about: str = ""
     temperature: float | None = None
     """Replaces the role's temperature for this question."""
-    logprobs: bool = False
-    """Whether the first token is wanted with how likely each other one was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +124,6 @@ class Request:
     messages: tuple[Message, ...]
     schema: Mapping[str, JSON] | None
     sampling: Sampling
-    logprobs: bool = False
     role: str = ""
     """Who is asked, for whoever listens to the calls; no part of what is asked."""
 
@@ -124,9 +132,9 @@ class Request:
 class Usage:
     """Tokens of one or more calls; cached input tokens are part of the input tokens."""
 
-    input_tokens: int = 0
-    cached_input_tokens: int = 0
-    output_tokens: int = 0
+    input_tokens: Count = 0
+    cached_input_tokens: Count = 0
+    output_tokens: Count = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +148,9 @@ class Reply:
     reasoning: str | None = None
     refusal: str | None = None
     usage: Usage = field(default_factory=Usage)
-    seconds: float = 0.0
+    seconds: Seconds = 0.0
     sent: Mapping[str, JSON] = field(default_factory=dict)
     """How the call went out after fallbacks: form of the answer asked for, parameters dropped."""
-    logprobs: Mapping[str, float] | None = None
-    """The natural logarithms of the likeliest first tokens' probabilities, where they were asked for and told."""
 
 
 @dataclass(frozen=True, slots=True)

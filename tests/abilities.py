@@ -24,7 +24,6 @@ class Abilities:
         models: The models that it knows; None knows every name.
         reasoning: Reasoning comes as a block before the text, or in a field of its own.
         caches: Whether it tells how much of a prompt it had heard before; then no two runs have equal usage.
-        logprobs: Whether it tells log-probabilities where they are asked for.
         suffix: What the id of the model that answers has more than the name asked for.
     """
 
@@ -35,7 +34,6 @@ class Abilities:
     models: Sequence[str] | None = None
     reasoning: Literal["think", "field"] | None = None
     caches: bool = True
-    logprobs: bool = True
     suffix: str = "-2026"
 
 

@@ -99,7 +99,7 @@ def completion(data: bytes) -> None:
 def journal(data: bytes) -> None:
     """A line of calls.jsonl."""
     with suppress(ValueError, KeyError, TypeError, RecursionError):
-        entry(json.loads(data))
+        entry(data)
 
 
 def sample(data: bytes) -> None:

@@ -189,11 +189,11 @@ class Service:
             message["content"] = f"<think>\n{thought}\n</think>\n\n{text}"
         elif thought is not None:
             message["reasoning_content"] = thought
-        likely = _likely(said) if body.get("logprobs") and self.abilities.logprobs else None
         malformed = isinstance(fault, Spoil) and fault.how == "malformed"
-        if malformed:
-            likely = {"content": [{"token": "\ud800", "logprob": -(10**400), "top_logprobs": 5}]}
-        choice: Body = {"index": 0, "message": message, "finish_reason": finish, "logprobs": likely}
+        # Nobody has asked for them, and they are none.
+        likely: Body = {"content": [{"token": "\ud800", "logprob": -(10**400), "top_logprobs": 5}]}
+        choice: Body = {"index": 0, "message": message, "finish_reason": finish}
+        choice |= {"logprobs": likely} if malformed else {}
         choices = _spoilt(choice, fault.how) if isinstance(fault, Spoil) else [choice]
         return {
             "id": "chatcmpl-fake",
@@ -219,14 +219,6 @@ class Service:
             "prompt_tokens_details": {"cached_tokens": known},
             "completion_tokens_details": {"reasoning_tokens": thinking},
         }
-
-
-def _likely(said: Reply) -> Body:
-    """The first token with the others that might have stood there, as the rule says or as if it were sure."""
-    told = said.logprobs or {said.text[:1]: 0.0}
-    ranked = sorted(told.items(), key=lambda pair: -pair[1])
-    tokens = [{"token": token, "logprob": value, "bytes": None} for token, value in ranked]
-    return {"content": [{**tokens[0], "top_logprobs": tokens}]}
 
 
 def _step(heard: Heard) -> str:

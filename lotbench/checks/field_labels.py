@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -49,6 +49,10 @@ class DrawFile(BaseModel):
             raise ValueError("sizes, strata and places are not of one draw")
         return self
 
+    def accepts(self, row: int) -> bool:
+        """Whether the verdict on a row, from 1, accepts."""
+        return self.sizes[self.strata[row - 1]][1]
+
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
@@ -88,21 +92,18 @@ def draw(run: Run, n: int, out: Path) -> Path:
     if (place / "labels.jsonl").exists():
         raise UsageError(f"{place / 'labels.jsonl'} is there already: label it, or move it away")
     with run_folder.Folder(place) as target:
-        rows = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in drawn.rows)
-        names = [made.names[role][seat].text for seat in seats]
-        target.write_json(
-            "draw.json",
-            {
-                "schema": 1,
-                "run": run.path.name,
-                "key": key,
-                "names": names,
-                "sizes": {name: list(size) for name, size in drawn.sizes.items()},
-                "strata": list(drawn.strata),
-                "places": [list(place) for place in drawn.places],
-            },
+        about = DrawFile(
+            run=run.path.name,
+            key=key,
+            names=tuple(made.names[role][seat].text for seat in seats),
+            sizes=dict(drawn.sizes),
+            strata=tuple(drawn.strata),
+            places=tuple(drawn.places),
         )
-        target.write("labels.jsonl", rows)
+        target.write_json("draw.json", {"schema": 1, **about.model_dump(mode="json")})
+        target.write(
+            "labels.jsonl", "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in drawn.rows)
+        )
     return place / "labels.jsonl"
 
 
@@ -119,30 +120,31 @@ def labelled(*files: Path) -> Labelled:
         DataError: A label is neither true, false nor null, or a row is not of the draw.
         UsageError: draw.json is missing, or a kind of verdict has no label yet.
     """
-    file, about = files[0], _drawn(files[0])
+    about = _drawn(files[0])
     said = _labels(files, about)
+    accepted = {row: about.accepts(row) for row in said}
     labels = {}
     for row, each in said.items():
-        right = decided(list(each.values()), bool(about["sizes"][about["strata"][row - 1]][1]))
+        right = decided(list(each.values()), accepted[row])
         if right is not None:
             labels[row] = right
-    counts = _counts(labels, about["strata"])
-    people = _people(said, about)
     strata = []
-    for name, (size, accepted) in about["sizes"].items():
-        seen, true = counts.get(name, (0, 0))
-        if size and not seen:
-            raise UsageError(f"{file}: of {size} {name} guesses none is labelled yet")
-        strata.append(Stratum(bool(accepted), int(size), seen, true))
+    for name, (size, accepts) in about.sizes.items():
+        mine = [right for row, right in labels.items() if about.strata[row - 1] == name]
+        if size and not mine:
+            raise UsageError(f"{files[0]}: of {size} {name} guesses none is labelled yet")
+        strata.append(Stratum(accepts, size, len(mine), sum(mine)))
     field = Field(tuple(strata))
-    record = judge_records.find_counting(about["key"]) or _empty(about)
-    others = [one for one in record["field"] if one["run"] != about["run"]]
-    mine: dict[str, Any] = {"run": about["run"], "strata": [asdict(one) for one in strata]}
-    mine["labels"] = [[*about["places"][row - 1], label] for row, label in sorted(labels.items())]
+    # The agreement of people with each other, and of the judge with them; rows of one sample belong together.
+    people = ceiling(said, accepted, {row: about.places[row - 1][0] for row in said})
+    record = judge_records.find_counting(about.key) or _empty(about)
+    others = [one for one in record["field"] if one["run"] != about.run]
+    found: dict[str, Any] = {"run": about.run, "strata": [asdict(one) for one in strata]}
+    found["labels"] = [[*about.places[row - 1], label] for row, label in sorted(labels.items())]
     if people:
-        mine["people"] = [asdict(one) for one in people]
-    kept = judge_records.keep({**record, "field": [*others, mine]})
-    return Labelled(str(about["run"]), field, len(about["strata"]) - len(labels), kept, people)
+        found["people"] = [asdict(one) for one in people]
+    kept = judge_records.keep({**record, "field": [*others, found]})
+    return Labelled(about.run, field, len(about.strata) - len(labels), kept, people)
 
 
 def decided(said: Sequence[bool], accepted: bool) -> bool | None:
@@ -153,46 +155,29 @@ def decided(said: Sequence[bool], accepted: bool) -> bool | None:
     return 2 * yes > len(said) and yes >= (1 if accepted else 2)
 
 
-def _people(said: Mapping[int, Mapping[str, bool]], about: Mapping[str, Any]) -> tuple[Rate, Rate] | None:
-    """The agreement of people with each other, and of the judge with them; rows of one sample belong together."""
-    accepted = {row: bool(about["sizes"][about["strata"][row - 1]][1]) for row in said}
-    samples = {row: str(about["places"][row - 1][0]) for row in said}
-    return ceiling(said, accepted, samples)
-
-
-def _drawn(file: Path) -> dict[str, Any]:
+def _drawn(file: Path) -> DrawFile:
     place = file.parent / "draw.json"
     if not place.is_file():
         raise UsageError(f"{place} is missing: it says what the labels are of")
     try:
-        return DrawFile.model_validate(run_folder.read_json(place)).model_dump()
+        return DrawFile.model_validate(run_folder.read_json(place))
     except ValidationError as error:
         raise DataError(faults_of(error, place)) from None
 
 
-def _counts(labels: Mapping[int, bool], strata: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Labelled and right fillings of each stratum."""
-    counts: dict[str, tuple[int, int]] = {}
-    for row, label in labels.items():
-        before, true = counts.get(strata[row - 1], (0, 0))
-        counts[strata[row - 1]] = (before + 1, true + label)
-    return counts
-
-
-def _labels(files: Sequence[Path], about: Mapping[str, Any]) -> dict[int, dict[str, bool]]:
+def _labels(files: Sequence[Path], about: DrawFile) -> dict[int, dict[str, bool]]:
     """The labels of each row of the draw that has one, by who gave them; of several files, each is somebody's."""
-    drawn = {place: {"sample": at[0]} for place, at in enumerate(about["places"], 1)}
+    drawn: dict[int, dict[str, Any]] = {row: {"sample": at[0]} for row, at in enumerate(about.places, 1)}
     labels: dict[int, dict[str, bool]] = {}
     seen: set[tuple[int, str]] = set()
     faults: list[str] = []
     for file, (number, row) in ((each, line) for each in files for line in tables(each)):
-        place = row.get("row") if isinstance(row, Mapping) else None
-        who = str((row.get("who") if isinstance(row, Mapping) else "") or (file if len(files) > 1 else ""))
-        if not isinstance(place, int) or not 1 <= place <= len(about["strata"]) or (place, who) in seen:
+        place, who = row.get("row"), str(row.get("who") or (file if len(files) > 1 else ""))
+        if not isinstance(place, int) or place not in drawn or (place, who) in seen:
             faults.append(at(file, number, "row") + ": is no row of the draw, or comes twice")
             continue
         seen.add((place, who))
-        known = drawn.setdefault(place, {})
+        known = drawn[place]
         given = {name: row[name] for name in DRAWN if name in row}
         if other := [name for name in given if given[name] != known.setdefault(name, given[name])]:
             faults.append(at(file, number, other[0]) + ": is not what this row of the draw has")
@@ -207,12 +192,12 @@ def _labels(files: Sequence[Path], about: Mapping[str, Any]) -> dict[int, dict[s
     return labels
 
 
-def _empty(about: Mapping[str, Any]) -> dict[str, Any]:
+def _empty(about: DrawFile) -> dict[str, Any]:
     """A record of a judge that was checked in the field only."""
     return {
         "schema": 1,
-        "key": about["key"],
-        "names": about["names"],
+        "key": about.key,
+        "names": about.names,
         "set": {},
         "what": "field only",
         "groups": {},

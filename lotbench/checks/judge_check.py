@@ -130,7 +130,15 @@ def _written(made: Prepared, calls: Calls, judged: Sequence[JudgedProbe]) -> Che
             "complete": len(rows) == made.total,
             "notes": list(notes),
             "sentences": sentences,
-            "measures": [_summary(one, names) for one in found],
+            "measures": [
+                {
+                    "role": one.role,
+                    "models": [names[one.role][seat] for seat in one.seats],
+                    "mode": one.variant,
+                    **judge_rates.counted(one),
+                }
+                for one in found
+            ],
             "usage": {role: asdict(one) for role, one in spent.items()},
         },
     )
@@ -149,20 +157,6 @@ def _line(one: JudgedProbe) -> str:
         "said": asdict(one.said),
     }
     return json.dumps(table, ensure_ascii=False, separators=(",", ":"))
-
-
-def _summary(one: Measure, names: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    return {
-        "role": one.role,
-        "models": [names[one.role][seat] for seat in one.seats],
-        "mode": one.variant,
-        "what": one.what,
-        "groups": {name: asdict(group) for name, group in one.groups.items()},
-        **({"marks": {name: asdict(group) for name, group in one.marks.items()}} if one.marks else {}),
-        "unreadable": one.unreadable,
-        "of": one.of,
-        "flips": list(one.flips),
-    }
 
 
 def _notes(made: Prepared, done: int) -> list[str]:

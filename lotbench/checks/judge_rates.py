@@ -16,7 +16,7 @@ from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult, Ru
 from lotbench.metrics.agreement import Agreement, Rate, agreement, flips, kappa
 from lotbench.metrics.correlation import pearson, spearman
 from lotbench.report.markdown import bullets, number, plain, table
-from lotbench.report.report import Spent, laid_out
+from lotbench.report.report import Spent, laid_out, usage_table
 from lotbench.report.sections import Cell, Section, Table
 from lotbench.report.trust import Check, sentence
 from lotbench.types import JSON, Metric
@@ -63,7 +63,6 @@ class Measure:
         criterion: As rulings name it; "" where there is but one.
         groups: Of decisions, by name; `all` is first.
         marks: Of numbers, by name likewise; a criterion has one of the two.
-        readable: The first ruling on each row, of those that could be read.
         unreadable: Verdicts of all repeats that could not be read, and calls without a reply.
         of: Verdicts of all repeats.
         flips: Pairs of verdicts on one row that differ, and all such pairs.
@@ -75,7 +74,6 @@ class Measure:
     what: str
     settings: Any
     groups: Mapping[str, Agreement]
-    readable: Sequence[Ruling]
     unreadable: int
     of: int
     flips: tuple[int, int]
@@ -133,7 +131,6 @@ def measure(found: Sequence[Ruling], panel: JudgePanel, what: str, seed: int) ->
         what=what,
         settings=panel.settings,
         groups=_grouped(readable, lambda chosen: _agreement(chosen, seed)) if decides else {},
-        readable=readable,
         unreadable=sum(one.said is None for one in found),
         of=len(found),
         flips=flips(list(decisions.values())),
@@ -181,20 +178,20 @@ def record(
         "key": dict(key),
         "names": list(names),
         "set": dict(about),
-        "what": one.what,
         **counted(one),
-        "flips": list(one.flips),
         "field": [],
     }
 
 
 def counted(one: Measure) -> dict[str, Any]:
-    """The rates of a measure, as a record has them."""
+    """The rates of a measure, as a record and a summary have them."""
     return {
+        "what": one.what,
         "groups": {name: asdict(group) for name, group in one.groups.items()},
         "marks": {name: asdict(group) for name, group in one.marks.items()},
         "unreadable": one.unreadable,
         "of": one.of,
+        "flips": list(one.flips),
     }
 
 
@@ -291,19 +288,6 @@ def to_markdown(
     told: Sequence[str] = (),
 ) -> str:
     """The content of a judge check's report.md."""
-    cost = Table(
-        ("role", "calls", "input tokens", "output tokens", "cost (USD)"),
-        tuple(
-            (
-                role,
-                one.calls,
-                one.input_tokens,
-                one.output_tokens,
-                "no price known" if one.cost_usd is None else f"{one.cost_usd:.4f}",
-            )
-            for role, one in spent.items()
-        ),
-    )
     title = ", ".join(dict.fromkeys(name for given in names.values() for name in given))
     blocks = [
         f"# Judge check: {plain(title)}",
@@ -311,6 +295,6 @@ def to_markdown(
         *(["## Good enough?", bullets(told)] if told else []),
         *(block for section in sections(found, names) for block in laid_out(section)),
         "## Calls",
-        table(cost),
+        table(usage_table(spent)),
     ]
     return "\n\n".join(block for block in blocks if block) + "\n"

@@ -22,7 +22,7 @@ from lotbench.harness.ballot import (
     Item,
     Key,
     Names,
-    Prompt,
+    Task,
     Vote,
     ballot,
     faults,
@@ -242,7 +242,7 @@ def _ballot(run: Run) -> Ballot:
     return found
 
 
-def _prompts(runs: list[Run]) -> dict[str, Prompt]:
+def _prompts(runs: list[Run]) -> dict[str, Task]:
     """The prompts of the runs, each of which has one in common with another.
 
     Raises:

@@ -16,7 +16,6 @@ from lotbench.checks import judge_check_plan
 from lotbench.config import experiment as config
 from lotbench.config.makers import PEOPLE
 from lotbench.edge.files import datasets
-from lotbench.edge.files.jsonl import texts
 from lotbench.edge.pictures import picture_facts
 from lotbench.errors import DataError, UsageError, at
 from lotbench.harness.planted import PlantedRow
@@ -34,8 +33,8 @@ IDEAS = "liveideabench-ideas"
 def listing(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data list`."""
     for folder in datasets.data_sets():
-        lines = list(texts(folder / "samples.jsonl"))
-        print(f"{folder.name:14} {len(lines):5} samples  {folder}")
+        count = len(datasets.lines(folder))
+        print(f"{folder.name:14} {count:5} samples  {folder}")
     return 0
 
 
@@ -198,7 +197,7 @@ def imported(parsed: argparse.Namespace) -> int:
         runs = import_ideas(Path(parsed.source), Path(parsed.out))
         print(f"{parsed.out}: {len(runs)} runs of {parsed.source}, and their keywords")
         return 0
-    sources = {"oogiri-go": oogiri_go.source, "caption-contest": caption_contest.source}
+    sources = {"oogiri-go": oogiri_go.rows, "caption-contest": caption_contest.rows}
     if parsed.name not in sources:
         if parsed.name not in (readers := published.readers()):
             known = ", ".join([*sources, *readers, IDEAS])
@@ -210,7 +209,8 @@ def imported(parsed: argparse.Namespace) -> int:
             print("ideas by novelty_score: " + ", ".join(f"{one}: {scores[one]:,}" for one in sorted(scores)))
         return 0
     dest = Path(parsed.out)
-    done = importing.bring(sources[parsed.name](parsed.source, importing.PictureFiles(dest)), dest)
+    rows = sources[parsed.name](Path(parsed.source), importing.PictureFiles(dest))
+    done = importing.bring(parsed.source, rows, dest)
     for fault in done.broken:
         print(f"note: {fault}")
     for reason, count in done.skipped.most_common():

@@ -84,8 +84,8 @@ def line(status: Status, seconds: float, begun: int = 0) -> str:
     parts = [f"{len(traces)}/{status.total} {what}" + (f", {solved} solved" if solved else "")]
     parts += [f"{failed} failed"] if failed else []
     parts.append(f"{stats.calls:,} calls")
-    if None not in stats.cost.values() and (cost := sum(cost or 0.0 for cost in stats.cost.values())):
-        parts.append(f"${cost:.2f}")
+    if stats.cost:
+        parts.append(f"${stats.cost:.2f}")
     fresh = len(traces) - begun
     if fresh > 0 and len(traces) < status.total:
         parts.append(f"{duration(seconds / fresh * (status.total - len(traces)))} left")

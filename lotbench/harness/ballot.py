@@ -81,8 +81,8 @@ class Vote(BaseModel):
     letters: tuple[str, ...]
 
 
-class Prompt(Protocol):
-    """What people see of a sample before they vote."""
+class Task(Protocol):
+    """What is answered: the part of a sample that people see before they vote, and a template fills in."""
 
     @property
     def type(self) -> str:
@@ -118,12 +118,12 @@ class Ballot:
 
     how: str
     responses: Callable[[Sequence[Trace], Mapping[str, Mapping[str, Any]], Any], Mapping[str, str] | None]
-    prompt: Callable[[Mapping[str, Any]], Prompt]
+    prompt: Callable[[Mapping[str, Any]], Task]
 
 
 def ballot(
     written: Mapping[str, Mapping[str, str]],
-    prompts: Mapping[str, Prompt],
+    prompts: Mapping[str, Task],
     data: str,
     seed: int,
     *,
@@ -159,7 +159,7 @@ def _shown(models: Sequence[str], pairs: bool) -> list[list[str]]:
 def _item(
     of: str,
     prompt: str | None,
-    one: Prompt,
+    one: Task,
     data: str,
     letters: Mapping[str, str],
     written: Mapping[str, Mapping[str, str]],

@@ -7,20 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What the edge saw of a picture file and of the drawing beside it.
+    """What the edge saw of a picture file.
 
     Attributes:
         hash: The difference hash of the picture, an integer of 256 bits; near pictures differ in few bits.
         metadata: The names of what the file holds beside the picture itself.
-        apart: How far the picture is from its drawing, rendered again: the largest difference of any patch,
-            0 to 1; None if there is no drawing, or no renderer.
-        unseen: Why `apart` is None although there is a drawing.
     """
 
     hash: int
     metadata: tuple[str, ...] = ()
-    apart: float | None = None
-    unseen: str = ""
 
 
 @dataclass(frozen=True, slots=True)

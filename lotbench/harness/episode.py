@@ -43,7 +43,6 @@ class Place(TypedDict, total=False):
     shared: bool
     about: str
     temperature: float | None
-    logprobs: bool
 
 
 @dataclass(frozen=True, slots=True)

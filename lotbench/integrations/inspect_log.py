@@ -18,7 +18,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from lotbench.edge.calls.caller import added
 from lotbench.edge.calls.journal import called
 from lotbench.edge.files import atomic_write
 from lotbench.edge.files.run_folder import read_json
@@ -197,7 +196,12 @@ def _spent(walk: Transcript) -> dict[str, JSON]:
     """Tokens by model, and the seconds of the calls one after the other."""
     used: dict[str, Usage] = {}
     for call in walk.calls:
-        used[call.reply.model] = added(used.get(call.reply.model, Usage()), call.reply.usage)
+        before, more = used.get(call.reply.model, Usage()), call.reply.usage
+        used[call.reply.model] = Usage(
+            before.input_tokens + more.input_tokens,
+            before.cached_input_tokens + more.cached_input_tokens,
+            before.output_tokens + more.output_tokens,
+        )
     seconds = sum(call.reply.seconds for call in walk.calls)
     models: dict[str, JSON] = {model: _usage(usage) for model, usage in used.items()}
     return {"model_usage": models, "total_time": seconds, "working_time": seconds}

@@ -26,7 +26,6 @@ from inspect_ai.model import (
 from inspect_ai.util import JSONSchema
 
 from lotbench.config.model_names import PROVIDERS
-from lotbench.edge.models.chat_format import LIKELY_TOKENS
 from lotbench.types import Finish, Image, Message, Reply, Request, Usage
 
 OURS = {"google": "gemini"}
@@ -93,8 +92,6 @@ class InspectModel:
             seed=drawn.seed,
             max_tokens=drawn.max_tokens,
             response_schema=form,
-            logprobs=request.logprobs or None,
-            top_logprobs=LIKELY_TOKENS if request.logprobs else None,
         )
 
 
@@ -127,7 +124,6 @@ def _reply(output: ModelOutput, seconds: float) -> Reply:
         reasoning=_reasoning(choice),
         usage=usage,
         seconds=seconds,
-        logprobs=_logprobs(choice),
     )
 
 
@@ -135,10 +131,3 @@ def _reasoning(choice: Any) -> str | None:
     content = choice.message.content if choice else ""
     parts = content if isinstance(content, list) else ()
     return "\n".join(part.reasoning for part in parts if part.type == "reasoning" and part.reasoning) or None
-
-
-def _logprobs(choice: Any) -> dict[str, float] | None:
-    told = choice.logprobs.content if choice and choice.logprobs else ()
-    if not told:
-        return None
-    return {one.token: float(one.logprob) for one in (told[0], *(told[0].top_logprobs or ()))}

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from lotbench.metrics.intervals import Floats, bootstrap, wilson
+from lotbench.metrics.intervals import Floats, bootstrap, divided, wilson
 
 DRAWS = 2000
 """Of what labels leave open."""
@@ -122,8 +122,8 @@ class Field:
         accepted = np.array([one.accepted for one in kept], dtype=bool)
         right, wrong = shares * sizes, (1 - shares) * sizes
         return (
-            _divided(wrong[:, accepted].sum(axis=1), wrong.sum(axis=1)),
-            _divided(right[:, ~accepted].sum(axis=1), right.sum(axis=1)),
+            divided(wrong[:, accepted].sum(axis=1), wrong.sum(axis=1)),
+            divided(right[:, ~accepted].sum(axis=1), right.sum(axis=1)),
         )
 
 
@@ -219,7 +219,7 @@ def _kappa(table: Floats) -> Floats:
     n = table.sum(axis=(-2, -1))
     agreed = (table[..., 0, 0] + table[..., 1, 1]) / n
     chance = (table.sum(axis=-1) * table.sum(axis=-2)).sum(axis=-1) / n**2
-    return _divided(agreed - chance, 1 - chance)
+    return divided(agreed - chance, 1 - chance)
 
 
 def _design_effect(trials: Sequence[tuple[bool, str]], share: float) -> float:
@@ -243,9 +243,3 @@ def _share_draws(rng: np.random.Generator, hits: int, n: int, size: int) -> Floa
 
 def _over(part: int, whole: int) -> float:
     return part / whole if whole else math.nan
-
-
-def _divided(one: Floats, other: Floats) -> Floats:
-    top, bottom = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
-    found: Floats = np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom != 0)
-    return found

@@ -13,7 +13,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from lotbench.metrics.intervals import Floats
+from lotbench.metrics.intervals import Floats, divided
 
 Labels: TypeAlias = NDArray[np.int_]
 
@@ -40,13 +40,13 @@ def macro_f1(counts: Floats) -> Floats:
 def mae(counts: Floats) -> Floats:
     """The mean distance of valid predictions from the gold; NaN where there is none."""
     valid = counts[..., 1:]
-    return _over((valid * distances(valid.shape[-1])).sum(axis=(-2, -1)), valid.sum(axis=(-2, -1)))
+    return divided((valid * distances(valid.shape[-1])).sum(axis=(-2, -1)), valid.sum(axis=(-2, -1)))
 
 
 def accuracy(counts: Floats) -> Floats:
     """The share of all answers that give the gold."""
     right = np.trace(counts[..., 1:], axis1=-2, axis2=-1)
-    return _over(right, counts.sum(axis=(-2, -1)))
+    return divided(right, counts.sum(axis=(-2, -1)))
 
 
 def distances(labels: int) -> Floats:
@@ -78,8 +78,3 @@ def guessing(support: Sequence[int], chances: Sequence[float]) -> tuple[float, f
     share = np.array(support, dtype=float) / n
     error = share @ distances(len(support)) @ np.array(chances, dtype=float)
     return float(np.mean(scores)), float(error)
-
-
-def _over(part: Floats, whole: Floats) -> Floats:
-    top, bottom = np.asarray(part, dtype=float), np.asarray(whole, dtype=float)
-    return np.asarray(np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom > 0))

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import scipy
 
-from lotbench.metrics.intervals import Floats, bootstrap
+from lotbench.metrics.intervals import Floats, bootstrap, divided
 from lotbench.types import Metric
 
 NORMAL = 0.05
@@ -132,11 +132,7 @@ def _pearson(sums: Floats) -> Floats:
     """Pearson from n and the sums of x, y, xx, yy, xy, [..., 6] to [...]; NaN where one does not change."""
     n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
     spread = (n * xx - x * x) * (n * yy - y * y)
-    top: Floats = np.asarray(n * xy - x * y)
-    found: Floats = np.divide(
-        top, np.sqrt(np.maximum(spread, 0)), out=np.full(top.shape, np.nan), where=spread > 0
-    )
-    return found
+    return divided(n * xy - x * y, np.sqrt(np.maximum(spread, 0)))
 
 
 def _none(one: Sequence[float], other: Sequence[float]) -> str | None:

@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from statistics import fmean
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -78,25 +77,12 @@ class Headline:
         return self.over(list(self.records))
 
 
-@runtime_checkable
-class Named(Protocol):
-    """Traces that know of which walk each is without being read: those on disk."""
-
-    @property
-    def names(self) -> Sequence[tuple[str, int]]:
-        """Sample and repeat of each."""
-        ...
-
-
-def _names(traces: Sequence[Trace]) -> Sequence[tuple[str, int]]:
-    return traces.names if isinstance(traces, Named) else [(one.sample, one.repeat) for one in traces]
-
-
 def by_sample(traces: Sequence[Trace]) -> Iterator[tuple[str, list[Trace]]]:
     """The walks of each sample, samples in order of id; of walks on disk, a sample's at a time are in memory."""
-    names = [name for name, _ in _names(traces)]
-    order = sorted(range(len(names)), key=names.__getitem__)
-    return ((name, [traces[at] for at in places]) for name, places in groupby(order, names.__getitem__))
+    places: dict[str, list[int]] = {}
+    for place, trace in enumerate(traces):
+        places.setdefault(trace.sample, []).append(place)
+    return ((name, [traces[place] for place in places[name]]) for name in sorted(places))
 
 
 def missing(shares: Iterable[float]) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -22,17 +22,22 @@ Floats: TypeAlias = NDArray[np.float64]
 Interval: TypeAlias = tuple[float | None, float | None]
 """Low and high end; None where the data do not bound that side."""
 
+QUANTILE = 0.975
+"""At which an interval of 95 % ends on either side, by whatever distribution."""
 Z = 1.959963984540054
 """The .975 quantile of the normal distribution, written out; the others are of scipy.special, since scipy.stats takes half a second to import."""
-_CELLS = 4_000_000
-"""The most weights held in memory at once."""
+
+
+def divided(part: Floats, whole: Floats) -> Floats:
+    """A quotient, place by place; NaN where the whole is not above 0."""
+    top, bottom = np.broadcast_arrays(np.asarray(part, dtype=float), np.asarray(whole, dtype=float))
+    return np.asarray(np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom > 0))
 
 
 def bounded(
     counts: Floats,
     statistic: Callable[[Floats], Floats],
     ends: tuple[float, float] = (0.0, 1.0),
-    level: float = 0.95,
 ) -> Interval:
     """Wilson's interval of a statistic between two ends, at the number of clusters that it is worth.
 
@@ -45,7 +50,6 @@ def bounded(
         counts: [clusters, ...]; whatever adds up over the walks of a cluster.
         statistic: Maps sums [clusters, ...] to values [clusters]; smooth, NaN where it does not exist.
         ends: What the statistic can be at least and at most.
-        level: Of the interval.
 
     Returns:
         (None, None) for fewer than two clusters, and where the statistic rests on a single one of them.
@@ -60,7 +64,7 @@ def bounded(
     mean = min(max((float(pseudo.mean()) - lowest) / span, 0.0), 1.0)
     b, variance = mean * (1 - mean), float(pseudo.var(ddof=1)) / span**2
     effect = (variance * (n - 1) + b + 1 / 12) / (b * n + 1 / 12)
-    low, high = wilson(mean, n / effect, float(scipy.special.stdtrit(n - 1, (1 + level) / 2)))
+    low, high = wilson(mean, n / effect, float(scipy.special.stdtrit(n - 1, QUANTILE)))
     return min(lowest + low * span, value), max(lowest + high * span, value)
 
 
@@ -68,7 +72,6 @@ def studentised(
     counts: Floats,
     statistic: Callable[[Floats], Floats],
     ends: tuple[float, float] = (-math.inf, math.inf),
-    level: float = 0.95,
 ) -> Interval:
     """Student's interval of a smooth statistic on a scale of which the clusters use a small part (marks).
 
@@ -79,7 +82,7 @@ def studentised(
     value, pseudo = _jackknife(counts, statistic)
     if n < 2 or not np.isfinite(pseudo).all():
         return None, None
-    half = float(scipy.special.stdtrit(n - 1, (1 + level) / 2) * pseudo.std(ddof=1)) / math.sqrt(n)
+    half = float(scipy.special.stdtrit(n - 1, QUANTILE) * pseudo.std(ddof=1)) / math.sqrt(n)
     if half <= 1e-12 * max(1.0, abs(value)):
         return None, None
     return max(ends[0], value - half), min(ends[1], value + half)
@@ -132,7 +135,6 @@ def bootstrap(
     statistic: Callable[[Floats], Floats],
     seed: int,
     draws: int = 2000,
-    level: float = 0.95,
 ) -> Interval:
     """Percentile interval of a statistic of summed counts, drawing clusters with replacement; expanded for few (`expanded`).
 
@@ -142,32 +144,24 @@ def bootstrap(
         seed: The run's seed; one seed and one number of clusters give one set of draws, so that metrics
             of one run are drawn alike.
         draws: How often all clusters are drawn again.
-        level: Of the interval, in the open interval (0, 1), before it is expanded.
 
     Returns:
         Values that occurred among the draws, rounded outwards; a draw without a value counts as below
         the low and above the high end. (None, None) for fewer than two clusters, and where all draws
         give one value: that they do says nothing of how far it is from the truth.
-
-    Raises:
-        ValueError: No draws are asked for, or the level is no share.
     """
-    if draws < 1 or not 0 < level < 1:
-        raise ValueError(f"cannot draw {draws} times for a level of {level}")
     clusters = len(counts)
     if clusters < 2:
         return None, None
-    # The metrics of a run share one set of draws; a large set is drawn anew rather than kept.
-    weights = (_kept if clusters * draws <= _CELLS else _weights)(seed, clusters, draws)
-    values = np.concatenate([statistic(np.tensordot(block, counts, axes=1)) for block in weights])
+    values = statistic(np.tensordot(_weights(seed, clusters, draws), counts, axes=1))
     missing = np.isnan(values)
-    tail = (1 - expanded(clusters, level)) / 2
+    tail = (1 - expanded(clusters)) / 2
     low = np.quantile(np.where(missing, -np.inf, values), tail, method="lower")
     high = np.quantile(np.where(missing, np.inf, values), 1 - tail, method="higher")
     return (None, None) if low == high else (_finite(low), _finite(high))
 
 
-def expanded(clusters: int, level: float = 0.95) -> float:
+def expanded(clusters: int) -> float:
     """The level to ask a bootstrap for so that few clusters are covered (Hesterberg 2015, expanded percentiles).
 
     Percentiles of n clusters are as narrow as a normal interval with the variance divided by n; this undoes
@@ -175,8 +169,8 @@ def expanded(clusters: int, level: float = 0.95) -> float:
     the tails.
     """
     if clusters < 2:
-        return level
-    t = scipy.special.stdtrit(clusters - 1, (1 + level) / 2)
+        return 0.95
+    t = scipy.special.stdtrit(clusters - 1, QUANTILE)
     return min(float(1 - 2 * scipy.special.ndtr(-t * math.sqrt(clusters / (clusters - 1)))), 0.999)
 
 
@@ -187,18 +181,11 @@ def _jackknife(counts: Floats, statistic: Callable[[Floats], Floats]) -> tuple[f
     return value, np.asarray(n * value - (n - 1) * statistic(total - counts)) if n > 1 else np.full(n, np.nan)
 
 
-def _weights(seed: int, clusters: int, draws: int) -> Iterator[Floats]:
-    """How often each cluster is drawn, in blocks [draws, clusters] of no more than `_CELLS` weights."""
-    rng = np.random.default_rng(_entropy(seed))
-    even = np.full(clusters, 1 / clusters)
-    step = max(1, _CELLS // clusters)
-    for done in range(0, draws, step):
-        yield rng.multinomial(clusters, even, size=min(step, draws - done)).astype(float)
-
-
 @lru_cache(maxsize=1)
-def _kept(seed: int, clusters: int, draws: int) -> tuple[Floats, ...]:
-    return tuple(_weights(seed, clusters, draws))
+def _weights(seed: int, clusters: int, draws: int) -> Floats:
+    """How often each cluster is drawn, [draws, clusters]; the metrics of a run share one set of draws."""
+    rng = np.random.default_rng(_entropy(seed))
+    return rng.multinomial(clusters, np.full(clusters, 1 / clusters), size=draws).astype(float)
 
 
 def _entropy(seed: int) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lotbench.metrics.intervals import Floats
+from lotbench.metrics.intervals import Floats, divided
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,7 @@ def hazards(counts: Floats) -> Floats:
 
     NaN where nobody is at risk.
     """
-    at_risk, events = counts[..., 0, :], counts[..., 1, :]
-    found: Floats = np.divide(events, at_risk, out=np.full(at_risk.shape, np.nan), where=at_risk > 0)
-    return found
+    return divided(counts[..., 1, :], counts[..., 0, :])
 
 
 def curve(counts: Floats) -> Floats:

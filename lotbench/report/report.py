@@ -21,7 +21,7 @@ from lotbench.types import JSON, Metric, Trace
 
 READINGS = 5
 """Readings of a report that is not whole."""
-RARE = ("tokens assumed", "malformed")
+RARE = ("tokens assumed",)
 """Columns of the table of calls that are left out where they are 0 all the way down."""
 SHORT = 600
 """Characters of a reading there."""
@@ -40,8 +40,6 @@ class Spent:
     cached_input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = 0.0
-    malformed: int = 0
-    """Replies with parts that no server should send."""
     assumed_tokens: int = 0
     """Of the tokens, those of replies that were cut off and did not say what they had used: the most that they may have."""
     assumed_usd: float | None = 0.0
@@ -182,7 +180,7 @@ def to_summary(report: Report) -> dict[str, JSON]:
         "headline": report.headline,
         "scores": {name: _score(metric) for name, metric in report.scores.items()},
         "usage": {
-            **_spent(total(facts)),
+            **_spent(total(facts.spent)),
             "by_role": {role: _spent(spent) for role, spent in facts.spent.items()},
         },
         "diagnostics": {section.name: dict(section.numbers) for section in report.sections if section.name},
@@ -255,7 +253,7 @@ def _whole(report: Report) -> str:
         "## Settings",
         table(settings_table(report)),
         "## Calls",
-        table(usage_table(facts)),
+        table(usage_table(facts.spent)),
         *([plain(felt.caption), table(felt)] if (felt := footprint_table(facts)) else []),
         "## Digests",
         table(Table(("of", "digest"), tuple(sorted(facts.digests.items())))),
@@ -283,7 +281,7 @@ def _about(report: Report) -> str:
             *([f"variant: {facts.arm}"] if facts.arm is not None else []),
             *lines,
             f"{report.n_traces} of {facts.n_walks} tasks on {facts.n_samples} samples: {ended}",
-            f"time: {facts.wall_s:.1f} s{_paid(total(facts))}",
+            f"time: {facts.wall_s:.1f} s{_paid(total(facts.spent))}",
         ]
     )
 
@@ -402,7 +400,7 @@ def settings_table(report: Report) -> Table:
 
 
 def usage_table(facts: Facts) -> Table:
-    """Calls, tokens and cost of each role, and of all, and replies with malformed parts if there are any."""
+    """Calls, tokens and cost of each role, and of all."""
     spent = {**facts.spent, "all": total(facts)}
     costs = [one.cost_usd for one in spent.values()]
     columns: dict[str, list[Cell]] = {
@@ -413,7 +411,6 @@ def usage_table(facts: Facts) -> Table:
         "output tokens": [one.output_tokens for one in spent.values()],
         "cost (USD)": ["no price known" if cost is None else f"{cost:.4f}" for cost in costs],
         "tokens assumed": [one.assumed_tokens for one in spent.values()],
-        "malformed": [one.malformed for one in spent.values()],
     }
     shown = {name: cells for name, cells in columns.items() if name not in RARE or any(cells)}
     return Table(tuple(shown), tuple(zip(*shown.values(), strict=True)))
@@ -432,9 +429,9 @@ def footprint_table(facts: Facts) -> Table | None:
     return Table(("role", "energy (kWh)", "CO2e (kg)"), rows, f"Estimated by {found['library']}")
 
 
-def total(facts: Facts) -> Spent:
+def total(spent: Mapping[str, Spent]) -> Spent:
     """What all roles used together."""
-    return sum(facts.spent.values(), start=Spent())
+    return sum(spent.values(), start=Spent())
 
 
 def _setting(settings: Mapping[str, JSON], name: str) -> str:
@@ -456,7 +453,6 @@ def _score(metric: Metric) -> dict[str, JSON]:
 
 
 def _spent(spent: Spent) -> dict[str, JSON]:
-    malformed: dict[str, JSON] = {"malformed": spent.malformed} if spent.malformed else {}
     most: dict[str, JSON] = {"tokens": spent.assumed_tokens, "cost_usd": spent.assumed_usd}
     assumed: dict[str, JSON] = {"assumed": most} if spent.assumed_tokens else {}
     return {
@@ -466,5 +462,4 @@ def _spent(spent: Spent) -> dict[str, JSON]:
         "output_tokens": spent.output_tokens,
         "cost_usd": spent.cost_usd,
         **assumed,
-        **malformed,
     }

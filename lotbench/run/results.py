@@ -297,7 +297,6 @@ def spent(
             cached_input_tokens=total.cached_input_tokens,
             output_tokens=total.output_tokens,
             cost_usd=total.cost_usd,
-            malformed=total.malformed,
         )
         if origin.source == "assumed":
             spending[origin.role] += Spent(

@@ -106,13 +106,16 @@ def past(out: Path, name: str) -> dict[tuple[str, str, str], Mapping[str, Any]]:
         DataError: A line of the file is none of a review.
     """
     found: dict[tuple[str, str, str], Mapping[str, Any]] = {}
-    for number, text in jsonl.texts(out, appended=True) if out.exists() else ():
+    if not out.exists():
+        return found
+    # What a kill left of a last line is cut.
+    jsonl.append(out, ())
+    for number, line in jsonl.tables(out):
         try:
-            line = jsonl.document(text)
             subject = line.get(SUBJECTS.get(line["kind"], ""), "")
             if line["decision"] and line.get("by", "") == name:
                 found[line["kind"], line["sample"], subject] = line
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (KeyError, TypeError):
             raise DataError([f"{at(out, number)}: not a decision of a review"]) from None
     return found
 
@@ -127,11 +130,10 @@ def cards_of(path: Path, items: Mapping[str, Any]) -> list[Card]:
         for language, prompts in datasets.prompts("lotbench").prompts.items()
         if "criteria" in prompts
     }
-    for number, text in jsonl.texts(path):
+    for number, row in jsonl.tables(path):
         try:
-            row = jsonl.document(text)
             item = items[row["sample"]]
-        except (ValueError, KeyError, TypeError):
+        except (KeyError, TypeError):
             raise DataError([f"{at(path, number)}: not a judge-set row about a sample of the data"]) from None
         cards.append(verdict_card(item, row, bool(item.image), told.get(item.language, "")))
     return cards

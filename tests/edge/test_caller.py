@@ -95,7 +95,7 @@ async def test_a_reply_is_journaled_and_counted(room: Any) -> None:
     assert place.budget.tokens == 110
     assert place.budget.cost == pytest.approx((100 * 1.0 + 10 * 2.0) / 1e6)
     assert place.desk.stats.calls == 1 and place.desk.stats.in_flight == 0
-    assert place.desk.stats.usage == {"judge": GOOD.usage}
+    assert place.desk.stats.cost == place.budget.cost
     assert model.asked[0].messages == asking().messages
 
 

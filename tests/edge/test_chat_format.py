@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -138,12 +137,3 @@ NOW = 1_790_000_000.0
 )
 def test_a_wait_that_the_server_asks_for_is_read(headers: dict[str, str], seconds: float | None) -> None:
     assert chat_format.retry_after(headers, NOW) == seconds
-
-
-def test_log_probabilities_are_asked_for_where_they_are_wanted() -> None:
-    asked = body(replace(request(schema=None), logprobs=True), "m", ALL, str)
-    assert (asked["logprobs"], asked["top_logprobs"]) == (True, 20)
-    assert not {"logprobs", "top_logprobs"} & made().keys()
-    less = lessened(ALL, "Unsupported parameter: 'top_logprobs' is not supported with this model.", asked)
-    assert less is not None
-    assert "logprobs" not in body(replace(request(schema=None), logprobs=True), "m", less, str)

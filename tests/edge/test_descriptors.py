@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from lotbench.edge.calls import descriptors
 from lotbench.edge.calls.descriptors import RESERVED, room
 
 Limit = Callable[[int, int], None]
@@ -23,7 +22,6 @@ def limit(monkeypatch: pytest.MonkeyPatch) -> Iterator[Limit]:
             raise ValueError("not allowed to raise maximum limit")
         now[:] = to
 
-    monkeypatch.setattr(descriptors, "_open", lambda: 12)
     monkeypatch.setattr(resource, "getrlimit", lambda what: tuple(now))
     monkeypatch.setattr(resource, "setrlimit", change)
 
@@ -44,14 +42,14 @@ def test_where_there_is_room_nothing_changes_and_nothing_is_said(limit: Limit) -
 @pytest.mark.parametrize("hard", [4096, resource.RLIM_INFINITY])
 def test_the_limit_is_raised_as_far_as_it_must_be(limit: Limit, hard: int) -> None:
     limit(1024, hard)
-    need = 1000 + RESERVED + 12
+    need = 1000 + RESERVED
     assert room(1000) == (1000, f"files that may be open at once: raised from 1024 to {need}")
     assert resource.getrlimit(resource.RLIMIT_NOFILE) == (need, hard)
 
 
 def test_where_it_cannot_be_raised_fewer_calls_are_in_flight(limit: Limit) -> None:
     limit(256, 1024)
-    left = 1024 - RESERVED - 12
+    left = 1024 - RESERVED
     assert room(1000) == (
         left, f"at most 1024 files may be open at once (ulimit -n), so {left} calls in flight, not 1000"
     )  # fmt: skip

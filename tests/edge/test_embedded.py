@@ -105,8 +105,9 @@ def test_install_leaves_alone_what_is_there(monkeypatch: pytest.MonkeyPatch, fak
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[embedded.Embedded]:
-    with embedded.Embedded.start(embedded.weights("local"), slots=2, n_ctx=2048) as server:
-        yield server
+    server = embedded.Embedded.start(embedded.weights("local"), slots=2, n_ctx=2048)
+    yield server
+    server.close()
 
 
 def post(url: str, key: str, **body: object) -> tuple[int, dict[str, object]]:
@@ -181,13 +182,6 @@ def test_a_prompt_that_does_not_fit_is_told_apart(served: embedded.Embedded) -> 
     status, answer = post(served.base_url, served.api_key, messages=said("word " * 2100))
     assert status == 400
     assert chat_format.too_long(json.dumps(answer))
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc").is_dir(), reason="reads the environment of a process from /proc")
-def test_threads_do_not_spin(served: embedded.Embedded) -> None:
-    environment = Path(f"/proc/{served._process.pid}/environ").read_bytes()
-    assert b"GOMP_SPINCOUNT=1000" in environment.split(b"\0")
 
 
 @pytest.mark.slow

@@ -25,7 +25,8 @@ from lotbench.cli import main
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import parse
 from lotbench.edge.calls.budget import discarded
-from lotbench.edge.calls.journal import Entry, Journal, read_totals
+from lotbench.edge.calls.caller import storable
+from lotbench.edge.calls.journal import Entry, Journal
 from lotbench.edge.models import chat, chat_format
 from lotbench.edge.models.chat import ChatModel
 from lotbench.edge.models.retrying import Waiting
@@ -75,7 +76,7 @@ async def reply_to(body: Any, **how: Any) -> Reply:
 def written_and_read(reply: Reply, folder: Path) -> Reply:
     """The reply after it went through a journal."""
     with Journal(folder / "calls.jsonl") as journal:
-        journal.put(Entry(QUESTION.key, "candidate", 0, "m", "call", 0.0, reply))
+        journal.put(Entry(QUESTION.key, "candidate", 0, "m", "call", 0.0, storable(reply)))
         found = journal.get(QUESTION.key)
         assert found is not None
         return found.reply
@@ -156,26 +157,6 @@ async def test_another_path_of_the_same_host_is_followed_and_a_circle_is_not() -
         await reply_to(b"", status=307, headers={"Location": "/v1/chat/completions"})
 
 
-LOGPROBS = {"token": "A", "logprob": -0.5}
-
-
-@pytest.mark.parametrize(
-    ("table", "read"),
-    [
-        ({"content": [LOGPROBS | {"top_logprobs": 5}]}, {"A": -0.5}),
-        ({"content": [LOGPROBS | {"top_logprobs": [{"token": "B", "logprob": -(10**400)}]}]}, {"A": -0.5}),
-        ({"content": [{"token": "\ud800", "logprob": -1}]}, {"\ufffd": -1.0}),
-        ({"content": 5}, None),
-        ({"content": [5]}, None),
-        (7, None),
-    ],
-)
-async def test_logprobs_that_are_none_are_read_without_them(table: Any, read: Any, tmp_path: Path) -> None:
-    body = completion()
-    body["choices"][0]["logprobs"] = table
-    assert written_and_read(await reply_to(body), tmp_path).logprobs == read
-
-
 @pytest.mark.parametrize("count", [10**400, -1, True, 1.5, "7", None, [], 10**13])
 async def test_counts_that_are_none_are_zero(count: Any, tmp_path: Path) -> None:
     usage = {
@@ -185,35 +166,6 @@ async def test_counts_that_are_none_are_zero(count: Any, tmp_path: Path) -> None
     }
     reply = written_and_read(await reply_to(completion(usage=usage)), tmp_path)
     assert (reply.usage.input_tokens, reply.usage.output_tokens) == (0, 7)
-
-
-@pytest.mark.parametrize(
-    ("more", "choice", "malformed"),
-    [
-        ({}, {}, None),
-        ({"usage": None, "model": None}, {"logprobs": None}, None),
-        ({"usage": {"prompt_tokens": 0}}, {"logprobs": {"content": []}}, None),
-        ({"usage": {}}, {"logprobs": {"content": [LOGPROBS]}}, None),
-        ({"usage": 5}, {}, ["usage"]),
-        ({"usage": {"completion_tokens": 10**400}}, {}, ["usage"]),
-        ({"model": "x" * 201}, {"logprobs": 7}, ["model", "logprobs"]),
-        (
-            {"model": ["m"]},
-            {"logprobs": {"content": [LOGPROBS | {"top_logprobs": 5}]}},
-            ["model", "logprobs"],
-        ),
-        ({}, {"logprobs": {"content": [{"token": "\ud800", "logprob": -1}]}}, ["logprobs"]),
-    ],
-)
-async def test_malformed_parts_are_named_in_the_journal_and_counted(
-    more: dict[str, Any], choice: dict[str, Any], malformed: Any, tmp_path: Path
-) -> None:
-    body = completion(**more)
-    body["choices"][0] |= choice
-    reply = await reply_to(body)
-    assert written_and_read(reply, tmp_path).sent.get("malformed") == malformed
-    [total] = read_totals(tmp_path / "calls.jsonl").by_origin.values()
-    assert total.malformed == (malformed is not None)
 
 
 async def test_an_id_is_no_page_and_never_our_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def go(folder: Path, pictures: dict[str, bytes] | None = None, **languages: list
 
 
 def bring(source: Path, dest: Path, module: Any = oogiri_go) -> importing.Progress:
-    return importing.bring(module.source(str(source), importing.PictureFiles(dest)), dest)
+    return importing.bring(str(source), module.rows(source, importing.PictureFiles(dest)), dest)
 
 
 def brought(dest: Path) -> list[Row]:
@@ -176,7 +176,7 @@ def test_votes_that_do_not_add_up_are_named_by_line(tmp_path: Path) -> None:
 def test_a_file_that_is_no_summary_and_a_contest_with_two(tmp_path: Path) -> None:
     folder = contest(tmp_path / "cc", "7,1,5,3,2,10,1,1,667,fine\n")
     (folder / "668_summary_X.csv").write_text("rank,caption\n1,a\n")
-    with pytest.raises(DataError, match=r"668_summary_X\.csv:1: no column target_id, funny"):
+    with pytest.raises(DataError, match=r"668_summary_X\.csv:1: count: the column is missing"):
         bring(folder, tmp_path / "made", caption_contest)
     (folder / "667_summary_Y.csv").write_text(HEAD)
     with pytest.raises(UsageError, match="contest 667 has several summaries"):

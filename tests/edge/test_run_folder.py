@@ -94,7 +94,7 @@ def test_a_torn_last_trace_is_passed_over(tmp_path: Path) -> None:
     whole = (first + second).encode()
     for size in [*range(len(first.encode()), len(whole), 9), len(whole) - 1]:
         (tmp_path / "traces.jsonl").write_bytes(whole[:size])
-        assert Traces(tmp_path / "traces.jsonl") == [walked()]
+        assert list(Traces(tmp_path / "traces.jsonl")) == [walked()]
 
 
 @pytest.mark.parametrize("damage", ["{}", "[]", "3", '{"sample": "x"}', "\x00", ""])
@@ -102,7 +102,7 @@ def test_a_damaged_trace_is_named_or_passed_over(tmp_path: Path, damage: str) ->
     text = trace_line(walked()) + damage + "\n" + trace_line(walked("lot-0002"))
     (tmp_path / "traces.jsonl").write_text(text, encoding="utf-8")
 
-    assert Traces(tmp_path / "traces.jsonl", strict=False) == [walked(), walked("lot-0002")]
+    assert list(Traces(tmp_path / "traces.jsonl", strict=False)) == [walked(), walked("lot-0002")]
     with pytest.raises(RunFolderError, match=r"traces\.jsonl:2: damaged; lotbench resume writes it anew"):
         Traces(tmp_path / "traces.jsonl")
 
@@ -132,7 +132,7 @@ def test_a_wrong_type_in_a_trace_is_damage(tmp_path: Path, name: str) -> None:
     table = json.loads(trace_line(walked()))
     del table["crc"]
     (tmp_path / "traces.jsonl").write_text(json.dumps(table) + "\n", "utf-8")
-    assert Traces(tmp_path / "traces.jsonl") == [walked()]
+    assert list(Traces(tmp_path / "traces.jsonl")) == [walked()]
 
     (tmp_path / "traces.jsonl").write_text(json.dumps({**table, name: WRONG[name]}) + "\n", "utf-8")
     with pytest.raises(RunFolderError, match=r"traces\.jsonl:1: damaged; lotbench resume writes it anew"):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langgraph.graph import END, START, StateGraph
 
-from lotbench.harness.state import REDUCED, EpisodeState, joined, plus, start
+from lotbench.harness.state import REDUCED, EpisodeState, joined, start
 from tests.play import NO, candidate, judge, oracle, play
 
 
@@ -19,26 +19,6 @@ def test_a_walk_begins_with_every_declared_key() -> None:
     assert (begun["round"], begun["outcome"], begun["arrived"], begun["memory"]) == (1, None, True, {"a": 1})
 
 
-def test_two_walks_share_nothing() -> None:
-    one, other = start("s", 1), start("s", 2)
-    one["history"].append({})
-    assert other["history"] == []
-
-
-def test_keys_are_replaced_or_reduced() -> None:
-    state = joined(start("s", 1), {"turn": {"a": 1}, "history": [{"n": 1}], "usage": {"calls": 1}})
-    state = joined(state, {"turn": {"b": 2}, "history": [{"n": 2}], "usage": {"calls": 2, "input_tokens": 5}})
-    assert state["turn"] == {"b": 2}
-    assert state["history"] == [{"n": 1}, {"n": 2}]
-    assert state["usage"] == {"calls": 3, "input_tokens": 5}
-
-
-def test_joining_changes_neither_side() -> None:
-    state, update = start("s", 1), {"history": [{"n": 1}]}
-    joined(state, update)
-    assert (state["history"], update) == ([], {"history": [{"n": 1}]})
-
-
 def test_the_declared_reducers_are_the_ones_that_join() -> None:
     hints = get_type_hints(EpisodeState, include_extras=True)
     declared = {name: hint.__metadata__[0] for name, hint in hints.items() if hasattr(hint, "__metadata__")}
@@ -46,16 +26,6 @@ def test_the_declared_reducers_are_the_ones_that_join() -> None:
 
 
 COUNTS = st.dictionaries(st.sampled_from(["calls", "input_tokens", "output_tokens"]), st.integers(0, 99))
-
-
-@given(COUNTS, COUNTS, COUNTS)
-def test_counts_add_up_in_any_order(
-    one: dict[str, int], other: dict[str, int], third: dict[str, int]
-) -> None:
-    assert plus(one, other) == plus(other, one)
-    assert plus(plus(one, other), third) == plus(one, plus(other, third))
-
-
 UPDATES = st.fixed_dictionaries(
     {},
     optional={

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from lotbench.metrics import compare, survival
+from lotbench.metrics import compare
 from lotbench.metrics.compare import difference, holm, smallest_p, ties
 from lotbench.metrics.correlation import coefficient
 from lotbench.metrics.people import thirds
@@ -73,11 +73,7 @@ def test_a_difference_is_paired_by_sample() -> None:
     found = difference(partly, SCORES)
     gaps = np.array([BETTER[name] - SCORES[name] for name in sorted(SCORES) if name < "s50"])
     assert found.n == 50 and found.mean == pytest.approx(gaps.mean())
-    assert found.low is not None and found.high is not None and found.low < gaps.mean() < found.high
-    t = stats.ttest_1samp(gaps, 0).confidence_interval()
-    assert (found.low, found.high) == pytest.approx((t.low, t.high))
     assert found.sd == pytest.approx(gaps.std(ddof=1))
-    assert found.p == pytest.approx(stats.ttest_1samp(gaps, 0).pvalue)
     back = difference(SCORES, partly)
     assert back.mean == pytest.approx(-gaps.mean()) and back.p == found.p
 
@@ -139,14 +135,6 @@ def test_the_p_of_few_ranks_is_counted_out_over_all_orders(x: list[int], rng: ra
         assert found.p == pytest.approx(expected) and found.value == pytest.approx(measure(x, y).statistic)
 
 
-def test_no_order_of_three_is_without_chance() -> None:
-    assert coefficient("spearman", [1, 2, 3], [1, 2, 4]).p == pytest.approx(1 / 3)
-    assert coefficient("kendall", [1, 2, 3], [1, 2, 4]).p == pytest.approx(1 / 3)
-    rng = np.random.default_rng(2)
-    many = coefficient("kendall", list(rng.normal(size=20)), list(rng.normal(size=20)))
-    assert many.p is not None and 0 < many.p < 1 and many.low is None
-
-
 def test_correlations_of_too_little() -> None:
     assert coefficient("pearson", [1, 2], [3, 4]).why == "2 pairs are too few"
     assert coefficient("spearman", [1, 1, 1], [1, 2, 3]).value is None
@@ -166,15 +154,3 @@ def test_thirds_of_people() -> None:
         "low": (0.5, 2),
     }
     assert thirds({"a": 1.0, "b": 2.0})["low"].why == "thirds need 3 people, there are 2"
-
-
-def test_survival_curves_agree_with_lifelines() -> None:
-    from lifelines import KaplanMeierFitter
-
-    rng = np.random.default_rng(4)
-    rounds, events = rng.integers(1, 16, 300), rng.uniform(size=300) < 0.6
-    spans = [survival.Span(int(k), bool(e)) for k, e in zip(rounds, events, strict=True)]
-    ours = survival.curve(survival.counts(spans, 15))
-    # A span without event has seen all of its last round, so it is at risk in it, as lifelines has it.
-    theirs = KaplanMeierFitter().fit(rounds, events).survival_function_at_times(range(16))
-    assert ours == pytest.approx(theirs.to_numpy())

@@ -32,34 +32,11 @@ def test_scipy_draws_the_same_curve(walks: list[Span]) -> None:
     assert found[: longest + 1] == pytest.approx(reference.evaluate(watched))
 
 
-@given(spans)
-def test_a_curve_falls_from_one_and_stays_a_share(walks: list[Span]) -> None:
-    found = curve(counts(walks, LAST))
-    known = found[~np.isnan(found)]
-    assert known[0] == 1
-    assert (np.diff(known) <= 0).all()
-    assert (known >= 0).all()
-    assert np.isnan(found[len(known) :]).all()
-
-
-@given(st.lists(st.integers(1, LAST + 1), min_size=1, max_size=30))
-def test_without_censoring_it_is_the_plain_mean(rounds: list[int]) -> None:
-    walks = [Span(min(r, LAST), r <= LAST) for r in rounds]
-    found = curve(counts(walks, LAST))
-    assert 1 - found[-1] == pytest.approx(np.mean([r <= LAST for r in rounds]))
-    assert restricted_mean(found) == pytest.approx(np.mean([min(r, LAST) for r in rounds]))
-
-
 @given(st.lists(spans, min_size=2, max_size=5))
 def test_many_tables_at_once_are_each_alone(groups: list[list[Span]]) -> None:
     tables = np.stack([counts(group, LAST) for group in groups])
     together, alone = curve(tables), [curve(table) for table in tables]
     np.testing.assert_array_equal(together, np.stack(alone))
-
-
-def test_counts_add_up_over_clusters() -> None:
-    one, two = [Span(1, True), Span(3, False)], [Span(2, True), Span(0, False)]
-    np.testing.assert_array_equal(counts(one, 3) + counts(two, 3), counts(one + two, 3))
 
 
 def test_a_hand_worked_curve() -> None:

@@ -88,7 +88,7 @@ def test_what_is_nested_too_deep_is_refused_in_a_line(
 ) -> None:
     (run / "summary.json").write_text('{"scores": ' + DEEP, "utf-8")
     assert main(["report", str(run)]) == 2
-    assert "summary.json: damaged: nested too deep" in capsys.readouterr().err
+    assert "summary.json: damaged: recursion limit exceeded" in capsys.readouterr().err
 
     (tmp_path / "deep.toml").write_text(f"settings = {DEEP}", "utf-8")
     assert main(["evaluate", "--config", str(tmp_path / "deep.toml"), "--dry-run"]) == 2

@@ -326,7 +326,7 @@ async def test_a_wrong_key_costs_one_call_a_role(
         assert stopped.exit_code == 1
         assert stopped.run is not None
         left = load_run(stopped.run)
-        assert left.traces == () and left.summary["complete"] is False
+        assert not left.traces and left.summary["complete"] is False
         assert left.summary["rankable"] is False
 
         monkeypatch.setenv("LOTBENCH_API_KEY", "right-key")

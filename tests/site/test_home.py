@@ -89,7 +89,7 @@ def test_a_run_that_is_not_trusted_stands_as_its_summary_has_it_and_no_trace_is_
     run = load_run(made.path)
     whole = results.entry(run)
     shelf = read_run(run.path)
-    monkeypatch.setattr(Traces, "_read", None)
+    monkeypatch.setattr(Traces, "__getitem__", None)
     alone = shelf.entry
     assert alone.abstained == whole.abstained
     [one], [other] = boards([alone], {name: run.summary}), boards([whole], {name: run.summary})

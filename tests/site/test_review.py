@@ -226,7 +226,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[Review]:
     """The sites that the command would serve; each ends as if by Ctrl-C."""
     sites: list[Review] = []
 
-    async def serve_one(site: Review, port: int, ready: Any) -> None:
+    async def serve_one(site: Review, port: int, ready: Any, host: str) -> None:
         sites.append(site)
         ready("http://127.0.0.1:1/t/")
         raise KeyboardInterrupt

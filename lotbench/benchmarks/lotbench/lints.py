@@ -22,8 +22,6 @@ NEAR_BITS = 30
 """Two pictures whose hashes differ in no more bits of 256 are near-duplicates (the nearest of ours: 82)."""
 NEAR_RESPONSES = 0.6
 """Share of common letter triples from which two responses are near-duplicates."""
-FAR_FROM_DRAWING = 0.1
-"""A patch of the picture that differs by more from its drawing shows something else (fewer colours: up to .06)."""
 LEAST_WORDS = {"en": 3, "zh": 4}
 """What the mask must leave: words, or Chinese characters."""
 CAUSE = {
@@ -199,11 +197,6 @@ def seen(sample: str, sight: Sight | None) -> Iterator[Finding]:
         return
     if sight.metadata:
         yield Finding(sample, "image", f"holds metadata: {', '.join(sight.metadata)}")
-    if sight.apart is not None and sight.apart > FAR_FROM_DRAWING:
-        told = f"is not what its drawing shows (a patch is {sight.apart:.2f} apart): lotbench data render"
-        yield Finding(sample, "image", told)
-    if sight.unseen:
-        yield Finding(sample, "image", sight.unseen, grave=False)
 
 
 def near_pictures(sights: Mapping[str, Sight]) -> Iterator[Finding]:

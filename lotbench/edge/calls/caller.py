@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -18,7 +18,7 @@ import orjson
 
 from lotbench.config.experiment import RoleSampling
 from lotbench.edge.calls.budget import Bucket, Budget, discarded
-from lotbench.edge.calls.journal import Entry, Journal, Source
+from lotbench.edge.calls.journal import Entry, Journal
 from lotbench.edge.calls.prices import Price, cost
 from lotbench.edge.calls.store import Store, by_content
 from lotbench.harness.episode import AnyEpisode
@@ -58,8 +58,8 @@ class CallStats:
     """The calls in flight by key: since when (monotonic seconds), and of which model."""
     replied: float = field(default_factory=time.monotonic)
     """When the last reply came."""
-    usage: dict[str, Usage] = field(default_factory=dict)
-    cost: dict[str, float | None] = field(default_factory=dict)
+    cost: float | None = 0.0
+    """US dollars; None once a model is asked that has no price."""
 
 
 class Caller:
@@ -138,8 +138,6 @@ class Caller:
             "schema": question.schema,
             "sampling": [sampling.temperature, sampling.top_p, sampling.seed, sampling.max_tokens],
         }
-        if question.logprobs:
-            meant["logprobs"] = True
         canonical = orjson.dumps(meant, option=orjson.OPT_SORT_KEYS)
         key = Key(*place, digest=hashlib.sha256(canonical).hexdigest()[:16])
         return Request(
@@ -148,7 +146,6 @@ class Caller:
             question.messages,
             question.schema,
             sampling,
-            question.logprobs,
             question.role,
         )
 
@@ -164,28 +161,26 @@ class Caller:
         assert task is not None
         self._open.add(task)
         try:
-            return await self._answered(question, request)
+            if not question.shared:
+                self.journal.ask(request.key)
+            role_model = self.role_models[question.role][question.seat]
+            if (known := self.journal.get(request.key)) is not None:
+                role_model.model_id = known.reply.model
+                return known.reply
+            return await self._fetched(question, request, role_model)
         finally:
             self._open.discard(task)
 
-    async def _answered(self, question: Question, request: Request) -> Reply:
-        if not question.shared:
-            self.journal.ask(request.key)
-        role_model = self.role_models[question.role][question.seat]
-        if (known := self.journal.get(request.key)) is not None:
-            role_model.model_id = known.reply.model
-            return known.reply
-        return await self._fetched(question, request, role_model)
-
     async def _fetched(self, question: Question, request: Request, role_model: RoleModel) -> Reply:
         """A reply that this run does not have: of the store, or of the model."""
+        entry = partial(Entry, request.key, question.role, question.seat, role_model.name)
         if question.shared and role_model.model_id:
             kept = self._store.get(request, role_model.model_id, role_model.address)
             if kept is not None:
-                self._write(question, request, role_model, kept, "store", time.time())
+                self.journal.put(entry("store", _now(), kept))
                 return kept
         try:
-            reply = await self._called(question, request, role_model)
+            reply = await self._called(request, role_model, entry)
         except BaseException:
             self.journal.forget(request.key)
             raise
@@ -194,93 +189,60 @@ class Caller:
             self._store.put(request, reply, role_model.address)
         return reply
 
-    async def _called(self, question: Question, request: Request, role_model: RoleModel) -> Reply:
-        asked, told = _estimate(request), round(self._mean_reply.get(question.step, REPLY_TOKENS))
+    async def _called(self, request: Request, role_model: RoleModel, entry: Callable[..., Entry]) -> Reply:
+        step, price, stats = request.key.step, role_model.price, self.stats
+        asked, told = _estimate(request), round(self._mean_reply.get(step, REPLY_TOKENS))
         calls = 0 if role_model.outside else 1
-        price, tokens = role_model.price, calls * (asked + told)
+        tokens = calls * (asked + told)
         held = price.of(Usage(asked, 0, told)) if price else 0.0
         self.budget.reserve(tokens, held)
         used, spent = Usage(), 0.0
-        self.stats.in_flight += 1
+        stats.in_flight += 1
         place = str(request.key)
-        wasted = partial(self._discarded, question, request, role_model, Usage(asked, 0, told))
-        counting = discarded.set(wasted)
+        most = Usage(asked, 0, max(told, request.sampling.max_tokens or 0))
+        counting = discarded.set(partial(self._discarded, role_model, entry, most))
         try:
             await role_model.requests.take(calls)
             await role_model.tokens.take(tokens)
             self.budget.refuse_late()
-            started = time.time()
-            self.stats.open[place] = time.monotonic(), role_model.name
-            reply = _storable(await role_model.model(request))
+            started = _now()
+            stats.open[place] = time.monotonic(), role_model.name
+            reply = storable(await role_model.model(request))
             used, spent = reply.usage, cost(price, reply) if price else 0.0
             role_model.model_id = reply.model
-            self._write(question, request, role_model, reply, "call", started)
-            self.stats.replied = time.monotonic()
+            self.journal.put(entry("call", started, reply))
+            stats.replied = time.monotonic()
         finally:
             discarded.reset(counting)
-            self.stats.in_flight -= 1
-            self.stats.open.pop(place, None)
+            stats.in_flight -= 1
+            stats.open.pop(place, None)
             self.budget.settle(tokens, held, used, spent)
-        before = self._mean_reply.get(question.step, used.output_tokens)
-        self._mean_reply[question.step] = 0.9 * before + 0.1 * used.output_tokens
-        self.stats.calls += 1
-        self._count(question.role, role_model, reply)
+        before = self._mean_reply.get(step, used.output_tokens)
+        self._mean_reply[step] = 0.9 * before + 0.1 * used.output_tokens
+        stats.calls += 1
+        stats.cost = None if stats.cost is None or price is None else stats.cost + spent
         return reply
 
-    def _write(
-        self,
-        question: Question,
-        request: Request,
-        role_model: RoleModel,
-        reply: Reply,
-        source: Source,
-        started: float,
-    ) -> None:
-        entry = Entry(
-            request.key, question.role, question.seat, role_model.name, source, round(started, 3), reply
-        )
-        self.journal.put(entry)
-
     def _discarded(
-        self, question: Question, request: Request, role_model: RoleModel, most: Usage, used: Usage | None
+        self, role_model: RoleModel, entry: Callable[..., Entry], most: Usage, used: Usage | None
     ) -> None:
         """Count a reply that is paid for and cannot be used; what it used, if that is not told, as it was reserved.
 
         Raises:
             LimitReached: Another try could exceed a limit.
         """
-        longest = max(most.output_tokens, request.sampling.max_tokens or 0)
-        usage = used or replace(most, output_tokens=longest)
-        reply, now = Reply("", role_model.model_id, usage=usage), round(time.time(), 3)
-        source: Source = "discarded" if used else "assumed"
-        self.journal.discard(
-            Entry(request.key, question.role, question.seat, role_model.name, source, now, reply)
-        )
-        self.budget.count(usage, role_model.price.of(usage) if role_model.price else 0.0)
-        self._count(question.role, role_model, reply)
+        usage, stats, price = used or most, self.stats, role_model.price
+        reply = Reply("", role_model.model_id, usage=usage)
+        self.journal.discard(entry("discarded" if used else "assumed", _now(), reply))
+        spent = price.of(usage) if price else 0.0
+        self.budget.count(usage, spent)
+        stats.cost = None if stats.cost is None or price is None else stats.cost + spent
         self.budget.reserve(0, 0.0)
-
-    def _count(self, role: str, role_model: RoleModel, reply: Reply) -> None:
-        stats = self.stats
-        stats.usage[role] = added(stats.usage.get(role, Usage()), reply.usage)
-        before = stats.cost.get(role, 0.0)
-        stats.cost[role] = (
-            None if before is None or role_model.price is None else before + cost(role_model.price, reply)
-        )
 
 
 def owner(walk: AnyEpisode, question: Question) -> tuple[str, int]:
     """The sample and the repeat under which a walk's question is asked."""
     return question.about or walk.sample.id, 0 if question.shared else walk.repeat
-
-
-def added(one: Usage, other: Usage) -> Usage:
-    """The sum of two usages."""
-    return Usage(
-        one.input_tokens + other.input_tokens,
-        one.cached_input_tokens + other.cached_input_tokens,
-        one.output_tokens + other.output_tokens,
-    )
 
 
 def sampling(default: Sampling, ours: RoleSampling | None, seeded: bool) -> tuple[Sampling, bool]:
@@ -289,6 +251,10 @@ def sampling(default: Sampling, ours: RoleSampling | None, seeded: bool) -> tupl
         return default, seeded
     given = ours.model_dump(exclude_none=True, exclude={"seed"})
     return replace(default, **given), seeded if ours.seed is None else ours.seed
+
+
+def _now() -> float:
+    return round(time.time(), 3)
 
 
 def _estimate(request: Request) -> int:
@@ -300,10 +266,8 @@ def _estimate(request: Request) -> int:
     )
 
 
-def _storable(reply: Reply) -> Reply:
+def storable(reply: Reply) -> Reply:
     """A reply that can be written down: half a character pair, which JSON can hold and UTF-8 cannot, is replaced."""
-    texts = {name: getattr(reply, name) or "" for name in ("text", "model", "reasoning", "refusal")}
-    broken: dict[str, Any] = {
-        name: HALVES.sub("\ufffd", text) for name, text in texts.items() if HALVES.search(text)
-    }
-    return replace(reply, **broken) if broken else reply
+    texts = {name: getattr(reply, name) for name in ("text", "model", "reasoning", "refusal")}
+    whole: dict[str, Any] = {name: HALVES.sub("\ufffd", text) for name, text in texts.items() if text}
+    return replace(reply, **whole)

@@ -15,35 +15,20 @@ from hashlib import blake2b
 from io import FileIO
 from math import inf
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-import orjson
+from pydantic import Field, TypeAdapter
 
 from lotbench.edge.calls.prices import Price, cost
 from lotbench.edge.files.jsonl import append, fields, no_link, put, sealed, unsealed
 from lotbench.errors import LotbenchError, RunFolderError
-from lotbench.types import Key, Reply, Usage
+from lotbench.types import Key, Reply, Seconds, Usage
 
 Source: TypeAlias = Literal["call", "store", "discarded", "assumed"]
 CAME = ("call", "store")
 """The sources of replies that could be used; the others were paid for alone."""
 DISCARDED = "discarded.jsonl"
 """Beside the journal: what came, was paid for and could not be used; lines like the journal's, without a text."""
-TEXT, WHOLE, NUMBER, TABLE, NOTHING = (str,), (int,), (int, float), (dict,), (type(None),)
-ENTRY = {"role": TEXT, "seat": WHOLE, "asked": TEXT, "source": TEXT, "started": NUMBER}
-KEY = {name: TEXT if name in ("sample", "step", "digest") else WHOLE for name in Key.__slots__}
-USAGE = dict.fromkeys(Usage.__slots__, WHOLE)
-REPLY = {
-    **dict.fromkeys(("text", "model", "finish"), TEXT),
-    **dict.fromkeys(("reasoning", "refusal"), TEXT + NOTHING),
-    "seconds": NUMBER,
-    "sent": TABLE,
-    "logprobs": TABLE + NOTHING,
-}
-"""What the fields of a line are in JSON."""
-MOST = 10**11
-"""No number of a line is larger: tokens, or seconds since 1970. What is made of larger ones fills the memory or is no date."""
 MOST_SEATS = 1000
 
 
@@ -62,10 +47,10 @@ class Entry:
 
     key: Key
     role: str
-    seat: int
+    seat: Annotated[int, Field(ge=0, lt=MOST_SEATS)]
     asked: str
-    source: Source
-    started: float
+    source: Annotated[Source, Field(alias="from")]
+    started: Seconds
     reply: Reply
 
 
@@ -90,8 +75,6 @@ class Total:
     output_tokens: int = 0
     seconds: float = 0.0
     cost_usd: float | None = 0.0
-    malformed: int = 0
-    """Replies with parts that no server should send, which were read as missing."""
 
     @property
     def usage(self) -> Usage:
@@ -119,7 +102,6 @@ class Totals:
         total.cached_input_tokens += usage.cached_input_tokens
         total.output_tokens += usage.output_tokens
         total.seconds += made.reply.seconds
-        total.malformed += "malformed" in made.reply.sent
         price, before = self.prices.get(made.asked), total.cost_usd
         total.cost_usd = None if price is None or before is None else before + cost(price, made.reply)
 
@@ -180,9 +162,7 @@ class Journal:
     def __enter__(self) -> Journal:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._file.close()
         if self._before is not None:
             self._before._file.close()
@@ -222,7 +202,7 @@ class Journal:
         place = self._places.get(name)
         if place is None:
             return None
-        return entry(orjson.loads(os.pread(self._file.fileno(), place[1], place[0])))
+        return entry(os.pread(self._file.fileno(), place[1], place[0]))
 
     def retry(self, key: str) -> None:
         """Ask for a key again in this run although a reply came to it: that reply could not be read."""
@@ -266,7 +246,7 @@ class Journal:
                     read = entry(unsealed(text))
                     self.totals.add(read)
                     self._places[_name(str(read.key))] = (self._end, len(text))
-                except (ValueError, KeyError, TypeError):
+                except ValueError:
                     self.damaged.append(number)
                 self._end += len(text)
 
@@ -285,7 +265,7 @@ def read_journal(path: Path) -> Iterator[Entry]:
         for text in lines:
             try:
                 yield entry(unsealed(text))
-            except (ValueError, KeyError, TypeError):
+            except ValueError:
                 continue
 
 
@@ -306,40 +286,16 @@ def read_totals(path: Path, prices: Mapping[str, Price | None] | None = None) ->
     return totals
 
 
-def entry(table: Mapping[str, Any]) -> Entry:
+LINE = TypeAdapter(Entry)
+
+
+def entry(text: bytes) -> Entry:
     """A line of the journal from its JSON.
 
     Raises:
-        KeyError, TypeError, ValueError: It is no journal line.
+        ValueError: It is no journal line.
     """
-    reply = dict(table["reply"])
-    reply["usage"] = Usage(**reply["usage"])
-    made = Entry(
-        key=Key(**table["key"]),
-        role=table["role"],
-        seat=table["seat"],
-        asked=table["asked"],
-        source=table["from"],
-        started=table["started"],
-        reply=Reply(**reply),
-    )
-    if not (_of_types(made, ENTRY) and _of_types(made.key, KEY) and _of_types(made.reply.usage, USAGE)):
-        raise TypeError("a field is of another type or out of its bounds")
-    if made.seat >= MOST_SEATS:
-        raise ValueError("no role has so many seats")
-    if not _of_types(made.reply, REPLY) or any(
-        type(one) not in NUMBER for one in (made.reply.logprobs or {}).values()
-    ):
-        raise TypeError("a field of the reply is of another type")
-    return made
-
-
-def _of_types(record: object, types: Mapping[str, tuple[type, ...]]) -> bool:
-    """Whether fields are what JSON has for them, and no number is out of bounds; True is no number here."""
-    values = [(getattr(record, name), allowed) for name, allowed in types.items()]
-    return all(
-        type(one) in allowed and (type(one) not in NUMBER or 0 <= one <= MOST) for one, allowed in values
-    )
+    return LINE.validate_json(text, strict=True)
 
 
 def journal_line(made: Entry) -> bytes:

@@ -7,7 +7,7 @@ asked. The calls are counted and journaled like any other.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Annotated, Any
 
 from lotbench.config.model_names import parse
@@ -49,12 +49,17 @@ async def check(
         _question(role, seat, number, _picture(walk) if pictures and benchmark.roles[role].pictures else None)
         for number, (role, seat) in enumerate(places)
     ]
-    asking = {
-        asyncio.create_task(caller.ask(walk, question)): caller.role_models[role][seat].name
-        for question, (role, seat) in zip(questions, places, strict=True)
-    }
+    gone: list[str] = []
+
+    async def ask(question: Question) -> None:
+        try:
+            await caller.ask(walk, question)
+        except UnknownModel as error:
+            gone.append(str(error))
+
+    asking = [asyncio.create_task(ask(question)) for question in questions]
     try:
-        gone = await _gone(asking)
+        await asyncio.gather(*asking)
     except CallFailed as error:
         raise Unescapable(f"the connection test failed: {error}") from None
     finally:
@@ -63,28 +68,9 @@ async def check(
             task.cancel()
         await asyncio.gather(*asking, return_exceptions=True)
     if gone:
-        raise _unknown(gone)
-
-
-async def _gone(asking: Mapping[asyncio.Task[Any], str]) -> dict[str, UnknownModel]:
-    """The models that are not served, by name, with what was said of each; any other failure ends the test."""
-    found: dict[str, UnknownModel] = {}
-    open_, done = set(asking), set[asyncio.Task[Any]]()
-    while open_:
-        done, open_ = await asyncio.wait(open_, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            failure = task.exception()
-            if isinstance(failure, UnknownModel):
-                found[asking[task]] = failure
-            elif failure is not None:
-                raise failure
-    return found
-
-
-def _unknown(gone: Mapping[str, UnknownModel]) -> UnknownModel:
-    if len(gone) == 1:
-        return UnknownModel(str(*gone.values()))
-    return UnknownModel(f"{len(gone)} models do not answer: {'; '.join(map(str, gone.values()))}")
+        named = list(dict.fromkeys(gone))
+        several = f"{len(named)} models do not answer: " if len(named) > 1 else ""
+        raise UnknownModel(several + "; ".join(named))
 
 
 def _question(role: str, seat: int, number: int, picture: Image | None) -> Question:

@@ -11,11 +11,15 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from lotbench.config.experiment import digest
 from lotbench.edge.files import atomic_write
 from lotbench.edge.files.home import home
 from lotbench.edge.files.jsonl import document
-from lotbench.types import Image, Reply, Request, Usage
+from lotbench.types import Image, Reply, Request
+
+REPLY = TypeAdapter(Reply)
 
 
 class Store:
@@ -42,7 +46,7 @@ class Store:
             return None
         try:
             table = document(self._path(request, model_id, address).read_text(encoding="utf-8"))["reply"]
-            return Reply(**{**table, "usage": Usage(**table["usage"])})
+            return REPLY.validate_python(table)
         except (OSError, ValueError, KeyError, TypeError):
             return None
 

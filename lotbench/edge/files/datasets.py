@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -29,10 +26,8 @@ from lotbench.prompting.prompt import Pack, pack
 from lotbench.types import Image, Sample
 
 PACKAGE = Path(__file__).resolve().parents[2]
-LONGEST_SAMPLE = 100_000
-"""Characters in which a sample that was written over several lines is looked for."""
-CACHED_BYTES = 16_000_000
-"""Of pictures ready to be sent; one that is not among them is read from its file again."""
+CACHED = 256
+"""Pictures ready to be sent, at most; one that is not among them is read from its file again."""
 
 
 def shipped(*parts: str) -> Path:
@@ -150,22 +145,7 @@ def read_on(folder: Path, item: type[BaseModel]) -> Iterator[Any]:
     if not seen and not faults:
         faults.append(f"{path}: no samples")
     if faults:
-        raise DataError(_spread(path) or faults)
-
-
-def _spread(path: Path) -> list[str]:
-    """What is wrong with a file whose first sample was written over several lines; nothing if it was not."""
-    with path.open(encoding="utf-8", errors="replace") as file:
-        text = file.read(LONGEST_SAMPLE)
-    begin = len(text) - len(text.lstrip())
-    try:
-        _, end = json.JSONDecoder().raw_decode(text, begin)
-    except (ValueError, RecursionError):
-        return []
-    first, last = 1 + text.count("\n", 0, begin), 1 + text.count("\n", 0, end)
-    if first == last:
-        return []
-    return [f"{at(path, first)}: this sample goes on to line {last}: each must stand on one line"]
+        raise DataError(faults)
 
 
 def lines(folder: Path) -> dict[str, int]:
@@ -226,7 +206,7 @@ class Pictures(Mapping[str, Image]):
             self._sources[sha256] = path
             return Image(sha256)
         if path not in self._known:
-            image = Image(_sha256(path, self._max_px, _stamp(path)))
+            image = Image(_data_url(path, self._max_px, _stamp(path))[1])
             self._sources[image.sha256] = path
             self._known[path] = image
         return self._known[path]
@@ -238,56 +218,24 @@ class Pictures(Mapping[str, Image]):
         return len(self._paths)
 
     def sent(self, sha256: str) -> bytes:
-        """The bytes of a picture as they are sent.
+        """The bytes of a picture as they are sent; raises DataError as `data_url` does."""
+        return base64.b64decode(self.data_url(sha256).partition(",")[2])
+
+    def data_url(self, sha256: str) -> str:
+        """A picture's data URL by the sha256 of its bytes.
 
         Raises:
-            DataError: It is gone, or no longer the one that the run has recorded.
+            DataError: It is gone, or no longer the one that the run began with.
         """
         path = self._sources[sha256]
-        sent = encoded(path, self._max_px, smallest=True)
-        if self._recorded and hashlib.sha256(sent).hexdigest() != sha256:
+        url, found = _data_url(path, self._max_px, _stamp(path))
+        if found != sha256:
             raise DataError([f"{path}: is not the picture that the run began with"])
-        return sent
+        return url
 
     def path(self, sample: str) -> Path:
         """The file of a sample's picture."""
         return self._paths[sample]
-
-    def data_url(self, sha256: str) -> str:
-        """A picture's data URL by the sha256 of its bytes; encoded once while it is in use."""
-        return READY.get(sha256) or READY.keep(sha256, self.sent(sha256))
-
-
-class DataUrls:
-    """Data URLs of pictures by the sha256 of their bytes, the last that were sent, for every run of this process.
-
-    Not for each run its own: of people who play at once, each has a run.
-    """
-
-    def __init__(self) -> None:
-        self._urls: OrderedDict[str, str] = OrderedDict()
-        self.size = 0
-        self._lock = Lock()
-
-    def get(self, sha256: str) -> str | None:
-        """The data URL of a picture, if it is among them."""
-        with self._lock:
-            if sha256 in self._urls:
-                self._urls.move_to_end(sha256)
-            return self._urls.get(sha256)
-
-    def keep(self, sha256: str, sent: bytes) -> str:
-        """The data URL of the bytes of a picture; kept, if need be in place of those not sent for longest."""
-        url = f"data:{media_type(sent)};base64," + base64.b64encode(sent).decode()
-        with self._lock:
-            self.size += len(url) - len(self._urls.pop(sha256, ""))
-            self._urls[sha256] = url
-            while self.size > CACHED_BYTES:
-                self.size -= len(self._urls.popitem(last=False)[1])
-        return url
-
-
-READY = DataUrls()
 
 
 def _stamp(path: Path) -> object:
@@ -298,10 +246,9 @@ def _stamp(path: Path) -> object:
     return None
 
 
-@lru_cache(maxsize=10_000)
-def _sha256(path: Path, max_px: int, stamp: object) -> str:
-    """The digest of a picture as it is sent; `stamp` tells one content of the file from another."""
+@lru_cache(maxsize=CACHED)
+def _data_url(path: Path, max_px: int, stamp: object) -> tuple[str, str]:
+    """A picture's data URL and the sha256 of its bytes; `stamp` tells one content of the file from another."""
     sent = encoded(path, max_px, smallest=True)
-    sha256 = hashlib.sha256(sent).hexdigest()
-    READY.keep(sha256, sent)
-    return sha256
+    url = f"data:{media_type(sent)};base64," + base64.b64encode(sent).decode()
+    return url, hashlib.sha256(sent).hexdigest()

@@ -12,6 +12,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import json
+import mmap
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -22,14 +23,13 @@ from zlib import crc32
 
 import orjson
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json
 
 from lotbench.errors import DataError, UsageError, at, faults_of
 
 T = TypeVar("T")
 CRC, END = b',"crc":"', b'"}\n'
 SEAL = len(CRC) + 8 + len(END)
-BLOCK = 65_536
-"""Bytes read at once to find where a last line begins."""
 
 
 def fields(record: Any) -> dict[str, Any]:
@@ -53,30 +53,27 @@ def sealed(table: dict[str, Any]) -> bytes:
     return b"%b%b%08x%b" % (text[:-1], CRC, crc32(text), END)
 
 
-def unsealed(text: bytes, read: Callable[[bytes], Any] = orjson.loads) -> Any:
-    """The JSON of a line of `sealed`, or of one that has no checksum, as it was before there were any.
+def unsealed(text: bytes) -> bytes:
+    """A line of `sealed`, or one that has no checksum, as it was before there were any, once it was looked at.
 
     Raises:
-        ValueError: It is no JSON, or not what was written.
+        ValueError: It is not what was written.
     """
     end = len(text) - SEAL
     if text.startswith(CRC, max(end, 0)):
         wanted = crc32(b"}", crc32(memoryview(text)[:end]))
         if text[end:] != b"%b%08x%b" % (CRC, wanted, END):
             raise ValueError("its checksum is another one")
-    return read(text)
+    return text
 
 
 def document(text: str | bytes) -> Any:
     """The JSON of a text that anybody may have written.
 
     Raises:
-        ValueError: It is no JSON, or nested deeper than anyone writes it.
+        ValueError: It is no JSON, is nested deeper than anyone writes it, or holds half of a character pair.
     """
-    try:
-        return json.loads(text)
-    except RecursionError:
-        raise ValueError("nested too deep") from None
+    return from_json(text)
 
 
 def no_link(name: str | Path, flags: int) -> int:
@@ -138,13 +135,11 @@ def put(file: FileIO, end: int, text: bytes) -> int:
 
 def _mended(file: FileIO) -> int:
     """The end of a file, once a torn last line is cut and one that lacks only its line feed has it."""
-    end = start = os.fstat(file.fileno()).st_size
-    last = b""
-    while start and b"\n" not in last:
-        size = min(start, BLOCK)
-        start -= size
-        last = os.pread(file.fileno(), size, start) + last
-    last = last.rpartition(b"\n")[2]
+    end = os.fstat(file.fileno()).st_size
+    if not end:
+        return end
+    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+        last = text[text.rfind(b"\n") + 1 :]
     if not last:
         return end
     if not _torn(last):
@@ -156,8 +151,8 @@ def _mended(file: FileIO) -> int:
 def _torn(last: bytes) -> bool:
     """Whether a last line without a line feed was cut off in being written."""
     try:
-        orjson.loads(last)
-    except orjson.JSONDecodeError:
+        from_json(last)
+    except ValueError:
         return True
     return False
 
@@ -197,54 +192,9 @@ def _row(
 ) -> tuple[T] | None:
     """A line as what it is; None if it is not that, and why is put to the faults."""
     try:
-        return (read(_table(text)),)
-    except UnicodeEncodeError as error:
-        fault = f"half of a character pair: {error.object[error.start]!a}"
-    except UnicodeDecodeError as error:
-        fault = f"not UTF-8 at byte {error.start}"
-    except json.JSONDecodeError as error:
-        fault = f"not JSON: {error.msg} at column {error.colno}"
-    except RecursionError:
-        fault = "not JSON that anyone wrote: nested too deep"
+        return (read(from_json(text)),)
     except ValidationError as error:
         faults += faults_of(error, path, number)
-        return None
-    faults.append(f"{at(path, number)}: {fault}")
+    except ValueError as error:
+        faults.append(f"{at(path, number)}: not JSON: {str(error).replace('line 1 ', '')}")
     return None
-
-
-def _table(text: bytes) -> Any:
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        # The standard decoder takes more (NaN), and says what is wrong, and where, in words that are known.
-        found = json.loads(text.decode("utf-8"))
-        json.dumps(found, ensure_ascii=False).encode()
-        return found
-
-
-def texts(path: Path, *, appended: bool = False) -> Iterator[tuple[int, str]]:
-    """The lines of a file that are not empty, with their numbers, from 1.
-
-    A line ends at a line feed alone: a text inside JSON may hold other breaks (U+2028) as they are.
-
-    Args:
-        path: The file.
-        appended: Whether it is one that `append` writes: a torn last line is then passed over.
-
-    Raises:
-        DataError: The file cannot be read, or a line is not UTF-8.
-    """
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise DataError([f"{path}: {error.strerror}"]) from None
-    last = raw.rpartition(b"\n")[2]
-    if appended and _torn(last):
-        raw = raw.removesuffix(last)
-    try:
-        every = enumerate(raw.decode("utf-8").split("\n"), 1)
-    except UnicodeDecodeError as error:
-        line = 1 + raw.count(b"\n", 0, error.start)
-        raise DataError([f"{at(path, line)}: not UTF-8"]) from None
-    return ((number, text) for number, text in every if text.strip())

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any
 
 from lotbench.config.model_names import slug
@@ -54,9 +53,7 @@ class Folder:
     def __enter__(self) -> Folder:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._lock.close()
 
     def write(self, name: str, text: str | bytes | Iterable[str]) -> None:

@@ -1,27 +1,22 @@
-"""The finished tasks of a run, read from its folder one at a time: a sequence that stays on disk.
+"""The finished tasks of a run, read from its folder: a sequence of lines, each made a trace when it is looked at.
 
-A trace of a long game is tens of kilobytes once it is read; a run has hundreds or thousands. Only where each
-line begins is held, so what a report takes up does not grow with the run.
+A trace of a long game takes five times as much memory as its line, and a run has hundreds or thousands.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import sys
-import weakref
-from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, overload
+from typing import overload
 
-import orjson
+from pydantic import TypeAdapter
 
-from lotbench.edge.files.jsonl import document, fields, sealed, unsealed
+from lotbench.edge.files.jsonl import fields, sealed, unsealed
 from lotbench.errors import RunFolderError
-from lotbench.types import Score, Trace
+from lotbench.types import Trace
 
 SCHEMA = 1
+LINE = TypeAdapter(Trace)
 
 
 class Traces(Sequence[Trace]):
@@ -39,21 +34,19 @@ class Traces(Sequence[Trace]):
     def __init__(
         self, file: Path, *, strict: bool = True, seen: Callable[[Trace], object] | None = None
     ) -> None:
-        self._starts, self._sizes = array("q"), array("q")
+        self._lines: list[bytes] = []
         self.names: list[tuple[str, int]] = []
         """Sample and repeat of each walk."""
         if not file.is_file():
             return
         try:
-            # The file may be replaced while it is read: what was opened stays.
-            self._number = os.open(file, os.O_RDONLY)
+            with file.open("rb") as lines:
+                self._keep(file, lines, strict, seen or (lambda _: None))
         except OSError as error:
             raise RunFolderError(f"{file}: {error.strerror}") from None
-        weakref.finalize(self, os.close, self._number)
-        self._index(file, strict, seen or (lambda _: None))
 
     def __len__(self) -> int:
-        return len(self._starts)
+        return len(self._lines)
 
     @overload
     def __getitem__(self, at: int) -> Trace: ...
@@ -61,16 +54,8 @@ class Traces(Sequence[Trace]):
     def __getitem__(self, at: slice) -> Sequence[Trace]: ...
     def __getitem__(self, at: int | slice) -> Trace | Sequence[Trace]:
         if isinstance(at, slice):
-            return [self._read(one) for one in range(len(self))[at]]
-        return self._read(range(len(self))[at])
-
-    def __iter__(self) -> Iterator[Trace]:
-        return map(self._read, range(len(self)))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and len(self) == len(other) and all(map(_same, self, other))
-
-    __hash__ = None  # type: ignore[assignment]  # a sequence that is compared by what it holds
+            return [LINE.validate_json(line, strict=True) for line in self._lines[at]]
+        return LINE.validate_json(self._lines[at], strict=True)
 
     def __repr__(self) -> str:
         return f"<{len(self)} traces on disk>"
@@ -78,75 +63,26 @@ class Traces(Sequence[Trace]):
     def lines(self, order: Sequence[tuple[str, int]]) -> Iterator[str]:
         """The lines of walks by sample and repeat, in this order; a walk that is not there is left out."""
         at = {name: number for number, name in enumerate(self.names)}
-        return (self._bytes(at[name]).decode() for name in order if name in at)
+        return (self._lines[at[name]].decode() for name in order if name in at)
 
-    def _index(self, file: Path, strict: bool, seen: Callable[[Trace], object]) -> None:
-        start = 0
-        with open(self._number, "rb", closefd=False) as lines:
-            for number, text in enumerate(lines, 1):
-                if not text.endswith(b"\n"):
-                    break
-                try:
-                    read = trace(unsealed(text, _loads))
-                    # One text for all walks on a sample: a run may have 100,000 walks.
-                    self.names.append((sys.intern(read.sample), read.repeat))
-                    self._starts.append(start)
-                    self._sizes.append(len(text))
-                    seen(read)
-                except (ValueError, KeyError, TypeError):
-                    if strict:
-                        message = f"{file}:{number}: damaged; lotbench resume writes it anew"
-                        raise RunFolderError(message) from None
-                start += len(text)
-
-    def _read(self, at: int) -> Trace:
-        return trace(_loads(self._bytes(at)))
-
-    def _bytes(self, at: int) -> bytes:
-        return os.pread(self._number, self._sizes[at], self._starts[at])
-
-
-def trace(table: Mapping[str, Any]) -> Trace:
-    """A finished walk from its JSON.
-
-    Raises:
-        KeyError, TypeError: It is no trace.
-    """
-    given = {name: table[name] for name in table if name not in ("schema", "crc")}
-    made = Trace(**{**given, "score": Score(**given["score"]), "steps": tuple(given["steps"])})
-    texts, maybe = (made.sample, made.lane, made.outcome), (made.why, made.score.why)
-    tables = (made.score.parts, made.usage, *made.steps)
-    # As sets of types, not value by value: a long run has millions of steps.
-    if not (
-        set(map(type, texts)) == {str}
-        and set(map(type, maybe)) <= {str, type(None)}
-        and set(map(type, tables)) == {dict}
-        and type(made.repeat) is int
-        and type(made.arrived) is bool
-        and type(made.score.value) in (int, float, type(None))
-    ):
-        raise TypeError("a field is of another type")
-    return made
+    def _keep(
+        self, file: Path, lines: Iterable[bytes], strict: bool, seen: Callable[[Trace], object]
+    ) -> None:
+        for number, text in enumerate(lines, 1):
+            if not text.endswith(b"\n"):
+                break
+            try:
+                read = LINE.validate_json(unsealed(text), strict=True)
+            except ValueError:
+                if strict:
+                    message = f"{file}:{number}: damaged; lotbench resume writes it anew"
+                    raise RunFolderError(message) from None
+                continue
+            self._lines.append(text)
+            self.names.append((read.sample, read.repeat))
+            seen(read)
 
 
 def trace_line(made: Trace) -> str:
     """A finished walk as a line of traces.jsonl."""
     return sealed({"schema": SCHEMA, **fields(made)}).decode()
-
-
-def _loads(text: bytes) -> Any:
-    """A line; by the slower decoder where another program wrote what the faster one refuses (NaN).
-
-    Raises:
-        ValueError: It is no JSON, or holds half of a character pair, which can be written nowhere.
-    """
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        found = document(text)
-        json.dumps(found, ensure_ascii=False).encode()
-        return found
-
-
-def _same(one: object, other: object) -> bool:
-    return one == other

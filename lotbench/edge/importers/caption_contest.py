@@ -6,56 +6,39 @@ do not add up is no row.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
 from lotbench.benchmarks.standard.oogiri import Ratings, Row
 from lotbench.config.makers import PEOPLE
-from lotbench.edge.importers.importing import BrokenError, PictureFiles, Raw, SkippedError, Source
-from lotbench.errors import DataError, UsageError, at
+from lotbench.edge.importers.importing import BrokenError, PictureFiles, Raw, SkippedError
+from lotbench.edge.importers.published import Files
+from lotbench.errors import UsageError
 
-COLUMNS = ("target_id", "funny", "somewhat_funny", "unfunny", "count", "caption")
+COLUMNS = {"target_id", "funny", "somewhat_funny", "unfunny", "count", "caption"}
 
 
-def source(name: str, pictures: PictureFiles) -> Source:
+def rows(folder: Path, pictures: PictureFiles) -> Iterator[Raw]:
     """The captions of every contest in a folder, contest by contest.
 
     Raises:
         UsageError: There is no contest, or one has several summaries.
         DataError: A file is not a summary.
     """
-    folder, files = Path(name), sorted(Path(name).glob("*_summary_*.csv"))
+    files = sorted(folder.glob("*_summary_*.csv"))
     if not files:
         raise UsageError(f"{folder}: has no contest (NNN.jpg with NNN_summary_METHOD.csv)")
     contests = [path.name.partition("_")[0] for path in files]
     for contest in contests:
         if contests.count(contest) > 1:
             raise UsageError(f"{folder}: contest {contest} has several summaries; keep one of them")
-
-    def rows() -> Iterator[Raw]:
-        for path, contest in zip(files, contests, strict=True):
-            yield from _captions(path, contest, pictures)
-
-    return Source(name, rows)
-
-
-def _captions(path: Path, contest: str, pictures: PictureFiles) -> Iterator[Raw]:
-    drawing = path.with_name(f"{contest}.jpg")
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            table = csv.DictReader(file)
-            if missing := [column for column in COLUMNS if column not in (table.fieldnames or ())]:
-                raise DataError([f"{at(path, 1)}: no column {', '.join(missing)}"])
-            seen = set[str]()
-            for cells in table:
-                twice = cells["target_id"] in seen
-                seen.add(cells["target_id"])
-                read = partial(_row, cells, contest, drawing, pictures, twice=twice)
-                yield Raw(str(path), table.line_num, read)
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise DataError([f"{path}: {error}"]) from None
+    for path, contest in zip(files, contests, strict=True):
+        drawing, seen = path.with_name(f"{contest}.jpg"), set[str]()
+        for number, cells in Files(path).table(COLUMNS):
+            twice = cells["target_id"] in seen
+            seen.add(cells["target_id"])
+            yield Raw(str(path), number, partial(_row, cells, contest, drawing, pictures, twice=twice))
 
 
 def _row(
@@ -69,7 +52,7 @@ def _row(
     """
     if twice:
         raise BrokenError(f"target_id: {cells['target_id']!r} comes twice")
-    text = (cells["caption"] or "").strip()
+    text = cells["caption"].strip()
     if not text:
         raise SkippedError("no caption")
     ratings = Ratings.model_validate(

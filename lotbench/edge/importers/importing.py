@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -54,14 +54,6 @@ class Raw:
     read: Callable[[], Row]
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A source of rows: what it is, and its rows in an order that never changes."""
-
-    name: str
-    rows: Callable[[], Iterator[Raw]]
-
-
 @dataclass(slots=True)
 class Progress:
     """How far an import has come: rows read and kept, those skipped by reason, broken ones by name."""
@@ -72,8 +64,8 @@ class Progress:
     broken: list[str] = field(default_factory=list)
 
 
-def bring(source: Source, dest: Path) -> Progress:
-    """Write a source's rows into a folder.
+def bring(source: str, rows: Iterable[Raw], dest: Path) -> Progress:
+    """Write the rows of a source into a folder.
 
     Raises:
         UsageError: The folder holds a data set.
@@ -83,15 +75,15 @@ def bring(source: Source, dest: Path) -> Progress:
         raise UsageError(f"{dest}: holds a data set already")
     done = Progress()
     with atomic_write.opened(dest / "samples.jsonl") as out:
-        for raw in source.rows():
+        for raw in rows:
             if (row := _row(raw, done)) is not None:
                 out.write(line(row.model_dump(mode="json", exclude_none=True)))
                 done.kept += 1
             done.read += 1
         if not done.kept:
             counts = ", ".join(f"{reason}: {count}" for reason, count in done.skipped.most_common())
-            raise DataError(done.broken or [f"{source.name}: no rows ({counts or 'it is empty'})"])
-    told = {"from": source.name} | {name: getattr(done, name) for name in Progress.__slots__}
+            raise DataError(done.broken or [f"{source}: no rows ({counts or 'it is empty'})"])
+    told = {"from": source} | {name: getattr(done, name) for name in Progress.__slots__}
     atomic_write.write(dest / REPORT, json.dumps(told, indent=2, ensure_ascii=False))
     return done
 

@@ -7,18 +7,18 @@ file, `star` the likes or null.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from lotbench.benchmarks.standard.oogiri import Language, Row
 from lotbench.config.makers import PEOPLE
-from lotbench.edge.importers.importing import BrokenError, PictureFiles, Raw, SkippedError, Source
+from lotbench.edge.files.jsonl import document
+from lotbench.edge.importers.importing import BrokenError, PictureFiles, Raw, SkippedError
 from lotbench.edge.pictures.picture_file import MAX_BYTES
 from lotbench.errors import UsageError
 
@@ -29,27 +29,22 @@ Find: TypeAlias = Callable[[str], bytes | None]
 """The bytes of a picture by its stem; None if there is none."""
 
 
-def source(name: str, pictures: PictureFiles) -> Source:
+def rows(folder: Path, pictures: PictureFiles) -> Iterator[Raw]:
     """The rows of a folder.
 
     Raises:
         UsageError: It has none.
     """
-    folder = Path(name)
     files = [folder / file for file in FILES if (folder / file).is_file()]
     if not files:
         raise UsageError(f"{folder}: has none of {', '.join(FILES)}")
     find = _pictures(folder)
-
-    def rows() -> Iterator[Raw]:
-        for path in files:
-            with path.open("rb") as lines:
-                for number, line in enumerate(lines, 1):
-                    if line.strip():
-                        read = partial(_row, line, FILES[path.name], number, find, pictures)
-                        yield Raw(str(path), number, read)
-
-    return Source(name, rows)
+    for path in files:
+        with path.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    read = partial(_row, line, FILES[path.name], number, find, pictures)
+                    yield Raw(str(path), number, read)
 
 
 def _pictures(folder: Path) -> Find:
@@ -92,13 +87,6 @@ def _archive(path: Path) -> Find:
     return find
 
 
-def _table(line: bytes) -> Any:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise BrokenError(f"not JSON: {error}") from None
-
-
 def _row(line: bytes, language: Language, number: int, find: Find, pictures: PictureFiles) -> Row:
     """One row in our layout.
 
@@ -106,7 +94,10 @@ def _row(line: bytes, language: Language, number: int, find: Find, pictures: Pic
         SkippedError: It cannot be used.
         BrokenError, ValidationError: It is no row.
     """
-    found = _table(line)
+    try:
+        found = document(line)
+    except ValueError as error:
+        raise BrokenError(f"not JSON: {error}") from None
     if not isinstance(found, dict):
         raise BrokenError("not a JSON object")
     kind, text, stem = found.get("type"), found.get("text"), found.get("image")

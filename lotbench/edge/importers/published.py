@@ -39,11 +39,7 @@ class Files:
         Raises:
             DataError: It cannot be read.
         """
-        path = self.path / name if name else self.path
-        try:
-            text = path.read_bytes().decode("utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            raise DataError([f"{path}: {error}"]) from None
+        _, text = self._text(name)
         return [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
 
     def items(self, make: Callable[[str, Any], M]) -> list[M]:
@@ -83,12 +79,7 @@ class Files:
         Raises:
             DataError: It cannot be read, or lacks a column.
         """
-        path = self.path / name if name else self.path
-        try:
-            # A text that begins with a byte order mark is read without it.
-            text = path.read_bytes().decode("utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            raise DataError([f"{path}: {error}"]) from None
+        path, text = self._text(name)
         reader = csv.DictReader(io.StringIO(text, newline=""), restval="")
         try:
             if missing := columns - {*(reader.fieldnames or ())}:
@@ -98,6 +89,14 @@ class Files:
             return [(reader.line_num, row) for row in reader]
         except csv.Error as error:
             raise DataError([f"{at(path, reader.line_num + 1)}: {error}"]) from None
+
+    def _text(self, name: str) -> tuple[Path, str]:
+        """The file (of that name in a folder) and its text, without the byte order mark that may stand before it."""
+        path = self.path / name if name else self.path
+        try:
+            return path, path.read_bytes().decode("utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise DataError([f"{path}: {error}"]) from None
 
 
 def readers() -> Mapping[str, Callable[[Source], Sequence[BaseModel]]]:

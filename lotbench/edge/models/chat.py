@@ -130,7 +130,7 @@ class ChatModel:
             raise Unescapable(f"{self.name.text}: {error}") from None
         found = chat_format.reply(said, time.monotonic() - started, sent)
         self._sees = self._sees or chat_format.has_picture(made)
-        self._pace.kept_up(found.seconds)
+        self._pace.kept_up()
         return found
 
     def _refused(self, refusal: RefusedError, made: dict[str, Any], able: Abilities) -> Reply | Abilities:

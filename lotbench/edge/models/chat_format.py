@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-from lotbench.prompting.reply import HALVES
 from lotbench.report.markdown import visible
 from lotbench.types import JSON, Finish, Image, Message, Reply, Request, Usage
 
@@ -31,15 +30,12 @@ FINISHES: dict[str, Finish] = {
 }
 PARAMETERS = ("temperature", "top_p", "seed")
 MAX_NUMBER = 10**12
-"""No count and no logprob is larger: a number that is was not meant."""
+"""No count is larger: a number that is was not meant."""
 MAX_CHARACTERS = 1_000_000
 """Of a reply's text and reasoning, each; what is longer is cut, and the reply is one that did not end."""
 MAX_ID = 200
 """Characters of the id that a model returns."""
-LIKELY_TOKENS = 20
-"""How many of the likeliest tokens are asked for; servers tell no more."""
 BOUNDS = ("max_tokens", "max_completion_tokens")
-COUNTS = ("prompt_tokens", "completion_tokens")
 
 _UNSEEN = r"(?:[^!-~]|\\[bfnrt]|\\u[0-9a-f]{4})*"
 """What a reader may not see within a key: blanks and all that is no ASCII, as they are or as JSON spells them."""
@@ -81,8 +77,6 @@ def body(request: Request, model: str, able: Abilities, picture: Picture) -> dic
         made[able.bounds[0]] = request.sampling.max_tokens
     if request.schema is not None and able.structured != "text":
         made["response_format"] = _format(request.schema, able.structured)
-    if request.logprobs and "logprobs" not in able.refused:
-        made |= {"logprobs": True, "top_logprobs": LIKELY_TOKENS}
     if able.tier:
         made["service_tier"] = able.tier
     return made
@@ -110,8 +104,8 @@ def completion(answer: object, secret: str = "") -> dict[str, Any] | None:
         "refusal": _optional(message.get("refusal")) or "",
     }
     longest = max(len(said_of["content"]), len(said_of["reasoning_content"]))
-    texts = {name: _storable(text[:MAX_CHARACTERS]) for name, text in said_of.items()}
-    used, likely = usage(answer.get("usage")), choice.get("logprobs")
+    texts = {name: text[:MAX_CHARACTERS] for name, text in said_of.items()}
+    used = usage(answer.get("usage"))
     return {
         "content": texts.pop("content"),
         "additional_kwargs": texts,
@@ -122,12 +116,9 @@ def completion(answer: object, secret: str = "") -> dict[str, Any] | None:
             "input_token_details": {"cache_read": used.cached_input_tokens},
         },
         "response_metadata": {
-            "model_name": _storable(masked(str(answer.get("model") or ""), secret))[:MAX_ID],
+            "model_name": masked(str(answer.get("model") or ""), secret)[:MAX_ID],
             "finish_reason": "length" if longest > MAX_CHARACTERS else str(choice.get("finish_reason")),
-            # Only the first token is read, and a table of all may take megabytes.
-            "logprobs": {"content": likely["content"][:1]} if _has_tokens(likely) else None,
-            "service_tier": _storable(str(answer.get("service_tier")))[:MAX_ID],
-            "malformed": _malformed(answer, choice),
+            "service_tier": "flex" if answer.get("service_tier") == "flex" else "default",
             "cut_from": longest if longest > MAX_CHARACTERS else None,
         },
     }
@@ -143,7 +134,7 @@ def reply(message: Any, seconds: float, how: Mapping[str, JSON]) -> Reply:
         # OpenAI's tiers have names of their own for it.
         if name.endswith("cache_read")
     ]
-    kept = {name: about[name] for name in ("malformed", "cut_from") if about.get(name)}
+    kept: dict[str, JSON] = {"cut_from": about["cut_from"]} if about.get("cut_from") else {}
     if "service_tier" in how:
         # It may be another than the one that was asked for: its price is paid.
         kept["service_tier"] = about.get("service_tier")
@@ -156,7 +147,6 @@ def reply(message: Any, seconds: float, how: Mapping[str, JSON]) -> Reply:
         usage=Usage(_count(told.get("input_tokens")), sum(cached), _count(told.get("output_tokens"))),
         seconds=round(seconds, 3),
         sent=dict(how) | kept,
-        logprobs=_likely(about.get("logprobs"))[0],
     )
 
 
@@ -168,19 +158,6 @@ def told(request: Request) -> RunnableConfig:
         "run_name": f"{request.role or 'model'} {key.step}",
         "metadata": {"role": request.role} | {name: getattr(key, name) for name in names},
     }
-
-
-def _malformed(answer: Mapping[str, Any], choice: Mapping[str, Any]) -> list[JSON]:
-    """The parts of a completion that no server should send, which are read as missing."""
-    used, model = answer.get("usage"), answer.get("model")
-    counts = [used.get(name) for name in COUNTS] if isinstance(used, dict) else []
-    found = {
-        "model": not (model is None or (isinstance(model, str) and len(model) <= MAX_ID)),
-        "usage": not (used is None or isinstance(used, dict))
-        or any(count not in (None, 0) and not _count(count) for count in counts),
-        "logprobs": choice.get("logprobs") is not None and not _likely(choice["logprobs"])[1],
-    }
-    return [name for name, is_so in found.items() if is_so]
 
 
 def finish(reason: object) -> Finish:
@@ -232,8 +209,6 @@ def lessened(able: Abilities, error: str, made: Mapping[str, Any]) -> Abilities 
     for name in PARAMETERS:
         if name in made and re.search(rf"\b{name}\b", text):
             return replace(able, refused=able.refused | {name})
-    if "logprobs" in made and "logprobs" in text:
-        return replace(able, refused=able.refused | {"logprobs"})
     if "response_format" in made and re.search(
         r"response_?format|json|schema|grammar|structured|maxlength", text
     ):
@@ -373,37 +348,6 @@ def said(content: object) -> str:
         texts = (part.get("text") if isinstance(part, dict) else part for part in content)
         return "".join(text for text in texts if isinstance(text, str))
     return "" if content is None else json.dumps(content)
-
-
-def _likely(table: object) -> tuple[dict[str, float] | None, bool]:
-    """How likely each first token was, None if it is not told; and whether all that is told of it can be read."""
-    content = table.get("content") if isinstance(table, dict) else table
-    if content is None or content == []:
-        return None, True
-    if not isinstance(content, list) or not isinstance(content[0], dict):
-        return None, False
-    others = content[0].get("top_logprobs") or []
-    told = [content[0], *(others if isinstance(others, list) else ())]
-    known = [
-        one
-        for one in told
-        if isinstance(one, dict) and isinstance(one.get("token"), str) and _number(one.get("logprob"))
-    ]
-    clean = isinstance(others, list) and not any(HALVES.search(one["token"]) for one in known)
-    read = {_storable(one["token"]): float(one["logprob"]) for one in known}
-    return read, clean and len(known) == len(told)
-
-
-def _number(value: object) -> bool:
-    return isinstance(value, int | float) and abs(value) <= MAX_NUMBER
-
-
-def _storable(text: str) -> str:
-    return HALVES.sub("\ufffd", text)
-
-
-def _has_tokens(table: object) -> bool:
-    return isinstance(table, dict) and isinstance(table.get("content"), list)
 
 
 def _optional(value: object) -> str | None:

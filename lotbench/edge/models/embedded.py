@@ -23,11 +23,9 @@ import subprocess
 import sys
 import threading
 from dataclasses import dataclass
-from functools import cache
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from lotbench.errors import UsageError
@@ -63,7 +61,9 @@ def weights(name: str) -> Path:
         raise UsageError(f"{name} needs the embedded runtime ({RUNTIME}): run `{INSTALL}`")
     _, _, given = name.partition(":")
     if not given:
-        return _packaged()
+        if (path := _carried()) is None:
+            raise UsageError(f"the weights of the embedded model are not installed: run `{INSTALL}`")
+        return path
     path = Path(given).expanduser()
     if not path.is_file():
         raise UsageError(f"{name}: there is no file {path}")
@@ -97,13 +97,13 @@ def install() -> None:
 
 def identity(path: Path) -> str:
     """What the embedded model calls itself: file stem, `@`, first 8 hex digits of the sha256 of the weights."""
-    about = path.stat()
-    return f"{path.stem}@{_digest(path.resolve(), about.st_mtime_ns, about.st_size)[:8]}"
+    with path.open("rb") as file:
+        return f"{path.stem}@{hashlib.file_digest(file, 'sha256').hexdigest()[:8]}"
 
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """A model that is being served; as a context manager, until the context ends.
+    """A model that is being served, until it is closed.
 
     Attributes:
         base_url: Of an OpenAI-compatible API, with its `/v1`; loopback only.
@@ -117,20 +117,19 @@ class Embedded:
     _process: subprocess.Popen[bytes]
 
     @classmethod
-    def start(cls, path: Path, *, slots: int = 3, n_ctx: int = 4096, threads: int = THREADS) -> Embedded:
+    def start(cls, path: Path, *, slots: int = 3, n_ctx: int = 4096) -> Embedded:
         """Load the weights and serve them; returns when requests are answered.
 
         Args:
             path: A GGUF file.
             slots: Requests that are worked on together; the others queue.
             n_ctx: Tokens of prompt and reply together that one slot holds.
-            threads: Threads that compute.
 
         Raises:
             UsageError: The runtime does not start, or cannot load the file.
         """
         api_key, model_id = secrets.token_urlsafe(24), identity(path)
-        order = {"path": str(path), "slots": slots, "n_ctx": slots * n_ctx, "threads": threads}
+        order = {"path": str(path), "slots": slots, "n_ctx": slots * n_ctx}
         process = _spawn()
         try:
             address = _told(process, order | {"api_key": api_key, "model_id": model_id})
@@ -143,21 +142,6 @@ class Embedded:
         """Stop serving, at once: a request that is still open is dropped. Closing twice is harmless."""
         _end(self._process)
 
-    def __enter__(self) -> Embedded:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-def _packaged() -> Path:
-    path = _carried()
-    if path is None:
-        raise UsageError(f"the weights of the embedded model are not installed: run `{INSTALL}`")
-    return path
-
 
 def _carried() -> Path | None:
     """The weights in the installed distribution, found by its list of files."""
@@ -167,13 +151,6 @@ def _carried() -> Path | None:
         return None
     found = (Path(str(file.locate())) for file in files if file.suffix == ".gguf")
     return next((path for path in found if path.is_file()), None)
-
-
-@cache
-def _digest(path: Path, mtime_ns: int, size: int) -> str:
-    """The sha256 of a file; its time and size are there so that a changed file is hashed again."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _spawn() -> subprocess.Popen[bytes]:
@@ -258,7 +235,7 @@ def _serving(order: dict[str, Any]) -> Any:
     params.n_ctx = order["n_ctx"]
     params.kv_unified = False
     params.fit_params = False
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = order["threads"]
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = THREADS
     params.cache_ram_mib = CACHE_MIB
     params.ui = params.endpoint_slots = False
     params.verbosity = 0

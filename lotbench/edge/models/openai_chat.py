@@ -1,7 +1,7 @@
 """LangChain's ChatOpenAI for any server that speaks the OpenAI chat API, however loosely.
 
-It sends what it is told to and no more, and says what other servers have beyond OpenAI's own (reasoning, what is
-malformed) in the message; callbacks hear of each try, with errors from which the key is taken out.
+It sends what it is told to and no more, and says what other servers have beyond OpenAI's own (reasoning) in the message;
+callbacks hear of each try, with errors from which the key is taken out.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class RecordedModel:
         self._replies: dict[Place, Reply] = {}
         for number, line in enumerate(lines, 1):
             try:
-                self._add(unsealed(line, document), role)
+                self._add(unsealed(line), role)
             except (ValueError, KeyError, TypeError):
                 place = at(path, number)
                 raise UsageError(
@@ -63,9 +63,10 @@ class RecordedModel:
             raise CallFailed(f"file:{self._path}: no reply recorded for {request.key}")
         return found
 
-    def _add(self, table: dict[str, Any], role: str) -> None:
+    def _add(self, line: bytes, role: str) -> None:
+        table: dict[str, Any] = document(line)
         if "reply" in table:
-            made = entry(table)
+            made = entry(line)
             if made.role == role:
                 self._replies[_place(made.key)] = made.reply
             return

@@ -5,6 +5,7 @@ For eyes, not for models: a person who looks at the pages sees at once which pic
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,10 @@ COLUMNS, ROWS = 3, 3
 SIDE_PX = 500
 GAP_PX = 14
 TEXT_PX = 17
+PIECES = re.compile(r"[\u2e80-\uffef]\s*|[^\s\u2e80-\uffef]+\s*|\s+")
+"""What stays together on a line: a word, or a Chinese character."""
 LINES = 9
 """Lines of text below a picture, at most."""
-FONT_FOLDERS = (
-    "/usr/share/fonts", "/usr/local/share/fonts", "~/.fonts", "~/.local/share/fonts",
-    "/System/Library/Fonts", "/Library/Fonts", "C:/Windows/Fonts",
-)  # fmt: skip
 CHINESE_FONTS = (
     "NotoSansCJK-Regular", "NotoSansSC", "SourceHanSans", "wqy-", "PingFang", "Hiragino", "msyh", "simsun",
     "DroidSansFallback", "NotoSerifCJK-Regular", "ArialUnicode",
@@ -30,12 +29,9 @@ CHINESE_FONTS = (
 
 def chinese_font() -> Path | None:
     """A font of this machine that has Chinese characters, if it is in one of the usual places."""
-    files = [
-        path
-        for folder in FONT_FOLDERS
-        for path in sorted(Path(folder).expanduser().glob("**/*"))
-        if path.suffix.lower() in (".ttf", ".ttc", ".otf")
-    ]
+    from matplotlib.font_manager import findSystemFonts
+
+    files = sorted(map(Path, findSystemFonts()))
     for name in CHINESE_FONTS:
         for path in files:
             if path.stem.replace(" ", "").lower().startswith(name.lower()):
@@ -91,21 +87,10 @@ def _texts(item: Any) -> list[str]:
 
 
 def wrapped(text: str, width_px: float, length: Callable[[str], float]) -> list[str]:
-    """A text in lines of a width, broken at spaces, or within a word that has none (Chinese)."""
-    lines, line = [], ""
-    for word in text.split(" "):
-        joined = f"{line} {word}" if line else word
-        if length(joined) <= width_px:
-            line = joined
-            continue
-        # A long word begins on the line that it finds, since Chinese has no spaces at all.
-        if length(word) <= width_px and line:
-            lines.append(line)
-            line = word
-            continue
-        line = joined if line else word
-        while length(line) > width_px:
-            cut = next(n for n in range(len(line) - 1, 0, -1) if length(line[:n]) <= width_px or n == 1)
-            lines.append(line[:cut])
-            line = line[cut:]
-    return [*lines, line] if line else lines
+    """A text in lines of a width, broken at spaces and beside Chinese characters; a longer word has a line of its own."""
+    lines = [""]
+    for piece in PIECES.findall(text):
+        if lines[-1] and length(f"{lines[-1]}{piece}".rstrip()) > width_px:
+            lines.append("")
+        lines[-1] += piece
+    return [line.strip() for line in lines if line.strip()]

@@ -73,34 +73,23 @@ def render(path: Path) -> bytes:
         DataError: The drawing holds what it may not, cannot be drawn, or does not get small enough.
         UsageError: The renderer is not installed.
     """
-    for reduced in _reductions(drawn(path)):
-        out = io.BytesIO()
-        reduced.save(out, "PNG", optimize=True)
-        if out.tell() <= MAX_BYTES:
-            return out.getvalue()
-    raise DataError([f"{path}: larger than {MAX_BYTES:,} bytes even with {PALETTES[-1][0]} colours"])
-
-
-def drawn(path: Path, width: int = WIDTH) -> Any:
-    """A drawing in true colour, `width` pixels wide, as a Pillow image.
-
-    Raises:
-        DataError: The drawing holds what it may not, or cannot be drawn.
-        UsageError: The renderer is not installed.
-    """
     svg = path.read_text(encoding="utf-8")
     if found := faults(svg):
         raise DataError([f"{path}: {fault}" for fault in found])
-
     try:
         import resvg_py
     except ImportError:
         raise UsageError("drawings need a renderer: pip install 'lotbench[draw]'") from None
     try:
-        raw = resvg_py.svg_to_bytes(svg_string=svg, width=width, skip_system_fonts=True)
+        raw = resvg_py.svg_to_bytes(svg_string=svg, width=WIDTH, skip_system_fonts=True)
     except ValueError as error:
         raise DataError([f"{path}: cannot be drawn: {error}"]) from None
-    return picture_file.decoded(raw)
+    for reduced in _reductions(picture_file.decoded(raw)):
+        out = io.BytesIO()
+        reduced.save(out, "PNG", optimize=True)
+        if out.tell() <= MAX_BYTES:
+            return out.getvalue()
+    raise DataError([f"{path}: larger than {MAX_BYTES:,} bytes even with {PALETTES[-1][0]} colours"])
 
 
 def _reductions(picture: Any) -> Iterator[Any]:

@@ -155,10 +155,8 @@ def test_near_duplicate_responses_are_found() -> None:
 
 
 def test_what_was_seen_of_a_picture_becomes_findings() -> None:
-    assert found(item(), sights={"s1": Sight(0, apart=0.05)}) == []
+    assert found(item(), sights={"s1": Sight(0)}) == []
     assert places(found(item(), sights={"s1": Sight(0, ("exif",))})) == ["image"]
-    assert places(found(item(), sights={"s1": Sight(0, apart=0.5)})) == ["image"]
-    assert places(found(item(), sights={"s1": Sight(0, unseen="no renderer")}), grave=False) == ["image"]
     both = {"s1": Sight((1 << 256) - 1), "s2": Sight((1 << 250) - 1)}
     assert [finding.sample for finding in found(item(), item(ZH, image="s2.png"), sights=both)] == ["s2"]
     assert found(item(), item(ZH, image="s2.png"), sights=both | {"s2": Sight((1 << 128) - 1)}) == []
@@ -184,9 +182,7 @@ def test_a_second_sample_of_a_picture_is_a_note() -> None:
     assert places(found(item(), other)) == []
 
 
-# Pictures and drawings
-
-CIRCLE = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 64"><rect width="64" height="64" fill="{}"/></svg>'
+# Pictures
 
 
 def picture(colour: str = "white", spot: tuple[int, int] = (10, 10), **more: Any) -> bytes:
@@ -214,20 +210,6 @@ def test_metadata_of_a_picture_is_seen(tmp_path: Path) -> None:
     (tmp_path / "b.png").write_bytes(picture(dpi=(72, 72)))
     assert picture_facts.sight(tmp_path / "a.png").metadata == ("Description",)
     assert picture_facts.sight(tmp_path / "b.png").metadata == ()
-
-
-def test_a_picture_that_left_its_drawing_is_seen(tmp_path: Path) -> None:
-    pytest.importorskip("resvg_py")
-    path = tmp_path / "a.png"
-    path.with_suffix(".svg").write_text(CIRCLE.format("#336699"))
-    Image.new("RGB", (256, 256), "#336699").save(path)
-    assert picture_facts.sight(path).apart == pytest.approx(0, abs=0.01)
-    Image.new("RGB", (256, 256), "#bb6699").save(path)
-    assert (picture_facts.sight(path).apart or 0) > lints.FAR_FROM_DRAWING
-    Image.new("RGB", (256, 128), "#336699").save(path)
-    assert picture_facts.sight(path).apart == 1.0
-    path.with_suffix(".svg").unlink()
-    assert picture_facts.sight(path).apart is None
 
 
 # The commands
@@ -267,7 +249,8 @@ def test_a_sheet_has_nine_samples_a_page(tmp_path: Path, capsys: pytest.CaptureF
     assert "not a font" in capsys.readouterr().err
 
 
-def test_lines_break_at_spaces_and_inside_long_words() -> None:
+def test_lines_break_at_spaces_and_between_chinese_characters() -> None:
     assert contact_sheet.wrapped("one two three", 7, len) == ["one two", "three"]
     assert contact_sheet.wrapped("> 一二三四五六七八九", 5, len) == ["> 一二三", "四五六七八", "九"]
+    assert contact_sheet.wrapped("a longest word", 5, len) == ["a", "longest", "word"]
     assert contact_sheet.wrapped("", 5, len) == []

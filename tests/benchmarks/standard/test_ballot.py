@@ -294,7 +294,7 @@ NAMES = {"p/1": {"A": "ada", "B": "bob"}}
         ({"models": {"p/1": {"A": "ada"}}}, "models.p/1: is not of this ballot"),
         ({"models": NAMES, "scores": {"ada": {"metric": "m", "value": "one"}}}, "scores.ada.value"),
         ({"models": NAMES, "scores": {"ada": 1}}, "scores.ada"),
-        ("[" * 100_000, "nested too deep"),
+        ("[" * 100_000, "recursion limit exceeded"),
         ('{"models": {}, "scores": {"ada": {"metric": "m", "value": 1e999}}}', "scores.ada.value"),
     ],
 )

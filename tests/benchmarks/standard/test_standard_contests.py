@@ -42,10 +42,8 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> tuple[Row, ...]:
     dest = tmp_path_factory.mktemp("contests") / "data"
-    source = caption_contest.source(
-        str(Path(str(REFERENCE), "caption_contest")), importing.PictureFiles(dest)
-    )
-    done = importing.bring(source, dest)
+    found = caption_contest.rows(Path(str(REFERENCE), "caption_contest"), importing.PictureFiles(dest))
+    done = importing.bring("contests", found, dest)
     assert (done.read, done.kept, dict(done.skipped)) == (40_139, 40_136, {"no caption": 3})
     return datasets.samples(dest, Row)
 
