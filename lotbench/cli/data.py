@@ -204,8 +204,8 @@ def imported(parsed: argparse.Namespace) -> int:
             raise UsageError(f"data import: no data set {parsed.name!r} of others; there are: {known}")
         found = readers[parsed.name](published.Files(Path(parsed.source)))
         print(f"{parsed.out}: {published.write(found, Path(parsed.out))} samples of {parsed.source}")
-        rows = list(_written(Path(parsed.out) / "samples.jsonl"))
-        if scores := Counter(int(row["novelty_score"]) for row in rows if "novelty_score" in row):
+        written = _written(Path(parsed.out) / "samples.jsonl")
+        if scores := Counter(int(row["novelty_score"]) for row in written if "novelty_score" in row):
             print("ideas by novelty_score: " + ", ".join(f"{one}: {scores[one]:,}" for one in sorted(scores)))
         return 0
     dest = Path(parsed.out)

@@ -399,9 +399,9 @@ def settings_table(report: Report) -> Table:
     return Table(("setting", "this run", facts.preset, "differs"), tuple(rows))
 
 
-def usage_table(facts: Facts) -> Table:
+def usage_table(spent: Mapping[str, Spent]) -> Table:
     """Calls, tokens and cost of each role, and of all."""
-    spent = {**facts.spent, "all": total(facts)}
+    spent = {**spent, "all": total(spent)}
     costs = [one.cost_usd for one in spent.values()]
     columns: dict[str, list[Cell]] = {
         "role": list(spent),
