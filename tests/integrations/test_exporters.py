@@ -113,7 +113,7 @@ def test_an_export_names_the_versions_that_played_and_not_those_that_export(tmp_
     [log] = exported("inspect", run, tmp_path / "inspect")
     with zipfile.ZipFile(log) as packed:
         about = json.loads(packed.read("header.json"))["eval"]
-    assert about["packages"] == {"lotbench": "0.0.7"} and about["task_version"] == "3"
+    assert about["packages"] == {"lotbench": "0.0.7"} and about["task_version"] == "4"
     exported("huggingface", run, tmp_path / "hf")
     [entry] = (tmp_path / "hf" / "model_repository").rglob("*.yaml")
     assert "lotbench 0.0.7" in yaml.safe_load(entry.read_text())[0]["notes"]

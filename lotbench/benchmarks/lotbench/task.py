@@ -59,7 +59,7 @@ ROLES = {
 
 benchmark = Benchmark(
     name="lotbench",
-    version="3",
+    version="4",
     about="find the hidden part of a funny response, in as few rounds as possible",
     roles=ROLES,
     Settings=Settings,
