@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import Any
 
 from lotbench.benchmarks.lotbench import words
-from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.benchmarks.lotbench.sample import Fixed, Item
 from lotbench.benchmarks.lotbench.settings import Settings, reveals
 from lotbench.errors import Unread
 from lotbench.harness.data_findings import Finding, Sight
@@ -172,11 +172,25 @@ def unsigned(item: Item) -> Iterator[Finding]:
 
 def no_point(item: Item) -> Iterator[Finding]:
     """Without a creative point that its author fixed, judges read the explanation in more than one way."""
-    given = [("point", item.point)]
-    given += [(f"points.{number}.point", other.point) for number, other in enumerate(item.points)]
-    for field, point in given:
+    for field, point in _points(item):
         if point is None:
             yield Finding(item.id, field, "is missing: a judge goes by the explanation alone", grave=False)
+
+
+def likeness_in_effect(item: Item) -> Iterator[Finding]:
+    """An effect that repeats the likeness: a guess that misses the one then misses both, and judges waver."""
+    for field, point in _points(item):
+        if point is not None:
+            likeness, effect = point.likeness, point.effect
+            for word in sorted(stems(likeness) & stems(effect) | pairs(likeness) & pairs(effect)):
+                yield Finding(item.id, f"{field}.effect", f"has {word!r} of the likeness", grave=False)
+
+
+def _points(item: Item) -> Iterator[tuple[str, Fixed | None]]:
+    """The creative point of every response to the scene, by field."""
+    yield "point", item.point
+    for number, other in enumerate(item.points):
+        yield f"points.{number}.point", other.point
 
 
 LINTS: tuple[Callable[[Item], Iterable[Finding]], ...] = (
@@ -187,6 +201,7 @@ LINTS: tuple[Callable[[Item], Iterable[Finding]], ...] = (
     twins,
     no_filling,
     no_point,
+    likeness_in_effect,
     unsigned,
 )
 

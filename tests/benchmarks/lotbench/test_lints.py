@@ -64,6 +64,16 @@ def test_a_point_that_nobody_fixed_is_a_note() -> None:
     assert places(found(item(points=[other])), grave=False) == ["points.0.point"]
 
 
+@pytest.mark.parametrize(
+    ("base", "effect"), [(EN, "the loud fish wakes the whole house"), (ZH, "全家被一阵响声吵醒")]
+)
+def test_an_effect_that_repeats_the_likeness_is_a_note(base: dict[str, Any], effect: str) -> None:
+    point = {**base["point"], "effect": effect}
+    other = {"response": "another response", "explanation": "so", "point": point}
+    assert places(found(item(base)), grave=False) == []
+    assert places(found(item(base, points=[other])), grave=False) == ["points.0.point.effect"]
+
+
 @pytest.mark.parametrize("base", [EN, ZH])
 def test_a_good_sample_has_no_finding(base: dict[str, Any]) -> None:
     assert found(item(base)) == []

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lotbench import benchmarks
-from lotbench.benchmarks.lotbench import words
+from lotbench.benchmarks.lotbench import lints, words
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.edge.files import datasets
 from lotbench.run import calibration
@@ -50,6 +50,7 @@ def test_every_response_has_the_point_that_its_author_fixed(folder: Path) -> Non
             # The schema of a chain has room for part and likeness in one field, and for the effect in another.
             assert len(one.point.part) + len(one.point.likeness) <= 200, item.id
             assert len(one.point.effect) <= 140, item.id
+        assert list(lints.likeness_in_effect(item)) == []
 
 
 @pytest.mark.parametrize("folder", [FOLDER, EXTRA], ids=lambda folder: folder.name)
