@@ -63,9 +63,8 @@ def lora(config: Config, model: Any = None) -> Any:
     Raises:
         UsageError: As above.
     """
-    own: dict[str, Any] = {} if model is None else {"target_modules": None}
-    given = own | config.tune.lora
-    if model is not None and not given["target_modules"]:
+    given = dict(config.tune.lora)
+    if model is not None and not given.get("target_modules"):
         given["target_modules"] = linear_layers(model)
     return _made(peft.LoraConfig, "tune.lora", given, {"task_type": "CAUSAL_LM"})
 

@@ -133,11 +133,9 @@ def _precision(trainer: Any) -> dict[str, str]:
     types: dict[bool, set[str]] = {True: set(), False: set()}
     for weight in trainer.model.parameters():
         types[weight.requires_grad].add(str(weight.dtype).removeprefix("torch."))
-    mixed = trainer.accelerator.mixed_precision
     named = {"frozen": types[False], "adapter": types[True]}
-    return {name: " and ".join(sorted(kinds)) or "none" for name, kinds in named.items()} | {
-        "autocast": mixed
-    }
+    told = {name: " and ".join(sorted(kinds)) or "none" for name, kinds in named.items()}
+    return told | {"autocast": trainer.accelerator.mixed_precision}
 
 
 def _last_checkpoint(folder: Path) -> str | None:
