@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from lotbench.benchmarks.lotbench import words
-from lotbench.benchmarks.lotbench.encore_sections import leaps
 from lotbench.benchmarks.lotbench.games import FAILED, Game, game
 from lotbench.benchmarks.lotbench.readings import worth_reading
 from lotbench.benchmarks.lotbench.score import estimate, parts, solve_rate, tally
@@ -42,7 +41,7 @@ def sections(
     games = [game(trace) for trace in traces]
     return (
         _survival(games, settings),
-        *leaps(games, settings),
+        *_leaps(games, settings),
         _outcomes(games),
         _rounds(games, settings),
         _judging(games, settings),
@@ -96,6 +95,32 @@ def _band(tallies: Floats, k: int) -> tuple[float, float]:
         return 1.0, 1.0
     low, high = bounded(tallies[:, :2], lambda sums: survival.curve(sums)[..., k])
     return (math.nan if low is None else low, math.nan if high is None else high)
+
+
+def _leaps(games: Sequence[Game], settings: Settings) -> tuple[Section, ...]:
+    """How many answers of a game counted, and what became of those that did not; nothing without an encore."""
+    if not settings.encore:
+        return ()
+    over = [one for one in games if not one.broke_off]
+    counts = Counter(len(one.leaps) for one in over)
+    shares = tuple((k, counts[k], counts[k] / len(over)) for k in sorted(counts))
+    after = [at for one in games for at in one.rounds if one.solved is not None and at.number > one.solved]
+    seen = Counter(at.decision if not at.leap else "leap" for at in after if at.opinions)
+    names = ("leap", "alike", "overturned", "refused", "none")
+    rows = tuple((name, seen[name], seen[name] / len(after) if after else None) for name in names)
+    notes = (
+        "A leap is an answer that counted: the first is the solve. Games that broke off are not in the first table; they "
+        "are in leaps and leap_score, for the rounds in which they were watched.",
+        "leap_score: the sum over leaps of beta exp(-alpha t), t the failed attempts before the leap "
+        f"(alpha {settings.alpha:g}, beta {settings.beta:g}); five leaps without a failed attempt among them are worth 5 beta.",
+        "After the solve: leap; alike, a match that was no other idea than one before; overturned by a second judge; "
+        "refused, no match; none, said before, the key text, or no answer at all.",
+    )
+    tables = (
+        Table(("leaps", "games", "share"), shares, "Games by leaps"),
+        Table(("after the solve", "attempts", "share"), rows, "Attempts after the solve"),
+    )
+    return (Section("Leaps", notes, tables, brief=True),)
 
 
 def _outcomes(games: Sequence[Game]) -> Section:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -21,12 +21,7 @@ from lotbench.harness.episode import Episode
 KINDS: Mapping[str, tuple[Kind, ...]] = {
     "all": ("2t1", "3t1", "4t1", "5t2", "rank"),
     "choice": ("2t1", "3t1", "4t1", "5t2"),
-    "2t1": ("2t1",),
-    "3t1": ("3t1",),
-    "4t1": ("4t1",),
-    "5t2": ("5t2",),
-    "rank": ("rank",),
-    "generate": ("generate",),
+    **{kind: (kind,) for kind in get_args(Kind)},
 }
 
 
