@@ -16,13 +16,11 @@ from lotbench import benchmarks
 from lotbench.cli.evaluate import interruptible, limits, print_result
 from lotbench.cli.progress import damage, watch
 from lotbench.config import experiment as config
-from lotbench.config.model_names import parse
 from lotbench.edge.files import datasets, run_folder
 from lotbench.errors import RunFolderError, UsageError
 from lotbench.report.markdown import visible
 from lotbench.run import plan, results
 from lotbench.run.evaluate import resume as go_on
-from lotbench.run.folder_shapes import read_run_json
 from lotbench.run.loading import Run, load_run
 from lotbench.run.preview import previewed
 from lotbench.types import JSON, Message
@@ -71,11 +69,11 @@ def score(parsed: argparse.Namespace) -> int:
 def report(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench report`."""
     runs = [load_run(name, parsed.kept) for name in parsed.runs]
-    if len(runs) > 1 or parsed.table:
+    if len(runs) > 1:
         from lotbench.report.comparison import to_markdown
         from lotbench.run.compare_runs import compared
 
-        print(to_markdown(compared(runs, Path(parsed.table) if parsed.table else None)), end="")
+        print(to_markdown(compared(runs)), end="")
         return 0
     run, made = results.rewritten(runs[0], full=parsed.full)
     if parsed.png:
@@ -83,29 +81,7 @@ def report(parsed: argparse.Namespace) -> int:
         from lotbench.report.html.run_report import drawings
 
         drawn(run.path / "plots", drawings(made))
-    code = print_result(run)
-    print(_people(run, Path(parsed.kept) if parsed.kept else run.path.parent), end="")
-    return code
-
-
-def _people(run: Run, root: Path) -> str:
-    """What people reach on what the run was played on, judged alike, and how it stands to them; "" without people."""
-    from lotbench.report.html.comparison_page import to_text
-    from lotbench.report.leaderboard import board, differing
-    from lotbench.report.ranking_sections import sections
-
-    mine = results.entry(run) if run.summary else None
-    if mine is None or mine.person:
-        return ""
-    folders = (place.parent for place in sorted(root.glob("*/run.json")))
-    played = [load_run(path) for path in folders if parse(str(_model(path))).kind == "human"]
-    people = [results.entry(one) for one in played if one.summary]
-    alike = [one for one in people if one.values and not differing(mine, one)]
-    return "\n" + to_text(sections(board([mine, *alike]))[-1:]) if alike and mine.values else ""
-
-
-def _model(path: Path) -> object:
-    return read_run_json(path)["experiment"].get("model")
+    return print_result(run)
 
 
 def export(parsed: argparse.Namespace) -> int:

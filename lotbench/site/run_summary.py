@@ -9,7 +9,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,6 @@ from lotbench.report.leaderboard import Entry
 from lotbench.run import results
 from lotbench.run.loading import Run, load_run
 from lotbench.site import run_tables
-from lotbench.site.home import PROVISIONAL, badge
 from lotbench.types import Trace
 
 NAME = re.compile(r"\w[\w.-]*")
@@ -39,7 +38,6 @@ class Shelf:
         outcomes: Of each walk, in their order.
         played: Whether any walk has a filling, as those of the game have.
         graded: Whether any score lies between right and wrong, 1 and 0.
-        failed: Walks without a score.
         stamp: What its files were when they were read.
     """
 
@@ -49,7 +47,6 @@ class Shelf:
     samples: Mapping[str, Mapping[str, Any]]
     played: bool
     graded: bool
-    failed: int
     stamp: object
 
     @property
@@ -74,16 +71,11 @@ class Shelf:
 
     @cached_property
     def entry(self) -> Entry:
-        """The run as a ranking sees it; its traces are read for it if it may be compared with others.
+        """The run as a ranking sees it.
 
         Raises:
             RunFolderError: It has not ended in order.
         """
-        summary = self.run.summary
-        reasons = summary.get("reasons") or ()
-        compared = not reasons or badge(reasons).name in PROVISIONAL
-        if not compared and summary.get("headline") in summary["scores"]:
-            return replace(results.entry(self.run, alone=True), failed=self.failed)
         return results.entry(self.run)
 
     @cached_property
@@ -133,20 +125,18 @@ def read_run(path: Path) -> Shelf:
     before = stamp(path)
     outcomes: list[str] = []
     played = graded = False
-    failed = 0
 
     def seen(trace: Trace) -> None:
-        nonlocal played, graded, failed
+        nonlocal played, graded
         if not NAME.fullmatch(trace.sample):
             raise UsageError(f"{trace.sample[:80]!r}: no sample's name, so no part of an address")
         outcomes.append(sys.intern(trace.outcome))
         played = played or any(one.filling for one in read_rounds(trace.steps))
         graded = graded or trace.score.value not in (None, 0, 1)
-        failed += trace.score.value is None
 
     run = load_run(path, seen=seen)
     assert isinstance(run.traces, Traces)
-    return Shelf(run, run.traces, outcomes, run.samples, played, graded, failed, before)
+    return Shelf(run, run.traces, outcomes, run.samples, played, graded, before)
 
 
 def stamp(path: Path) -> object:

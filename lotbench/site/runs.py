@@ -377,7 +377,7 @@ class Gallery:
 
         def look() -> Path | None:
             try:
-                folder = recorded.home(run.path, run.config).folder
+                folder = recorded.home(run.path, run.config)
             except UsageError:
                 return None
             return folder if folder.is_dir() else None

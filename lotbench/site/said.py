@@ -6,23 +6,21 @@ that cannot be done any more, the replies are shown with the reason.
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Coroutine, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from lotbench.edge.calls.journal import Entry, entry
 from lotbench.edge.files.jsonl import unsealed
 from lotbench.errors import LotbenchError
 from lotbench.run.loading import Run
 from lotbench.run.rescore import requests
+from lotbench.run.session import synchronously
 from lotbench.types import JSON, Image, Message, Request, Trace, Usage
 
-T = TypeVar("T")
 LONG = 240
 """Characters from which a message that came before is not written out again."""
 
@@ -59,12 +57,6 @@ class Said:
     read: Mapping[str, JSON]
 
 
-def _finished(work: Coroutine[Any, Any, T]) -> T:
-    """The result of async work, done in a thread of its own: whoever asks may be in an event loop."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, work).result()
-
-
 def lines(journal: Path, keys: Sequence[str]) -> dict[str, bytes]:
     """The lines of some calls, by key; of two lines of one key the later counts. None without the file."""
     found: dict[str, bytes] = {}
@@ -99,7 +91,7 @@ def said(run: Run, trace: Trace, lines: Mapping[str, bytes]) -> tuple[list[Said]
     """
     why, sent = "", dict[str, Request]()
     try:
-        sent = _finished(requests(run, trace, list(lines.values())))
+        sent = synchronously(requests(run, trace))
     except (LotbenchError, LookupError) as error:
         why = str(error)
     seen: dict[tuple[Any, ...], int] = {}
