@@ -87,7 +87,7 @@ def home(run: Path, config: Experiment) -> Path:
         return named
     for place in (named, *datasets.data_sets()):
         pictures = datasets.Pictures(place, [sample], config.max_image_px)
-        with suppress(OSError, PictureError):
+        with suppress(OSError, PictureError, DataError):
             if pictures[sample.id].sha256 == known[sample.id]:
                 return place
     return named

@@ -184,7 +184,7 @@ async def test_a_picture_that_cannot_be_played_or_has_few_votes_is_dropped_with_
     made = await built(tmp_path, *WHALE, *unseen, model=model)
     assert {(row["stage"], row["reason"].partition(": ")[2]) for row in dropped(tmp_path)} == {
         ("votes", "no response has enough votes"),
-        ("dropped", "cannot be played: It names a mayor."),
+        ("quality", "cannot be played: It names a mayor."),
     }
     assert made.stages["pictures"] == 2
     assert not any(request.key.step == "points" for request in model.asked)
