@@ -62,20 +62,6 @@ def check(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def digest(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench data digest`."""
-    from lotbench.run import plan
-
-    declared = benchmarks.get(parsed.benchmark)
-    roles = {
-        name: ("human",) for name, role in declared.roles.items() if name != "candidate" and role.required
-    }
-    asked = config.Experiment(benchmark=declared.name, data=parsed.path, model="human", roles=roles)
-    made = plan.make(config.Config(experiment=asked, limits=config.Limits()))
-    print(f"{made.digests['data']}  {len(made.data)} samples  {made.folder}")
-    return 0
-
-
 def calibrate(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data calibrate`."""
     from lotbench.run.loading import load_run

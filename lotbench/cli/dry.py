@@ -20,7 +20,7 @@ def show_plan(made: Plan) -> int:
     experiment, lanes = made.experiment, made.lanes()
     walks = sum(map(len, lanes))
     print(f"{made.benchmark.name} version {made.benchmark.version}: {made.benchmark.about}")
-    print(f"data      {made.folder}: {len(made.chosen)} of {made.of} samples")
+    print(f"data      {made.folder}: {len(made.chosen)} of {made.of} samples, digest {made.digests['data']}")
     print(
         f"tasks     {walks} ({experiment.repeats} repeats), {min(len(lanes), made.limits.concurrency)} side by side"
     )

@@ -23,6 +23,7 @@ from lotbench.report.markdown import duration, visible
 from lotbench.run import plan
 from lotbench.run.evaluate import begin
 from lotbench.run.loading import Run
+from lotbench.run.session import collect_rarely
 
 T = TypeVar("T")
 EMBEDDED = "an embedded model played"
@@ -114,6 +115,7 @@ def _panel_file(given: str) -> Path:
 
 def interruptible(work: Coroutine[Any, Any, T]) -> T:
     """Run to the end, or until Ctrl-C or SIGTERM: then calls in flight are dropped and the report written."""
+    collect_rarely()
 
     async def main() -> T:
         task = asyncio.current_task()

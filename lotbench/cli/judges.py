@@ -5,23 +5,19 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
 import numpy as np
 
-from lotbench.checks import judge_rates
 from lotbench.checks.judge_check import Checked, Watch, judge_check
 from lotbench.checks.judge_check_plan import Prepared, WantedCheck
-from lotbench.checks.judge_rates import Measure
 from lotbench.checks.stage_marks import read_marks, success
 from lotbench.cli.evaluate import configuration, interruptible
 from lotbench.errors import LotbenchError
-from lotbench.metrics.agreement import Rate
+from lotbench.report.markdown import cell
 from lotbench.run.loading import load_run
-from lotbench.types import Metric
 
 PIPE_S = 15.0
 
@@ -68,37 +64,11 @@ def print_result(checked: Checked) -> int:
     """Say how well everybody judged."""
     for note in checked.notes:
         print(note)
-    for one in checked.measures:
-        who = " + ".join(checked.names[one.role][seat] for seat in one.seats)
-        print(", ".join(filter(None, (f"{one.role} {who}", one.variant, one.what))) + ":")
-        for name, n, shown in _groups(one):
-            print(f"  {name:8} n = {n:4}  {shown}")
-        flipped, pairs = one.flips
-        rate = f"{flipped / pairs:.1%}" if pairs else "not known"
-        print(f"  unreadable {one.unreadable} of {one.of}; flip rate {rate} ({flipped} of {pairs} pairs)")
     for told in checked.sentences:
         print(told)
     print(f"kept in the store: {len(checked.kept)} of {len(checked.measures)} checks")
     print(f"report: {checked.path / 'report.md'}")
     return 0
-
-
-def _groups(one: Measure) -> Iterator[tuple[str, int, str]]:
-    """Each group of a measure: its name, its rows, and its rates or correlations in words."""
-    for name, group in one.groups.items():
-        named = {"accuracy": group.accuracy, "FPR": group.fpr, "FNR": group.fnr, "kappa": group.kappa}
-        yield name, group.n, ", ".join(f"{word} {_value(rate)}" for word, rate in named.items())
-    for name, marks in one.marks.items():
-        shown = f"Spearman {_value(marks.spearman)}, Pearson {_value(marks.pearson)}"
-        means = "" if marks.mean is None else f", mean given {marks.mean:.2f}"
-        yield name, marks.n, shown + means
-
-
-def _value(rate: Rate | Metric) -> str:
-    if rate.value is None:
-        return "none"
-    ends = judge_rates.interval(asdict(rate))
-    return f"{rate.value:.3f}" + (f" [{ends}]" if ends else "")
 
 
 def _draw(parsed: argparse.Namespace) -> int:
@@ -130,7 +100,7 @@ def _labels(files: Sequence[Path]) -> int:
     for who, rate in zip(
         ("one person and another", "the judge and one person"), found.people or (), strict=False
     ):
-        print(f"  {who}: kappa {_value(rate)}, {rate.hits} of {rate.n} pairs of labels agree")
+        print(f"  {who}: kappa {cell(rate.value)}, {rate.hits} of {rate.n} pairs of labels agree")
     print(f"kept: {found.kept}")
     print(f"lotbench report {found.run} prints the corrected scores")
     return 0

@@ -18,11 +18,8 @@ A_RUN = "a path, a folder name in runs/, or latest"
 DEFAULT_BENCHMARK = "lotbench"
 """That of the configuration, which takes too long to import for a parser."""
 LAST_PORT = 65535
-IMPORTED = (
-    "oogiri-go, caption-contest (a folder); hicbench (CDID.csv); liveideabench (the folder with kws.csv and "
-    "keyword_classifications.csv); rinobench (train.json or test.json); liveideabench-ideas (released ideas and critiques "
-    "as CSV, which become runs)"
-)
+SPLITS = ("test", "tune", "all")
+IMPORTED = "oogiri-go, caption-contest, hicbench, liveideabench, rinobench, liveideabench-ideas"
 EPILOG = "try it without a key: lotbench play, or lotbench local install && lotbench watch"
 
 
@@ -122,16 +119,9 @@ OUT = flag("--out DIR", "where the folder is made (default: runs)", default="run
 FRESH = flag("--fresh", "take no causal chain or the like from the store")
 NO_PREFLIGHT = flag("--no-preflight", "do not test each model with one call first")
 SHARDS = flag(
-    "--shards K",
-    "take the tasks in K processes, each with its share of the limits (needs the extra `scale`)",
-    type=int,
-    default=1,
+    "--shards K", "processes that share tasks and limits (needs the extra `scale`)", type=int, default=1
 )
-RUNS = flag(
-    "--runs DIR",
-    "where runs are looked for by name (default: runs; `latest` is the latest there, or where none is, the latest made)",
-    dest="kept",
-)
+RUNS = flag("--runs DIR", "where runs are looked for by name and as `latest` (default: runs)", dest="kept")
 RUN = flag("run RUN", A_RUN)
 PATH = flag("path PATH")
 PORT = flag("--port N", "the port (default: a free one)", type=_port, default=0)
@@ -228,10 +218,7 @@ def _runs(command: Declare) -> None:
         "read and score a run again from its journal, without a call",
         RUNS,
         RUN,
-        _many(
-            "--labels FILE",
-            "labels to be kept first: of `export --for-review`, or of `judge-check --from-run`; again for each person",
-        ),
+        _many("--labels FILE", "labels to keep first (of `export --for-review` or `judge-check --from-run`)"),
         flag("--embed", "load the encoder that the run names for texts without a vector"),
     )
     command(
@@ -241,7 +228,6 @@ def _runs(command: Declare) -> None:
         flag("runs RUN", "a run; or several, for `compare` as Markdown and no file", nargs="+"),
         flag("--full", "with every section, all settings, calls and digests in the report"),
         flag("--png", "every plot as a picture and as CSV too, in plots/"),
-        flag("--table FILE", "a CSV file with scores of models, to be compared with those of several runs"),
     )
     command(
         "compare = compare:compare",
@@ -250,9 +236,7 @@ def _runs(command: Declare) -> None:
         flag("runs RUN", "runs of several models, of one benchmark or more", nargs="+"),
         flag("--full", "print every table too, before the sentence"),
         flag("--table FILE", "a CSV file with scores of models: is the order of its columns ours?"),
-        flag(
-            "--out DIR", "where compare.html, .md and .json are written (default: compare)", default="compare"
-        ),
+        flag("--out DIR", "where compare.html, .md and .json go (default: compare)", default="compare"),
         flag("--latex", "the tables as LaTeX too, in DIR/compare.tex"),
         flag("--png", "every plot as a picture and as CSV too, in DIR/plots/"),
         flag("--pdf", "the same as PDF"),
@@ -273,10 +257,7 @@ def _inside(command: Declare) -> None:
     for one in (
         flag("--for-review", "answers for people to label, nothing judged"),
         flag("--steps", "one row a step, not one a task"),
-        flag(
-            "--preferences",
-            "games: accepted beside refused answers to the same sample, as rows for TRL's DPOTrainer",
-        ),
+        flag("--preferences", "games: accepted beside refused answers, as rows for TRL's DPOTrainer"),
     ):
         rows.add_argument(one.name, **one.how)
     command(
@@ -308,23 +289,13 @@ def _judges(command: Declare) -> None:
         "measure how often judges and the oracle err",
         RUNS,
         BENCHMARK,
-        *under(
-            "who is checked",
-            _many("--judge M", "a judge; twice for a pair, the second confirming"),
-            ORACLE,
-        ),
+        *under("who is checked", _many("--judge M", "a judge; twice for a pair"), ORACLE),
         *under(
             "on what",
             flag("--data NAME|PATH", "the data set that the rows are about"),
+            flag("--judge-set DIR", "rows whose answer is known (default: the shipped ones)"),
             flag(
-                "--judge-set DIR",
-                "a folder with rows whose answer is known (default: the shipped one of the benchmark)",
-            ),
-            flag(
-                "--split SPLIT",
-                "test, tune or all: only a check on test (the default) is kept",
-                choices=["test", "tune", "all"],
-                default="test",
+                "--split S", "test (default), tune or all; only test is kept", choices=SPLITS, default="test"
             ),
             flag("--limit N", "at most N rows a role, of each kind alike", type=int),
             flag("--repeats K", "judgings of each row (default: 2)", type=int),
@@ -342,12 +313,7 @@ def _judges(command: Declare) -> None:
             _many("--labels FILE", "read the labels of such a draw; again for each person"),
         ),
         *LIMITS,
-        *under(
-            "how",
-            OUT,
-            flag("--fresh", "begin anew beside an earlier check, without the store"),
-            NO_PREFLIGHT,
-        ),
+        *under("how", OUT, flag("--fresh", "begin anew, without the store"), NO_PREFLIGHT),
     )
 
 
@@ -359,10 +325,7 @@ def _people(command: Declare) -> None:
         "look through runs: leaderboards, and games round by round",
         *SITE,
         flag(
-            "root DIR|RUN",
-            "where runs are kept (default: runs), or a run, whose page comes first; `latest` is one",
-            nargs="?",
-            default="runs",
+            "root DIR|RUN", "where runs are kept (default: runs), or a run to open", nargs="?", default="runs"
         ),
         flag("--export DIR", "write the pages as files instead, into a new folder"),
     )
@@ -408,8 +371,6 @@ def _data(command: Declare) -> None:
     command("check = data:check", about, PATH, OF_BENCHMARK, SET)
     about = "draw the SVG drawings of a data set as the PNG pictures beside them"
     command("render = data:render", about, PATH)
-    about = "print the digest of a data set, as run.json has it, to publish in its place"
-    command("digest = data:digest", about, PATH, OF_BENCHMARK)
     command(
         "calibrate = data:calibrate",
         "add the games of finished runs to the blind plays of a data set",
@@ -422,7 +383,7 @@ def _data(command: Declare) -> None:
         "import = data:imported",
         "make a data set of what others have published",
         flag("name NAME", IMPORTED),
-        flag("source SRC", "the file or the folder that was published"),
+        flag("source SRC", "the folder, or the file (CDID.csv, train.json, test.json, ideas as CSV)"),
         flag("out DEST", "the folder that is made"),
     )
     _build(command)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 COMMANDS: dict[str, str] = {
+    "data digest": "evaluate --data PATH --model human --dry-run prints the digest of the data",
     "data panel": "write the judges into a TOML file as in configs/panels/paper-2025-03.toml",
     "clot pairs": "lotbench export RUN... --preferences --out FILE writes rows for TRL",
     "clot play-start": "train with TRL, whose rollouts step games of lotbench.games(...) (docs/integrations.md)",
@@ -18,6 +19,7 @@ FLAGS: dict[str, str] = {
     "--batch": "--set service_tier=flex asks models of OpenAI at half the price (docs/models.md)",
     "judge-check --unknown": "leave rows without a true yes or no out of the judge set",
     "data check --model": "evaluate --set arm=caption plays the samples without their pictures",
+    "report --table": "compare RUN RUN --table FILE",
     "view --name": "verdicts are labelled in the file that judge-check --from-run writes (docs/judges.md)",
     "--precision": '--repeats M says how many games a sample has; a report\'s section "What this can show" says how many '
     "samples a gap takes",

@@ -71,11 +71,11 @@ def score(parsed: argparse.Namespace) -> int:
 def report(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench report`."""
     runs = [load_run(name, parsed.kept) for name in parsed.runs]
-    if len(runs) > 1 or parsed.table:
+    if len(runs) > 1:
         from lotbench.report.comparison import to_markdown
         from lotbench.run.compare_runs import compared
 
-        print(to_markdown(compared(runs, Path(parsed.table) if parsed.table else None)), end="")
+        print(to_markdown(compared(runs)), end="")
         return 0
     run, made = results.rewritten(runs[0], full=parsed.full)
     if parsed.png:

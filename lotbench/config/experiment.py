@@ -144,12 +144,19 @@ def load(path: Path | None, sets: Sequence[str] = (), flags: Mapping[str, Any] |
 
 
 def _config(table: Mapping[str, Any], source: str) -> Config:
-    experiment = {name: value for name, value in table.items() if name != "limits"}
-    limits = table.get("limits", {})
-    faults = [*_faults(Experiment, experiment, source, ""), *_faults(Limits, limits, source, "limits.")]
+    parts: dict[str, Any] = {
+        "experiment": {name: value for name, value in table.items() if name != "limits"},
+        "limits": table.get("limits", {}),
+    }
+    faults = []
+    for part, model, prefix in (("experiment", Experiment, ""), ("limits", Limits, "limits.")):
+        try:
+            parts[part] = model.model_validate(parts[part])
+        except ValidationError as error:
+            faults += _faults(error, model, source, prefix)
     if faults:
         raise UsageError("\n".join(faults))
-    return Config(experiment=Experiment(**experiment), limits=Limits(**limits))
+    return Config(**parts)
 
 
 def validate(model: type[M], table: Any, path: Path | None = None, prefix: str = "") -> M:
@@ -158,20 +165,17 @@ def validate(model: type[M], table: Any, path: Path | None = None, prefix: str =
     Raises:
         UsageError: One line for each fault, with the file and the field.
     """
-    faults = _faults(model, table, str(path) if path else "configuration", prefix)
-    if faults:
-        raise UsageError("\n".join(faults))
-    return model.model_validate(table)
-
-
-def _faults(model: type[BaseModel], table: Any, source: str, prefix: str) -> list[str]:
     try:
-        model.model_validate(table)
+        return model.model_validate(table)
     except ValidationError as error:
-        return faults_of(
-            error, source, field=lambda name: (prefix + name).strip("."), message=partial(_message, model)
-        )
-    return []
+        source = str(path) if path else "configuration"
+        raise UsageError("\n".join(_faults(error, model, source, prefix))) from None
+
+
+def _faults(error: ValidationError, model: type[BaseModel], source: str, prefix: str) -> list[str]:
+    return faults_of(
+        error, source, field=lambda name: (prefix + name).strip("."), message=partial(_message, model)
+    )
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from contextlib import asynccontextmanager
 from functools import partial
 from itertools import count
 from pathlib import Path
-from types import EllipsisType
 from typing import Any
 
 from lotbench.config.experiment import DEFAULT_BENCHMARK, Config, differences, digest
@@ -25,7 +24,6 @@ from lotbench.edge.files.run_folder import Folder
 from lotbench.edge.files.traces import Traces
 from lotbench.environment.game import Game
 from lotbench.errors import RunFolderError, Unreachable, UsageError
-from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.episode import AnyEpisode
 from lotbench.harness.loop import Planned, lane, play
 from lotbench.run import plan, recorded
@@ -34,7 +32,7 @@ from lotbench.run.evaluate import Player, configured
 from lotbench.run.loading import load_run, planned
 from lotbench.run.plan import Plan
 from lotbench.run.session import course
-from lotbench.types import JSON, Answer, Question, Reply, Request
+from lotbench.types import Answer, Question, Reply, Request
 
 
 class Outside:
@@ -74,42 +72,24 @@ class Games:
         self._begun: set[tuple[str, int]] = set()
         self._next: Counter[str] = Counter()
         self._closed = False
-        self._follow = any(len(lane) > 1 for lane in calls.plan.lanes())
         self._course = course(calls.plan, self._ask)
 
-    @property
-    def benchmark(self) -> Benchmark:
-        """What is played."""
-        return self._calls.plan.benchmark
-
-    @property
-    def settings(self) -> Any:
-        """The settings of the benchmark, resolved."""
-        return self._calls.plan.settings
-
-    async def new(self, sample: str, seed: int | None = None, *, memory: JSON | EllipsisType = ...) -> Game:
+    async def new(self, sample: str, seed: int | None = None) -> Game:
         """Begin a game, or go on with one of an earlier session; returns when it wants something or is over.
 
         Args:
             sample: The id of a sample.
             seed: Which of the independent games on it, from 0; another one draws other replies of judge and oracle. By
                 default the next in which nobody has said anything. It stands where a run has its repeat, from 1.
-            memory: What the trace before in its lane ended with, None for the first of a lane; needed where the
-                benchmark's walks follow each other.
 
         Raises:
-            UsageError: There is no such sample, this game was begun before in this session, the memory is wanting, or
-                the games are closed.
+            UsageError: There is no such sample, this game was begun before in this session, or the games are closed.
             LotbenchError: What ended the walk without a trace.
         """
         if self._closed:
             raise UsageError("these games are closed: open their folder again to go on")
         if sample not in self.samples:
             raise UsageError(f"no sample {sample!r} among the {len(self.samples)} that are played")
-        if memory is ...:
-            if self._follow:
-                raise UsageError("tasks follow each other by these settings: give memory=, of the one before")
-            memory = None
         if seed is None:
             seed = self._unplayed(sample)
         name = sample, seed
@@ -123,7 +103,7 @@ class Games:
             return Game(*name, made.pictures.data_url, self._finished[self._done[name]])
         game = self._outside.games[name] = Game(*name, made.pictures.data_url)
         planned = Planned(sample, seed, lane(made.benchmark.lanes(made.settings), sample, seed))
-        await game.begin(self._play(game, planned, memory))
+        await game.begin(self._play(game, planned))
         return game
 
     async def close(self) -> None:
@@ -138,9 +118,9 @@ class Games:
         self._next[sample] = seed + 1
         return seed
 
-    async def _play(self, game: Game, planned: Planned, memory: JSON) -> None:
+    async def _play(self, game: Game, planned: Planned) -> None:
         try:
-            trace = await play(self._course, planned, memory)
+            trace = await play(self._course, planned)
             self._calls.folder.append(trace)
             game.trace = trace
         finally:
@@ -218,6 +198,8 @@ async def opened(
         check: Make one call to each judge and oracle first.
     """
     made, entered, begun = _placed(asked, folder, out)
+    if any(len(lane) > 1 for lane in made.lanes()):
+        raise UsageError("with these settings tasks follow each other: `lotbench evaluate` plays them")
     named = {**own, asked.experiment.model: outside}
     refuse_unpriced(made.limits, {name.text: name for names in made.names.values() for name in names})
     async with calling(made, entered, named, Store(fresh=fresh)) as calls:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -18,7 +17,8 @@ from lotbench.config.model_names import without_address
 from lotbench.edge.files import atomic_write
 from lotbench.integrations import Exported, canaries, played_by, slug
 from lotbench.report import trace_rows
-from lotbench.report.markdown import plain
+from lotbench.report.markdown import plain, table
+from lotbench.report.sections import Table
 from lotbench.run.loading import Run
 from lotbench.types import JSON
 
@@ -47,8 +47,8 @@ async def export(run: Run, out: Path) -> Exported:
     if scored:
         files.append(out / MODEL / ".eval_results" / f"{name}.yaml")
         atomic_write.write(files[-1], _yaml([_result(run, metric)]))
-    for table, rows in TABLES.items():
-        files.append(walks / f"{table}.jsonl")
+    for name_of, rows in TABLES.items():
+        files.append(walks / f"{name_of}.jsonl")
         atomic_write.write(files[-1], _lines(rows(run.traces, run.path.name, run.answered)))
     files.append(walks / "README.md")
     atomic_write.write(files[-1], _card(run, name))
@@ -107,36 +107,29 @@ def _card(run: Run, name: str) -> str:
         "tags": ["lotbench", run.config.benchmark, "evaluation"],
         "configs": [{"config_name": table, "data_files": f"{table}.jsonl"} for table in TABLES],
     }
-    models = [f"| {plain(role)} | {plain(', '.join(names))} |" for role, names in summary["models"].items()]
     scores = [
-        f"| {plain(metric)} | {_cell(score['value'])} | {_cell(score['low'])} | {_cell(score['high'])} | {score['n']} |"
+        (metric, score["value"], score["low"], score["high"], score["n"])
         for metric, score in summary["scores"].items()
     ]
-    digests = [f"| {plain(of)} | {plain(digest)} |" for of, digest in summary["digests"].items()]
-    trust = (
-        "may be ranked"
-        if summary["rankable"]
-        else "may not be ranked: " + plain("; ".join(summary["reasons"]))
+    models = [(role, ", ".join(names)) for role, names in summary["models"].items()]
+    tables = (
+        Table(("role", "models"), tuple(models)),
+        Table(("metric", "value", "low", "high", "samples"), tuple(scores)),
+        Table(("of", "sha256"), tuple(summary["digests"].items())),
     )
-    return "\n".join(
+    trust = "may be ranked" if summary["rankable"] else "may not be ranked: " + "; ".join(summary["reasons"])
+    return "\n\n".join(
         [
-            f"---\n{_yaml(head)}---\n\n# {plain(str(head['pretty_name']))}\n",
-            f"{benchmarks.get(run.config.benchmark).about.capitalize()}. One line a task, one a step.\n",
-            f"Do not train on them: they hold texts of samples. Canary: {plain(' '.join(canaries(run)) or 'none')}\n",
-            f"Model: {plain(without_address(run.config.model))}. Variant: {plain(str(summary.get('arm')))}. The run {trust}.\n",
-            "| role | models |\n| --- | --- |",
-            *models,
-            "\n| metric | value | low | high | samples |\n| --- | --- | --- | --- | --- |",
-            *scores,
-            "\n| of | sha256 |\n| --- | --- |",
-            *digests,
+            f"---\n{_yaml(head)}---",
+            f"# {plain(str(head['pretty_name']))}",
+            f"{benchmarks.get(run.config.benchmark).about.capitalize()}. One line a task, one a step.",
+            f"Do not train on them: they hold texts of samples. Canary: {plain(' '.join(canaries(run)) or 'none')}",
+            f"Model: {plain(without_address(run.config.model))}. Variant: {plain(str(summary.get('arm')))}. "
+            f"The run {plain(trust)}.",
+            *map(table, tables),
             "",
         ]
     )
-
-
-def _cell(value: Any) -> str:
-    return "" if value is None else str(value)
 
 
 def _yaml(value: JSON) -> str:

@@ -1,7 +1,7 @@
 """A run as a log of inspect_ai: what `inspect view`, `read_eval_log` and `inspect view bundle` open.
 
 An `.eval` file is a zip of JSON: the header, a summary of each sample, and the samples, which are written one at a
-time. A walk is a sample, its repeat the epoch; its calls are model events in a span for each round. A walk that failed
+time. A walk is a sample, its repeat the epoch; its calls are model events. A walk that failed
 is scored NaN with the reason, which inspect keeps out of its metrics.
 """
 
@@ -12,9 +12,8 @@ import json
 import re
 import zipfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from lotbench.errors import UsageError
 from lotbench.integrations import Exported, canaries, played_by, slug
 from lotbench.run.loading import Run
 from lotbench.run.rescore import Call, Transcript, transcripts
-from lotbench.types import JSON, Image, Message, Reply, Request, Usage
+from lotbench.types import JSON, Image, Message, Reply, Usage
 
 VERSION = 2
 """Of inspect_ai's log format."""
@@ -73,7 +72,7 @@ def _put(log: zipfile.ZipFile, name: str, table: object) -> None:
 
 
 def _time(seconds: float) -> str:
-    return datetime.fromtimestamp(moment(seconds), UTC).isoformat(timespec="seconds")
+    return datetime.fromtimestamp(min(max(seconds, 0.0), LAST), UTC).isoformat(timespec="seconds")
 
 
 def _spec(run: Run, ids: str, created: str) -> dict[str, Any]:
@@ -134,7 +133,8 @@ def _header(
         "metrics": metrics,
     }
     usage: dict[str, JSON] = {
-        role: _usage(_used(used)) for role, used in run.summary["usage"]["by_role"].items()
+        role: _usage(Usage(**{name: used[name] for name in Usage.__slots__}))
+        for role, used in run.summary["usage"]["by_role"].items()
     }
     stats: dict[str, JSON] = {"started_at": times[0], "completed_at": times[1], "role_usage": usage}
     results: dict[str, JSON] = {
@@ -157,10 +157,6 @@ def _number(summary: Mapping[str, Any]) -> bool:
     return bool(value == value)
 
 
-def _used(table: Mapping[str, Any]) -> Usage:
-    return Usage(**{name: table[name] for name in Usage.__slots__})
-
-
 def _usage(used: Usage) -> dict[str, JSON]:
     """Tokens as inspect counts them: what came out of the provider's cache stands apart."""
     return {
@@ -174,7 +170,7 @@ def _usage(used: Usage) -> dict[str, JSON]:
 def _sample(run: Run, walk: Transcript, origin: float) -> dict[str, Any]:
     """A walk as a sample."""
     trace = walk.trace
-    said = [_message(turn.role, turn.text) for turn in turns(walk)]
+    said = [_message(*turn) for turn in turns(walk)]
     last = replies(walk)[-1:]
     asked = next((message["content"] for message in said if message["role"] == "user"), "")
     return {
@@ -186,7 +182,7 @@ def _sample(run: Run, walk: Transcript, origin: float) -> dict[str, Any]:
         "output": _output(last[0]) if last else {"model": run.config.model, "choices": []},
         "scores": {SCORER: _score(walk)},
         "metadata": {"outcome": trace.outcome, "whole": walk.whole},
-        "events": list(_events(walk, origin)),
+        "events": [_call(call, origin) for call in walk.calls],
         **_spent(walk),
         "uuid": hashlib.sha256(f"{run.path.name}/{trace.sample}/{trace.repeat}".encode()).hexdigest()[:22],
     }
@@ -231,37 +227,11 @@ def _summary(sample: Mapping[str, Any]) -> dict[str, JSON]:
     }
 
 
-def _events(walk: Transcript, origin: float) -> Iterator[dict[str, JSON]]:
-    """The calls in order, those of a round inside a span."""
-    for place, (number, calls) in enumerate(groupby(walk.calls, key=lambda call: call.question.round)):
-        span = f"{walk.trace.sample}/{walk.trace.repeat}/{number}/{place}"
-        named = hashlib.sha256(span.encode()).hexdigest()[:22]
-        given = list(calls)
-        start = given[0].started or origin
-        begin: dict[str, JSON] = {"timestamp": _time(start), "working_start": start - origin}
-        yield {
-            **begin,
-            "event": "span_begin",
-            "id": named,
-            "span_id": named,
-            "type": "round",
-            "name": _round(number),
-        }
-        for call in given:
-            yield _call(named, call, origin)
-        yield {**begin, "event": "span_end", "id": named, "span_id": named}
-
-
-def _round(number: int) -> str:
-    return f"round {number}" if number else "once for the sample"
-
-
-def _call(span: str, call: Call, origin: float) -> dict[str, JSON]:
+def _call(call: Call, origin: float) -> dict[str, JSON]:
     question, request, reply = call.question, call.request, call.reply
     start = call.started or origin
     return {
         "event": "model",
-        "span_id": span,
         "timestamp": _time(start),
         "working_start": start - origin,
         "model": reply.model,
@@ -269,21 +239,11 @@ def _call(span: str, call: Call, origin: float) -> dict[str, JSON]:
         "input": [_message(message.speaker, message_text(message)) for message in request.messages],
         "tools": [],
         "tool_choice": "none",
-        "config": {name: value for name, value in _sampling(request).items() if value is not None},
+        "config": {name: value for name, value in asdict(request.sampling).items() if value is not None},
         "output": _output(reply),
         "completed": _time(start + reply.seconds),
         "working_time": reply.seconds,
-        "metadata": {"step": question.step, "call": str(request.key)},
-    }
-
-
-def _sampling(request: Request) -> dict[str, JSON]:
-    drawn = request.sampling
-    return {
-        "temperature": drawn.temperature,
-        "top_p": drawn.top_p,
-        "seed": drawn.seed,
-        "max_tokens": drawn.max_tokens,
+        "metadata": {"round": question.round, "step": question.step, "call": str(request.key)},
     }
 
 
@@ -304,16 +264,8 @@ def _output(reply: Reply) -> dict[str, JSON]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class SpokenTurn:
-    """One turn: who speaks, and what is said (pictures by content)."""
-
-    role: str
-    text: str
-
-
-def turns(transcript: Transcript, role: str = "candidate") -> Iterator[SpokenTurn]:
-    """The turns of one role's calls in a walk, call by call; a system message that stands already is not said again."""
+def turns(transcript: Transcript, role: str = "candidate") -> Iterator[tuple[str, str]]:
+    """Who speaks and what is said in one role's calls of a walk, call by call; a system message that stands already is not said again."""
     said = ""
     for call in transcript.calls:
         if call.question.role != role:
@@ -324,8 +276,8 @@ def turns(transcript: Transcript, role: str = "candidate") -> Iterator[SpokenTur
                 if text == said:
                     continue
                 said = text
-            yield SpokenTurn(message.speaker, text)
-        yield SpokenTurn("assistant", call.reply.text)
+            yield message.speaker, text
+        yield "assistant", call.reply.text
 
 
 def replies(transcript: Transcript, role: str = "candidate") -> list[Reply]:
@@ -338,8 +290,3 @@ def message_text(message: Message) -> str:
     return "".join(
         f"[picture sha256:{part.sha256}]\n" if isinstance(part, Image) else part for part in message.parts
     )
-
-
-def moment(seconds: float) -> float:
-    """A time that there is."""
-    return min(max(seconds, 0.0), LAST)

@@ -254,7 +254,7 @@ def walk(run: str) -> Solver:
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         held = open_runs[run]
         taken = await held.walk(str(state.sample_id), state.epoch)
-        state.messages = [SPEAKERS[turn.role](content=turn.text) for turn in turns(taken)]
+        state.messages = [SPEAKERS[speaker](content=text) for speaker, text in turns(taken)]
         if said := replies(taken):
             state.output = ModelOutput.from_content(said[-1].model, said[-1].text)
         trace = taken.trace

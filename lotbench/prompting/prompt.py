@@ -12,8 +12,6 @@ import hashlib
 import re
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
-from functools import cache
-from itertools import groupby
 from typing import TypeAlias, cast
 
 from lotbench.errors import UsageError
@@ -37,7 +35,7 @@ class Prompt:
     @property
     def fields(self) -> frozenset[str]:
         """Every field that the sections name."""
-        return _all_fields(*self.sections.values())
+        return _fields(*self.sections.values())
 
     def messages(self, **values: Value) -> tuple[Message, ...]:
         """Fill the prompt; one message for each section named for a speaker.
@@ -56,9 +54,7 @@ class Prompt:
                 f"prompt {self.name!r}: sections are [system], [user] or [assistant], not {found}"
             )
         return tuple(
-            Message(cast(Speaker, speaker), _fill(text, values))
-            for speaker, text in self.sections.items()
-            if speaker in SPEAKERS
+            Message(cast(Speaker, speaker), _fill(text, values)) for speaker, text in self.sections.items()
         )
 
     def line(self, section: str, **values: str) -> str:
@@ -71,7 +67,7 @@ class Prompt:
             raise UsageError(f"prompt {self.name!r} has no section [{section}]")
         text = self.sections[section]
         self._check(values.keys(), _fields(text))
-        return "".join(values[piece] if index % 2 else piece for index, piece in enumerate(_pieces(text)))
+        return FIELD.sub(lambda found: values[found[1]], text)
 
     def _check(self, given: Set[str], wanted: Set[str]) -> None:
         if given == wanted:
@@ -149,51 +145,25 @@ def _with_partials(path: str, text: str, files: Mapping[str, str]) -> str:
     return PARTIAL.sub(section, text)
 
 
-# A section is taken apart once and filled thousands of times.
-@cache
-def _fields(text: str) -> frozenset[str]:
-    return frozenset(FIELD.findall(text))
-
-
-@cache
-def _all_fields(*texts: str) -> frozenset[str]:
-    return frozenset[str]().union(*map(_fields, texts))
-
-
-@cache
-def _pieces(text: str) -> tuple[str, ...]:
-    """A text as what stands between its fields, and their names, in turn."""
-    return tuple(FIELD.split(text))
-
-
-@cache
-def _lines(text: str) -> tuple[tuple[tuple[str, ...], bool], ...]:
-    """A section as the pieces of each line, and whether the line goes when its fields are empty.
-
-    Lines without a field are one line: there is nothing to decide between them.
-    """
-    lines: list[tuple[tuple[str, ...], bool]] = []
-    for has_field, group in groupby(text.split("\n"), lambda line: FIELD.search(line) is not None):
-        for line in group if has_field else ["\n".join(group)]:
-            lines.append((_pieces(line), has_field and not FIELD.sub("", line).strip()))
-    return tuple(lines)
+def _fields(*texts: str) -> frozenset[str]:
+    return frozenset(name for text in texts for name in FIELD.findall(text))
 
 
 def _fill(text: str, values: Mapping[str, Value]) -> tuple[str | Image, ...]:
-    """Replace the fields of a section; consecutive text is one part."""
-    parts: list[str | Image] = []
-    said: list[str] = []
-    for pieces, optional in _lines(text):
-        if optional and not any(values[name] for name in pieces[1::2]):
-            continue
-        for index, piece in enumerate(pieces):
-            value = values[piece] if index % 2 else piece
-            if isinstance(value, Image):
-                parts += ["".join(said), value]
-                said = []
-            elif value:
-                said.append(value)
-        said.append("\n")
-    parts.append("".join(said))
+    """Replace the fields of a section; text between pictures is one part."""
+    lines = [line for line in text.split("\n") if not _emptied(line, values)]
+    parts: list[str | Image] = [""]
+    for index, piece in enumerate(FIELD.split("\n".join(lines))):
+        value = values[piece] if index % 2 else piece
+        if isinstance(value, Image):
+            parts += [value, ""]
+        else:
+            parts[-1] = f"{parts[-1]}{value or ''}"
     trimmed = [part.strip("\n") if isinstance(part, str) else part for part in parts]
     return tuple(part for part in trimmed if part != "")
+
+
+def _emptied(line: str, values: Mapping[str, Value]) -> bool:
+    """Whether a line held nothing but fields, none of which has a value."""
+    names = FIELD.findall(line)
+    return bool(names) and not FIELD.sub("", line).strip() and not any(values[name] for name in names)

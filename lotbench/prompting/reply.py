@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from operator import itemgetter
 from typing import Annotated, Any, TypeVar, cast
@@ -17,7 +17,7 @@ from typing import Annotated, Any, TypeVar, cast
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError
 
 from lotbench.errors import Unread, faults_of
-from lotbench.types import JSON, Reply
+from lotbench.types import JSON, Answer, Reply, Verdict
 
 REASONING = ("think", "thinking", "thought", "reasoning", "reflection")
 _TAGS = "|".join(REASONING)
@@ -120,6 +120,19 @@ def read_form(reply: Reply, form: type[F]) -> F:
     if any(isinstance(value, str) and _DECLINED.match(value) for value in vars(made).values()):
         raise Unread("refused", "the answer declines the task")
     return made
+
+
+def verdict(answer: Answer, form: type[F], decide: Callable[[F], bool]) -> Verdict:
+    """Read an answer of a judge: the decision, and the parts that it rests on.
+
+    There is no third way beside a Verdict and Unread, so a judge that could not be read can never be mistaken for one that
+    said no.
+
+    Raises:
+        Unread: The reply is refused, truncated, or not the form.
+    """
+    filled = read_form(answer.reply, form)
+    return Verdict(decide(filled), filled.model_dump(mode="json"))
 
 
 def plain(reply: Reply, *, cut: bool = False) -> str:

@@ -1,7 +1,7 @@
 """Blind plays beside the game's data sets: who played a sample without having seen it, and whether they solved it.
 
 `calibration.jsonl` stands beside samples.jsonl, a line a play. `lotbench data calibrate` adds the games of finished runs; how
-hard a sample is follows from the plays, and a report shows a run's first attempts beside those of the blind players.
+hard a sample is follows from the plays.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -25,11 +25,10 @@ from lotbench.edge.files import atomic_write, datasets
 from lotbench.edge.files.jsonl import rows
 from lotbench.errors import DataError, RunFolderError, UsageError, at
 from lotbench.harness.sample_row import Text
-from lotbench.report.sections import Section, Table
 from lotbench.run import recorded
 from lotbench.run.folder_shapes import read_run_json
 from lotbench.run.loading import Run
-from lotbench.types import JSON, Trace
+from lotbench.types import JSON
 
 FILE = "calibration.jsonl"
 GAME = "lotbench"
@@ -124,12 +123,11 @@ def calibrate(runs: Sequence[Run], folder: Path | None = None, player: str = "")
         DataError: What stands there has faults.
         RunFolderError: The file cannot be written.
     """
-    homes = [recorded.home(run.path, run.config, folder) for run in runs]
-    folder = folder or homes[0].folder
+    folder = folder or recorded.home(runs[0].path, runs[0].config)
     plays = {play.name: play for play in read(folder)}
     before, there = len(plays), 0
-    for run, home in zip(runs, homes, strict=True):
-        _refuse(run, folder, home.changed)
+    for run in runs:
+        _refuse(run, folder)
         for play in _plays(run, player):
             there += play.name in plays
             plays.setdefault(play.name, play)
@@ -141,16 +139,19 @@ def calibrate(runs: Sequence[Run], folder: Path | None = None, player: str = "")
     return Added(path, len(plays) - before, there)
 
 
-def _refuse(run: Run, folder: Path, changed: Sequence[str]) -> None:
+def _refuse(run: Run, folder: Path) -> None:
     """Raise UsageError unless all games of a run were played on this data set as it is."""
     if run.config.benchmark != GAME:
         raise UsageError(f"{run.config.benchmark}: its data sets have no blind plays")
     if not run.summary.get("complete"):
         raise UsageError(f"{run.path}: is not complete: a play that was left out may be the hard one")
-    lacking = set(run.samples) - set(datasets.lines(folder))
-    if lacking or changed:
-        what = f"no sample {min(lacking)!r}" if lacking else f"changed: {', '.join(changed)}"
-        raise UsageError(f"{run.path}: was not played on {folder} as it is ({what})")
+    items = datasets.samples(folder, benchmarks.get(GAME).Item)
+    now = {item.id: item.model_dump(mode="json") for item in items}
+    for name, played in run.samples.items():
+        if name not in now or any(now[name].get(field) != value for field, value in played.items()):
+            raise UsageError(
+                f"{run.path}: was not played on {folder} as it is: no sample {name!r}, or another"
+            )
 
 
 def _plays(run: Run, player: str) -> list[Play]:
@@ -207,49 +208,3 @@ def counts(plays: Sequence[Play]) -> dict[str, int]:
     found = list(tiers(plays).values())
     named: dict[str, int] = {tier or "no tier yet": found.count(tier) for tier in dict.fromkeys(found)}
     return {"plays": len(plays), "players": len({one.player for one in plays}), **named}
-
-
-def section(folder: Path, run: str, traces: Sequence[Trace], settings: Any) -> list[Section]:
-    """The first attempts of a run beside those of blind players in the same variant; none where there are no plays.
-
-    Args:
-        folder: The data set of the run.
-        run: The name of the run's folder: its own plays are left out.
-        traces: Its games.
-        settings: Its settings.
-    """
-    try:
-        plays = [one for one in read(folder) if one.run != run]
-    except DataError as error:
-        told = f"{folder / FILE} has faults, the first: {str(error).splitlines()[0]}"
-        return [Section("Beside blind plays", (told,))]
-    cells = _shares(traces, opening(arm(settings) or ""), plays)
-    if not cells:
-        return []
-    notes = (
-        "The share of first attempts that solved a sample: before any question, clue or verdict, in the same variant. Each "
-        "sample that both played counts once, however often it was played. Tiers are read off the blind plays.",
-        f"The players: {', '.join(sorted({one.player for one in plays}))}. What is easy for players of one kind may be hard "
-        "for others.",
-    )
-    columns = ("tier", "samples", "blind plays", "blind players solved", "the run solved")
-    return [Section("Beside blind plays", notes, (Table(columns, tuple(cells)),))]
-
-
-def _shares(traces: Sequence[Trace], variant: str, plays: Sequence[Play]) -> list[tuple[str | float, ...]]:
-    """A row for all samples that a run and blind players have in common, then one for each tier."""
-    theirs, mine = defaultdict[str, list[bool]](list), defaultdict[str, list[bool]](list)
-    for play in plays:
-        if opening(play.arm) == variant:
-            theirs[play.sample].append(play.solved == 1)
-    for one in map(game, traces):
-        if one.sample in theirs and one.span(max(1, one.played)).rounds:
-            mine[one.sample].append(one.solved == 1)
-    found = tiers(plays)
-    made: list[tuple[str | float, ...]] = []
-    for tier in ("all", "easy", "medium", "hard"):
-        shared = [sample for sample in mine if tier in ("all", found[sample])]
-        if shared:
-            shares = (fmean(fmean(side[sample]) for sample in shared) for side in (theirs, mine))
-            made.append((tier, len(shared), sum(len(theirs[sample]) for sample in shared), *shares))
-    return made

@@ -27,7 +27,6 @@ from lotbench.errors import DataError
 from lotbench.run import construction
 from lotbench.run.calling import calling
 from lotbench.run.construction import Dropped, Wanted
-from lotbench.types import Trace
 
 LICENCE = "not cleared: the picture and the responses are their owners'"
 """What a sample says of its rights; who publishes a set has to know better."""
@@ -71,7 +70,12 @@ async def build(wanted: Wanted, own: Mapping[str, Any] | None = None) -> BuiltGa
     async with calling(made, partial(run_folder.Folder, wanted.out), own) as calls:
         traces = await construction.walked(calls, preflight=wanted.preflight)
         models = construction.models(calls)
-        items = _items(scenes, traces, models["writer"], dropped)
+        rest = f"the rest proposed by {models['writer']}"
+        done = construction.come_to("proposed", scenes, traces, dropped, lambda scene: f"{scene.group}: ")
+        items = [
+            item(scene, found, f"{scene.group}: response {scene.responses[0].id}; {rest}")
+            for scene, found in done
+        ]
         left: Counter[str] = Counter()
         accepted = _reviewed(wanted.out, items, {scene.id: Path(scene.image) for scene in scenes}, left)
         stages = {
@@ -86,22 +90,6 @@ async def build(wanted: Wanted, own: Mapping[str, Any] | None = None) -> BuiltGa
     return BuiltGames(
         stages, wanted.out / PROPOSALS, wanted.out / DATASET, None if accepted is None else len(accepted)
     )
-
-
-def _items(
-    scenes: Sequence[Scene], traces: Mapping[str, Trace], writer: str, dropped: list[Dropped]
-) -> list[Item]:
-    """The proposals, in the order of the scenes; walks that ended otherwise are noted with their reason."""
-    items = []
-    for scene in scenes:
-        trace = traces[scene.id]
-        if trace.outcome == "proposed":
-            done: Any = trace.memory
-            source = f"{scene.group}: response {scene.responses[0].id}; the rest proposed by {writer}"
-            items.append(item(scene, done, source))
-        else:
-            dropped.append(Dropped(scene.id, str(trace.outcome), f"{scene.group}: {trace.why}"))
-    return items
 
 
 def _reviewed(

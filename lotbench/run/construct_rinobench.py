@@ -23,7 +23,6 @@ from lotbench.errors import DataError
 from lotbench.run import construction
 from lotbench.run.calling import calling
 from lotbench.run.construction import Dropped, Wanted
-from lotbench.types import Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,8 @@ async def build(wanted: Wanted, own: Mapping[str, Any] | None = None) -> BuiltId
     async with calling(made, partial(run_folder.Folder, wanted.out), own) as calls:
         traces = await construction.walked(calls, preflight=wanted.preflight)
         models = construction.models(calls)
-        kept = _kept(drafts, traces, models["writer"], dropped)
+        writer, done = models["writer"], construction.come_to("kept", drafts, traces, dropped)
+        kept = [item(draft, found, [writer]) for draft, found in done]
         stages = {
             "papers": len(papers),
             "with ratings that agree": len(agreed),
@@ -91,22 +91,6 @@ def _left(papers: Sequence[Paper], stage: str, why: Any, rules: Rules, dropped: 
         else:
             left.append(paper)
     return left
-
-
-def _kept(
-    drafts: Sequence[Draft], traces: Mapping[str, Trace], writer: str, dropped: list[Dropped]
-) -> list[Item]:
-    """The samples, in the order of the papers; walks that ended otherwise are noted with their reason."""
-    kept = []
-    for draft in drafts:
-        trace = traces[draft.id]
-        if trace.outcome == "kept":
-            found: Any = trace.memory
-            kept.append(item(draft, found, [writer]))
-        else:
-            stage = "quality" if trace.outcome == "dropped" else trace.outcome
-            dropped.append(Dropped(draft.id, stage, str(trace.why)))
-    return kept
 
 
 def _split(kept: Sequence[Item], wanted: Wanted, stages: Mapping[str, int]) -> BuiltIdeas:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -100,6 +100,28 @@ async def walked(calls: Calls, *, preflight: bool) -> dict[str, Trace]:
     for error in walks.crashed.values():
         raise error
     return traces
+
+
+def come_to(
+    outcome: str,
+    drafts: Sequence[Sample],
+    traces: Mapping[str, Trace],
+    dropped: list[Dropped],
+    about: Callable[[Any], str] = lambda draft: "",
+) -> list[tuple[Any, Any]]:
+    """The drafts that came to this outcome, each with what its walk made of it; the others are noted with their reason.
+
+    `about` says what stands before the reason.
+    """
+    made = []
+    for draft in drafts:
+        trace = traces[draft.id]
+        if trace.outcome == outcome:
+            made.append((draft, trace.memory))
+        else:
+            stage = "quality" if trace.outcome == "dropped" else trace.outcome
+            dropped.append(Dropped(draft.id, stage, f"{about(draft)}{trace.why}"))
+    return made
 
 
 def models(calls: Calls) -> dict[str, str]:

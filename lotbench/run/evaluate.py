@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from functools import wraps
 from pathlib import Path
@@ -21,7 +20,7 @@ from lotbench.run import plan, recorded
 from lotbench.run import shards as sharded
 from lotbench.run.calling import Calls, budget, calling
 from lotbench.run.loading import Run, load_run, planned
-from lotbench.run.session import Session, Watch
+from lotbench.run.session import Session, Watch, synchronously
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -97,23 +96,16 @@ def configured(
     return config.load(Path(config_file) if config_file else None, (), given), own
 
 
-def _sync(function: Callable[P, Coroutine[Any, Any, T]], name: str, about: str) -> Callable[P, T]:
-    """The same for code that is not async, under a name of its own, with the signature and the words of the other."""
+def _sync(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
+    @wraps(function, assigned=("__module__", "__doc__"))
+    def evaluate_sync(*args: P.args, **kwargs: P.kwargs) -> T:
+        return synchronously(function(*args, **kwargs))
 
-    @wraps(function)
-    def called(*args: P.args, **kwargs: P.kwargs) -> T:
-        return _synchronously(function(*args, **kwargs))
-
-    called.__name__ = called.__qualname__ = name
-    called.__doc__ = f"{about}\n\n{(function.__doc__ or '').partition(chr(10))[2].lstrip(chr(10))}"
-    return called
+    return evaluate_sync
 
 
-evaluate_sync = _sync(
-    evaluate,
-    "evaluate_sync",
-    "Evaluate a model: `evaluate` for code that is not async, inside a running event loop too, as in a notebook.",
-)
+evaluate_sync = _sync(evaluate)
+"""`evaluate` for code that is not async, inside a running event loop too, as in a notebook."""
 
 
 async def begin(
@@ -144,7 +136,7 @@ async def begin(
     try:
         async with calling(made, folder, own, Store(fresh=fresh)) as calls:
             recorded.freeze(made, calls.folder)
-            session = Session(made, calls, load_run(calls.folder.path), callbacks=callbacks, only=only)
+            session = Session(calls, load_run(calls.folder.path), callbacks=callbacks, only=only)
             if shards > 1:
                 await _sharded(session, calls, shards, fresh=fresh, check=check)
             return await session.play(check=check and shards == 1, watch=watch)
@@ -224,7 +216,7 @@ async def resume(
         if shards > 1:
             sharded.refuse_alone(made)
         async with calling(made, lambda: nullcontext(place), own) as calls:
-            session = Session(made, calls, run_before, only=only)
+            session = Session(calls, run_before, only=only)
             if shards > 1:
                 await _sharded(session, calls, shards, check=check, retry_failed=retry_failed)
             else:
@@ -241,14 +233,3 @@ def _named(player: Player, place: str, own: dict[str, Any]) -> str:
         name = f"{name}-{place}"
     own[name] = player
     return name
-
-
-def _synchronously(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end, in a thread of its own if this one has a running loop."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    # Inside a running loop, as in a notebook.
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, work).result()

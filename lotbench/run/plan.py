@@ -31,30 +31,6 @@ REPLY_TOKENS = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
-    """What a run folder carries of what the run plays: it is taken as it stands, whatever became of the data set.
-
-    Attributes:
-        samples: The samples that are played.
-        beside: What walks see of the data set.
-        of: How many samples the data set had.
-        folder: Where the pictures are now.
-        pictures: The sha256 of each picture, by sample id, as far as they were written down.
-        digests: Of experiment, data, prompts and code.
-        seen: Of the samples, those that the candidate's adapter was trained on; None if it does not say.
-    """
-
-    samples: tuple[Any, ...]
-    beside: Sequence[Any]
-    of: int
-    folder: Path
-    pictures: Mapping[str, str]
-    prompts: Pack
-    digests: Mapping[str, str]
-    seen: tuple[str, ...] | None = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Plan:
     """A run before it begins.
 
@@ -144,12 +120,13 @@ def sampling_table(made: Plan) -> dict[str, JSON]:
     return {role: [asdict(drawn), seeded] for role, (drawn, seeded) in made.sampling().items()}
 
 
-def make(config: Config, recorded: Recorded | None = None) -> Plan:
+def make(config: Config, recorded: Mapping[str, Any] | None = None) -> Plan:
     """Resolve a configuration.
 
     Args:
         config: What was asked for.
-        recorded: Of a run that has begun: its samples and prompts instead of those that the experiment names.
+        recorded: Of a run that has begun, what it plays, by the fields of Plan: its samples and prompts as they stand in its
+            folder, whatever became of the data set.
 
     Raises:
         UsageError: Something asked for does not exist, does not fit, or is missing; by name.
@@ -172,11 +149,7 @@ def make(config: Config, recorded: Recorded | None = None) -> Plan:
             "data": experiment.data or benchmark.data_set,
         }
     )
-    played = (
-        _recorded(benchmark, experiment, recorded)
-        if recorded
-        else _drawn(benchmark, experiment, settings, names["candidate"][0])
-    )
+    played = recorded or _drawn(benchmark, experiment, settings, names["candidate"][0])
     return Plan(
         benchmark=benchmark,
         experiment=resolved,
@@ -239,22 +212,6 @@ def _seen(benchmark: Benchmark, candidate: ModelName, chosen: Sequence[Any]) -> 
         return None
     known = {one.id: map(adapter_texts.fingerprint, benchmark.right(one)) for one in chosen}
     return tuple(name for name, right in known.items() if not texts.isdisjoint(right))
-
-
-def _recorded(benchmark: Benchmark, experiment: Experiment, recorded: Recorded) -> dict[str, Any]:
-    """What a run that has begun plays: what its folder carries."""
-    samples, size = recorded.samples, experiment.max_image_px
-    return {
-        "folder": recorded.folder,
-        "data": samples,
-        "chosen": samples,
-        "beside": recorded.beside,
-        "of": recorded.of,
-        "pictures": datasets.Pictures(recorded.folder, samples, size, recorded.pictures),
-        "prompts": recorded.prompts,
-        "recorded": recorded.digests,
-        "seen": recorded.seen,
-    }
 
 
 def glimpses(benchmark: Benchmark, data: Sequence[Any]) -> tuple[SimpleNamespace, ...]:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Coroutine, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from lotbench.errors import LotbenchError
 from lotbench.harness.episode import AnyEpisode, nobody, visit
 from lotbench.harness.state import start
 from lotbench.run.plan import Plan
-from lotbench.run.session import graph
+from lotbench.run.session import graph, synchronously
 from lotbench.types import JSON, Answer, Key, Question, Reply
 
-T = TypeVar("T")
 WORDS = " ".join(["word"] * 100)
 DECLINED = "I'm sorry, but I cannot do that."
 STEPS = 10
@@ -37,7 +34,7 @@ def previewed(plan: Plan) -> Sequence[Question]:
     episode = plan.episode(plan.chosen[0].id, 1, nobody)
     longest: dict[tuple[str, str], Question] = {}
     for choice in (-1, 0):
-        for question in _finished(_heard(plan, episode, choice)):
+        for question in synchronously(_heard(plan, episode, choice)):
             place = question.role, question.step
             if place not in longest or _length(question) > _length(longest[place]):
                 longest[place] = question
@@ -55,7 +52,7 @@ def first_question(plan: Plan, sample: str, **settings: Any) -> Question | None:
     episode = plan.episode(sample, 1, call)
     episode = replace(episode, settings=plan.settings.model_copy(update=settings))
     with suppress(_HeardError):
-        _finished(visit(plan.benchmark.nodes["respond"], start(sample, 1), episode))
+        synchronously(visit(plan.benchmark.nodes["respond"], start(sample, 1), episode))
     return heard[0] if heard else None
 
 
@@ -100,9 +97,3 @@ def _value(name: str, field: Any, choice: int, number: int) -> JSON:
 
 def _length(question: Question) -> int:
     return sum(len(part) for message in question.messages for part in message.parts if isinstance(part, str))
-
-
-def _finished(work: Coroutine[Any, Any, T]) -> T:
-    """The result of async work, done in a thread of its own: whoever asks may be in an event loop."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, work).result()

@@ -1,29 +1,27 @@
 """What a run folder carries of what the run plays: written when the run begins, read whenever it is looked at again.
 
-A run is read with its own samples and prompts. The data set is looked for to find its pictures, and to see whether
-a sample is another one now.
+A run is read with its own samples and prompts, whatever became of the data set, which is looked for to find its pictures.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from lotbench import benchmarks
 from lotbench.config.experiment import Experiment, digest, validate
-from lotbench.edge.calls.journal import read_journal
 from lotbench.edge.files import datasets, run_folder
 from lotbench.edge.files.jsonl import rows, tables
+from lotbench.edge.pictures.picture_file import PictureError
 from lotbench.errors import DataError, RunFolderError, UsageError
-from lotbench.harness.benchmark import Benchmark
 from lotbench.prompting.prompt import Pack, pack
-from lotbench.run.folder_shapes import read_samples
-from lotbench.run.plan import Plan, Recorded
-from lotbench.types import JSON
+from lotbench.run.folder_shapes import read_run_json, read_samples
+from lotbench.run.plan import Plan
 
 DATA = "data.jsonl"
 """What walks see of every sample of the data set, in its order; not there if they see none but the played ones."""
@@ -76,51 +74,27 @@ def experiment(path: Path, table: Mapping[str, Any]) -> Experiment:
     return read.model_copy(update={"settings": settings})
 
 
-@dataclass(frozen=True, slots=True)
-class Home:
-    """Where the data set of a run is now.
-
-    Attributes:
-        items: Its samples; none if it is gone, or the benchmark composes samples of them.
-        changed: The fields of the run's samples that it says otherwise.
-    """
-
-    folder: Path
-    items: Sequence[Any] = ()
-    changed: tuple[str, ...] = ()
-
-
-def home(run: Path, config: Experiment, folder: Path | None = None) -> Home:
-    """The data set of a run: a folder, or what has its name, or else the shipped one that has its samples as they were."""
-    benchmark, samples = benchmarks.get(config.benchmark), _samples(run)
-    named = _named(config, benchmark)
-    near = () if Path(config.data, "samples.jsonl").is_file() else datasets.data_sets()
-    fallback = Home(named)
-    for place in (folder,) if folder else dict.fromkeys((named, *near)):
-        if benchmark.composed is not None:
-            if all((place / sample["image"]).is_file() for sample in samples if sample.get("image")):
-                return Home(place)
-            continue
-        found = _compared(place, _items(place, benchmark), samples)
-        if found is None:
-            continue
-        if not found.changed and {sample["id"] for sample in samples} <= {item.id for item in found.items}:
-            return found
-        if folder or place == named:
-            fallback = found
-    return fallback
+def home(run: Path, config: Experiment) -> Path:
+    """The folder of a run's data set: the one that it names, or else a shipped one that has the run's pictures."""
+    try:
+        named = datasets.data_folder(config.data, benchmarks.get(config.benchmark).data_set)
+    except UsageError:
+        named = Path(config.data)
+    known = (read_run_json(run).get("recorded") or {}).get("pictures", {})
+    # Where the first picture is the others are.
+    sample = next((SimpleNamespace(**one) for one in _samples(run) if one["id"] in known), None)
+    if sample is None:
+        return named
+    for place in (named, *datasets.data_sets()):
+        pictures = datasets.Pictures(place, [sample], config.max_image_px)
+        with suppress(OSError, PictureError, DataError):
+            if pictures[sample.id].sha256 == known[sample.id]:
+                return place
+    return named
 
 
-def _compared(folder: Path, items: Sequence[Any], samples: Sequence[Mapping[str, Any]]) -> Home | None:
-    """A data set beside the samples of a run; None if it has none of them."""
-    known = {item.id: item.model_dump(mode="json") for item in items}
-    there = [sample for sample in samples if sample["id"] in known]
-    changed = [name for one in there for name in _differing(one, known[one["id"]], f"data.{one['id']}")]
-    return Home(folder, items, tuple(changed)) if there else None
-
-
-def read(run: Path, config: Experiment, table: Mapping[str, Any]) -> Recorded:
-    """What a run folder carries.
+def read(run: Path, config: Experiment, table: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run folder carries of what is played, by the fields of Plan.
 
     Args:
         run: The folder.
@@ -128,48 +102,36 @@ def read(run: Path, config: Experiment, table: Mapping[str, Any]) -> Recorded:
         table: Its run.json.
 
     Raises:
-        RunFolderError: Its samples or prompts are not what they were when the run began, by name.
+        RunFolderError: Its experiment, samples or prompts are not what they were when the run began, by name.
         UsageError: They are damaged.
     """
     benchmark, kept = benchmarks.get(config.benchmark), table["recorded"]
     samples, prompts, place = _samples(run), pack(datasets.prompt_files(run / "prompts")), home(run, config)
-    changed = [*_changed_samples(samples, kept, place), *_changed_prompts(prompts, kept["prompts"])]
-    if changed:
+    changed = ["experiment"] if digest(table["experiment"]) != table["digests"]["experiment"] else []
+    changed += ["data", "samples.jsonl"] if digest(samples) != kept["samples"] else []
+    if changed := [*changed, *_changed_prompts(prompts, kept["prompts"])]:
         raise changed_since(run, changed)
-    model = benchmark.Sample
-    path = run / "samples.jsonl"
-    played = tuple(one for _, one in rows(path, lambda table: model.model_validate(table)))
+    played = tuple(one for _, one in rows(run / "samples.jsonl", benchmark.Sample.model_validate))
     beside: Sequence[Any] = played
     if benchmark.beside is not None:
         beside = tuple(SimpleNamespace(**row) for _, row in tables(run / DATA))
     seen = kept.get("seen", ())
-    return Recorded(
-        played,
-        beside,
-        kept["of"],
-        place.folder,
-        kept["pictures"],
-        prompts,
-        table["digests"],
-        None if seen is None else tuple(seen),
-    )
+    return {
+        "folder": place,
+        "data": played,
+        "chosen": played,
+        "beside": beside,
+        "of": kept["of"],
+        "pictures": datasets.Pictures(place, played, config.max_image_px, kept["pictures"]),
+        "prompts": prompts,
+        "recorded": table["digests"],
+        "seen": None if seen is None else tuple(seen),
+    }
 
 
 def changed_since(run: Path, changed: Sequence[str]) -> RunFolderError:
     """The error that names what is no longer as it was."""
     return RunFolderError(f"{run}: changed since the run began: {', '.join(changed)}")
-
-
-def changed_experiment(run: Path, table: Mapping[str, Any], made: Plan) -> list[str]:
-    """The fields in which a run's experiment is not what it was when the run began, by name."""
-    before = table["experiment"]
-    changed = _differing(before, made.experiment.model_dump(mode="json"), "experiment")
-    if digest(before) == table["digests"]["experiment"] and not changed:
-        return []
-    asked = {(one.role, one.asked) for one in read_journal(run / "calls.jsonl")}
-    named = {role: {name.text for name in names} for role, names in made.names.items()}
-    others = {f"experiment.roles.{role}" for role, name in asked if name not in named.get(role, ())}
-    return ["experiment", *changed, *sorted(others - set(changed))]
 
 
 def refuse_lost_pictures(made: Plan, run: Path) -> None:
@@ -198,39 +160,7 @@ def _samples(run: Path) -> list[dict[str, Any]]:
     return list(read_samples(run).values())
 
 
-def _named(config: Experiment, benchmark: Benchmark) -> Path:
-    """The folder that the experiment names, whether it is there or not."""
-    try:
-        return datasets.data_folder(config.data, benchmark.data_set)
-    except UsageError:
-        return Path(config.data)
-
-
-def _items(folder: Path, benchmark: Benchmark) -> Sequence[Any]:
-    """The samples of a data set; none if it is not there, has faults, or is another benchmark's."""
-    try:
-        return [row for _, row in rows(folder / "samples.jsonl", benchmark.Item.model_validate)]
-    except DataError:
-        return ()
-
-
-def _changed_samples(samples: Sequence[Mapping[str, Any]], kept: Mapping[str, Any], place: Home) -> list[str]:
-    if place.changed:
-        return ["data", *place.changed]
-    return ["data", "samples.jsonl"] if digest(samples) != kept["samples"] else []
-
-
 def _changed_prompts(prompts: Pack, known: Mapping[str, str]) -> list[str]:
     now = {path: digest(text) for path, text in prompts.files.items()}
     names = sorted(path for path in {*known, *now} if known.get(path) != now.get(path))
     return ["prompts", *(f"prompts.{name}" for name in names)] if names else []
-
-
-def _differing(was: JSON, now: JSON, path: str) -> list[str]:
-    """The dotted names of the fields of a record that it has otherwise now; what it lacked does not count."""
-    if isinstance(was, Mapping) and isinstance(now, Mapping):
-        return [name for key in was for name in _differing(was[key], now.get(key), f"{path}.{key}")]
-    if isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
-        pairs = enumerate(zip(was, now, strict=True))
-        return [name for index, pair in pairs for name in _differing(*pair, f"{path}.{index}")]
-    return [] if was == now else [path]

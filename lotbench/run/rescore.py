@@ -6,11 +6,9 @@ that reads a reply better comes to better ones.
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from lotbench.config.experiment import Limits
@@ -22,7 +20,7 @@ from lotbench.edge.calls.store import Store
 from lotbench.errors import CallFailed, UsageError
 from lotbench.harness.episode import AnyEpisode
 from lotbench.harness.loop import Graph, Loop, Planned
-from lotbench.run.calling import CALLS, journaled
+from lotbench.run.calling import journaled
 from lotbench.run.loading import Run, planned
 from lotbench.run.plan import Plan
 from lotbench.run.session import loop
@@ -108,16 +106,12 @@ async def _again(
     run: Run,
     before: Callable[[Request], None] = lambda request: None,
     after: Callable[[AnyEpisode, Question, Request, Journal], None] = lambda *call: None,
-    journal: Path | None = None,
 ) -> AsyncIterator[tuple[Loop, Plan, Caller]]:
-    """A loop over a run's journal; every request is told before it is answered, and after if there is an answer.
-
-    `journal` is another folder in which the journal lies.
-    """
+    """A loop over a run's journal; every request is told before it is answered, and after if there is an answer."""
     made = planned(run, Limits(concurrency=1, max_failed=1.0))
     # A store of its own, empty: nothing may come from outside the folder.
     nothing = Store(run.path, fresh=True)
-    async with journaled(made, _absent(made), journal or run.path, nothing, writes=False) as caller:
+    async with journaled(made, _absent(made), run.path, nothing, writes=False) as caller:
 
         async def ask(walk: AnyEpisode, question: Question) -> Answer:
             request = caller.request(question, *owner(walk, question))
@@ -184,10 +178,10 @@ async def transcripts(run: Run) -> AsyncGenerator[Transcript, None]:
             yield Transcript(trace, tuple(calls.pop(place, ())), ended.pop(place, False))
 
 
-async def requests(run: Run, trace: Trace, lines: Sequence[bytes]) -> dict[str, Request]:
-    """What was sent in one finished walk, by key, from its own lines of the journal: the others are not read.
+async def requests(run: Run, trace: Trace) -> dict[str, Request]:
+    """What was sent in one finished walk, by key.
 
-    A question whose answer is not among the lines ends the walk, and what it would have sent after that is left out.
+    A question whose answer is not in the journal ends the walk, and what it would have sent after that is left out.
 
     Raises:
         UsageError: The run can no longer be walked again, with what has changed.
@@ -197,22 +191,17 @@ async def requests(run: Run, trace: Trace, lines: Sequence[bytes]) -> dict[str, 
     def heard(request: Request) -> None:
         found[str(request.key)] = request
 
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / CALLS).write_bytes(b"".join(lines))
-        async with _again(run, before=heard, journal=Path(folder)) as (walks, made, _):
-            alone = [Planned(trace.sample, trace.repeat, trace.lane)]
-            lane = next((lane for lane in made.lanes() if lane[0].lane == trace.lane), alone)
-            place = next((at for at, one in enumerate(lane) if _is(one, trace)), 0)
-            # Walks before it in its lane are taken as they ended: only their memory is wanted.
-            before = {(one.sample, one.repeat) for one in lane[:place]}
-            walks.done = (
-                {(one.sample, one.repeat): one for one in run.traces if (one.sample, one.repeat) in before}
-                if before
-                else {}
-            )
-            with suppress(CallFailed):
-                async for _ in walks.traces([lane[: place + 1]]):
-                    pass
+    async with _again(run, before=heard) as (walks, made, _):
+        lane = next(lane for lane in _lanes(made, run) if lane[0].lane == trace.lane)
+        place = next(at for at, one in enumerate(lane) if _is(one, trace))
+        # Walks before it in its lane are taken as they ended: only their memory is wanted.
+        before = {(one.sample, one.repeat) for one in lane[:place]}
+        if before:
+            ended = {(one.sample, one.repeat): one for one in run.traces}
+            walks.done = {name: one for name, one in ended.items() if name in before}
+        with suppress(CallFailed):
+            async for _ in walks.traces([lane[: place + 1]]):
+                pass
     return found
 
 

@@ -28,20 +28,21 @@ from lotbench.errors import RunFolderError, UsageError
 from lotbench.harness import judge_standing
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.evidence import Evidence
-from lotbench.harness.judge_validation import JudgeContext, JudgeQuality
+from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, Place
 from lotbench.metrics.headline import Headline
 from lotbench.metrics.likeness import Answers
 from lotbench.report import likeness, trust, what_it_shows
 from lotbench.report.leaderboard import Entry, walked
 from lotbench.report.report import Facts, Report, Spent, brief, build, to_markdown, to_summary
 from lotbench.report.sections import Reading, Section
-from lotbench.run import calibration, diagnostics, plan
+from lotbench.run import plan
 from lotbench.run.folder_shapes import read_checks, read_run_json
 from lotbench.run.loading import Run, planned
-from lotbench.types import Metric, Trace
+from lotbench.types import Trace
 
 LABELS = "labels.jsonl"
 """What people said of the answers of a run, in its folder."""
+VECTORS = "vectors.npz"
 
 
 def write(
@@ -132,7 +133,7 @@ def _measured(
     report = build(
         traces,
         {**scores, **(quality.scores or {})},
-        _sections(made, path, known),
+        _sections(made, known),
         _facts(made, known, wall_s),
         scored if rescored == settings else benchmark.metrics(traces, rescored, known.beside),
     )
@@ -169,19 +170,14 @@ def _facts(made: plan.Plan, known: _Worked, wall_s: float) -> Facts:
     )
 
 
-def _sections(made: plan.Plan, path: Path, known: _Worked) -> Sequence[Section]:
-    """The sections of a run's report."""
-    traces, beside = known.traces, known.beside
-    game = made.benchmark.name == calibration.GAME
-    return diagnostics.in_order(
-        known.quality.sections,
-        what_it_shows.section(known.headline),
-        made.benchmark.sections(traces, made.settings, beside),
-        (
-            *(calibration.section(made.folder, path.name, traces, made.settings) if game else ()),
-            likeness.alone(likeness.Said(known.answers, beside.vectors, beside.encoder)),
-        ),
-    )
+def _sections(made: plan.Plan, known: _Worked) -> Sequence[Section]:
+    """The sections of a run's report: what the score rests on first, the benchmark's own, and what is long to read last."""
+    beside = known.beside
+    own = made.benchmark.sections(known.traces, made.settings, beside)
+    last = max((at for at, one in enumerate(own) if one.readings), default=len(own))
+    alike = likeness.alone(likeness.Said(known.answers, beside.vectors, beside.encoder))
+    shows = what_it_shows.section(known.headline)
+    return [*known.quality.sections, shows, *own[:last], alike, *own[last:]]
 
 
 def evidence(
@@ -202,7 +198,7 @@ def evidence(
     wanted = [text for said in answers.values() for text in said] if encoder else []
     vectors, why = {}, None
     if wanted:
-        kept = embeddings.read_vectors(path / diagnostics.VECTORS, encoder, wanted)
+        kept = embeddings.read_vectors(path / VECTORS, encoder, wanted)
         missing = len(set(wanted) - set(kept))
         try:
             if missing and not embed and encoder != embeddings.PACKAGED:
@@ -214,7 +210,7 @@ def evidence(
         except UsageError as error:
             why = str(error)
         if out is not None and len(vectors) > len(kept):
-            out.write(diagnostics.VECTORS, embeddings.table(encoder, vectors))
+            out.write(VECTORS, embeddings.table(encoder, vectors))
     return Evidence(
         samples=made.by_id,
         candidate=made.names["candidate"][0].text,
@@ -361,13 +357,12 @@ def _writers(samples: Sequence[Any]) -> dict[str, int]:
     )
 
 
-def entry(run: Run, *, said: bool = False, alone: bool = False) -> Entry:
+def entry(run: Run, *, said: bool = False) -> Entry:
     """A run as a ranking sees it.
 
     Args:
         run: A run that has ended.
         said: Whether its answers are wanted too.
-        alone: Whether it is compared with nobody: its headline is then that of its summary, and no trace is read.
 
     Raises:
         RunFolderError: It has not ended in order yet.
@@ -377,16 +372,13 @@ def entry(run: Run, *, said: bool = False, alone: bool = False) -> Entry:
     config, models = run.config, run.summary["models"]
     record = read_run_json(run.path)
     digests = {name: run.digests.get(name) for name in ("data", "prompts")}
-    traces: Sequence[Trace] = () if alone else run.traces
-    played = walked(traces)
+    played = walked(run.traces)
     declared = benchmarks.get(config.benchmark)
     settings = validate(declared.Settings, config.settings)
-    headline = declared.headline(traces, settings)
-    if alone:
-        headline = _summed_up(headline, run.summary)
+    headline = declared.headline(run.traces, settings)
     kept = read_checks(run.path)
-    labels = diagnostics.labelled_verdicts(kept, run.path.name)
-    by_labels = headline.by_labels(labels) if labels and not alone and headline.by_labels else None
+    labels = _labelled_verdicts(kept, run.path.name)
+    by_labels = headline.by_labels(labels) if labels and headline.by_labels else None
     return Entry(
         name=run.path.name,
         asked=config.model,
@@ -408,22 +400,7 @@ def entry(run: Run, *, said: bool = False, alone: bool = False) -> Entry:
         headline=headline,
         by_labels=by_labels,
         checked=judge_standing.fpr(kept[0]) if kept else None,
-        said=diagnostics.said(run.path, run.traces, declared, settings) if said else likeness.Said(),
-    )
-
-
-def _summed_up(headline: Headline, summary: Mapping[str, Any]) -> Headline:
-    """A headline as the summary of its run has it; none of its samples is known."""
-    score = summary["scores"][summary["headline"]]
-    fields = ("value", "low", "high", "n", "why", "bounds")
-    whole = Metric(**{name: score[name] for name in fields if name in score})
-    abstained = any(trust.KNOWS_NOTHING in reason for reason in summary["reasons"])
-    return replace(
-        headline,
-        name=summary["headline"],
-        records={},
-        measure=lambda _: whole,
-        unanswered=int(abstained),
+        said=_said(run.path, run.traces, declared, settings) if said else likeness.Said(),
     )
 
 
@@ -451,3 +428,23 @@ def rewritten(run: Run, *, full: bool = False) -> tuple[Run, Report]:
     prices = {name.text: price(name) for given in made.names.values() for name in given}
     with run_folder.opened(run.path) as out:
         return write(run, made, out, wall_s, run.totals(prices), full=full)
+
+
+def _said(path: Path, traces: Sequence[Trace], declared: Benchmark, settings: Any) -> likeness.Said:
+    """What the candidate said, with the vectors that the folder has of it: no encoder is loaded to compare."""
+    encoder = str(getattr(settings, "encoder", ""))
+    answers = declared.answers_by_sample(traces, settings)
+    wanted = [text for texts in answers.values() for text in texts]
+    return likeness.Said(
+        answers, embeddings.read_vectors(path / VECTORS, encoder, wanted) if encoder else {}, encoder
+    )
+
+
+def _labelled_verdicts(records: Sequence[Mapping[str, Any]], run: str) -> dict[Place, bool]:
+    """What people said of the run's own fillings, as its report has it."""
+    found = [own for record in records for own in record.get("field", ()) if own["run"] == run]
+    return {
+        (sample, repeat, at): right
+        for own in found[:1]
+        for sample, repeat, at, right in own.get("labels", ())
+    }

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import threading
 import time
 from collections.abc import (
     AsyncIterator,
     Awaitable,
     Callable,
     Collection,
+    Coroutine,
     Iterable,
-    Iterator,
     Mapping,
     Sequence,
 )
-from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -35,9 +35,6 @@ from lotbench.run.plan import Plan
 from lotbench.types import Answer, Question, Trace
 
 T = TypeVar("T")
-
-YOUNG, OLDER = 50_000, 20
-"""The garbage collector's thresholds while walks are taken: at Python's own it took a fifth of a call's CPU."""
 
 
 @dataclass(slots=True)
@@ -68,39 +65,26 @@ class Status:
 Watch: TypeAlias = Callable[[Status], Awaitable[None]]
 
 
+@dataclass(slots=True)
 class Session:
     """One session of a run.
 
-    Args:
-        plan: What the run does.
-        calls: What it asks with, and its folder.
+    Attributes:
+        calls: What it asks with, its plan and its folder.
         run: The run so far.
         shard: Whether this session takes a share of the run: the report is of the whole.
         callbacks: LangChain's callback handlers of every episode.
         only: The samples that this session takes; None for all. A later session takes the others.
     """
 
-    def __init__(
-        self,
-        plan: Plan,
-        calls: Calls,
-        run: Run,
-        *,
-        shard: bool = False,
-        callbacks: Sequence[Any] = (),
-        only: Collection[str] | None = None,
-    ) -> None:
-        self._callbacks = callbacks
-        self._only = only
-        self._plan = plan
-        self._calls = calls
-        self._folder = calls.folder
-        self._run = run
-        self._shard = shard
-        self._done: dict[tuple[str, int], Trace] = {}
-        self._latest = Latest()
-        self._wall_s = run.summary.get("wall_s", 0.0)
-        self._started = time.monotonic()
+    calls: Calls
+    run: Run
+    shard: bool = False
+    callbacks: Sequence[Any] = ()
+    only: Collection[str] | None = None
+    _done: dict[tuple[str, int], Trace] = field(default_factory=dict, init=False)
+    _latest: Latest = field(default_factory=Latest, init=False)
+    _started: float = field(default_factory=time.monotonic, init=False)
 
     def continues(self, before: Iterable[Trace], *, retry_failed: bool, taken: Sequence[Trace] = ()) -> None:
         """Take over what earlier sessions came to.
@@ -117,79 +101,66 @@ class Session:
                 continue
             if trace.outcome.endswith("_failed") and (retry_failed or not trace.arrived):
                 for call in (
-                    _unread(trace, game=self._plan.benchmark.graph == "game") if trace.arrived else ()
+                    _unread(trace, game=self.calls.plan.benchmark.graph == "game") if trace.arrived else ()
                 ):
-                    self._calls.caller.journal.retry(call)
+                    self.calls.caller.journal.retry(call)
             else:
                 self._done[trace.sample, trace.repeat] = _ended(trace)
         self._done |= again
-        if not self._shard:
-            self._folder.order(list(self._done))
+        if not self.shard:
+            self.calls.folder.order(list(self._done))
 
     async def play(self, *, check: bool, watch: Watch | None) -> Run:
-        """Take every walk that is not done, and write the report, whatever ends the session.
+        """Take every walk that is not done, and write the report, whatever ends the session; of a share without the report.
 
         Raises:
             LotbenchError: What stopped the run; its `run` is the folder.
         """
-        await self.walk(check=check, watch=watch)
-        return self._run
-
-    async def walk(self, *, check: bool, watch: Watch | None) -> None:
-        """Do what `play` does; of a share, without the report, which is of the whole run.
-
-        Raises:
-            LotbenchError: What stopped the run; its `run` is the folder.
-        """
-        caller = self._calls.caller
-        walks = self._loop(_noting(self._calls.caller, self._latest))
+        caller = self.calls.caller
+        plan = replace(self.calls.plan, limits=self.calls.limits)
+        walks = loop(plan, _noting(caller, self._latest), self._done, callbacks=self.callbacks)
         try:
             async with watched(watch, self._status(walks)):
                 if check:
-                    await self._calls.check()
-                lanes = self._plan.lanes()
-                wanted = (
-                    lanes if self._only is None else [one for one in lanes if one[0].sample in self._only]
-                )
-                await self._take(walks, wanted)
+                    await self.calls.check()
+                lanes = plan.lanes()
+                if self.only is not None:
+                    lanes = [one for one in lanes if one[0].sample in self.only]
+                await self._take(walks, lanes)
         except LotbenchError as error:
-            error.run = self._folder.path
+            error.run = self.calls.folder.path
             if isinstance(error, LimitReached) and caller.budget.overspent:
                 # The calls that were in flight have ended by now.
                 error.args = (f"{error}; overspent by {caller.budget.overspent}",)
             raise
         except asyncio.CancelledError as error:
             # Whoever cancelled (Ctrl-C) is told where to go on.
-            error.args = (str(self._folder.path),)
+            error.args = (str(self.calls.folder.path),)
             raise
         finally:
             # What is in flight is given up before the report counts what was used.
             await caller.close()
-            if not self._shard:
+            if not self.shard:
                 self.finish()
         if walks.crashed:
-            raise _crash(walks, self._folder.path)
-
-    def _loop(self, ask: Call) -> Loop:
-        plan = replace(self._plan, limits=self._calls.limits)
-        return loop(plan, ask, self._done, callbacks=self._callbacks)
+            raise _crash(walks, self.calls.folder.path)
+        return self.run
 
     async def _take(self, walks: Loop, lanes: Sequence[Sequence[Planned]]) -> None:
-        with rarely_collected():
-            async with aclosing(walks.traces(lanes)) as traces:
-                async for trace in traces:
-                    self._folder.append(trace)
-                    self._done[trace.sample, trace.repeat] = _ended(trace)
+        async with aclosing(walks.traces(lanes)) as traces:
+            async for trace in traces:
+                self.calls.folder.append(trace)
+                self._done[trace.sample, trace.repeat] = _ended(trace)
 
     def _status(self, walks: Loop) -> Status:
-        total, caller = sum(map(len, self._plan.lanes())), self._calls.caller
+        total, caller = sum(map(len, self.calls.plan.lanes())), self.calls.caller
         return Status(
-            plan=self._plan,
-            path=self._folder.path,
+            plan=self.calls.plan,
+            path=self.calls.folder.path,
             total=total,
             stats=caller.stats,
             loop=walks,
-            models=self._calls.models,
+            models=self.calls.models,
             traces=self._done,
             damaged=caller.journal.damaged,
             latest=self._latest,
@@ -197,14 +168,14 @@ class Session:
 
     def finish(self) -> None:
         """Put the traces in data order and write the report, also of a run that was stopped."""
-        order = [(p.sample, p.repeat) for lane in self._plan.lanes() for p in lane]
+        order = [(p.sample, p.repeat) for lane in self.calls.plan.lanes() for p in lane]
         # Games that were stepped from outside may have seeds that no plan knows.
         planned = set(order)
         order += [name for name in self._done if name not in planned]
-        wall_s = self._wall_s + time.monotonic() - self._started
-        run = replace(self._run, traces=self._folder.order(order))
-        totals = self._calls.caller.journal.totals
-        self._run = results.write(run, self._plan, self._folder, wall_s, totals, embed=True)[0]
+        wall_s = self.run.summary.get("wall_s", 0.0) + time.monotonic() - self._started
+        run = replace(self.run, traces=self.calls.folder.order(order))
+        totals = self.calls.caller.journal.totals
+        self.run = results.write(run, self.calls.plan, self.calls.folder, wall_s, totals, embed=True)[0]
 
 
 def _noting(caller: Caller, latest: Latest) -> Call:
@@ -220,31 +191,14 @@ def _noting(caller: Caller, latest: Latest) -> Call:
     return ask
 
 
-_collecting: list[tuple[int, int, int]] = []
-"""The thresholds that each open `rarely_collected` found."""
-_collecting_lock = threading.Lock()
+def collect_rarely() -> None:
+    """Collect garbage seldom in this process from now on, and look at nothing that is there: modules, samples, clients.
 
-
-@contextmanager
-def rarely_collected() -> Iterator[None]:
-    """Collect garbage seldom, and look at nothing that is there by now: modules, samples and clients stay.
-
-    The last of several sessions of a process to end puts back what the first one found.
+    For processes that only play a run: at Python's own thresholds it took a fifth of a call's CPU.
     """
-    with _collecting_lock:
-        _collecting.append(found := gc.get_threshold())
-        if len(_collecting) == 1 and found[0]:
-            gc.freeze()
-            gc.set_threshold(max(found[0], YOUNG), OLDER, OLDER)
-    try:
-        yield
-    finally:
-        with _collecting_lock:
-            first = _collecting[0]
-            _collecting.pop()
-            if not _collecting:
-                gc.set_threshold(*first)
-                gc.unfreeze()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 def _ended(trace: Trace) -> Trace:
@@ -314,6 +268,12 @@ def _unread(trace: Trace, *, game: bool) -> list[str]:
             else:
                 places.setdefault(place, []).append(str(step["call"]))
     return [call for calls in places.values() for call in calls]
+
+
+def synchronously(work: Coroutine[Any, Any, T]) -> T:
+    """The result of async work, done in a thread of its own: whoever asks may be in an event loop."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()
 
 
 @asynccontextmanager

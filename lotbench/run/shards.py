@@ -29,7 +29,7 @@ from lotbench.errors import DataError, LotbenchError, RunFolderError, UsageError
 from lotbench.run.calling import CALLS, Calls, budget, calling
 from lotbench.run.loading import load_run, planned
 from lotbench.run.plan import Plan
-from lotbench.run.session import Session
+from lotbench.run.session import Session, collect_rarely
 
 SHARDS = "shards"
 FAILED = "_failed"
@@ -118,6 +118,7 @@ def divided(limits: Limits, shards: int, used: Budget) -> dict[str, Any]:
 
 def play(shard: Shard) -> tuple[str, Any] | None:
     """Take one share of a run, in the process that calls this; an error is returned, class and words: few can be pickled."""
+    collect_rarely()
     try:
         asyncio.run(_played(shard))
     except LotbenchError as error:
@@ -133,12 +134,12 @@ async def _played(shard: Shard) -> None:
     place = run.path / SHARDS / str(number)
     folder, store = partial(run_folder.Folder, place), Store(fresh=shard.fresh)
     async with calling(made, folder, store=store, before=run.path) as calls:
-        session = Session(made, calls, run, shard=True)
+        session = Session(calls, run, shard=True)
         taken = Traces(place / run_folder.TRACES, strict=False)
         own = {(one.sample, one.repeat) for lane in made.lanes() for one in lane}
         before = (one for one in run.traces if (one.sample, one.repeat) in own)
         session.continues(before, retry_failed=shard.retry_failed, taken=taken)
-        await session.walk(check=shard.check, watch=None)
+        await session.play(check=shard.check, watch=None)
 
 
 def merge(path: Path, opened: Journal | None = None) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from lotbench.errors import UsageError
 from lotbench.report.leaderboard import Entry
 from lotbench.run import recorded, results
 from lotbench.run.loading import Run, load_run
-from lotbench.site.home import PROVISIONAL, badge
 from lotbench.types import Trace
 
 NAME = re.compile(r"\w[\w.-]*")
@@ -97,24 +96,18 @@ class Shelf:
 
     @cached_property
     def entry(self) -> Entry:
-        """The run as a ranking sees it; its traces are read for it if it may be compared with others.
+        """The run as a ranking sees it.
 
         Raises:
             RunFolderError: It has not ended in order.
         """
-        summary = self.run.summary
-        reasons = summary.get("reasons") or ()
-        compared = not reasons or badge(reasons).name in PROVISIONAL
-        if not compared and summary.get("headline") in summary["scores"]:
-            failed = sum(row.score is None for row in self.rows)
-            return replace(results.entry(self.run, alone=True), failed=failed)
         return results.entry(self.run)
 
     @cached_property
     def data(self) -> Path | None:
         """The folder of its data set, if it is still there."""
         try:
-            folder = recorded.home(self.run.path, self.run.config).folder.resolve()
+            folder = recorded.home(self.run.path, self.run.config).resolve()
         except UsageError:
             return None
         return folder if folder.is_dir() else None

@@ -6,14 +6,12 @@ that cannot be done any more, the replies are shown with the reason.
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Coroutine, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from lotbench.edge.calls.journal import Entry, entry, journal_line
 from lotbench.edge.files.jsonl import unsealed
@@ -24,7 +22,6 @@ from lotbench.run.rescore import requests
 from lotbench.site.game_rounds import Call, calls
 from lotbench.types import Image, Message, Request, Trace
 
-T = TypeVar("T")
 LONG = 240
 """Characters from which a message that came before is not written out again."""
 
@@ -52,12 +49,6 @@ class Said:
     entry: Entry | None
     messages: Sequence[Sent]
     form: str
-
-
-def _finished(work: Coroutine[Any, Any, T]) -> T:
-    """The result of async work, done in a thread of its own: whoever asks may be in an event loop."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, work).result()
 
 
 def entries(journal: Path, trace: Trace) -> dict[str, Entry]:

@@ -126,10 +126,12 @@ def _request(body: Body) -> Any:
 
 
 def lotbench(url: str, options: argparse.Namespace) -> Work:
-    """`evaluate`, whole: data set, prompts, graph, desk, journal, reading of replies, score and report."""
+    """`evaluate`, whole: data set, prompts, graph, desk, journal, reading of replies, score and report; as the command has it."""
     from lotbench import evaluate_sync
     from lotbench.edge.calls.journal import read_journal
+    from lotbench.run.session import collect_rarely
 
+    collect_rarely()
     out = tempfile.mkdtemp(dir=options.folder)
 
     def work(games: int, flight: int) -> int:

@@ -17,18 +17,9 @@ from tests.pages import ROOT
 
 @pytest.mark.slow
 def test_the_site_is_built_and_whole(tmp_path: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "mkdocs",
-        "build",
-        "-q",
-        "--strict",
-        "-f",
-        str(ROOT / "configs/docs.yml"),
-    ]
+    site = ["-f", str(ROOT / "configs/docs.yml"), "-d", str(tmp_path)]
     ended = subprocess.run(
-        [*command, "-d", str(tmp_path)],
+        [sys.executable, "-m", "mkdocs", "build", "-q", "--strict", *site],
         capture_output=True,
         text=True,
         check=False,

@@ -15,7 +15,6 @@ import yaml
 
 from lotbench.cli import main
 from lotbench.integrations import EXPORTERS, PEOPLE, export
-from lotbench.run import recorded
 from lotbench.run.loading import load_run
 from tests.recorded import FOLDER, RUNS
 
@@ -50,6 +49,37 @@ def test_a_game_that_broke_off_is_a_number_nowhere(broken: Path, tmp_path: Path)
     exported("huggingface", broken, tmp_path / "hf")
     rows = lines(next((tmp_path / "hf").glob("walks-*")) / "walks.jsonl")
     assert [row["score"] for row in rows if row["outcome"] == "judge_failed"] == [None]
+    [log] = exported("inspect", broken, tmp_path / "inspect")
+    values = [one["scores"]["lotbench"]["value"] for one in parts(log, "summaries.json")]
+    assert sum(value != value for value in values) == 1
+
+
+def parts(log: Path, name: str) -> Any:
+    """A file of an inspect log."""
+    with zipfile.ZipFile(log) as packed:
+        return json.loads(packed.read(name))
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_log_of_inspect_has_every_metric_score_and_judge(name: str, tmp_path: Path) -> None:
+    [log] = exported("inspect", FOLDER / name, tmp_path)
+    header = parts(log, "header.json")
+    metrics = header["results"]["scores"][0]["metrics"]
+    said = {metric: score for metric, score in summary(name)["scores"].items() if score["value"] is not None}
+    assert {metric: one["value"] for metric, one in metrics.items()} == {
+        metric: score["value"] for metric, score in said.items()
+    }
+    for metric, score in said.items():
+        assert metrics[metric]["metadata"] == {key: value for key, value in score.items() if key != "value"}
+    run = load_run(FOLDER / name)
+    assert {
+        (one["id"], one["epoch"]): one["scores"]["lotbench"]["value"] for one in parts(log, "summaries.json")
+    } == {(one.sample, one.repeat): one.score.value for one in run.traces}
+    roles = {
+        role: [one["model"] for one in (given if isinstance(given, list) else [given])]
+        for role, given in header["eval"]["model_roles"].items()
+    }
+    assert roles == {role: names for role, names in run.summary["models"].items() if role != "candidate"}
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -111,10 +141,8 @@ def test_an_export_names_the_versions_that_played_and_not_those_that_export(tmp_
     game = next(name for name in RUNS if "-lotbench-" in name)
     run = altered(game, tmp_path, digests={"code": "0.0.7"})
     [log] = exported("inspect", run, tmp_path / "inspect")
-    with zipfile.ZipFile(log) as packed:
-        about = json.loads(packed.read("header.json"))["eval"]
-    played = json.loads((run / "run.json").read_text(encoding="utf-8"))["version"]
-    assert about["packages"] == {"lotbench": "0.0.7"} and about["task_version"] == played
+    about = parts(log, "header.json")["eval"]
+    assert about["packages"] == {"lotbench": "0.0.7"} and about["task_version"] == "4"
     exported("huggingface", run, tmp_path / "hf")
     [entry] = (tmp_path / "hf" / "model_repository").rglob("*.yaml")
     assert "lotbench 0.0.7" in yaml.safe_load(entry.read_text())[0]["notes"]
@@ -147,11 +175,7 @@ def test_what_is_made_to_be_published_tells_no_reference_and_has_the_canary(
 
 
 @pytest.mark.parametrize("tool", EXPORTERS)
-def test_where_somebody_serves_a_model_is_not_told_and_a_person_is_noted(
-    tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # The recorded run was begun under another name of its model.
-    monkeypatch.setattr(recorded, "changed_experiment", lambda *about: [])
+def test_where_somebody_serves_a_model_is_not_told_and_a_person_is_noted(tool: str, tmp_path: Path) -> None:
     run = load_run(next(FOLDER / name for name in RUNS if "-standard-" in name))
     named = {"at home": "mine@http://10.1.2.3:8000/v1", "by hand": "human:Ann"}
     for how, name in named.items():

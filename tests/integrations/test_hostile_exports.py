@@ -47,20 +47,6 @@ def test_a_time_that_is_none_is_no_traceback(started: float, run: Path, tmp_path
 
 
 @pytest.mark.parametrize("tool", EXPORTERS)
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [("n_samples", None), ("scores", {"a": {"value": 1.0}}), ("usage", {"calls": 1, "cost_usd": None})],
-)
-def test_a_summary_that_lacks_what_is_exported_is_refused_by_field(
-    tool: str, field: str, value: Any, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    summary = run / "summary.json"
-    summary.write_text(json.dumps({**json.loads(summary.read_text()), field: value}))
-    assert main(["export", str(run), "--to", tool, "--out", str(tmp_path / "out")]) == 2
-    assert f"summary.json: {field}" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("tool", EXPORTERS)
 def test_nothing_is_written_through_a_link_in_the_run_folder(
     tool: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,8 +11,19 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from lotbench.errors import Unread
-from lotbench.prompting.reply import Form, YesNo, fills, plain, prose, read_form, schema, shape, visible
-from lotbench.types import Reply
+from lotbench.prompting.reply import (
+    Form,
+    YesNo,
+    fills,
+    plain,
+    prose,
+    read_form,
+    schema,
+    shape,
+    verdict,
+    visible,
+)
+from lotbench.types import Answer, Key, Question, Reply, Verdict
 
 
 class One(Form):
@@ -218,6 +229,23 @@ def test_a_decision_is_yes_or_no_and_nothing_else_is_read_as_one(said: Any, deci
         assert status(text, Two) == "unparsed"
     else:
         assert read_form(Reply(text, "m"), Two).same is decided
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_a_verdict_is_the_decision_with_its_parts(same: bool) -> None:
+    parts = {"reason": "so", "same": same}
+    assert judged(json.dumps(parts)) == Verdict(same, parts)
+
+
+@pytest.mark.parametrize("text", ["No.", '{"same": false}', "", "I'm sorry, I can't help with that."])
+def test_a_judge_that_cannot_be_read_is_an_error_and_never_a_no(text: str) -> None:
+    with pytest.raises(Unread):
+        judged(text)
+
+
+def judged(text: str) -> Verdict:
+    answer = Answer(Question("judge", "check", ()), Key("s", 1, 3, "check", 0, 0, "d"), Reply(text, "m"))
+    return verdict(answer, Two, lambda form: form.same)
 
 
 def test_prose_is_bounded_in_the_schema_and_read_where_a_server_let_it_run_on() -> None:

@@ -6,7 +6,6 @@ what a run of the command line came to: its exit code, its last words, and what 
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -22,11 +21,8 @@ from typing import Any, TypeAlias
 import pytest
 
 from lotbench.cli import main
-from lotbench.edge.calls.journal import Journal
 from lotbench.edge.files.datasets import shipped
-from lotbench.edge.files.run_folder import Folder
 from lotbench.edge.models import retrying
-from lotbench.errors import RunFolderError
 from lotbench.run.loading import Run, load_run
 from tests.faults import FAULTS, Fault, Plan, Status
 from tests.killing import PATIENCE_S, ROOT, finish, lost, running, serving, stop_at, the_run
@@ -94,7 +90,7 @@ WORLD = 1
 SLOW = {"hang", "drip"}
 PLANTED = "sk-planted-5f3a9c"
 """The key that every run has, and that no file and no line of any run may hold."""
-LocalFault: TypeAlias = Callable[[Path, pytest.CaptureFixture[str], pytest.MonkeyPatch], str]
+LocalFault: TypeAlias = Callable[[Path, pytest.CaptureFixture[str]], str]
 """Meets a fault of this machine; returns its row."""
 LOCAL = """
 ## Faults of the disk, the process and the data
@@ -242,43 +238,7 @@ def stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str], server: FakeServ
     return first
 
 
-def full_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:
-    put, room = Journal.put, AT
-
-    def put_while_there_is_room(self: Journal, made: Any) -> None:
-        nonlocal room
-        room -= 1
-        if room < 0:
-            raise RunFolderError(f"{self.path}: No space left on device; the run can be resumed")
-        put(self, made)
-
-    with FakeServer() as server, monkeypatch.context() as patch:
-        patch.setattr(Journal, "put", put_while_there_is_room)
-        first = seen(command(server, tmp_path / "runs"), server, tmp_path / "runs", capsys)
-        patch.undo()
-        again = seen(["resume", str(first.run.path)], server, tmp_path / "runs", capsys)
-    said = re.sub(r"runs/[^/]+/", "RUN/", first.said)
-    kept = f"{AT} calls"
-    assert len((first.run.path / "calls.jsonl").read_bytes().splitlines()) > AT
-    return local_row(
-        "the disk is full", (first.code, said, kept), (again.code, f"{len(again.outcomes)} of 2 games")
-    )
-
-
-def no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    with FakeServer() as server:
-        code = main(command(server, tmp_path / "file" / "runs"))
-        assert server.log()["requests"] == 0
-    said = capsys.readouterr().err.strip().removeprefix("lotbench: ")
-    said = re.sub(r"/\S+/(?=[^/]+:)", "", said)
-    said = re.sub(r"\d{8}-\d{4}[^\s:]*", "RUN", said)
-    return f"| the run folder cannot be written | {code} | {said} | no call was made | - |"
-
-
-def damaged_journal(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> str:
+def damaged_journal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
     with FakeServer() as server:
         first = stopped(tmp_path, capsys, server)
         journal = first.run.path / "calls.jsonl"
@@ -296,7 +256,7 @@ def damaged_journal(
     )
 
 
-def picture_gone(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:
+def picture_gone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
     data = tmp_path / "set"
     shutil.copytree(
         shipped("data", "lotbench_easy"),
@@ -327,20 +287,6 @@ def picture_gone(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch
     )
 
 
-def two_writers(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:
-    with FakeServer() as server:
-        first = stopped(tmp_path, capsys, server)
-        with Folder(first.run.path):
-            second = seen(["resume", str(first.run.path)], server, tmp_path / "runs", capsys)
-        again = seen(["resume", str(first.run.path)], server, tmp_path / "runs", capsys)
-    said = re.sub(r"runs/[^/:]+", "RUN", second.said)
-    return local_row(
-        "two processes, one run folder",
-        (second.code, said, "the first goes on"),
-        (again.code, f"{len(again.outcomes)} of 2 games"),
-    )
-
-
 def signalled(how: signal.Signals, tmp_path: Path) -> tuple[int, str, str, tuple[int, str]]:
     """A run that a signal ended after some calls, and the resumed run."""
     out, home = tmp_path / "runs", tmp_path / "home"
@@ -365,7 +311,7 @@ def signalled(how: signal.Signals, tmp_path: Path) -> tuple[int, str, str, tuple
     )
 
 
-def few_files(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:
+def few_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
     """A process that may open 170 files and is asked for 1,000 calls at once."""
     out = tmp_path / "runs"
     with serving(0) as server:
@@ -398,53 +344,7 @@ def limited(arguments: list[str], home: Path, files: int) -> tuple[int, str]:
     return ended.returncode, ended.stdout
 
 
-def foreign(name: str, spoil: Callable[[Path], object], mend: Callable[[Path], object]) -> LocalFault:
-    """A stopped run in whose folder somebody has spoilt something, and mends it again."""
-
-    def fault(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:
-        with FakeServer() as server:
-            run = stopped(tmp_path, capsys, server).run.path
-            before = shutil.copytree(run, tmp_path / "before")
-            spoil(run)
-            code = main(["resume", str(run)])
-            said = capsys.readouterr().err.strip().splitlines()[-1].removeprefix("lotbench: ")
-            assert (run / "calls.jsonl").read_bytes() == (before / "calls.jsonl").read_bytes()
-            mend(run)
-            again = seen(["resume", str(run)], server, tmp_path / "runs", capsys)
-        said = said.replace(str(run), "RUN")
-        return local_row(
-            name,
-            (code, said, "everything"),
-            (again.code, f"{len(again.outcomes)} of 2 games, once it is mended"),
-        )
-
-    return fault
-
-
-def table_changed(file: str, **fields: Any) -> Callable[[Path], object]:
-    """Changes fields of a JSON file of a run folder; of None, removes them."""
-
-    def change(run: Path) -> object:
-        table = json.loads((run / file).read_text(encoding="utf-8")) | fields
-        kept = {name: value for name, value in table.items() if value is not None}
-        return (run / file).write_text(json.dumps(kept), encoding="utf-8")
-
-    return change
-
-
-def restored(file: str) -> Callable[[Path], object]:
-    """Puts a file of a run folder back as it was."""
-    return lambda run: shutil.copy(run.parents[1] / "before" / file, run / file)
-
-
-def linked_shards(run: Path) -> None:
-    (run.parent.parent / "elsewhere").mkdir()
-    (run / "shards").symlink_to(run.parent.parent / "elsewhere", target_is_directory=True)
-
-
-def scored_damaged(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> str:
+def scored_damaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
     with FakeServer() as server:
         first = seen(command(server, tmp_path / "runs"), server, tmp_path / "runs", capsys)
         file = first.run.path / "calls.jsonl"
@@ -463,37 +363,12 @@ def scored_damaged(
 
 
 LOCAL_FAULTS: dict[str, LocalFault] = {
-    "the disk is full": full_disk,
-    "the run folder cannot be written": no_folder,
     "a line of the journal is damaged": damaged_journal,
     "a picture is gone when a run is resumed": picture_gone,
-    "two processes, one run folder": two_writers,
     "`score` where a line of the journal is damaged": scored_damaged,
     "1,000 calls at once where 170 files may be open": few_files,
-    **{
-        name: foreign(name, spoil, mend)
-        for name, spoil, mend in (
-            (
-                "run.json of a later lotbench",
-                table_changed("run.json", version="99"),
-                restored("run.json"),
-            ),
-            ("run.json of a later schema", table_changed("run.json", schema=2), restored("run.json")),
-            ("run.json without digests", table_changed("run.json", digests=None), restored("run.json")),
-            (
-                "scores that are no object",
-                table_changed("summary.json", scores=[1]),
-                restored("summary.json"),
-            ),
-            ("the shards folder is a link", linked_shards, lambda run: (run / "shards").unlink()),
-        )
-    },
 }
-SIGNALS = {
-    "kill -9": signal.SIGKILL,
-    "SIGTERM": signal.SIGTERM,
-    "Ctrl-C": signal.SIGINT,
-}
+SIGNALS = {"kill -9": signal.SIGKILL, "SIGTERM": signal.SIGTERM, "Ctrl-C": signal.SIGINT}
 
 
 def check(name: str, row: str, heading: str) -> None:
@@ -534,10 +409,9 @@ def test_golden_row_of_a_local_fault(
     name: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
     made: dict[str, tuple[str, str]],
 ) -> None:
-    row = LOCAL_FAULTS[name](tmp_path, capsys, monkeypatch)
+    row = LOCAL_FAULTS[name](tmp_path, capsys)
     made[name] = row, ""
     check(name, row, "the process and the data")
 

@@ -155,18 +155,6 @@ def test_what_was_sent_is_shown_whatever_becomes_of_the_data_set(
     assert call_with_a_picture(run, capsys) == before
 
 
-def test_a_sample_that_is_another_one_now_refuses_by_name(
-    tmp_path: Path, shelf: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = copied(LOTBENCH, tmp_path)
-    table = rows(shelf / "lotbench_easy")
-    put(
-        shelf / "lotbench_easy",
-        [row | {"caption": row["caption"] + "!"} if row["id"] == "lot-0003" else row for row in table],
-    )
-    assert "changed since the run began: data, data.lot-0003.caption\n" in said(run, capsys, "score")
-
-
 def test_a_sample_changed_in_the_run_refuses_by_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -174,15 +162,15 @@ def test_a_sample_changed_in_the_run_refuses_by_name(
     table = rows(run)
     table[0]["explanation"] = "another"
     put(run, table)
-    assert "changed since the run began: data, data.lot-0001.explanation\n" in said(run, capsys, "score")
+    assert "changed since the run began: data, samples.jsonl\n" in said(run, capsys, "score")
 
 
-def test_another_judge_refuses_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_judge_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = copied(LOTBENCH, tmp_path)
     table = json.loads((run / "run.json").read_text("utf-8"))
     table["experiment"]["roles"]["judge"][1] = "python:judge-9"
     (run / "run.json").write_text(json.dumps(table), "utf-8")
-    assert "changed since the run began: experiment, experiment.roles.judge\n" in said(run, capsys, "score")
+    assert "changed since the run began: experiment\n" in said(run, capsys, "score")
 
 
 def test_a_changed_prompt_refuses_and_a_changed_pack_elsewhere_does_not(

@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,18 +15,16 @@ from lotbench.edge.files.run_folder import Folder
 from lotbench.edge.models.retrying import LONGEST_WAIT_S, MALFORMED_TRIES, Waiting
 from lotbench.errors import (
     CallFailed,
-    LimitReached,
     LotbenchError,
     RunFolderError,
     TooManyFailures,
     Unescapable,
     Unread,
 )
-from lotbench.harness.loop import Course, Loop, Planned
 from lotbench.prompting.reply import read_form
 from lotbench.run.evaluate import resume
 from lotbench.run.loading import load_run
-from lotbench.types import Finish, Reply, Request, Score
+from lotbench.types import Finish, Reply, Request
 from tests.asking import Filling, asked, question
 from tests.fakes import RuleModel, game_rule
 from tests.faults import FAULTS, Fault, Mixed, Spoil, Status, Wire
@@ -82,14 +79,6 @@ async def test_a_body_that_stays_broken_is_not_paid_for_for_ever(fault: str, wai
         with pytest.raises(CallFailed, match=r"not JSON|no chat completion"):
             await answer(server, retries=50)
         assert server.log()["requests"] == MALFORMED_TRIES
-
-
-async def test_without_retries_there_is_one_call(waits: list[float]) -> None:
-    with FakeServer(faults=always("500")) as server:
-        with pytest.raises(CallFailed, match="tries: 1"):
-            await answer(server, retries=0)
-        assert server.log()["requests"] == 1
-    assert waits == []
 
 
 async def test_waits_double_up_to_the_longest_and_differ_from_call_to_call(waits: list[float]) -> None:
@@ -203,12 +192,6 @@ async def test_a_server_that_speaks_no_http_fails_the_call(waits: list[float]) -
             await model(question())
 
 
-async def test_a_server_that_is_not_there_fails_the_call(waits: list[float]) -> None:
-    async with asked("http://127.0.0.1:1/v1", retries=1) as model:
-        with pytest.raises(CallFailed, match=r"no connection to http://127.0.0.1:1/v1 \(\w+\) \(tries: 2\)"):
-            await model(question())
-
-
 @pytest.mark.parametrize(
     ("fault", "about"),
     [
@@ -276,12 +259,6 @@ async def test_a_reply_that_came_is_read_as_what_it_is_and_not_asked_for_again(f
     assert caught.value.kind == kind
 
 
-async def test_a_megabyte_is_a_reply_like_any_other() -> None:
-    with FakeServer(faults=["huge"]) as server:
-        found = await answer(server)
-    assert len(found.text) == 1_000_000 and found.finish == "stop"
-
-
 async def test_a_completion_under_the_wrong_content_type_is_read() -> None:
     with FakeServer(faults=["wrong_type"]) as server:
         assert read_form(await answer(server), Filling).filling
@@ -335,31 +312,6 @@ async def test_a_wrong_key_costs_one_call_a_role(
     assert len(done.traces) == 48
     text = "".join(path.read_text(encoding="utf-8") for path in stopped.run.rglob("*") if path.is_file())
     assert "wrong-key" not in text and "right-key" not in text
-
-
-async def test_a_key_that_is_withdrawn_stops_the_run_and_not_each_game(
-    tmp_path: Path, waits: list[float]
-) -> None:
-    with FakeServer(faults=lambda index, body: "401" if index >= 12 else None) as server:
-        with pytest.raises(Unescapable) as caught:
-            await play(server, tmp_path, limit=6, repeats=2, concurrency=4)
-        log = server.log()
-        assert log["by_status"]["401"] <= 4
-        assert caught.value.run is not None
-        server.change(faults=None)
-        done = await resume(caught.value.run)
-        assert server.log()["repeated"] == {}
-        assert server.log()["finished"] == done.summary["usage"]["calls"] > log["finished"]
-    assert done.summary["complete"] is True
-
-
-async def test_without_a_preflight_a_wrong_key_costs_the_calls_in_flight(
-    tmp_path: Path, waits: list[float]
-) -> None:
-    with FakeServer(api_key="right-key") as server:
-        with pytest.raises(Unescapable):
-            await play(server, tmp_path, limit=16, repeats=3, concurrency=4, check=False)
-        assert server.log()["requests"] <= 4
 
 
 async def test_an_unknown_model_stops_the_run_by_name(tmp_path: Path) -> None:
@@ -493,26 +445,6 @@ def own(models: Mapping[str, Any]) -> dict[str, Any]:
     return first | {f"python:Buggy-{role}-0": models[role] for role in ("judge", "oracle")}
 
 
-async def test_a_bug_in_the_scoring_of_one_walk_is_reported_too() -> None:
-    class Graph:
-        async def ainvoke(self, input: Any, config: Any = None, *, context: Any = None) -> Any:
-            return dict(input) | {"outcome": "solved"}
-
-    def grade(episode: Any) -> Score:
-        if episode["sample"] == "b":
-            raise ZeroDivisionError
-        return Score(1.0)
-
-    episode: Any = SimpleNamespace(at=lambda state: state)
-    course = Course(Graph(), lambda sample, repeat: episode, grade, supersteps=10)
-    loop = Loop(course, {}, concurrency=1, max_failed=0)
-
-    done = [trace.sample async for trace in loop.traces([[Planned(name, 1, name)] for name in "abc"])]
-
-    assert done == ["a", "c"]
-    assert [(walk.sample, type(error)) for walk, error in loop.crashed.items()] == [("b", ZeroDivisionError)]
-
-
 REPLIES = {
     "null": "unparsed",
     "tool_calls": "unparsed",
@@ -580,22 +512,6 @@ async def test_an_answer_that_came_and_cannot_be_read_costs_that_rounds_answer(
     (trace,) = run.traces
     assert trace.outcome == "unsolved"
     assert [step["answer"] for step in steps(run, "answer")] == [None, None]
-
-
-async def test_a_budget_stops_the_run_which_goes_on_with_a_higher_one(tmp_path: Path) -> None:
-    with FakeServer() as server:
-        with pytest.raises(LimitReached, match="token limit of 5,000") as caught:
-            await play(server, tmp_path, token_limit=5000)
-        assert caught.value.exit_code == 3
-        assert caught.value.run is not None
-        spent = load_run(caught.value.run).summary["usage"]
-        assert 0 < spent["input_tokens"] + spent["output_tokens"] <= 5000
-
-        with pytest.raises(LimitReached):
-            await resume(caught.value.run, token_limit=spent["input_tokens"] + spent["output_tokens"])
-        done = await resume(caught.value.run, token_limit=1_000_000)
-        assert server.log()["repeated"] == {}
-    assert done.summary["complete"] is True
 
 
 @pytest.mark.parametrize("file", ["calls.jsonl", "traces.jsonl"])

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from lotbench.edge.files import datasets
 from lotbench.edge.files.datasets import shipped
 from lotbench.errors import RunFolderError, UsageError
 from lotbench.run.evaluate import resume
@@ -219,21 +220,17 @@ def change_json(path: Path, *place: str, value: Any) -> None:
     path.write_text(json.dumps(table), encoding="utf-8")
 
 
-async def test_changed_data_refuse_to_be_gone_on_with(tmp_path: Path, data: Path) -> None:
+async def test_another_picture_refuses_to_be_gone_on_with(
+    tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(datasets, "data_sets", list)
     with FakeServer() as server:
         shown = {"arm": "image+caption"}
         run = await stopped(server, tmp_path / "runs", data=str(data), limit=2, settings=shown)
         calls, before = server.log()["requests"], (run / "calls.jsonl").read_bytes()
+        # What became of the data set does not matter: the run has its own samples.
         samples = (data / "samples.jsonl").read_text(encoding="utf-8")
-
         (data / "samples.jsonl").write_text(samples.replace("toaster", "roaster"), encoding="utf-8")
-        with pytest.raises(RunFolderError, match=r"began: data, data\.lot-\d+\.caption") as caught:
-            await resume(run)
-        assert caught.value.exit_code == 2
-
-        # Another line order in a record is no other data.
-        rows = [dict(reversed(json.loads(line).items())) for line in samples.splitlines()]
-        (data / "samples.jsonl").write_text("\n\n".join(map(json.dumps, rows)), encoding="utf-8")
         played = json.loads((run / "samples.jsonl").read_text(encoding="utf-8").splitlines()[0])
         picture = data / played["image"]
         content = picture.read_bytes()

@@ -204,8 +204,7 @@ def test_a_signal_ends_a_run_on_ray_in_order(number: int, tmp_path: Path) -> Non
     with serving(0, "--latency", "0.1-0.2") as server:
         cast = [f"--model=c@{server.url}", f"--judge=j@{server.url}", f"--oracle=o@{server.url}"]
         options = [
-            "--set",
-            "arm=caption",
+            "--set=arm=caption",
             "--limit=12",
             "--shards=2",
             "--concurrency=8",

@@ -1,4 +1,4 @@
-"""The rule of trust from end to end, by the command and over HTTP: every benchmark, judges checked and not."""
+"""The rule of trust from end to end, by the command and over HTTP: the game, judges checked and not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from lotbench.cli import main
 from lotbench.report import trust
 from tests.judging import PlantedJudge, asked, data_set, filled, shipped, write
 from tests.rules import game_rule, hear
-from tests.run.test_checked_judges import JUDGES, PERFECT, SETTINGS, candidate, planted
 from tests.server import FakeServer
 
 GAMES = shipped(32)
@@ -48,33 +47,6 @@ def summary(out: Path) -> dict[str, Any]:
     return made
 
 
-def unchecked_then_checked(
-    benchmark: str, out: Path, play: list[str], judges: list[str], checking: list[str]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The summaries of a run before its judges are checked, and of the same run made anew after that."""
-    run = ["evaluate", benchmark, *play, *judges, "--repeats", "1", "--out"]
-    assert main([*run, str(out / "before")]) == 0
-    assert main(["judge-check", benchmark, *judges, *checking, "--out", str(out / "checks")]) == 0
-    assert main([*run, str(out / "after")]) == 0
-    return summary(out / "before"), summary(out / "after")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("benchmark", sorted(PERFECT))
-def test_a_panel_benchmark_is_rankable_once_its_judges_are_checked(benchmark: str, tmp_path: Path) -> None:
-    with FakeServer(rule=Everybody(candidate, PERFECT[benchmark])) as server:
-        judges = [f"--judge=judge-{seat}@{server.url}" for seat in range(JUDGES[benchmark])]
-        named = {**SETTINGS[benchmark]}
-        settings = [f"--set={name}={value}" for name, value in named.items()]
-        play = ["--model", f"candidate@{server.url}", "--limit", "6", *settings]
-        checking = ["--judge-set", str(planted(benchmark, tmp_path / "set")), "--repeats", "1"]
-        before, after = unchecked_then_checked(benchmark, tmp_path, play, judges, checking)
-    assert before["rankable"] is False
-    assert any("the judge was never checked" in reason for reason in before["reasons"])
-    assert after["reasons"] == [] and after["rankable"] is True
-    assert after["scores"].keys() == before["scores"].keys()
-
-
 @pytest.mark.slow
 def test_the_game_is_rankable_once_judge_and_oracle_are_checked(tmp_path: Path) -> None:
     data = data_set(tmp_path / "lotbench_easy", GAMES)
@@ -84,7 +56,11 @@ def test_the_game_is_rankable_once_judge_and_oracle_are_checked(tmp_path: Path) 
         bounds = ["--set=max_rounds=2"]
         play = ["--model", f"candidate@{server.url}", "--data", str(data), *bounds]
         checking = ["--judge-set", str(rows), "--data", str(data), "--repeats", "1"]
-        before, after = unchecked_then_checked("lotbench", tmp_path, play, judges, checking)
+        run = ["evaluate", *play, *judges, "--repeats", "1", "--out"]
+        assert main([*run, str(tmp_path / "before")]) == 0
+        assert main(["judge-check", *judges, *checking, "--out", str(tmp_path / "checks")]) == 0
+        assert main([*run, str(tmp_path / "after")]) == 0
+    before, after = summary(tmp_path / "before"), summary(tmp_path / "after")
     assert before["rankable"] is False
     assert {reason.partition(" (")[0] for reason in before["reasons"]} == {
         "the judge was never checked", "the oracle was never checked",

@@ -95,7 +95,7 @@ def test_samples_that_an_adapter_was_trained_on_are_known_by_their_right_answers
     again = recorded.read(
         tmp_path / "run", recorded.experiment(tmp_path / "run.json", table["experiment"]), table
     )
-    assert again.seen == (GAMES[4].id,)
+    assert again["seen"] == (GAMES[4].id,)
 
 
 def test_a_problem_is_seen_if_a_response_that_people_liked_in_it_was_trained_on(tmp_path: Path) -> None:

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
-from lotbench.edge.files.traces import Traces
 from lotbench.edge.serve import Served
 from lotbench.report.html.page import harmless
 from lotbench.report.leaderboard import Entry
-from lotbench.run import results
-from lotbench.run.loading import load_run
 from lotbench.site.home import Badge, across, badge, boards
-from lotbench.site.run_summary import read_run
 from lotbench.site.runs import REPORT_POLICY, Gallery
 from tests.recorded import FOLDER, RUNS
 from tests.report.test_leaderboard import CONDITIONS
@@ -73,28 +68,6 @@ def test_a_row_says_when_it_was_begun_and_what_a_game_cost() -> None:
     assert (row.date, row.cost, row.each) == ("2026-11-22 08:26", 3.0, 0.25)
     (board,) = boards([run("x", 0.5)])
     assert (board.rows[0].date, board.rows[0].each) == ("", None)
-
-
-@pytest.mark.parametrize("name", [name for name in RUNS if "-killed-" not in name])
-def test_a_run_that_is_not_trusted_stands_as_its_summary_has_it_and_no_trace_is_read(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shutil.copytree(FOLDER / name, tmp_path / name)
-    made, _ = results.rewritten(load_run(tmp_path / name))
-    summary = {
-        **made.summary,
-        "reasons": [*made.summary["reasons"], "the candidate and the judge are siblings"],
-    }
-    (made.path / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
-    run = load_run(made.path)
-    whole = results.entry(run)
-    shelf = read_run(run.path)
-    monkeypatch.setattr(Traces, "__getitem__", None)
-    alone = shelf.entry
-    assert alone.abstained == whole.abstained
-    [one], [other] = boards([alone], {name: run.summary}), boards([whole], {name: run.summary})
-    assert one.metric == other.metric
-    assert one.rows == other.rows
 
 
 def test_a_report_is_shown_only_if_nothing_in_it_can_run(tmp_path: Path) -> None:

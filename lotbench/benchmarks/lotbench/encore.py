@@ -15,9 +15,8 @@ from lotbench.benchmarks.lotbench.judge_forms import REASON
 from lotbench.benchmarks.lotbench.settings import GameEpisode
 from lotbench.harness.episode import Reading
 from lotbench.harness.state import State
-from lotbench.prompting.judge import verdict
 from lotbench.prompting.prompt import Value
-from lotbench.prompting.reply import Form, YesNo, prose
+from lotbench.prompting.reply import Form, YesNo, prose, verdict
 from lotbench.types import Verdict
 
 

@@ -16,9 +16,8 @@ from lotbench.benchmarks.lotbench.judge_forms import Causal, Confirmation, Expla
 from lotbench.benchmarks.lotbench.sample import Fixed
 from lotbench.benchmarks.lotbench.settings import GameEpisode, prompt
 from lotbench.harness.episode import Reading
-from lotbench.prompting.judge import verdict
 from lotbench.prompting.prompt import Value
-from lotbench.prompting.reply import Form
+from lotbench.prompting.reply import Form, verdict
 from lotbench.types import JSON, Verdict
 
 

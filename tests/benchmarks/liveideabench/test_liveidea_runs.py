@@ -189,9 +189,7 @@ def test_labels_of_people_come_back_into_the_report(
     assert "## People and judges" in report and "| originality | 12 |" in report
 
 
-def test_runs_of_two_models_on_one_panel_compare_and_stand_beside_a_table(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_runs_of_two_models_on_one_panel_compare_and_stand_beside_a_table(tmp_path: Path) -> None:
     with FakeServer(rule) as server:
         judges = [f"{name}@{server.url}" for name in SEVERITY]
         runs = [
@@ -207,8 +205,9 @@ def test_runs_of_two_models_on_one_panel_compare_and_stand_beside_a_table(
         ]
     table = tmp_path / "general.csv"
     table.write_text("Model,General\none,70\ntwo,80\njudge-2,90\n", encoding="utf-8")
-    assert main(["report", *(str(run.path) for run in runs[:2]), "--table", str(table)]) == 0
-    told = capsys.readouterr().out
+    places = ["--table", str(table), "--out", str(tmp_path / "compare")]
+    assert main(["compare", *(str(run.path) for run in runs[:2]), *places]) == 0
+    told = (tmp_path / "compare" / "compare.md").read_text("utf-8")
     assert "# liveideabench: 2 runs" in told
     assert "## Runs by category" in told and "## Beside the table" in told and "2 pairs are too few" in told
     # A model of the panel is judged by the others.

@@ -170,7 +170,7 @@ async def test_what_breaks_a_rule_of_samples_is_asked_for_once_more_with_the_rea
     made = await built(tmp_path / "twice", *other, model=model)
     assert made.stages["proposed"] == 0
     [row] = dropped(tmp_path / "twice")
-    assert row["stage"] == "dropped" and "key_text: stands in the response 0 times" in row["reason"]
+    assert row["stage"] == "quality" and "key_text: stands in the response 0 times" in row["reason"]
 
 
 async def test_a_picture_that_cannot_be_played_or_has_few_votes_is_dropped_with_the_reason(
@@ -184,7 +184,7 @@ async def test_a_picture_that_cannot_be_played_or_has_few_votes_is_dropped_with_
     made = await built(tmp_path, *WHALE, *unseen, model=model)
     assert {(row["stage"], row["reason"].partition(": ")[2]) for row in dropped(tmp_path)} == {
         ("votes", "no response has enough votes"),
-        ("dropped", "cannot be played: It names a mayor."),
+        ("quality", "cannot be played: It names a mayor."),
     }
     assert made.stages["pictures"] == 2
     assert not any(request.key.step == "points" for request in model.asked)
