@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lotbench.edge.calls.journal import Entry, entry, journal_line
+from lotbench.edge.calls.journal import Entry, entry
 from lotbench.edge.files.jsonl import unsealed
 from lotbench.errors import LotbenchError
 from lotbench.run.calling import CALLS
@@ -75,7 +75,7 @@ def said(run: Run, trace: Trace) -> tuple[list[Said], str]:
     why, sent = "", dict[str, Request]()
     lines = entries(run.path / CALLS, trace)
     try:
-        sent = _finished(requests(run, trace, [journal_line(line) for line in lines.values()]))
+        sent = synchronously(requests(run, trace))
     except (LotbenchError, LookupError) as error:
         why = str(error)
     seen: dict[tuple[Any, ...], int] = {}
