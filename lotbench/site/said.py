@@ -19,6 +19,7 @@ from lotbench.errors import LotbenchError
 from lotbench.run.calling import CALLS
 from lotbench.run.loading import Run
 from lotbench.run.rescore import requests
+from lotbench.run.session import synchronously
 from lotbench.site.game_rounds import Call, calls
 from lotbench.types import Image, Message, Request, Trace
 
