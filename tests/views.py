@@ -41,8 +41,9 @@ def made_runs(root: Path, *names: str, solve: float = 0.0, samples: Sequence[str
 
 def retold(root: Path, name: str, texts: Sequence[str]) -> None:
     """Put texts in the place of everything that a model said in the runs of a candidate."""
-    # A half of a pair is no text in any encoding: a walk that has one is refused whole.
-    words = cycle([text.encode(errors="replace").decode() for text in texts])
+    # A half of a pair is no text in any encoding: a run that has one is refused whole.
+    texts = [text.encode(errors="replace").decode() for text in texts]
+    words = cycle(texts)
 
     def told(value: Any, key: str = "") -> Any:
         if isinstance(value, dict):
