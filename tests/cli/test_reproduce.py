@@ -381,7 +381,10 @@ def missing(where: str, folder: Path, printed: str) -> Iterator[str]:
 
 
 def kept(promise: str, section: bool, file: str, text: str) -> bool:
-    """Whether a file has a section with a number in each row of its tables, or something by this name that is not null."""
+    """Whether a file has a section with a number in each row of its tables, or something by this name that is not null.
+
+    On a page of HTML the text of an element begins with it.
+    """
     if section and file.endswith(".md"):
         chapters = re.findall(rf"^## {re.escape(promise)}\n(.*?)(?=^## |\Z)", text, re.M | re.S)
         return bool(chapters) and all(
@@ -394,6 +397,8 @@ def kept(promise: str, section: bool, file: str, text: str) -> bool:
         return any(holds(json.loads(line), promise) for line in lines)
     if file.endswith(".md"):
         return any(named(table, promise) for table in tables(text))
+    if file.endswith(".html"):
+        return f">{promise}" in text
     return promise.lower() in text.lower()
 
 
