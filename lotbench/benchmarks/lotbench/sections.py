@@ -136,7 +136,7 @@ def _outcomes(games: Sequence[Game]) -> Section:
     rows.append(("of the solved: before any clue", unaided, share(unaided, len(games))))
     note = (
         "A failed game broke off because a call brought no reply or no readable verdict. Failed by judge or oracle it counts "
-        "as broken off, not scored; failed by the candidate it is unsolved. An unsolved game without one valid guess is worth 0 under either value of unsolved."
+        "as broken off, not scored; failed by the candidate it is unsolved."
     )
     return Section("Outcomes", (note,), (Table(("outcome", "games", "share"), tuple(rows)),), brief=True)
 
