@@ -30,6 +30,7 @@ from lotbench.harness.state import EpisodeState, Update, start
 from lotbench.run import plan
 from lotbench.run.calling import journaled
 from lotbench.run.plan import Plan
+from lotbench.types import Reply, Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,17 @@ class StudioState(EpisodeState, total=False):
 
 
 Studio: TypeAlias = StateGraph[StudioState, Asked, StudioState, StudioState]
+
+
+class Unkept(Store):
+    """A store that keeps nothing: the server refuses writes in its event loop, and the journal has every reply."""
+
+    def get(self, request: Request, model_id: str, address: str = "") -> Reply | None:
+        """Nothing is ever there."""
+        return None
+
+    def put(self, request: Request, reply: Reply, address: str = "") -> None:
+        """Keep nothing."""
 
 
 class StudioError(ValueError):
@@ -123,7 +135,7 @@ async def _opened(folder: str, asked: Asked) -> AsyncIterator[tuple[Plan, Caller
         made = await asyncio.to_thread(_plan, asked)
         async with Models(made.pictures, made.limits, {}) as models:
             role_models = await asyncio.to_thread(models.role_models, made.names)
-            async with journaled(made, role_models, Path(folder), Store(fresh=True)) as caller:
+            async with journaled(made, role_models, Path(folder), Unkept()) as caller:
                 yield made, caller
     except LotbenchError as error:
         raise StudioError(str(error)) from error
