@@ -271,7 +271,14 @@ def _unread(trace: Trace, *, game: bool) -> list[str]:
 
 
 def synchronously(work: Coroutine[Any, Any, T]) -> T:
-    """The result of async work, done in a thread of its own: whoever asks may be in an event loop."""
+    """The result of async work; in a thread of its own if this one has a running loop, as in a notebook.
+
+    Without one the work runs here: Ctrl-C ends it in order, and a thread would go on.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, work).result()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from lotbench import evaluate, evaluate_sync, load_run
 from lotbench.edge.calls.journal import read_journal
 from lotbench.errors import TooManyFailures, Unescapable, Unreachable, UsageError
 from lotbench.run.evaluate import resume
+from lotbench.run.session import synchronously
 from tests.playing import SETTINGS, outcomes, steps
 from tests.rules import game_rule, hear
 
@@ -201,3 +203,15 @@ def test_the_notebook_runs_from_its_first_cell_to_its_last(
     assert len(slow.steps_frame()) == sum(len(trace.steps) for trace in slow.traces)
     ranked = known["compared"].to_frame()
     assert list(ranked["model"]) == ["python:keen", "python:slow"]
+
+
+async def thread() -> int:
+    return threading.get_ident()
+
+
+def test_work_runs_in_this_thread_so_that_ctrl_c_reaches_it() -> None:
+    assert synchronously(thread()) == threading.get_ident()
+
+
+async def test_inside_a_running_loop_work_has_a_thread_of_its_own() -> None:
+    assert synchronously(thread()) != threading.get_ident()
