@@ -1,19 +1,19 @@
 """The game for `langgraph dev`: the same nodes, begun from a context of plain JSON.
 
-A server of graphs can hand over names and numbers but no clients or pictures. Each node turns the one into the other, and
-the state names only the folder of its journal: a walk that is gone on with later, or taken again from an earlier node, pays
-for no reply twice.
+A server of graphs can hand over names and numbers but no clients or pictures. The first node turns the one
+into the other and keeps it beside the state, which names only the folder of its journal: a walk that is
+gone on with later, or taken again from an earlier node, opens the folder anew and pays for no reply twice.
 """
 
 from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -21,7 +21,7 @@ from langgraph.runtime import Runtime
 
 from graphs.game import NODES, assemble
 from lotbench.config import experiment as config
-from lotbench.edge.calls.caller import Caller
+from lotbench.edge.calls.caller import RoleModel
 from lotbench.edge.calls.store import Store
 from lotbench.edge.models.registry import Models
 from lotbench.errors import LotbenchError, UsageError
@@ -66,19 +66,42 @@ class StudioState(EpisodeState, total=False):
 Studio: TypeAlias = StateGraph[StudioState, Asked, StudioState, StudioState]
 
 
+@dataclass(frozen=True, slots=True)
+class LiveWalk:
+    """What a walk needs and no state can hold, for as long as the walk is under way."""
+
+    plan: Plan
+    models: Models
+    role_models: Mapping[str, tuple[RoleModel, ...]]
+    loop: asyncio.AbstractEventLoop
+    """Connections live in the event loop that they were made in."""
+
+
+_live: dict[str, LiveWalk] = {}
+"""By folder. A walk that somebody stopped half-way and never went on with stays here until the server ends."""
+
+
 class Unkept(Store):
-    """A store that keeps nothing: the server refuses writes in its event loop, and the journal has every reply."""
+    """A store that keeps nothing: a walk that somebody watches finds its causal chain before their eyes."""
 
     def get(self, request: Request, model_id: str, address: str = "") -> Reply | None:
         """Nothing is ever there."""
         return None
 
     def put(self, request: Request, reply: Reply, address: str = "") -> None:
-        """Keep nothing."""
+        """Keep nothing; the journal has it."""
 
 
 class StudioError(ValueError):
     """What ended a walk early, as an error whose words the server passes on; of others it tells the type only."""
+
+
+class Node(Protocol):
+    """A node: from a state to what it changes."""
+
+    async def __call__(self, state: StudioState, *, runtime: Runtime[Asked]) -> Update:
+        """Visit the node."""
+        ...
 
 
 async def begin(state: StudioState, *, runtime: Runtime[Asked]) -> Update:
@@ -88,14 +111,17 @@ async def begin(state: StudioState, *, runtime: Runtime[Asked]) -> Update:
         StudioError: Something asked for is missing, unknown or does not fit.
     """
     folder = await asyncio.to_thread(tempfile.mkdtemp, prefix="lotbench-studio-")
-    async with _opened(folder, runtime.context) as (made, _):
-        return {**start(made.chosen[0].id, runtime.context.repeat), "folder": folder}
+    with _told():
+        made = (await _live_walk(folder, runtime.context)).plan
+    sample, repeat = made.chosen[0], runtime.context.repeat
+    return {**start(sample.id, repeat), "folder": folder}
 
 
 async def grade(state: StudioState, *, runtime: Runtime[Asked]) -> Update:
-    """Say what the finished walk is worth."""
-    made = await asyncio.to_thread(_plan, runtime.context)
+    """Say what the finished walk is worth, and close its connections."""
+    made = (await _live_walk(state["folder"], runtime.context)).plan
     score = made.benchmark.grade(made.episode(state["sample"], state["repeat"], nobody).at(state))
+    await _close(state["folder"])
     return {"score": asdict(score)}
 
 
@@ -111,34 +137,58 @@ def build() -> Studio:
     return studio
 
 
-def _node(name: str) -> Callable[..., Awaitable[Update]]:
+def _node(name: str) -> Node:
     async def node(state: StudioState, *, runtime: Runtime[Asked]) -> Update:
-        async with _opened(state["folder"], runtime.context) as (made, caller):
-            episode = made.episode(state["sample"], state["repeat"], caller.ask)
-            ours = {key: value for key, value in state.items() if key in EpisodeState.__annotations__}
-            return await visit(made.benchmark.nodes[name], ours, episode)
+        folder = state["folder"]
+        with _told():
+            live = await _live_walk(folder, runtime.context)
+            try:
+                return await _visited(name, state, live)
+            except BaseException:
+                await _close(folder)
+                raise
 
     return node
 
 
-@asynccontextmanager
-async def _opened(folder: str, asked: Asked) -> AsyncIterator[tuple[Plan, Caller]]:
-    """The plan of a walk, and whom it asks through: opened for each node, so that nothing stays open after it.
+async def _visited(name: str, state: StudioState, live: LiveWalk) -> Update:
+    """What one node changes; the journal is opened anew for each, so that a node visited again may ask again."""
+    made, path = live.plan, Path(state["folder"])
+    async with journaled(made, live.role_models, path, Unkept()) as caller:
+        episode = made.episode(state["sample"], state["repeat"], caller.ask)
+        ours = {key: value for key, value in state.items() if key in EpisodeState.__annotations__}
+        return await visit(made.benchmark.nodes[name], ours, episode)
 
-    A causal chain is made before the eyes of whoever watches: none is taken out of the store.
 
-    Raises:
-        StudioError: Something asked for is missing, unknown or does not fit.
-    """
+@contextmanager
+def _told() -> Iterator[None]:
     try:
-        # Files are read and a model may be started: the server refuses to wait for that in its event loop.
-        made = await asyncio.to_thread(_plan, asked)
-        async with Models(made.pictures, made.limits, {}) as models:
-            role_models = await asyncio.to_thread(models.role_models, made.names)
-            async with journaled(made, role_models, Path(folder), Unkept()) as caller:
-                yield made, caller
+        yield
     except LotbenchError as error:
         raise StudioError(str(error)) from error
+
+
+async def _live_walk(folder: str, asked: Asked) -> LiveWalk:
+    """What a walk needs; made anew if the server or its event loop is another one than before."""
+    loop = asyncio.get_running_loop()
+    found = _live.get(folder)
+    if found is None or found.loop is not loop:
+        # Files are read and a model may be started: the server refuses to wait for that in its event loop.
+        made = await asyncio.to_thread(_plan, asked)
+        models = Models(made.pictures, made.limits, {})
+        try:
+            role_models = await asyncio.to_thread(models.role_models, made.names)
+        except BaseException:
+            await models.__aexit__()
+            raise
+        found = _live[folder] = LiveWalk(made, models, role_models, loop)
+    return found
+
+
+async def _close(folder: str) -> None:
+    live = _live.pop(folder, None)
+    if live is not None:
+        await live.models.__aexit__()
 
 
 def _plan(asked: Asked) -> Plan:
