@@ -11,7 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.words import same
+from lotbench.edge.files.datasets import data_folder, samples
 from lotbench.types import Reply, Request
 
 TEMPLATE = "{% for m in messages %}{{ m['content'] }} <eos> {% endfor %}"
@@ -74,6 +76,12 @@ async def nobody(request: Request) -> Reply:
 nobody.takes_requests = True  # type: ignore[attr-defined]
 
 
+def english(data: str, most: int | None) -> dict[str, Any]:
+    """The first English samples of a data set of the game, by id."""
+    read = [one for one in samples(data_folder(data, "lotbench"), Item) if one.language == "en"]
+    return {one.id: one for one in read[:most]}
+
+
 def right(sample: Any, guess: str) -> bool:
     """Whether the sample's own lists call a guess right."""
     return same(guess) in {same(text) for text in (sample.key_text, *sample.accept)}
@@ -87,6 +95,13 @@ def echoes(sample: Any, guess: str) -> bool:
 def nouns(caption: str) -> set[str]:
     """The longer words of a caption."""
     return {word for word in re.findall(r"\w+", caption.casefold()) if len(word) > 5}
+
+
+def logged(trainer: Any, figure: str, out: Path) -> list[dict[str, Any]]:
+    """What a trainer logged of the steps that have this figure; written to curve.jsonl too."""
+    lines = [line for line in trainer.state.log_history if figure in line]
+    (out / "curve.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return lines
 
 
 def curve(name: str, values: Sequence[float], high: float) -> str:

@@ -60,10 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     trainer.remove_callback(PrinterCallback)
     trainer.train()
     trainer.save_model(str(asked.out / "adapter"))
-    logged = [line for line in trainer.state.log_history if "rewards/margins" in line]
-    (asked.out / "curve.jsonl").write_text(
-        "".join(json.dumps(line) + "\n" for line in logged), encoding="utf-8"
-    )
+    logged = small.logged(trainer, "rewards/margins", asked.out)
     for name in ("margins", "accuracies"):
         values = [line[f"rewards/{name}"] for line in logged]
         print(small.curve(name, values, max(1e-9, *values)))
@@ -72,11 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _smoke(out: Path) -> tuple[Path, str]:
     """Games of a player who says what the samples' lists have, as rows; and a tiny model."""
-    from lotbench.benchmarks.lotbench.sample import Item
-    from lotbench.edge.files.datasets import data_folder, samples
-
-    read = [one for one in samples(data_folder("lotbench_easy", "lotbench"), Item) if one.language == "en"]
-    items = {one.id: one for one in read[:8]}
+    items = small.english("lotbench_easy", 8)
 
     async def lister(request: Request) -> Reply:
         item, key = items[request.key.sample], request.key

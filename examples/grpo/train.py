@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -147,7 +146,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _learn(asked: argparse.Namespace) -> int:
-    loop, samples = asyncio.new_event_loop(), _samples(asked)
+    loop = asyncio.new_event_loop()
+    # The smoke takes its words from four samples.
+    samples = small.english(asked.data, 4 if asked.smoke else None)
     played = list(samples)[: 1 if asked.smoke else None]
     judge: Any = small.Judge(samples, weak=True) if asked.smoke else asked.judge
     stack = AsyncExitStack()
@@ -176,22 +177,10 @@ def _learn(asked: argparse.Namespace) -> int:
     trainer.train()
     trainer.save_model(str(asked.out / "adapter"))
     loop.run_until_complete(stack.aclose())
-    logged = [line for line in trainer.state.log_history if "rewards/score/mean" in line]
-    (asked.out / "curve.jsonl").write_text(
-        "".join(json.dumps(line) + "\n" for line in logged), encoding="utf-8"
-    )
+    logged = small.logged(trainer, "rewards/score/mean", asked.out)
     for name in ("score", "listed"):
         print(small.curve(name, [line[f"rewards/{name}/mean"] for line in logged], 1.0))
     return 0
-
-
-def _samples(asked: argparse.Namespace) -> dict[str, Any]:
-    """The samples that are played, by id: English ones; the smoke takes its words from four."""
-    from lotbench.benchmarks.lotbench.sample import Item
-    from lotbench.edge.files.datasets import data_folder, samples
-
-    read = [one for one in samples(data_folder(asked.data, "lotbench"), Item) if one.language == "en"]
-    return {one.id: one for one in read[: 4 if asked.smoke else None]}
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ from urllib.parse import quote
 
 from lotbench.config.experiment import DEFAULT_BENCHMARK, Config
 from lotbench.edge import serve
-from lotbench.edge.calls.descriptors import room
 from lotbench.edge.files import run_folder
 from lotbench.errors import UsageError
 from lotbench.site.host import HOST
@@ -48,8 +47,6 @@ def view(parsed: argparse.Namespace) -> int:
     root, first = _looked_at(parsed.root)
     if first and parsed.export:
         raise UsageError(f"--export writes the pages of a folder of runs: lotbench view {root} --export ...")
-    # Of each run that was read, its walks are held open.
-    room(sum(1 for _ in root.glob("*/run.json")))
     if parsed.export:
         count, size = export(Gallery(root), Path(parsed.export))
         print(

@@ -19,7 +19,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 from lotbench.metrics.bradley_terry import Rating, Votes, ratings
-from lotbench.metrics.intervals import Floats, bounded
+from lotbench.metrics.intervals import Floats, bounded, divided
 from lotbench.types import Trace
 
 Key: TypeAlias = dict[str, dict[str, str]]
@@ -288,6 +288,4 @@ def ranked(items: Sequence[Item], votes: Sequence[Vote]) -> list[dict[str, Any]]
 
 def _share(sums: Floats, place: int) -> Floats:
     """The share of one model, the mean over types, of votes summed by type and model; nan where nobody voted on a type."""
-    total = sums.sum(axis=-1)
-    none = np.full(total.shape, np.nan)
-    return np.asarray(np.divide(sums[..., place], total, out=none, where=total > 0).mean(axis=-1))
+    return np.asarray(divided(sums[..., place], sums.sum(axis=-1)).mean(axis=-1))

@@ -78,7 +78,7 @@ class Headline:
 
 
 def by_sample(traces: Sequence[Trace]) -> Iterator[tuple[str, list[Trace]]]:
-    """The walks of each sample, samples in order of id; of walks on disk, a sample's at a time are in memory."""
+    """The walks of each sample, samples in order of id; those of a run's folder are read a sample at a time."""
     places: dict[str, list[int]] = {}
     for place, trace in enumerate(traces):
         places.setdefault(trace.sample, []).append(place)

@@ -90,8 +90,7 @@ def studentised(
 
 def ratio(sums: Floats) -> Floats:
     """Means from sums and counts, [..., 2] to [...]; NaN where nothing was counted."""
-    none = np.full(sums.shape[:-1], np.nan)
-    return np.asarray(np.divide(sums[..., 0], sums[..., 1], out=none, where=sums[..., 1] > 0))
+    return divided(sums[..., 0], sums[..., 1])
 
 
 def clustered_mean(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -127,7 +127,11 @@ def calibrate(runs: Sequence[Run], folder: Path | None = None, player: str = "")
     plays = {play.name: play for play in read(folder)}
     before, there = len(plays), 0
     for run in runs:
-        _refuse(run, folder)
+        _refuse(run)
+    items = datasets.samples(folder, benchmarks.get(GAME).Item)
+    now = {item.id: item.model_dump(mode="json") for item in items}
+    for run in runs:
+        _refuse_other(run, folder, now)
         for play in _plays(run, player):
             there += play.name in plays
             plays.setdefault(play.name, play)
@@ -139,14 +143,16 @@ def calibrate(runs: Sequence[Run], folder: Path | None = None, player: str = "")
     return Added(path, len(plays) - before, there)
 
 
-def _refuse(run: Run, folder: Path) -> None:
-    """Raise UsageError unless all games of a run were played on this data set as it is."""
+def _refuse(run: Run) -> None:
+    """Raise UsageError unless a run is of the game, and complete."""
     if run.config.benchmark != GAME:
         raise UsageError(f"{run.config.benchmark}: its data sets have no blind plays")
     if not run.summary.get("complete"):
         raise UsageError(f"{run.path}: is not complete: a play that was left out may be the hard one")
-    items = datasets.samples(folder, benchmarks.get(GAME).Item)
-    now = {item.id: item.model_dump(mode="json") for item in items}
+
+
+def _refuse_other(run: Run, folder: Path, now: Mapping[str, Mapping[str, JSON]]) -> None:
+    """Raise UsageError unless all games of a run were played on this data set as it is, `now`, its samples by id."""
     for name, played in run.samples.items():
         if name not in now or any(now[name].get(field) != value for field, value in played.items()):
             raise UsageError(

@@ -1,6 +1,7 @@
 """One run, as far as it was looked at: a line for each of its games or tasks, and what was worked out of them.
 
-Traces stay on disk. A folder may come from somebody else: a sample whose name cannot be part of an address is refused.
+The lines of its traces are in memory, and each is read when it is looked at. A folder may come from somebody else: a
+sample whose name cannot be part of an address is refused.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ MOST_SIDES = 60
 STRIP = 6
 """Pictures beside a table of the home page."""
 HELD = 512
-"""Runs that are kept in memory, each with an open file; of more, those looked at last."""
+"""Runs that are kept in memory, with the lines of their traces; of more, those looked at last."""
 REPORT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; sandbox allow-downloads"
     + FRAMES

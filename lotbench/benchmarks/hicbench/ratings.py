@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from lotbench.metrics.intervals import divided
 from lotbench.types import Trace
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -186,16 +187,9 @@ def mean(values: Floats, axis: int = -1) -> Floats:
     there = ~np.isnan(values)
     n = there.sum(axis=axis)
     total = np.where(there, values, 0.0).sum(axis=axis)
-    made: Floats = np.divide(total, n, out=np.full(total.shape, np.nan), where=n > 0)
-    return made
+    return divided(total, n)
 
 
 def finite(value: float) -> float | None:
     """A number as a cell: None where there is none."""
     return None if np.isnan(value) else float(value)
-
-
-def over(part: Floats, whole: Floats) -> Floats:
-    """A quotient; NaN where there is nothing to divide by."""
-    made: Floats = np.divide(part, whole, out=np.full(np.shape(part), np.nan), where=whole > 0)
-    return made

@@ -25,7 +25,6 @@ from lotbench.benchmarks.hicbench.ratings import (
     counts,
     finite,
     mean,
-    over,
     part,
     ratings,
     read_answered,
@@ -33,7 +32,7 @@ from lotbench.benchmarks.hicbench.ratings import (
 from lotbench.benchmarks.hicbench.settings import Settings, TaskEpisode
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics.headline import Headline, Weighted, by_sample, missing, of_sums
-from lotbench.metrics.intervals import Interval, bounded, studentised
+from lotbench.metrics.intervals import Interval, bounded, divided, studentised
 from lotbench.types import JSON, Metric, Score, Trace
 
 NO_ANSWERS = "no answer was judged"
@@ -232,10 +231,10 @@ def fluency(rated: Ratings, evidence: Evidence, encoder: str) -> Metric:
         if not np.isnan(value):
             table[place[trace.sample]] += (1, value)
     # A task counts once, however many walks it has.
-    table[:, 1], table[:, 0] = np.nan_to_num(over(table[:, 1], table[:, 0])), table[:, 0] > 0
+    table[:, 1], table[:, 0] = np.nan_to_num(divided(table[:, 1], table[:, 0])), table[:, 0] > 0
     metric = _estimate(
         table[table[:, 0] > 0],
-        lambda sums: over(sums[..., 1], sums[..., 0]),
+        lambda sums: divided(sums[..., 1], sums[..., 0]),
         len(rated.texts),
         "lower",
         partial(studentised, ends=(-1.0, 1.0)),
@@ -295,7 +294,7 @@ def _marks(rated: Ratings, at: int) -> Metric:
     values = np.stack([there, np.nan_to_num(rated.marks[..., at])], axis=-1).astype(float)
     return _estimate(
         by_task(values, rated),
-        lambda sums: mean(over(sums[..., 1], sums[..., 0])),
+        lambda sums: mean(divided(sums[..., 1], sums[..., 0])),
         len(rated.texts),
         interval=partial(studentised, ends=(1.0, 5.0)),
     )
@@ -319,10 +318,10 @@ def _estimate(
 
 def _share(sums: Floats, at: int) -> Floats:
     """The share of a class of the sums [..., R, 4]: of each judge's verdicts, then over the judges."""
-    return mean(over(sums[..., at], sums[..., 0]))
+    return mean(divided(sums[..., at], sums[..., 0]))
 
 
 def _task_mean(values: Floats, rated: Ratings) -> Floats:
     there = ~np.isnan(values)
     sums = by_task(np.stack([there, np.nan_to_num(values)], axis=-1).astype(float), rated)
-    return over(sums[..., 1], sums[..., 0])
+    return divided(sums[..., 1], sums[..., 0])

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from lotbench.benchmarks.hicbench.ratings import Floats, over
+from lotbench.metrics.intervals import Floats, divided
 
 
 def matrix(texts: Sequence[str], vectors: Mapping[str, NDArray[np.float32]]) -> Floats | None:
@@ -24,7 +24,7 @@ def matrix(texts: Sequence[str], vectors: Mapping[str, NDArray[np.float32]]) -> 
 def within(vectors: Floats, group: NDArray[np.intp], groups: int) -> Floats:
     """The mean cosine of the pairs inside each group, [groups]; NaN for a group of fewer than two."""
     n = np.bincount(group, minlength=groups).astype(float)
-    return over(_squares(vectors, group, groups) - _selves(vectors, group, groups), n * (n - 1))
+    return divided(_squares(vectors, group, groups) - _selves(vectors, group, groups), n * (n - 1))
 
 
 def across(vectors: Floats, group: NDArray[np.intp]) -> float | None:

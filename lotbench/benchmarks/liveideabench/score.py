@@ -18,7 +18,7 @@ from lotbench.benchmarks.liveideabench.judged import FLUENCY, Keyword, from_step
 from lotbench.benchmarks.liveideabench.settings import KeywordEpisode, Settings, Version, lacks
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics.headline import Headline, Weighted, by_sample, missing
-from lotbench.metrics.intervals import Floats, bootstrap, studentised
+from lotbench.metrics.intervals import Floats, bootstrap, divided, studentised
 from lotbench.types import JSON, Metric, Score, Trace
 
 NAMES = ("average", "originality", "feasibility", "clarity", FLUENCY, "flexibility")
@@ -81,7 +81,7 @@ class Sheet:
         known = ~np.isnan(column)
 
         def statistic(weights: Floats) -> Floats:
-            return _over(weights[..., known] @ column[known], weights[..., known].sum(axis=-1))
+            return divided(weights[..., known] @ column[known], weights[..., known].sum(axis=-1))
 
         return statistic
 
@@ -101,7 +101,7 @@ class Sheet:
     def composite(self, weights: Floats) -> Floats:
         """The mean of the composites."""
         counts = weights[..., self.owner]
-        return _over(counts @ self.composites, counts.sum(axis=-1))
+        return divided(counts @ self.composites, counts.sum(axis=-1))
 
     def average(self, weights: Floats) -> Floats:
         """The mean of all dimensions, flexibility included."""
@@ -224,8 +224,3 @@ def dimensions(keywords: Sequence[Keyword], settings: Settings) -> dict[str, Met
 def _with_floor(one: Metric, lowest: float | None) -> Metric:
     baselines = {} if lowest is None else {"lowest grades": lowest}
     return Metric(one.value, one.low, one.high, one.n, baselines=baselines, why=one.why)
-
-
-def _over(total: Floats, n: Floats) -> Floats:
-    found: Floats = np.divide(total, n, out=np.full(np.shape(n), np.nan), where=n > 0)
-    return found

@@ -14,7 +14,7 @@ import numpy as np
 
 from lotbench.benchmarks.lotbench.games import Game
 from lotbench.benchmarks.lotbench.settings import Settings
-from lotbench.metrics.intervals import Floats, bounded
+from lotbench.metrics.intervals import Floats, bounded, divided
 from lotbench.types import Metric
 
 NAMES = ("leaps", "leap_score")
@@ -55,8 +55,7 @@ def _tally(games: Sequence[Game], settings: Settings, *, weighted: bool) -> Floa
 def _cumulative(sums: Floats) -> Floats:
     """The mean cumulative function at the last round: leaps over games watched, summed over rounds."""
     at_risk, events = sums[..., 0, :], sums[..., 1, :]
-    shares = np.divide(events, at_risk, out=np.full(events.shape, np.nan), where=at_risk > 0)
-    return np.asarray(shares.sum(axis=-1))
+    return np.asarray(divided(events, at_risk).sum(axis=-1))
 
 
 def _metric(games: Sequence[Game], settings: Settings, *, weighted: bool) -> Metric:

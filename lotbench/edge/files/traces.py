@@ -58,7 +58,7 @@ class Traces(Sequence[Trace]):
         return LINE.validate_json(self._lines[at], strict=True)
 
     def __repr__(self) -> str:
-        return f"<{len(self)} traces on disk>"
+        return f"<{len(self)} traces>"
 
     def lines(self, order: Sequence[tuple[str, int]]) -> Iterator[str]:
         """The lines of walks by sample and repeat, in this order; a walk that is not there is left out."""
