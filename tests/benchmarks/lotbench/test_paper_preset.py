@@ -129,19 +129,26 @@ def lengths(name: str, language: str) -> Counter[int]:
     return Counter(len(one.key_text.split() if language == "en" else one.key_text) for one in items)
 
 
-def test_readme_and_faithfulness_say_how_long_masks_are() -> None:
+def test_readme_and_the_page_of_the_game_say_how_long_masks_are() -> None:
     (new, easy), (new_zh, easy_zh) = (
         [lengths(name, language) for name in ("lotbench", "lotbench_easy")] for language in ("en", "zh")
     )
-    for page in ("README.md", "docs/lotbench.md"):
-        told = " ".join((ROOT / page).read_text(encoding="utf-8").split())
-        assert (
-            f"{min(new)} to {max(new)} words in English (one word in {new[1]} of the {new.total()})" in told
-        )
-        assert f"one to three in {sum(new[size] for size in (1, 2, 3))} of them" in told
-        assert f"{min(easy)} to {max(easy)} words ({easy[1]} of the {easy.total()} one word)" in told
-        assert f"{min(new_zh)} to {max(new_zh)} characters in Chinese" in told
-        assert f"{min(easy_zh)} to {max(easy_zh)} characters" in told
+    readme, page = (
+        " ".join((ROOT / name).read_text(encoding="utf-8").split())
+        for name in ("README.md", "docs/lotbench.md")
+    )
+    assert f"{new.total()} in English and {new_zh.total()} in Chinese" in readme
+    assert (
+        f"English samples hide {min(new)} to {max(new)} words: {new[1]} samples hide one word, "
+        f"{sum(new[size] for size in (1, 2, 3))} hide one to three." in readme
+    )
+    assert f"Chinese samples hide {min(new_zh)} to {max(new_zh)} characters." in readme
+    assert (
+        f"Its {easy.total()} English samples hide {min(easy)} to {max(easy)} words ({easy[1]} hide one word), "
+        f"the Chinese ones {min(easy_zh)} to {max(easy_zh)} characters." in readme
+    )
+    assert f"Ours mask up to {max(new)} words or {max(new_zh)} characters" in page
+    assert f"The preset plays the {easy.total()} English samples of `lotbench_easy`." in page
 
 
 async def test_a_clue_of_the_preset_is_one_entry_with_several_facts() -> None:
